@@ -31,18 +31,26 @@ const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 /// Why a saved state cannot be read.
 #[derive(Debug, Error)]
 pub enum CodecError {
+    /// The input does not start with the magic bytes `WCSTATE`.
     #[error("not a writecliff device state (it does not begin with WCSTATE)")]
     NotAState,
+    /// Version digit of a format that this program cannot read.
     #[error("the device state has version {0}, but this program reads version 6: prepare it again")]
     OtherVersion(char),
+    /// Name of a section that fails its checksum or ends early.
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),
+    /// Name of a section whose fields decode to an impossible state.
     #[error("device state is damaged: section '{0}' has impossible values")]
     Impossible(String),
+    /// Sections are out of order: the name that the reader expects, and the name in the input.
     #[error("device state has section '{found}' where '{expected}' is expected")]
+    #[allow(missing_docs, reason = "the variant defines both")]
     Unexpected { expected: String, found: String },
+    /// Name of a section, its raw length and the length that the drive's configuration implies.
     #[error("device state section '{0}' has {1} bytes, expected {2}")]
     Length(String, u64, u64),
+    /// Error of the underlying reader or writer.
     #[error("device state: {0}")]
     Io(#[from] io::Error),
 }
@@ -74,11 +82,13 @@ pub struct StateWriter<W: Write> {
 }
 
 impl<W: Write> StateWriter<W> {
+    /// Writes the magic bytes.
     pub fn new(mut out: W) -> Result<Self, CodecError> {
         out.write_all(MAGIC)?;
         Ok(Self { out })
     }
 
+    /// Writes a section of raw bytes.
     pub fn bytes(&mut self, name: &str, raw: &[u8]) -> Result<(), CodecError> {
         let hash = self.begin(name, raw.len() as u64)?;
         for (number, chunk) in raw.chunks(CHUNK_BYTES).enumerate() {
@@ -109,6 +119,7 @@ impl<W: Write> StateWriter<W> {
         self.bytes(name, &to_bytes(state))
     }
 
+    /// Writes an array of 64-bit numbers as raw little-endian bytes.
     pub fn u64s(&mut self, name: &str, values: &[u64]) -> Result<(), CodecError> {
         let mut raw = Vec::with_capacity(values.len() * 8);
         for value in values {
@@ -141,6 +152,7 @@ impl<W: Write> StateWriter<W> {
         Ok(())
     }
 
+    /// Writes the end marker, flushes and returns the output.
     pub fn finish(mut self) -> Result<W, CodecError> {
         self.out.write_all(&0_u16.to_le_bytes())?;
         self.out.flush()?;
@@ -174,6 +186,7 @@ impl Section {
 }
 
 impl<R: Read> StateReader<R> {
+    /// Reads and checks the magic bytes.
     pub fn new(mut input: R) -> Result<Self, CodecError> {
         let mut magic = [0; 8];
         input.read_exact(&mut magic).map_err(|_| CodecError::NotAState)?;
@@ -186,6 +199,7 @@ impl<R: Read> StateReader<R> {
         }
     }
 
+    /// Reads a section of raw bytes, whatever its length.
     pub fn bytes(&mut self, name: &str) -> Result<Vec<u8>, CodecError> {
         let mut section = self.begin(name)?;
         let mut raw = Vec::new();
@@ -201,6 +215,7 @@ impl<R: Read> StateReader<R> {
         Ok(raw)
     }
 
+    /// Reads an array of exactly `count` numbers.
     pub fn u32s(&mut self, name: &str, count: usize) -> Result<Vec<u32>, CodecError> {
         let mut values = Vec::new();
         self.u32s_each(name, count, |_, chunk| {
@@ -239,6 +254,7 @@ impl<R: Read> StateReader<R> {
         restored.map_err(|Impossible| CodecError::Impossible(name.to_owned()))
     }
 
+    /// Reads an array of exactly `count` 64-bit numbers.
     pub fn u64s(&mut self, name: &str, count: usize) -> Result<Vec<u64>, CodecError> {
         let raw = self.bytes(name)?;
         check_length(name, raw.len() as u64, count, 8)?;

@@ -5,16 +5,22 @@
 /// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    /// Bytes (B).
     Bytes,
+    /// Nanoseconds of virtual time (ns).
     Nanoseconds,
+    /// Joules (J).
     Joules,
+    /// Degrees Celsius (°C).
     DegreesCelsius,
+    /// Percent; may exceed 100 for wear.
     Percent,
     /// A number of events.
     Count,
 }
 
 impl Unit {
+    /// Returns the symbol of the unit; empty for counts.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bytes => "B",
@@ -30,14 +36,18 @@ impl Unit {
 /// The value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
+    /// A count, or a size or time in whole units.
     Integer(u64),
+    /// A measured quantity with a fraction, such as an energy or a temperature.
     Real(f64),
 }
 
 /// How the value of a counter is read from `T`.
 #[derive(Clone, Copy, Debug)]
 pub enum Read<T> {
+    /// Returns an integer.
     Integer(fn(&T) -> u64),
+    /// Returns a real number.
     Real(fn(&T) -> f64),
 }
 
@@ -46,11 +56,17 @@ pub enum Read<T> {
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<T> {
+    /// Name in snake case, as in results and SQL.
     pub name: &'static str,
+    /// Unit of the value.
     pub unit: Unit,
+    /// One line for reference pages.
     pub meaning: &'static str,
+    /// Function that reads the value.
     pub read: Read<T>,
+    /// `true` for a level, a state of the drive; `false` for a sum since the drive was new.
     pub is_level: bool,
+    /// `true` if a drive of twice the size under twice the load has twice the value.
     pub scales: bool,
 }
 
@@ -68,6 +84,7 @@ impl<T> Counter<T> {
 
 /// A type with counters.
 pub trait Counted: Sized + 'static {
+    /// All counters of the type, in the order of the reference page.
     const COUNTERS: &'static [Counter<Self>];
 }
 
@@ -96,15 +113,20 @@ macro_rules! counters {
 /// A declared counter and its value; `None` if the drive does not have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
+    /// Name in snake case, as in results and SQL.
     pub name: &'static str,
+    /// Unit of the value.
     pub unit: Unit,
+    /// One line for reference pages.
     pub meaning: &'static str,
     /// Whether it is a level, a state of the drive, and not a sum since the drive was new.
     pub is_level: bool,
     /// Whether it scales with the size: a drive of twice the size under twice the load has twice
     /// the value.
     pub scales: bool,
+    /// `true` if the value is a real number, `false` if it is an integer.
     pub is_real: bool,
+    /// Current value; `None` if the drive does not have the counter.
     pub value: Option<Value>,
 }
 

@@ -25,11 +25,13 @@ macro_rules! id {
             /// The value of "none" in dense arrays, where an `Option` would double the memory.
             pub const NONE: Self = Self(u32::MAX);
 
+            /// Returns the id as an index into a dense array.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
 
+            /// Returns `true` for [`Self::NONE`].
             #[inline]
             pub const fn is_none(self) -> bool {
                 self.0 == u32::MAX
@@ -60,8 +62,10 @@ id! {
 pub struct StreamId(pub u16);
 
 impl StreamId {
+    /// Stream of writes without a placement directive.
     pub const DEFAULT: Self = Self(0);
 
+    /// Returns the id as an index into a dense array.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize

@@ -38,9 +38,11 @@ use crate::located::{LocatedError, Table};
 /// A key of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
+    /// Name without its table.
     pub name: &'static str,
     /// Kind and bounds of the values that it accepts, in words.
     pub takes: String,
+    /// `true` if a file without the key is rejected.
     pub is_required: bool,
     /// Value in a file without the key, in words; empty if the key does not have a default.
     pub default: String,
@@ -53,7 +55,9 @@ pub struct Key {
 pub struct SectionKeys {
     /// Empty for the top of the file.
     pub name: &'static str,
+    /// `true` if a file without the table is rejected.
     pub is_required: bool,
+    /// Keys in the order of their declaration.
     pub keys: Vec<Key>,
 }
 

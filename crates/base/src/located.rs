@@ -38,10 +38,13 @@ pub use toml_edit::Array as List;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{file}:{line}: {message}")]
 pub struct LocatedError {
+    /// Name of the file.
     pub file: String,
     /// Counted from 1.
     pub line: usize,
-    pub message: String,
+    /// Problem with the value, without its position.
+    pub(crate) message: String,
+    /// Suggested correction, such as the nearest known key.
     pub hint: Option<String>,
 }
 

@@ -21,6 +21,7 @@ pub struct Permutation {
 const KEY: u64 = 0x77c1_f7ed_0b10_c45a;
 
 impl Permutation {
+    /// Returns the permutation of `0..n` for seed 0.
     #[inline]
     pub fn new(n: u64) -> Self {
         Self::seeded(n, 0)
@@ -42,6 +43,7 @@ impl Permutation {
         }
     }
 
+    /// Returns the image of `index`, which must be below `n`.
     #[inline]
     pub fn apply(&self, index: u64) -> u64 {
         debug_assert!(index < self.n);

@@ -32,6 +32,7 @@ pub fn nth(seed: u64, n: u64) -> u64 {
 }
 
 impl Prng {
+    /// Expands `seed` to the 256-bit state with `SplitMix64`.
     pub fn new(seed: u64) -> Self {
         let mut s = seed;
         let state = std::array::from_fn(|_| splitmix64(&mut s));
@@ -46,6 +47,7 @@ impl Prng {
         Self::new(mixed)
     }
 
+    /// Returns 64 uniform bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.state;
@@ -73,6 +75,7 @@ impl Prng {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
+    /// Returns the internal state, which determines all later numbers.
     pub fn state(&self) -> [u64; 4] {
         self.state
     }

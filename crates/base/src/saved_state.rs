@@ -10,8 +10,10 @@ use crate::fields::{Impossible, Saved};
 /// Why a state cannot be restored.
 #[derive(Debug, Error)]
 pub enum RestoreError {
+    /// The input is not an intact state of this version.
     #[error(transparent)]
     Codec(#[from] CodecError),
+    /// First difference between the two device descriptions.
     #[error("the state was saved by a different device: {0}")]
     OtherDevice(String),
 }

@@ -26,21 +26,27 @@ pub const SLOT_BYTES: u64 = 4096;
 pub struct Nanos(pub u64);
 
 impl Nanos {
+    /// Start of virtual time.
     pub const ZERO: Self = Self(0);
+    /// Latest time that can be represented, 584 years; also stands for "never".
     pub const MAX: Self = Self(u64::MAX);
 
+    /// Converts microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1000)
     }
 
+    /// Converts seconds.
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
 
+    /// Returns the time in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
+    /// Subtracts, with 0 as the lower bound.
     #[inline]
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
@@ -125,6 +131,7 @@ impl fmt::Display for Bytes {
 pub struct BytesPerSecond(pub u64);
 
 impl BytesPerSecond {
+    /// Returns the time to transfer `bytes`, rounded up to 1 ns.
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Nanos {
         debug_assert!(self.0 > 0, "a transfer at a rate of 0");
@@ -141,10 +148,13 @@ impl fmt::Display for BytesPerSecond {
 /// Why a text cannot be parsed as a quantity.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum QuantityError {
+    /// The text, and an example of a valid one.
     #[error("'{0}' is not a number with a unit, such as {1}")]
     Malformed(String, &'static str),
+    /// The text, its unit and the units that are accepted.
     #[error("'{0}' has the unit '{1}'; known here: {2}")]
     UnknownUnit(String, String, &'static str),
+    /// The text, and the unit of which it must be a whole number.
     #[error("'{0}' is negative, not a whole number of {1}, or too large")]
     OutOfRange(String, &'static str),
 }
@@ -240,7 +250,7 @@ pub enum Physical {
 }
 
 impl Physical {
-    pub const fn example(self) -> &'static str {
+    pub(crate) const fn example(self) -> &'static str {
         match self {
             Self::Power => "\"1.5 W\"",
             Self::Temperature => "\"70 C\"",
@@ -249,6 +259,7 @@ impl Physical {
         }
     }
 
+    /// Returns the name of the quantity for error messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Power => "power",

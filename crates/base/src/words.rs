@@ -13,6 +13,7 @@ macro_rules! words {
         }
 
         impl $name {
+            /// All variants, in the order of their declaration.
             pub const ALL: [Self; [$($word),*].len()] = [$(Self::$variant),*];
             /// The words and their variants.
             pub const WORDS: &[(&'static str, Self)] = &[$(($word, Self::$variant)),*];

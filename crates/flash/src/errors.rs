@@ -16,9 +16,11 @@ pub struct BitErrors {
     pub fresh: f64,
     /// Rate of a block at its rated erase count.
     pub at_rated: f64,
+    /// Exponent of the erase count's share of the rated count; 1 is linear growth.
     pub wear_exponent: f64,
     /// Factor on the rate after `retention_time`.
     pub retention_factor: f64,
+    /// Age of the data at which the rate has grown by `retention_factor`.
     pub retention_time: Nanos,
 }
 
@@ -44,7 +46,9 @@ impl BitErrors {
 /// A block code that corrects a fixed number of bit errors per codeword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
+    /// Length of a codeword in bits.
     pub bits: u32,
+    /// Bit errors per codeword that the code corrects.
     pub correctable: u32,
 }
 

@@ -35,17 +35,23 @@ const RAW_SLOTS_MAX: u64 = 1 << 39;
 /// Bits per cell, which is also the number of page types of a word line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CellType {
+    /// 1 bit per cell.
     Slc = 1,
+    /// 2 bits per cell.
     Mlc = 2,
+    /// 3 bits per cell.
     Tlc = 3,
+    /// 4 bits per cell.
     Qlc = 4,
 }
 
 impl CellType {
+    /// Returns the number of page types of a word line.
     pub const fn page_types(self) -> u32 {
         self as u32
     }
 
+    /// Returns the abbreviation of the device file, such as `TLC`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Slc => "SLC",
@@ -83,7 +89,9 @@ section! {
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct GeometryError {
+    /// Key of the device file's `[geometry]` table.
     pub key: &'static str,
+    /// Reason, with the values that conflict.
     pub message: String,
 }
 
@@ -100,18 +108,18 @@ pub struct Divider {
 }
 
 impl Divider {
-    pub const fn new(divisor: u32) -> Self {
+    pub(crate) const fn new(divisor: u32) -> Self {
         assert!(divisor > 0);
         Self { magic: u64::MAX / divisor as u64, divisor }
     }
 
     #[inline]
-    pub const fn divide(self, n: u32) -> u32 {
+    pub(crate) const fn divide(self, n: u32) -> u32 {
         (((n as u128 + 1) * self.magic as u128) >> 64) as u32
     }
 
     #[inline]
-    pub const fn split(self, n: u32) -> (u32, u32) {
+    pub(crate) const fn split(self, n: u32) -> (u32, u32) {
         let quotient = self.divide(n);
         debug_assert!(quotient <= n && n - quotient * self.divisor < self.divisor);
         (quotient, n - quotient * self.divisor)
@@ -125,15 +133,25 @@ impl Divider {
 /// [`Geometry::with_ppas_per_slot`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
+    /// Geometry as specified in the device file.
     pub shape: Shape,
+    /// Dies of the drive, over all channels.
     pub dies: u32,
+    /// Slots that one read operation senses.
     pub slots_per_read_group: u32,
+    /// Slots that one program operation writes.
     pub slots_per_program_unit: u32,
+    /// Program units of a reclaim unit.
     pub program_units_per_reclaim_unit: u32,
+    /// Slots of a reclaim unit.
     pub slots_per_reclaim_unit: u32,
+    /// Reclaim units of the drive.
     pub reclaim_units: u32,
+    /// Physical page addresses of a read group.
     pub ppas_per_read_group: u32,
+    /// Physical page addresses of a program unit.
     pub ppas_per_program_unit: u32,
+    /// Physical page addresses of a reclaim unit.
     pub ppas_per_reclaim_unit: u32,
     by_reclaim_unit: Divider,
     by_unit: Divider,
@@ -151,9 +169,11 @@ pub struct Geometry {
 /// The location on flash of a physical page address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlashLocation {
+    /// Reclaim unit that contains the address.
     pub reclaim_unit: ReclaimUnitId,
     /// Program unit within the reclaim unit.
     pub unit: u32,
+    /// Die that contains the program unit.
     pub die: u32,
     /// Read group within the program unit.
     pub group: u32,
@@ -162,6 +182,7 @@ pub struct FlashLocation {
 }
 
 impl Geometry {
+    /// Derives the geometry of `shape`, with one address per slot.
     pub fn new(shape: Shape) -> Result<Self, GeometryError> {
         check(&shape)?;
         let dies = shape.channels * shape.dies_per_channel;
@@ -298,10 +319,12 @@ impl Geometry {
         u64::from(self.reclaim_units) * u64::from(self.ppas_per_reclaim_unit)
     }
 
+    /// Returns the slots of all blocks, including spare space.
     pub fn raw_slots(&self) -> u64 {
         u64::from(self.reclaim_units) * u64::from(self.slots_per_reclaim_unit)
     }
 
+    /// Returns the bytes of all blocks, including spare space.
     pub fn raw_bytes(&self) -> Bytes {
         Bytes(self.raw_slots() * u64::from(SLOT_BYTES))
     }
@@ -311,12 +334,14 @@ impl Geometry {
         u64::from(self.slots_per_program_unit) * u64::from(SLOT_BYTES)
     }
 
+    /// Returns the reclaim unit that contains `ppa`.
     #[inline]
     pub fn reclaim_unit_of(&self, ppa: Ppa) -> ReclaimUnitId {
         debug_assert!(u64::from(ppa.0) < self.raw_ppas(), "no address of the flash");
         ReclaimUnitId(self.by_reclaim_unit.divide(ppa.0))
     }
 
+    /// Returns the first address of `unit`.
     #[inline]
     pub fn first_ppa(&self, unit: ReclaimUnitId) -> u32 {
         unit.0 * self.ppas_per_reclaim_unit
@@ -338,6 +363,7 @@ impl Geometry {
         first..first + self.ppas_per_program_unit
     }
 
+    /// Returns the channel of `die`.
     pub fn channel_of(&self, die: u32) -> u32 {
         debug_assert!(die < self.dies, "no die of the flash");
         die % self.shape.channels
@@ -370,6 +396,7 @@ impl Geometry {
         die
     }
 
+    /// Returns the location of `ppa` with any die layout.
     #[inline]
     pub fn locate(&self, ppa: Ppa) -> FlashLocation {
         let location = self.locate_plain(ppa);

@@ -7,6 +7,7 @@
 /// Distribution of the lives of blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockLife {
+    /// Rated program/erase cycles.
     pub rated_cycles: u32,
     /// Share of the blocks that has failed after the rated cycles.
     pub failed_at_rated: f64,

@@ -30,11 +30,13 @@ section! {
 }
 
 impl FlashTiming {
+    /// Returns tR for a page type.
     #[inline]
     pub fn read_time(&self, page_type: u32) -> Nanos {
         self.read[page_type as usize % self.read.len()]
     }
 
+    /// Returns tPROG for a page type.
     #[inline]
     pub fn program_time(&self, page_type: u32) -> Nanos {
         self.program[page_type as usize % self.program.len()]
@@ -46,6 +48,7 @@ impl FlashTiming {
         Nanos(self.program.iter().map(|t| t.0).sum::<u64>() / self.program.len() as u64)
     }
 
+    /// Returns the time of `bytes` on the channel, without command cycles.
     #[inline]
     pub fn transfer(&self, bytes: u64) -> Nanos {
         self.bus.time_for(bytes)

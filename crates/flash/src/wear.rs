@@ -6,16 +6,20 @@ use writecliff_base::ReclaimUnitId;
 /// Erase counts by reclaim unit, and the rated count of the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wear {
+    /// Erase count of each reclaim unit.
     pub erases: Vec<u32>,
-    pub rated_cycles: u32,
+    pub(crate) rated_cycles: u32,
     total: u64,
 }
 
 /// Distribution of the erase counts over all blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WearSummary {
+    /// Lowest erase count of a block.
     pub min: u32,
+    /// Mean erase count.
     pub mean: f64,
+    /// Highest erase count of a block.
     pub max: u32,
     /// Mean erase count as a share of the rated cycles, in percent (NVMe SMART "percentage used";
     /// may exceed 100).
@@ -23,22 +27,26 @@ pub struct WearSummary {
 }
 
 impl Wear {
+    /// Returns the wear of a new drive.
     pub fn new(reclaim_units: u32, rated_cycles: u32) -> Self {
         Self::from_counts(vec![0; reclaim_units as usize], rated_cycles)
     }
 
+    /// Restores the wear from the erase count of each reclaim unit.
     pub fn from_counts(erases: Vec<u32>, rated_cycles: u32) -> Self {
         assert!(rated_cycles > 0, "wear is relative to the rated cycles");
         let total = erases.iter().map(|&n| u64::from(n)).sum();
         Self { erases, rated_cycles, total }
     }
 
+    /// Counts an erase of `unit`.
     #[inline]
     pub fn record_erase(&mut self, unit: ReclaimUnitId) {
         self.erases[unit.index()] += 1;
         self.total += 1;
     }
 
+    /// Returns the erase count of `unit`.
     #[inline]
     pub fn of(&self, unit: ReclaimUnitId) -> u32 {
         self.erases[unit.index()]
@@ -49,6 +57,7 @@ impl Wear {
         self.total
     }
 
+    /// Summarises the erase counts of all blocks.
     pub fn summary(&self) -> WearSummary {
         debug_assert!(!self.erases.is_empty(), "the mean of no units");
         let mean = self.total as f64 / self.erases.len() as f64;

@@ -18,10 +18,15 @@ pub struct FtlConfig {
     pub user_slots: u64,
     /// Number of streams, including the default stream 0.
     pub streams: u16,
+    /// Selection of the reclaim unit that GC empties.
     pub gc: GcPolicy,
+    /// Amount of relocation between host writes.
     pub gc_pacing: GcPacing,
+    /// Frontier that relocated data go to.
     pub gc_destination: GcDestination,
+    /// Division of spare space between streams.
     pub spare: SparePolicy,
+    /// Selection of units by their erase count.
     pub wear: WearPolicy,
     /// Incremental GC keeps this many reclaim units' worth of slots idle.
     pub gc_high_watermark: u32,
@@ -30,10 +35,12 @@ pub struct FtlConfig {
     pub gc_low_watermark: u32,
     /// When the host is idle, GC runs until this many units are free.
     pub gc_idle_watermark: u32,
+    /// Rated program/erase cycles of the flash part.
     pub rated_cycles: u32,
     /// Whether data that are not programmed yet are lost with the power. The data that they replace
     /// are then kept until they are.
     pub volatile_buffer: bool,
+    /// Seed of random GC choices and block lives.
     pub seed: u64,
     /// Data reduction; `None` if every slot of data takes a slot of flash.
     pub reduction: Option<ReductionConfig>,
@@ -46,8 +53,9 @@ pub struct FtlConfig {
 pub enum GcPacing {
     /// A few slots after each host slot, in proportion, which keeps writes smooth.
     Incremental,
-    /// As incremental, but at least this many slots at once: the firmware switches between the host
-    /// and GC less often.
+    /// As incremental, but at least `slots` at once: the firmware switches between the host and GC
+    /// less often.
+    #[allow(missing_docs, reason = "the variant defines it")]
     Quanta { slots: u32 },
     /// The whole victim, before the next host slot is written.
     PerVictim,
@@ -57,6 +65,7 @@ pub enum GcPacing {
 }
 
 impl GcPacing {
+    /// Returns the name of the pacing in device files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Incremental => "incremental",
@@ -71,7 +80,9 @@ impl GcPacing {
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct ConfigError {
+    /// Key of the device file whose value is impossible.
     pub key: &'static str,
+    /// Reason, with the values that conflict.
     pub message: String,
 }
 
@@ -126,6 +137,7 @@ impl FtlConfig {
         Some(BadBlocks::new(config, geometry, self.seed, least.min(u64::from(u32::MAX)) as u32))
     }
 
+    /// Checks streams, watermarks and spare space against `geometry`.
     pub fn check(&self, geometry: &Geometry) -> Result<(), ConfigError> {
         let fail = |key, message: String| Err(ConfigError { key, message });
         if self.streams == 0 || self.streams > 128 {

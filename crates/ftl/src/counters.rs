@@ -33,9 +33,13 @@ counts! {
 /// Bytes allocated on flash by cause; data that are not yet programmed count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allocated {
+    /// Bytes for data of the host.
     pub host: Bytes,
+    /// Bytes for data relocated by garbage collection.
     pub gc: Bytes,
+    /// Bytes for data relocated by wear levelling.
     pub wear: Bytes,
+    /// Bytes left without data in units that were closed early.
     pub padding: Bytes,
 }
 
@@ -61,6 +65,7 @@ impl Allocated {
         }
     }
 
+    /// Returns the sum: the numerator of write amplification.
     #[inline]
     pub fn total(&self) -> Bytes {
         Bytes(self.host.0 + self.gc.0 + self.wear.0 + self.padding.0)

@@ -15,6 +15,7 @@ use crate::table::Owner;
 pub struct FrontierId(pub u16);
 
 impl FrontierId {
+    /// Returns the id as an index into a dense array.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -24,12 +25,13 @@ impl FrontierId {
 /// Write position of a frontier. A frontier without a unit has `next == end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frontier {
+    /// Open reclaim unit; `NONE` for a closed frontier.
     pub unit: ReclaimUnitId,
     /// Physical page addresses: the next one, the end of the program unit being filled,
     /// the end of the reclaim unit.
     pub next: u32,
-    pub fill_end: u32,
-    pub end: u32,
+    pub(crate) fill_end: u32,
+    pub(crate) end: u32,
     /// Slots of the program unit being filled that hold relocated data, if the host fills it.
     pub moved: u32,
     /// Number of the first reclaim unit that was freed while the program unit being filled held
@@ -38,7 +40,7 @@ pub struct Frontier {
 }
 
 impl Frontier {
-    pub const CLOSED: Self =
+    pub(crate) const CLOSED: Self =
         Self { unit: ReclaimUnitId::NONE, next: 0, fill_end: 0, end: 0, moved: 0, since: u64::MAX };
 
     /// Returns a frontier at the start of an empty unit.
@@ -56,7 +58,7 @@ impl Frontier {
     }
 
     #[inline]
-    pub fn needs_unit(&self) -> bool {
+    pub(crate) fn needs_unit(&self) -> bool {
         self.next == self.end
     }
 

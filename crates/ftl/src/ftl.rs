@@ -29,6 +29,7 @@ pub struct Ftl {
 }
 
 impl Ftl {
+    /// Returns the FTL of a new drive, with factory bad blocks.
     pub fn new(geometry: Geometry, config: FtlConfig) -> Result<Self, ConfigError> {
         config.check(&geometry)?;
         let geometry = match config.reduction {
@@ -54,10 +55,12 @@ impl Ftl {
         Ok(Self { parts, groups })
     }
 
+    /// Returns the geometry of the flash.
     pub fn geometry(&self) -> &Geometry {
         &self.parts.geometry
     }
 
+    /// Returns the configuration of the FTL.
     pub fn config(&self) -> &FtlConfig {
         &self.parts.config
     }
@@ -68,14 +71,17 @@ impl Ftl {
         self.parts.config.user_slots as u32
     }
 
+    /// Returns the counters since the drive was new.
     pub fn counters(&self) -> &Counters {
         &self.parts.counters
     }
 
+    /// Returns the erase counts of all reclaim units.
     pub fn wear(&self) -> &Wear {
         &self.parts.wear
     }
 
+    /// Returns state and valid data of all reclaim units.
     pub fn table(&self) -> &UnitTable {
         &self.parts.table
     }
@@ -101,6 +107,7 @@ impl Ftl {
         self.parts.bad_blocks.as_deref()
     }
 
+    /// Returns the drive's blocks for updates; `None` if no block ever fails.
     pub fn bad_blocks_mut(&mut self) -> Option<&mut BadBlocks> {
         self.parts.bad_blocks.as_deref_mut()
     }
@@ -175,6 +182,7 @@ impl Ftl {
         self.parts.frontiers.of_host(stream)
     }
 
+    /// Returns `true` for the frontier of a host stream, `false` for one of GC.
     pub fn is_host_frontier(&self, frontier: FrontierId) -> bool {
         self.parts.frontiers.is_of_host(frontier)
     }

@@ -18,11 +18,12 @@ pub enum GcDestination {
     /// To one common unit for all streams (FDP: initially isolated). GC needs only one open unit.
     Shared,
     /// As `PerStream` for the streams whose bit is set in `isolated`, as `Shared` for the others.
+    #[allow(missing_docs, reason = "the variant defines it")]
     PerHandle { isolated: u128 },
 }
 
 impl GcDestination {
-    pub fn frontier(self, owner: Owner, streams: u16) -> FrontierId {
+    pub(crate) fn frontier(self, owner: Owner, streams: u16) -> FrontierId {
         let stream = owner.stream.0;
         FrontierId(match self {
             Self::PerStream => streams + stream,
@@ -34,6 +35,7 @@ impl GcDestination {
         })
     }
 
+    /// Returns the policy as in device files, with its parameter.
     pub fn name(self) -> String {
         match self {
             Self::PerStream => "per-stream".to_owned(),

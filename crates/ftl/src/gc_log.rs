@@ -14,15 +14,19 @@ const KEPT: usize = 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum GcEvent {
     /// A unit that the host had written in `stream` was emptied; `slots` of it were relocated.
+    #[allow(missing_docs, reason = "the variant defines both")]
     Moved { stream: StreamId, slots: u32 },
     /// Relocated data filled the last slot of the unit that the host writes in `stream`.
+    #[allow(missing_docs, reason = "the variant defines it")]
     RolledOver { stream: StreamId },
 }
 
 /// Number of each action in one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
+    /// Number of [`GcEvent::Moved`].
     pub moved: u64,
+    /// Number of [`GcEvent::RolledOver`].
     pub rolled_over: u64,
 }
 

@@ -18,7 +18,9 @@ const VICTIM_AHEAD: usize = 32;
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
+    /// Slots that the host has overwritten.
     pub host_slots: u64,
+    /// Slots relocated to free their units.
     pub moved_slots: u64,
 }
 

@@ -14,6 +14,7 @@ use crate::{FlashSink, Ftl, Parts};
 /// A change of the mapping that the flash does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unwritten {
+    /// Logical page whose mapping changed.
     pub lpn: Lpn,
     /// Where its data were going; `NONE` for a deallocation.
     pub at: Ppa,
@@ -35,6 +36,7 @@ pub struct Undone {
 }
 
 impl Undone {
+    /// Counts an undone change by its kind.
     pub fn add(&mut self, change: &Unwritten) {
         if change.is_relocation {
             self.relocations += 1;
@@ -49,6 +51,7 @@ impl Undone {
 /// How far the blocks of an open reclaim unit have got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenUnit {
+    /// Reclaim unit that was open.
     pub unit: ReclaimUnitId,
     /// Program units from the first one to the last one on which a program has begun.
     pub begun: u32,

@@ -9,7 +9,9 @@ use crate::FrontierId;
 /// One program operation: unit `unit` of a reclaim unit is full or is closed early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProgramUnit {
+    /// Reclaim unit that contains the program unit.
     pub reclaim_unit: ReclaimUnitId,
+    /// Program unit within the reclaim unit.
     pub unit: u32,
     /// Slots that hold data; the rest of the unit is padding.
     pub data_slots: u32,
@@ -29,6 +31,7 @@ pub trait FlashSink {
     /// Reads `slots` slots of the read group at `from`, whose data go to the unit that `frontier`
     /// is filling.
     fn read_for(&mut self, frontier: FrontierId, from: Ppa, slots: u32);
+    /// Programs a unit with the data that the frontier has collected.
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit);
     /// Erases the blocks of a reclaim unit, which `frontier` opens, on all dies. On a drive with a
     /// volatile buffer, program units whose `since` is not above `freed_at` come before.

@@ -47,6 +47,7 @@ impl Ftl {
         };
     }
 
+    /// Writes the state as sections `ftl.*`.
     pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         let parts = &self.parts;
         // The reverse map follows, because its entries matter only where the forward map points

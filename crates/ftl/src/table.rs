@@ -29,7 +29,7 @@ pub enum UnitState {
 }
 
 impl UnitState {
-    pub fn from_u8(value: u8) -> Option<Self> {
+    pub(crate) fn from_u8(value: u8) -> Option<Self> {
         let all = [Self::Free, Self::Open, Self::Closed, Self::Victim, Self::Dropped];
         all.into_iter().find(|&s| s as u8 == value)
     }
@@ -38,6 +38,7 @@ impl UnitState {
 /// The stream of a reclaim unit, and whether the host or GC wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Owner {
+    /// Stream of the data.
     pub stream: StreamId,
     /// Whether GC wrote the unit, with relocated data, and not the host.
     pub relocated: bool,
@@ -47,13 +48,14 @@ pub struct Owner {
 /// streams.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Among {
+    /// Units of the reclaim group.
     pub units: Range<u32>,
-    pub stream: Option<StreamId>,
+    pub(crate) stream: Option<StreamId>,
 }
 
 impl Among {
     #[inline]
-    pub fn holds(&self, owner: Owner) -> bool {
+    pub(crate) fn holds(&self, owner: Owner) -> bool {
         self.stream.is_none_or(|stream| owner.stream == stream)
     }
 }
@@ -61,10 +63,12 @@ impl Among {
 /// All reclaim units of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitTable {
-    pub alloc_units_per_reclaim_unit: u32,
+    pub(crate) alloc_units_per_reclaim_unit: u32,
+    /// State of each unit.
     pub state: Vec<UnitState>,
     /// Allocation units of valid data.
     pub valid: Vec<u32>,
+    /// Stream and writer of each unit.
     pub owner: Vec<Owner>,
     /// Host slots written when the unit was closed: the age of its data.
     pub closed_at: Vec<u64>,
@@ -76,7 +80,7 @@ pub struct UnitTable {
 }
 
 impl UnitTable {
-    pub fn new(units: u32, alloc_units_per_reclaim_unit: u32) -> Self {
+    pub(crate) fn new(units: u32, alloc_units_per_reclaim_unit: u32) -> Self {
         let n = units as usize;
         assert!(units > 0 && alloc_units_per_reclaim_unit > 0, "flash without space");
         Self {
@@ -90,17 +94,19 @@ impl UnitTable {
         }
     }
 
+    /// Returns the number of reclaim units.
     #[inline]
     pub fn len(&self) -> u32 {
         self.state.len() as u32
     }
 
+    /// Returns `true` if `len` is 0.
     pub fn is_empty(&self) -> bool {
         self.state.is_empty()
     }
 
     #[inline]
-    pub fn is_closed(&self, unit: ReclaimUnitId) -> bool {
+    pub(crate) fn is_closed(&self, unit: ReclaimUnitId) -> bool {
         self.state[unit.index()] == UnitState::Closed
     }
 
@@ -135,7 +141,7 @@ impl UnitTable {
         self.owner[index] = owner;
     }
 
-    pub fn close(&mut self, unit: ReclaimUnitId, now: u64) {
+    pub(crate) fn close(&mut self, unit: ReclaimUnitId, now: u64) {
         debug_assert_eq!(self.state[unit.index()], UnitState::Open);
         self.state[unit.index()] = UnitState::Closed;
         self.closed_at[unit.index()] = now;

@@ -117,7 +117,9 @@ fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
 /// A class of data: its share of the data, and of the writes, which are uniform within it.
 #[derive(Clone, Copy, Debug)]
 pub struct Class {
+    /// Share of the data, 0 to 1.
     pub data: f64,
+    /// Share of the writes, 0 to 1.
     pub writes: f64,
 }
 

@@ -11,8 +11,10 @@ macro_rules! causes {
         }
 
         impl Cause {
+            /// All causes, in the order in which [`TimeByCause`] stores them.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
+            /// Returns the name in snake case, as in results.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -79,15 +81,18 @@ pub const CAUSES: usize = Cause::ALL.len();
 pub struct TimeByCause(pub [Nanos; CAUSES]);
 
 impl TimeByCause {
+    /// Adds `time` to the total of `cause`.
     #[inline]
     pub fn add(&mut self, cause: Cause, time: Nanos) {
         self.0[cause as usize] += time;
     }
 
+    /// Returns the time spent on `cause`.
     pub fn of(&self, cause: Cause) -> Nanos {
         self.0[cause as usize]
     }
 
+    /// Returns the sum over all causes.
     pub fn total(&self) -> Nanos {
         self.0.iter().fold(Nanos::ZERO, |sum, &time| sum + time)
     }

@@ -8,8 +8,11 @@ use writecliff_base::{Nanos, StreamId};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Operation {
+    /// Transfers data to the host.
     Read = 0,
+    /// Transfers data to the drive.
     Write = 1,
+    /// Deallocates the range: NVMe Dataset Management, ATA TRIM, SCSI UNMAP.
     Trim = 2,
     /// Flushes the write cache: has no offset or length, and does not count as an I/O of a job.
     Flush = 3,
@@ -19,11 +22,15 @@ pub enum Operation {
 /// [`SECTOR_BYTES`](writecliff_base::SECTOR_BYTES).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
+    /// Operation code.
     pub operation: Operation,
+    /// First byte.
     pub offset: u64,
+    /// Length in bytes; 0 for a flush.
     pub length: u32,
     /// Content of the data of a write; ignored for other operations.
     pub content: Content,
+    /// Stream or placement identifier of a write; 0 without a directive.
     pub stream: StreamId,
     /// Submission queue (modulo the drive's queues).
     pub queue: u32,
@@ -35,14 +42,18 @@ pub struct Command {
 /// the firmware has decoded it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrival {
+    /// Time at which the host submitted the command.
     pub submitted: Nanos,
+    /// Time at which the command got an entry of the drive's queue.
     pub entered: Nanos,
+    /// Time at which the firmware had decoded the command.
     pub decoded: Nanos,
 }
 
 /// Outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Status {
+    /// The command was executed as specified.
     #[default]
     Success,
     /// The drive could not correct the data of a read, or found that they are not those written.
@@ -54,9 +65,13 @@ pub enum Status {
 /// A completed command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
+    /// Time of the completion at the host.
     pub at: Nanos,
+    /// Tag of the command.
     pub tag: u32,
+    /// Operation of the command.
     pub operation: Operation,
+    /// Outcome of the command.
     pub status: Status,
 }
 
@@ -77,6 +92,7 @@ impl<T> Default for CommandTable<T> {
 }
 
 impl<T: Copy> CommandTable<T> {
+    /// Stores the state of a command and returns its number.
     #[inline]
     pub fn insert(&mut self, command: T) -> u16 {
         if let Some(number) = self.free.pop() {
@@ -88,11 +104,13 @@ impl<T: Copy> CommandTable<T> {
         number
     }
 
+    /// Returns the state of command `number`, which must be in flight.
     #[inline]
     pub fn get(&mut self, number: u16) -> &mut T {
         &mut self.slots[number as usize]
     }
 
+    /// Removes a command and returns its state; the number becomes free.
     #[inline]
     pub fn remove(&mut self, number: u16) -> T {
         debug_assert!(self.free.len() < self.slots.len(), "more commands removed than inserted");
@@ -100,6 +118,7 @@ impl<T: Copy> CommandTable<T> {
         self.slots[number as usize]
     }
 
+    /// Returns the number of commands in flight.
     pub fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }

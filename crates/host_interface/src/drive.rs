@@ -13,6 +13,7 @@ use crate::placement::{DataPlacement, DataPlacementStatus};
 /// Readings of a drive at a point in time. Bytes and energy are counted since the drive was new.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meters {
+    /// Bytes that the host has written.
     pub host_write_bytes: u64,
     /// Bytes allocated on flash for any reason; `None` without flash.
     pub nand_write_bytes: Option<u64>,
@@ -30,8 +31,10 @@ pub struct Meters {
 /// A host that issues many commands is generic over the drive instead, to avoid dynamic dispatch
 /// per command.
 pub trait Drive {
+    /// Returns the size that the host can address.
     fn capacity(&self) -> Bytes;
 
+    /// Returns the current virtual time.
     fn now(&self) -> Nanos;
 
     /// Submits a command at time `at`, which must not be earlier than any completion that `step`
@@ -56,6 +59,7 @@ pub trait Drive {
     /// be idle. Call `end_fast_forward` after the last command.
     fn fast_forward(&mut self, command: &Command);
 
+    /// Ends a sequence of `fast_forward` calls: finishes work that was deferred between them.
     fn end_fast_forward(&mut self) {}
 
     /// Returns the outcome of a read on the fast-forward clock.
@@ -93,6 +97,7 @@ pub trait Drive {
         false
     }
 
+    /// Returns `true` if the volatile write cache is enabled.
     fn write_cache(&self) -> bool;
 
     /// Enables or disables the volatile write cache.

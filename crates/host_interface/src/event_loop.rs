@@ -10,7 +10,9 @@ use crate::{Command, CommandTable, Completion, Frontend, Status};
 
 /// Event loop of a drive with events of type `E`. It stores an `S` for each command in flight.
 pub struct EventLoop<S, E> {
+    /// Current virtual time.
     pub now: Nanos,
+    /// Submission queues, firmware and link.
     pub frontend: Frontend,
     commands: CommandTable<(Command, S)>,
     events: BinaryHeap<Reverse<(Nanos, u64, E)>>,
@@ -35,6 +37,7 @@ impl<S, E> Saved for EventLoop<S, E> {
 }
 
 impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
+    /// Returns a loop at time 0 without events.
     pub fn new(frontend: Frontend) -> Self {
         Self {
             now: Nanos::ZERO,
@@ -45,6 +48,7 @@ impl<S: Copy, E: Copy + Ord> EventLoop<S, E> {
         }
     }
 
+    /// Schedules `event` at `at`, which must not be in the past.
     pub fn schedule(&mut self, at: Nanos, event: E) {
         debug_assert!(at >= self.now, "an event in the past");
         self.events.push(Reverse((at, self.scheduled, event)));

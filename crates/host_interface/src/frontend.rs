@@ -10,6 +10,7 @@ use writecliff_base::{Nanos, saved};
 use crate::command::Command;
 use crate::link::{Duplex, LinkConfig};
 
+/// Submission queues, firmware and link of a drive, as busy times.
 pub struct Frontend {
     link: LinkConfig,
     /// The last transfer length in each direction and its time, cached because lengths repeat and
@@ -90,6 +91,7 @@ impl Frontend {
         next
     }
 
+    /// Returns the number of commands that wait at the host for a queue entry.
     pub fn waiting(&self) -> usize {
         self.queues.iter().map(|q| q.waiting.len()).sum()
     }

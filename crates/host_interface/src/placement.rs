@@ -17,9 +17,11 @@ pub enum Refusal {
     AllocationFailed,
     /// SPC: CHECK CONDITION with sense data.
     #[error("CHECK CONDITION, {}: {about}", sense.name())]
+    #[allow(missing_docs, reason = "sense data, and the field or resource that they are about")]
     CheckCondition { sense: Sense, about: String },
     /// The drive has a different interface, or none.
     #[error("the drive has {has}, not {wants}")]
+    #[allow(missing_docs, reason = "names of the drive's interface and the command's")]
     OtherInterface { has: &'static str, wants: &'static str },
 }
 
@@ -33,6 +35,7 @@ pub enum Sense {
 }
 
 impl Sense {
+    /// Returns sense key, additional sense text and codes.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvalidFieldInCdb => "ILLEGAL REQUEST, INVALID FIELD IN CDB (24h/00h)",
@@ -44,15 +47,20 @@ impl Sense {
 /// Identify directive, Return Parameters (8.1.8.2): bit n of each field is directive type n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Directives {
+    /// Directives Supported.
     pub supported: u8,
+    /// Directives Enabled.
     pub enabled: u8,
     /// Enabled across a Controller Level Reset.
     pub persistent: u8,
 }
 
 impl Directives {
+    /// Bit of the Identify directive (type 00h).
     pub const IDENTIFY: u8 = 1 << 0;
+    /// Bit of the Streams directive (type 01h).
     pub const STREAMS: u8 = 1 << 1;
+    /// Bit of the Data Placement directive (type 02h).
     pub const DATA_PLACEMENT: u8 = 1 << 2;
 }
 
@@ -78,6 +86,7 @@ pub struct StreamParameters {
 /// Stream-related fields of the Block Limits Extension VPD page (SBC-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockLimitsExtension {
+    /// MAXIMUM NUMBER OF STREAMS.
     pub maximum_number_of_streams: u16,
     /// Program unit in logical blocks; FFFFh if it is larger.
     pub optimal_stream_write_size: u16,
@@ -96,6 +105,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
+    /// Returns the type as in the FDP configurations log page.
     pub fn name(self) -> &'static str {
         match self {
             Self::Initially => "initially isolated",
@@ -115,6 +125,7 @@ pub struct FdpConfiguration {
     pub reclaim_unit: Bytes,
     /// Estimated Reclaim Unit Time Limit in seconds; 0 if not reported.
     pub time_limit_s: u32,
+    /// Number of Reclaim Groups (NRG), at least 1.
     pub reclaim_groups: u16,
     /// Reclaim Group Identifier Format: number of upper bits of a placement identifier that
     /// contain the reclaim group. The lower bits contain the placement handle.
@@ -153,7 +164,9 @@ impl FdpConfiguration {
 /// Reclaim unit handle status descriptor (I/O Management Receive, 7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandleStatus {
+    /// Placement Identifier (PID).
     pub placement_id: u16,
+    /// Reclaim Unit Handle Identifier (RUHID).
     pub handle: u16,
     /// Estimated Active Reclaim Unit Time Remaining, in seconds; 0 if not reported.
     pub time_remaining_s: u32,
@@ -176,15 +189,22 @@ pub struct FdpStatistics {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum FdpEventType {
+    /// The host moved to another reclaim unit before the active unit was full.
     NotFullyWritten = 0x00,
+    /// A reclaim unit stayed active longer than the time limit.
     TimeLimitExceeded = 0x01,
+    /// A Controller Level Reset changed the reclaim units that handles reference.
     ResetModifiedHandles = 0x02,
+    /// A write named a placement identifier that the namespace does not have.
     InvalidPlacementId = 0x03,
+    /// The controller moved data to another reclaim unit.
     MediaReallocated = 0x80,
+    /// The controller changed the reclaim unit that a handle references.
     ImplicitlyModified = 0x81,
 }
 
 impl FdpEventType {
+    /// All types: events of the host, then of the controller.
     pub const ALL: [Self; 6] = [
         Self::NotFullyWritten,
         Self::TimeLimitExceeded,
@@ -199,6 +219,7 @@ impl FdpEventType {
         self as u8
     }
 
+    /// Returns the type with Event Type field `code`; `None` for reserved codes.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.code() == code)
     }
@@ -208,10 +229,12 @@ impl FdpEventType {
         (self as usize & 0x7f) + if self.is_of_host() { 0 } else { 4 }
     }
 
+    /// Returns `true` for events that the host's commands cause (codes below 80h).
     pub fn is_of_host(self) -> bool {
         self.code() < 0x80
     }
 
+    /// Returns the name of the event in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotFullyWritten => "reclaim unit not fully written",
@@ -227,8 +250,11 @@ impl FdpEventType {
 /// One FDP event; fields that its flags mark as invalid are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FdpEvent {
+    /// Event Type.
     pub kind: FdpEventType,
+    /// Event Timestamp in virtual time.
     pub time: Nanos,
+    /// Placement Identifier (PID).
     pub placement_id: Option<u16>,
     /// Reclaim unit handle, in the reclaim group that the placement identifier names.
     pub handle: Option<u16>,
@@ -239,6 +265,7 @@ pub struct FdpEvent {
 /// Status of the data placement interface. Counts start when the drive is new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataPlacementStatus {
+    /// Name of the interface, such as `nvme-fdp`.
     pub interface: &'static str,
     /// `true` if the directive is enabled; SCSI streams always are.
     pub enabled: bool,
@@ -247,26 +274,33 @@ pub struct DataPlacementStatus {
     /// Streams: maximum number of open streams in addition to the default one. FDP: number of
     /// placement identifiers: the placement handles in each reclaim group.
     pub limit: u16,
+    /// Streams opened, explicitly or by a write.
     pub streams_opened: u64,
+    /// Streams closed by the host or the drive.
     pub streams_released: u64,
     /// Writes to a stream or placement identifier that the drive could not provide.
     pub overflow_writes: u64,
+    /// Bytes of overflow writes.
     pub overflow_bytes: u64,
     /// Overflow bytes by stream number or placement identifier; 65535 represents all numbers that
     /// are not counted individually.
     pub overflow_by_number: Vec<(u16, u64)>,
     /// FDP statistics, counted with every interface.
     pub statistics: FdpStatistics,
+    /// FDP log pages; `None` with other interfaces.
     pub fdp: Option<FdpStatus>,
 }
 
+/// Status of Flexible Data Placement beyond [`FdpStatistics`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FdpStatus {
+    /// Status descriptors by reclaim group, then by placement handle.
     pub handles: Vec<HandleStatus>,
     /// Number of events of each type in `FdpEventType::ALL`, logged or not.
     pub events: [u64; FdpEventType::ALL.len()],
     /// The log: events of the host, then of the controller, each oldest first.
     pub log: Vec<FdpEvent>,
+    /// Unwritten bytes of the reclaim units that handle updates abandoned.
     pub abandoned_bytes: u64,
 }
 
@@ -276,6 +310,7 @@ pub type Answer<T> = Result<T, Refusal>;
 /// The administrative commands of a data placement interface. A drive rejects the commands of
 /// other interfaces.
 pub trait DataPlacement {
+    /// Returns the name of the drive's interface for messages.
     fn interface_name(&self) -> &'static str;
 
     /// Returns the status of the interface; `None` if the drive does not report a status.
@@ -290,6 +325,7 @@ pub trait DataPlacement {
     /// streams.
     fn enable_streams(&mut self, enabled: bool) -> Answer<()>;
 
+    /// Streams directive, Return Parameters.
     fn stream_parameters(&mut self) -> Answer<StreamParameters>;
 
     /// Get Status: open identifiers, ascending.
@@ -301,6 +337,7 @@ pub trait DataPlacement {
     /// Release Identifier; returns `true` if it was open.
     fn release_stream(&mut self, id: u16) -> Answer<bool>;
 
+    /// Release Resources: returns the namespace's exclusive stream resources.
     fn release_stream_resources(&mut self) -> Answer<()>;
 
     // -- SCSI stream control (SBC-4), which NVMe drives reject ----------------------------------
@@ -310,6 +347,7 @@ pub trait DataPlacement {
         Err(self.no_scsi())
     }
 
+    /// STREAM CONTROL, close.
     fn scsi_close_stream(&mut self, _id: u16) -> Answer<()> {
         Err(self.no_scsi())
     }
@@ -319,16 +357,19 @@ pub trait DataPlacement {
         Err(self.no_scsi())
     }
 
+    /// Block Limits Extension VPD page (B7h).
     fn scsi_block_limits(&mut self) -> Answer<BlockLimitsExtension> {
         Err(self.no_scsi())
     }
 
+    /// Returns the error of SCSI commands on a drive that is not a SCSI drive.
     fn no_scsi(&self) -> Refusal {
         Refusal::OtherInterface { has: self.interface_name(), wants: "scsi-streams" }
     }
 
     // -- FDP (8.1.10) ---------------------------------------------------------------------------
 
+    /// FDP Configurations log page (20h).
     fn fdp_configuration(&mut self) -> Answer<FdpConfiguration>;
 
     /// I/O Management Receive, reclaim unit handle status: by reclaim group, then by placement
@@ -361,5 +402,6 @@ pub trait DataPlacement {
     /// FDP Events log page (23h): the newest events of the host or of the controller, oldest first.
     fn fdp_events(&mut self, of_host: bool) -> Answer<Vec<FdpEvent>>;
 
+    /// FDP Statistics log page (22h).
     fn fdp_statistics(&mut self) -> Answer<FdpStatistics>;
 }

@@ -33,14 +33,19 @@ pub const SHARES: [f64; 7] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 pub struct BatchColumns {
     /// End of the batch, since the step's start.
     pub end_ns: Vec<u64>,
+    /// Duration of the batch.
     pub width_ns: Vec<u64>,
+    /// Index of the job in the step.
     pub job: Vec<u32>,
     /// 0 read, 1 write, 2 trim, 3 flush.
     pub operation: Vec<u8>,
     /// Latencies from the intended arrival, and not from issue.
     pub is_response: Vec<bool>,
+    /// I/Os that completed during the batch.
     pub ios: Vec<u64>,
+    /// Bytes of these I/Os.
     pub bytes: Vec<u64>,
+    /// Sum of their latencies; the mean is this divided by `ios`.
     pub latency_sum_ns: Vec<f64>,
     /// For each of [`SHARES`]: I/Os slower than this quantile of the step.
     pub slower: [Vec<u64>; SHARES.len()],
@@ -53,22 +58,28 @@ pub struct BatchColumns {
 /// Totals of one operation of one job since the step's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Totals<'a> {
+    /// Index of the job in the step.
     pub job: u32,
     /// 0 read, 1 write, 2 trim, 3 flush.
     pub operation: u8,
+    /// Bytes of completed I/Os.
     pub bytes: u64,
+    /// Completed I/Os.
     pub ios: u64,
     /// Moments of the service times.
     pub moments: Moments,
     /// Only its buckets are read, because its moments may lack those of an open interval.
     pub service: &'a Histogram,
+    /// Response times; `None` for jobs without a rate.
     pub response: Option<&'a Histogram>,
 }
 
 /// Bytes written to the drive and to its flash since it was new; NaN if unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
+    /// Bytes written to the drive.
     pub host: f64,
+    /// Bytes written to flash.
     pub nand: f64,
 }
 

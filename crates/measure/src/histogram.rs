@@ -21,14 +21,19 @@ const MAGIC: &[u8; 4] = b"WCH1";
 /// Why a histogram cannot be built or read.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum HistogramError {
+    /// Number of bucket values, and the different number of counts.
     #[error("histogram: {0} bucket values but {1} counts")]
     Lengths(usize, usize),
+    /// Contradiction between counts, bounds and moments.
     #[error("histogram: {0}")]
     Inconsistent(&'static str),
+    /// Quantile that is not inside (0, 1), as text.
     #[error("histogram: quantile {0} is not between 0 and 1 (exclusive)")]
     Quantile(String),
+    /// The data do not start with the magic bytes `WCH1`.
     #[error("not a writecliff histogram (it does not begin with WCH1)")]
     NotAHistogram,
+    /// Part of the data that is truncated or impossible.
     #[error("histogram data are damaged: {0}")]
     Damaged(&'static str),
 }
@@ -61,6 +66,7 @@ pub(crate) const fn upper_bound(bucket: usize) -> u64 {
 }
 
 impl Histogram {
+    /// Returns a histogram without values.
     pub fn new() -> Self {
         let counts: Box<[u64]> = vec![0; BUCKETS].into_boxed_slice();
         let counts =
@@ -68,6 +74,7 @@ impl Histogram {
         Self { counts, moments: Moments::EMPTY }
     }
 
+    /// Counts a latency of `value_ns` nanoseconds.
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
         self.counts[bucket_of(value_ns)] += 1;
@@ -100,27 +107,27 @@ impl Histogram {
         self.moments.merge(&other.moments);
     }
 
-    pub fn clear(&mut self) {
-        self.counts.fill(0);
-        self.moments = Moments::EMPTY;
-    }
-
+    /// Returns exact count, minimum, maximum, mean and variance.
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
 
+    /// Returns the number of recorded values.
     pub fn count(&self) -> u64 {
         self.moments.count
     }
 
+    /// Returns the exact minimum; `None` if empty.
     pub fn min_ns(&self) -> Option<u64> {
         self.moments.min()
     }
 
+    /// Returns the exact maximum; `None` if empty.
     pub fn max_ns(&self) -> Option<u64> {
         self.moments.max()
     }
 
+    /// Returns the exact mean; `None` if empty.
     pub fn mean_ns(&self) -> Option<f64> {
         self.moments.mean()
     }

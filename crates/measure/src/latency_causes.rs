@@ -13,7 +13,9 @@ use crate::histogram::{BUCKETS, bucket_of, lower_bound, upper_bound};
 pub struct BucketCauses {
     /// Bounds of their latencies, both inclusive.
     pub lower_ns: u64,
+    /// Upper bound of their latencies, inclusive.
     pub upper_ns: u64,
+    /// Number of I/Os in the bucket.
     pub ios: u64,
     /// Sum of their times by cause, in the order of `Cause::ALL`.
     pub spent_ns: [u64; CAUSES],

@@ -22,10 +22,11 @@ impl Default for Moments {
 }
 
 impl Moments {
-    pub const EMPTY: Self = Self { count: 0, min: u64::MAX, max: 0, sum: 0, sum_of_squares: 0 };
+    pub(crate) const EMPTY: Self =
+        Self { count: 0, min: u64::MAX, max: 0, sum: 0, sum_of_squares: 0 };
 
     #[inline]
-    pub fn record(&mut self, value: u64) {
+    pub(crate) fn record(&mut self, value: u64) {
         self.count += 1;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
@@ -47,6 +48,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.wrapping_add((value * value).wrapping_mul(count));
     }
 
+    /// Adds the values of `other`.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
@@ -76,20 +78,21 @@ impl Moments {
         Self { count, min, max, sum, sum_of_squares: central.wrapping_add(about_zero) }
     }
 
+    /// Returns the number of values.
     #[inline]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    pub fn min(&self) -> Option<u64> {
+    pub(crate) fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    pub fn max(&self) -> Option<u64> {
+    pub(crate) fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    pub fn mean(&self) -> Option<f64> {
+    pub(crate) fn mean(&self) -> Option<f64> {
         if self.count == 0 {
             return None;
         }

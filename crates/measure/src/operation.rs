@@ -8,7 +8,9 @@ pub const OPERATIONS: usize = 3;
 /// One operation of one job.
 #[derive(Clone, Debug, Default)]
 pub struct OperationOutcome {
+    /// Completed I/Os.
     pub ios: u64,
+    /// Bytes of these I/Os.
     pub bytes: u64,
     /// Service times, from issue to completion.
     pub service: Histogram,

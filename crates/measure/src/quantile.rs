@@ -26,6 +26,7 @@ const EXACT_VARIANCE: f64 = 1e6;
 /// One quantile of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
+    /// Share of the values that are at most this large, between 0 and 1.
     pub q: f64,
     /// Number of samples.
     pub count: u64,

@@ -29,6 +29,7 @@ pub struct ScheduleFit {
 /// Summary of the ages of the I/Os of an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Adherence {
+    /// Completed I/Os that had an intended arrival.
     pub ios: u64,
     /// Between the first arrival and the last one of an I/O that completed.
     pub span_ns: u64,

@@ -14,10 +14,13 @@ use crate::moments::Moments;
 pub struct Columns {
     /// End of the interval, since the series' start.
     pub end_ns: Vec<u64>,
+    /// Index of the job in the step.
     pub job: Vec<u32>,
     /// 0 read, 1 write, 2 trim.
     pub operation: Vec<u8>,
+    /// I/Os that completed during the interval.
     pub ios: Vec<u64>,
+    /// Bytes of these I/Os.
     pub bytes: Vec<u64>,
     /// NaN where there were no I/Os.
     pub latency_mean_ns: Vec<f64>,
@@ -42,14 +45,18 @@ pub struct Columns {
 /// Activity of the whole drive during an interval; NaN where unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeDrive {
+    /// Write amplification.
     pub waf: f64,
+    /// Mean electrical power.
     pub watts: f64,
+    /// Temperature at the end of the interval, in degrees Celsius.
     pub celsius: f64,
 }
 
 /// A row per interval: an operation that a job may issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
+    /// Index of the job in the step.
     pub job: u32,
     /// 0 read, 1 write, 2 trim.
     pub operation: u8,

@@ -13,6 +13,7 @@ pub type Reader<K, T> = fn(&K, &Table<'_>, &str) -> Answer<T>;
 
 /// A kind of values, with its bounds.
 pub trait Kind {
+    /// Type of a value after its bounds are checked.
     type Value;
 
     /// Reads the value of `key`; `None` if the key is absent.
@@ -32,6 +33,7 @@ macro_rules! kinds {
         $read:expr, $takes:expr, $shown:expr $(,)?
     })*) => {$(
         $(#[$doc])*
+        #[allow(missing_docs, reason = "the field is the bounds of the kind")]
         pub struct $name $(<$of: 'static>)? $((pub $bounds))?;
 
         impl $(<$of: Clone + PartialEq + 'static>)? $crate::keys::Kind for $name $(<$of>)? {

@@ -9,12 +9,14 @@ use super::LocatedToml;
 pub struct Change {
     /// Dotted: `table.key`.
     pub key: String,
+    /// Value in the notation of the file, with its unit.
     pub value: Value,
     /// The comment for the value; `None` keeps the existing one.
     pub source: Option<String>,
 }
 
 impl Change {
+    /// Sets `key` to `value` with the comment `source`.
     pub fn new(key: &str, value: impl Into<Value>, source: &str) -> Self {
         Self { key: key.to_owned(), value: value.into(), source: Some(source.to_owned()) }
     }

@@ -151,6 +151,7 @@ impl<'a> Table<'a> {
         Ok(self.read(key, value))
     }
 
+    /// Reads a string; `None` if the key is absent.
     pub fn text(&self, key: &str) -> Answer<Option<&'a str>> {
         self.value(key, "text in quotes", Item::as_str)
     }
@@ -277,6 +278,7 @@ impl<'a> Table<'a> {
         Ok(parts.into_iter().enumerate().map(table).collect())
     }
 
+    /// Reads a table that the file must have.
     pub fn required_table(&self, key: &str) -> Answer<Table<'a>> {
         self.optional_table(key)?.ok_or_else(|| self.missing(key))
     }

@@ -26,10 +26,12 @@ const LIVES: u64 = 0x004c_4956_4553;
 const FACTORY: u64 = 0x0046_4143_5459;
 const FAILURES: u64 = 0x0046_4149_4c53;
 
+/// Distribution of bad blocks, and their replacement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadBlocksConfig {
     /// Probability that a block is bad when the drive leaves the factory.
     pub factory: f64,
+    /// Distribution of the erase counts at which blocks fail.
     pub life: BlockLife,
     /// Share of the failures that an erase finds; a program finds the others.
     pub found_by_erase: f64,
@@ -97,8 +99,9 @@ pub struct BadBlocks {
 /// What the drive reports of its bad blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadBlockCounters {
+    /// Counts since the drive was new.
     pub counts: BadBlockCounts,
-    pub spare_blocks: u64,
+    pub(crate) spare_blocks: u64,
     /// Spare reclaim units left, in percent of those of the new drive (NVMe SMART, "available
     /// spare").
     pub available_spare_pct: f64,
@@ -209,6 +212,7 @@ impl BadBlocks {
         self.units - self.counts.dropped_units as u32
     }
 
+    /// Returns the counts, and the spare blocks and units that are left.
     pub fn counters(&self) -> BadBlockCounters {
         debug_assert!(self.units_when_new >= self.least_units, "see FtlConfig::check_capacity");
         let spare = f64::from(self.usable_units() - self.least_units.min(self.usable_units()));
@@ -225,10 +229,11 @@ impl BadBlocks {
         self.counts.moved_slots
     }
 
-    pub fn is_read_only(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         self.counts.read_only != 0
     }
 
+    /// Counts a host write that was rejected because no spare space is left.
     pub fn refused(&mut self) {
         self.counts.refused_writes += 1;
     }

@@ -23,10 +23,12 @@ pub enum GcPolicy {
     /// The unit closed longest ago.
     Fifo,
     /// Fewest valid slots among `d` drawn at random; `d` = 1 is random GC.
+    #[allow(missing_docs, reason = "the variant defines it")]
     DChoices { d: u32 },
     /// Most space gained per copied slot, weighted by age.
     CostBenefit,
     /// Fewest valid slots among the `window` units closed longest ago.
+    #[allow(missing_docs, reason = "the variant defines it")]
     WindowedGreedy { window: u32 },
 }
 
@@ -52,6 +54,7 @@ impl GcPolicy {
         Some(victim)
     }
 
+    /// Returns the policy as in device files, with its parameter.
     pub fn name(self) -> String {
         match self {
             Self::Greedy => "greedy".to_owned(),

@@ -60,7 +60,9 @@ counts! {
     pub struct ReductionCounters {
         /// Stored for the host.
         host_sectors,
+        /// Relocated by garbage collection.
         gc_sectors,
+        /// Relocated by wear levelling.
         wear_sectors,
         /// Left unused because a unit was closed early.
         padding_sectors,

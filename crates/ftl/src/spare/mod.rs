@@ -28,6 +28,7 @@ impl SparePolicy {
         (self == Self::SelfTuned).then(|| SelfTuned::new(streams, units))
     }
 
+    /// Returns the name of the policy in device files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Global => "global",

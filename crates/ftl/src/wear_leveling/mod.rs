@@ -19,6 +19,7 @@ pub enum WearPolicy {
     Dynamic,
     /// Dynamic; in addition, when the erase count of a closed unit lags the mean by more than
     /// `threshold`, relocates its (cold) data to the most worn free unit.
+    #[allow(missing_docs, reason = "the variant defines it")]
     Static { threshold: u32 },
 }
 
@@ -60,6 +61,7 @@ impl WearPolicy {
         }
     }
 
+    /// Returns the policy as in device files, with its parameter.
     pub fn name(self) -> String {
         match self {
             Self::None => "none".to_owned(),
