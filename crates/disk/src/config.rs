@@ -76,13 +76,19 @@ section! {
 /// Configuration of a disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskConfig {
+    /// Model name and firmware revision, as the drive reports them.
     pub identity: Identity,
+    /// Capacity that the host can address.
     pub user_capacity: Bytes,
+    /// Spindle, arm and sector layout.
     pub mechanics: MechanicsConfig,
+    /// DRAM cache for reads and writes.
     pub cache: CacheConfig,
+    /// Controller times and command ordering.
     pub controller: ControllerConfig,
+    /// Link to the host, and its queue.
     pub link: LinkConfig,
-    pub flash_cache: Option<FlashCacheConfig>,
+    pub(crate) flash_cache: Option<FlashCacheConfig>,
     /// Seed for the choice of accesses that need retries.
     pub seed: u64,
     /// Every value that affects the behaviour of the disk, one `key = value` per line. Device files
@@ -93,8 +99,10 @@ pub struct DiskConfig {
 /// A combination of values that no disk can have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Impossible {
+    /// `inner_rate` leaves less than one sector on the innermost tracks.
     #[error("inner_rate is too low: a track would not hold one sector")]
     Rate,
+    /// Lowest and highest average seek time that a seek curve with the given ends can have.
     #[error("seek_average must be {0} to {1} with these values of seek_track and seek_full")]
     Average(Nanos, Nanos),
 }

@@ -9,7 +9,7 @@ use crate::mechanics::Extent;
 /// A write in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dirty {
-    pub extent: Extent,
+    pub(crate) extent: Extent,
     /// Ascending in order of arrival.
     pub sequence: u64,
 }
@@ -37,7 +37,7 @@ pub struct WriteCache {
 saved! { WriteCache { writes, sectors, reserved, next } check is_possible }
 
 impl WriteCache {
-    pub fn new(config: &CacheConfig) -> Self {
+    pub(crate) fn new(config: &CacheConfig) -> Self {
         Self {
             writes: Vec::new(),
             sectors_most: config.size.0 / 2 / SECTOR_BYTES,
@@ -86,7 +86,7 @@ impl WriteCache {
         self.sectors -= sectors;
     }
 
-    pub fn holds(&self, first: u64, last: u64) -> bool {
+    pub(crate) fn holds(&self, first: u64, last: u64) -> bool {
         self.writes.iter().any(|d| d.extent.first <= first && last <= d.extent.last)
     }
 

@@ -63,7 +63,9 @@ pub(crate) enum DiskEvent {
 /// Host traffic and cache hits since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounters {
+    /// Bytes that the host has written.
     pub write_bytes: u64,
+    /// Bytes that the host has read.
     pub read_bytes: u64,
     /// Reads served from DRAM.
     pub cache_hits: u64,
@@ -74,7 +76,9 @@ pub struct HostCounters {
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskCounters {
+    /// Host traffic and cache hits.
     pub host: HostCounters,
+    /// Accesses of the mechanics.
     pub arm: Counted,
 }
 
@@ -94,6 +98,7 @@ counters! { |c: DiskCounters|
 const BURST_BYTES: u64 = 64 << 10;
 
 impl Disk {
+    /// Returns a new disk at time 0, or an error if its mechanics are impossible.
     pub fn new(config: DiskConfig) -> Result<Self, Impossible> {
         let (controller, capacity) = (&config.controller, config.user_capacity.0);
         let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
@@ -114,10 +119,12 @@ impl Disk {
         })
     }
 
+    /// Returns the configuration of the disk.
     pub fn config(&self) -> &DiskConfig {
         &self.config
     }
 
+    /// Returns the counters since the disk was new.
     pub fn counters(&self) -> DiskCounters {
         DiskCounters { host: self.host, arm: self.mechanics.counted }
     }

@@ -32,7 +32,7 @@ pub struct FlashCache {
 const COUNT: u32 = 1 << 30;
 
 impl FlashCache {
-    pub fn new(config: &FlashCacheConfig, capacity_bytes: u64) -> Self {
+    pub(crate) fn new(config: &FlashCacheConfig, capacity_bytes: u64) -> Self {
         Self {
             block_sectors: config.block.0 / SECTOR_BYTES,
             blocks: zeroed(capacity_bytes.div_ceil(config.block.0) as usize),
@@ -122,13 +122,16 @@ impl FlashCache {
         Ok(())
     }
 
-    pub fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
+    pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         out.u32s("flash_hand", &[self.hand])?;
         out.u32s("flash_slots", &self.slots)?;
         out.u32s("flash_blocks", &self.blocks)
     }
 
-    pub fn restore<R: Read>(&mut self, input: &mut StateReader<R>) -> Result<(), CodecError> {
+    pub(crate) fn restore<R: Read>(
+        &mut self,
+        input: &mut StateReader<R>,
+    ) -> Result<(), CodecError> {
         self.hand = input.u32s("flash_hand", 1)?[0];
         self.slots = input.u32s("flash_slots", self.slots.len())?;
         self.blocks = input.u32s("flash_blocks", self.blocks.len())?;

@@ -25,7 +25,7 @@ struct Zone {
 pub struct Layout {
     zones: Vec<Zone>,
     heads: u64,
-    pub tracks: u64,
+    pub(crate) tracks: u64,
     turn: u64,
     /// Duration of a turn plus a skew.
     per_track: u64,
@@ -34,13 +34,14 @@ pub struct Layout {
 /// Parameters of a layout. Rates are sustained rates of the first and last zone, including skews.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
+    /// Capacity of all zones together.
     pub capacity: Bytes,
-    pub heads: u32,
-    pub zones: u32,
-    pub turn: Nanos,
-    pub skew: Nanos,
-    pub outer_rate: BytesPerSecond,
-    pub inner_rate: BytesPerSecond,
+    pub(crate) heads: u32,
+    pub(crate) zones: u32,
+    pub(crate) turn: Nanos,
+    pub(crate) skew: Nanos,
+    pub(crate) outer_rate: BytesPerSecond,
+    pub(crate) inner_rate: BytesPerSecond,
 }
 
 impl Layout {
@@ -72,7 +73,7 @@ impl Layout {
         Some(Self { zones, heads, tracks: first_track, turn: shape.turn.0, per_track })
     }
 
-    pub fn cylinders(&self) -> u64 {
+    pub(crate) fn cylinders(&self) -> u64 {
         self.tracks / self.heads
     }
 
@@ -96,6 +97,7 @@ impl Layout {
         track
     }
 
+    /// Returns the cylinder of `track`.
     #[inline]
     pub fn cylinder(&self, track: u64) -> u64 {
         track / self.heads

@@ -10,8 +10,8 @@ use crate::seek::SeekCurve;
 /// A range of sectors, with the track, cylinder and angle at which it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    pub first: u64,
-    pub last: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
     track: u64,
     cylinder: u64,
     /// Time within a turn at which the first sector starts to pass.
@@ -21,7 +21,7 @@ pub struct Extent {
 /// State of arm and spindle.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
-    pub layout: Layout,
+    pub(crate) layout: Layout,
     seeks: SeekCurve,
     head_switch: Nanos,
     write_settle: Nanos,
@@ -36,7 +36,7 @@ pub struct Mechanics {
     /// Track at which the arm is.
     track: u64,
     recalibration_due: Nanos,
-    pub counted: Counted,
+    pub(crate) counted: Counted,
 }
 
 /// Counters since the drive was new.
@@ -46,6 +46,7 @@ pub struct Counted {
     pub accesses: u64,
     /// Revolutions lost to retries.
     pub retries: u64,
+    /// Servo recalibrations.
     pub recalibrations: u64,
 }
 
@@ -55,7 +56,7 @@ saved! { Mechanics { random, track, recalibration_due, counted } check is_on_med
 const RETRIES: u64 = 0x6469_736b;
 
 impl Mechanics {
-    pub fn new(config: &DiskConfig) -> Result<Self, Impossible> {
+    pub(crate) fn new(config: &DiskConfig) -> Result<Self, Impossible> {
         let layout = config.layout()?;
         let m = &config.mechanics;
         Ok(Self {
@@ -79,7 +80,7 @@ impl Mechanics {
         self.track < self.layout.tracks
     }
 
-    pub fn extent(&self, first: u64, last: u64) -> Extent {
+    pub(crate) fn extent(&self, first: u64, last: u64) -> Extent {
         debug_assert!(first <= last, "an extent without sectors");
         let track = self.layout.track(first);
         let cylinder = self.layout.cylinder(track);

@@ -44,7 +44,7 @@ pub struct Reads {
 saved! { Reads { segments, ahead } check is_possible }
 
 impl Reads {
-    pub fn new(cache_bytes: u64, segments: u32, capacity_bytes: u64) -> Self {
+    pub(crate) fn new(cache_bytes: u64, segments: u32, capacity_bytes: u64) -> Self {
         Self {
             segments: Vec::with_capacity(segments as usize),
             most: segments as usize,
@@ -163,7 +163,7 @@ impl Reads {
         self.check().is_ok() && self.ahead.is_none_or(|ahead| ahead.limit <= self.sectors)
     }
 
-    pub fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let fits = |s: &Segment| s.first < s.end && s.end - s.first <= self.segment_sectors;
         match self.segments.iter().find(|s| !fits(s) || s.end > self.sectors) {
             Some(odd) => Err(format!("a segment holds {}..{}", odd.first, odd.end)),

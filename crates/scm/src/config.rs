@@ -33,10 +33,15 @@ section! {
 /// Configuration of a drive of storage-class memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScmConfig {
+    /// Model name and firmware revision, as the drive reports them.
     pub identity: Identity,
+    /// Capacity that the host can address.
     pub user_capacity: Bytes,
+    /// Banks and their access times.
     pub media: MediaConfig,
+    /// Controller times.
     pub controller: ControllerConfig,
+    /// Link to the host, and submission queues.
     pub link: LinkConfig,
     /// Every value that affects the behaviour of the drive, one `key = value` per line. Device
     /// files with equal text describe the same drive; the device hash is computed from it.

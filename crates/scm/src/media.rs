@@ -12,7 +12,9 @@ use crate::config::{ControllerConfig, MediaConfig};
 /// What was read and written in the memory since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCounters {
+    /// Bytes read in whole access units.
     pub read_bytes: u64,
+    /// Bytes written in whole access units.
     pub write_bytes: u64,
     /// Units that were read before they were written, because the host wrote a part of them.
     pub partial_units: u64,
@@ -23,7 +25,7 @@ pub struct MediaCounters {
 pub struct Served {
     /// The first part that lies in one bank.
     pub first: Nanos,
-    pub last: Nanos,
+    pub(crate) last: Nanos,
 }
 
 impl Served {

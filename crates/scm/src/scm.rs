@@ -37,14 +37,18 @@ pub(crate) enum ScmEvent {
 /// Host traffic since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCounters {
+    /// Bytes that the host has written.
     pub write_bytes: u64,
+    /// Bytes that the host has read.
     pub read_bytes: u64,
 }
 
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScmCounters {
+    /// Host traffic.
     pub host: HostCounters,
+    /// Traffic of the memory banks.
     pub media: MediaCounters,
 }
 
@@ -56,6 +60,7 @@ counters! { |c: ScmCounters|
 }
 
 impl Scm {
+    /// Returns a new drive at time 0.
     pub fn new(config: ScmConfig) -> Self {
         let controller = &config.controller;
         // `media` adds the controller's time per command, because it issues the accesses.
@@ -68,10 +73,12 @@ impl Scm {
         }
     }
 
+    /// Returns the configuration of the drive.
     pub fn config(&self) -> &ScmConfig {
         &self.config
     }
 
+    /// Returns the counters since the drive was new.
     pub fn counters(&self) -> ScmCounters {
         ScmCounters { host: self.host, media: self.media.counters }
     }

@@ -23,10 +23,10 @@ use self::timeline::Timeline;
 /// and when sensing and retries ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlashRead {
-    pub started: Nanos,
-    pub addressed: Nanos,
-    pub sensed: Nanos,
-    pub corrected: Nanos,
+    pub(crate) started: Nanos,
+    pub(crate) addressed: Nanos,
+    pub(crate) sensed: Nanos,
+    pub(crate) corrected: Nanos,
 }
 
 /// Is told what commands spend their time on. `command` is the number in the command table; times
@@ -65,6 +65,7 @@ pub trait Recorder: Default {
     fn programmed(&mut self, _command: u16, _die: u16, _now: Nanos) {}
     /// A channel takes no new transfers.
     fn channel_stopped(&mut self, _channel: u16, _from: Nanos, _until: Nanos) {}
+    /// The command completes at the host.
     fn completed(&mut self, _command: u16, _now: Nanos) {}
 
     // What the flash holds; see `power_loss.rs`.

@@ -41,33 +41,41 @@ pub(crate) use state::Unfinished;
 /// `slots` slots of a host read leave the die at time `at`.
 #[derive(Clone, Copy, Debug)]
 pub struct HostData {
-    pub command: u16,
+    pub(crate) command: u16,
+    /// Slots of 4 KiB.
     pub slots: u32,
+    /// Time at which the data leave the die.
     pub at: Nanos,
 }
 
 /// Result of the end of a flash operation.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
+    /// No command depends on the operation.
     Nothing,
     /// A program unit is on flash. Commands may wait for its fill, whose number is about to be
     /// reused.
     Programmed {
+        /// Program unit that has been programmed.
         unit: ProgramUnit,
+        /// Frontier that filled the unit.
         frontier: FrontierId,
+        /// Number of the fill of the unit.
         fill: FillId,
     },
     /// Arrival of the data of a mechanism's read in the controller.
     Read {
+        /// Mechanism and token, as in `ReadFor::Mechanism`.
         request: u32,
     },
 }
 
 /// Routes flash operations to dies and channels.
 pub struct Backend<R> {
-    pub now: Nanos,
+    pub(crate) now: Nanos,
+    /// Events of the drive by time.
     pub queue: EventQueue,
-    pub fills: Fills,
+    pub(crate) fills: Fills,
     /// Command whose write is being placed, if it completes only when its data are on flash.
     pub(crate) awaiting: Option<u16>,
     /// Number of units that this command waits for.
@@ -177,7 +185,7 @@ impl<R: Recorder> Starter<'_, R> {
 }
 
 impl<R: Recorder> Backend<R> {
-    pub fn new(config: &DeviceConfig) -> Self {
+    pub(crate) fn new(config: &DeviceConfig) -> Self {
         let geometry = config.geometry.clone();
         let (frontiers, units) = (2 * config.ftl.streams as usize, geometry.reclaim_units);
         let front_flash = usize::from(front::medium(config).is_some());

@@ -85,12 +85,19 @@ impl ControllerConfig {
 /// Configuration of an SSD.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
+    /// Model name and firmware revision, as the drive reports them.
     pub identity: Identity,
+    /// Capacity that the host can address.
     pub user_capacity: Bytes,
+    /// Geometry of the flash.
     pub geometry: Geometry,
+    /// Times of flash operations.
     pub timing: FlashTiming,
+    /// Mapping, garbage collection and wear levelling.
     pub ftl: FtlConfig,
+    /// Controller times and write buffer.
     pub controller: ControllerConfig,
+    /// Link to the host, and submission queues.
     pub link: LinkConfig,
     /// The mechanisms.
     pub sections: Sections,
@@ -189,7 +196,7 @@ impl DeviceConfig {
         u64::from(self.merged_units * self.indirection_slots) * u64::from(SLOT_BYTES)
     }
 
-    pub fn buffer_slots(&self) -> u32 {
+    pub(crate) fn buffer_slots(&self) -> u32 {
         (self.controller.write_buffer.0 / u64::from(SLOT_BYTES)) as u32
     }
 }

@@ -23,32 +23,51 @@ use crate::{Recorder, Ssd};
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveCounters {
+    /// Bytes that the host has written.
     pub host_write_bytes: u64,
+    /// Bytes that the host has read.
     pub host_read_bytes: u64,
     /// Reads of unmapped addresses, in whole slots.
     pub unmapped_read_bytes: u64,
     /// Bytes allocated on flash for any reason; data still in the buffer count.
     pub nand_write_bytes: u64,
+    /// Bytes relocated by garbage collection.
     pub gc_moved_bytes: u64,
+    /// Bytes relocated by wear levelling.
     pub wear_moved_bytes: u64,
+    /// Bytes left without data in units that were closed early.
     pub padding_bytes: u64,
+    /// Bytes unmapped by TRIM, in whole slots.
     pub trimmed_bytes: u64,
+    /// Reclaim units freed by garbage collection.
     pub collections: u64,
+    /// Erase counts of the blocks.
     pub wear: WearSummary,
     /// Counters of mechanisms in the device file; `None` for others.
     pub housekeeping: Option<HousekeepingCounters>,
+    /// Read retries and uncorrectable reads.
     pub ecc: Option<EccCounters>,
+    /// Energy consumed.
     pub energy: Option<Energy>,
+    /// Temperature and throttling.
     pub thermal: Option<ThermalCounters>,
     /// Time for which endurance throttling delayed writes.
     pub held_up: Option<HeldUp>,
+    /// Traffic of the SLC cache.
     pub slc_cache: Option<SlcCounters>,
+    /// Data stored after compression and deduplication.
     pub reduction: Option<ReductionCounters>,
+    /// Failed and replaced blocks.
     pub bad_blocks: Option<BadBlockCounters>,
+    /// Expected bit error rates and refreshes.
     pub cell_care: Option<CellCareCounters>,
+    /// Injected faults and their detection.
     pub integrity: Option<IntegrityCounts>,
+    /// Parity across dies: space and rebuilt data.
     pub die_parity: Option<DieParityCounters>,
+    /// Accesses to the mapping table on flash.
     pub mapping_cache: Option<MappingCacheCounts>,
+    /// Reads served ahead of the host.
     pub read_ahead: Option<ReadAheadCounts>,
 }
 

@@ -15,14 +15,19 @@ use crate::fill::{FillId, Fills, NO_FILL};
 /// Destination of the data of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ReadFor {
+    /// The host.
     Host {
+        /// Number of the command in the command table.
         command: u16,
     },
+    /// Relocation within the drive.
     Fill {
+        /// Fill of the program unit that takes the data.
         fill: FillId,
     },
     /// A mechanism: its number, and below it, in 16 bits, the token by which it knows the read.
     Mechanism {
+        /// Mechanism in the upper 16 bits, token in the lower 16.
         request: u32,
     },
 }
@@ -30,23 +35,32 @@ pub enum ReadFor {
 /// A flash operation on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FlashOperation {
-    /// `sense` is encoded by the function of that name.
+    /// A read of a page on the planes of its read group.
     Read {
+        /// Page type and retries, encoded by [`sense`].
         sense: u16,
+        /// Slots that are transferred.
         slots: u8,
+        /// Destination of the data.
         purpose: ReadFor,
     },
     /// A program; with `NO_FILL`, of parity across dies.
     Program {
+        /// Fill whose data are programmed.
         fill: FillId,
+        /// Page type, which determines the program time.
         page_type: u8,
     },
+    /// An erase of a block on every plane.
     Erase {
+        /// Reclaim unit of the blocks.
         unit: ReclaimUnitId,
     },
     /// Internal firmware work, on which nothing depends.
     Upkeep {
+        /// Duration in nanoseconds.
         nanos: u32,
+        /// `true` if host reads may suspend the work.
         suspendable: bool,
     },
 }
@@ -82,7 +96,7 @@ pub const SENSE_STRIPE: u16 = 1 << 10;
 /// Marks a host read of one plane, where planes read independently; its number is in the bits from
 /// `PLANE_SHIFT` on.
 pub const SENSE_PLANE: u16 = 1 << 12;
-pub const PLANE_SHIFT: u32 = 13;
+pub(crate) const PLANE_SHIFT: u32 = 13;
 /// The page type and retries of a read, without such marks.
 pub const SENSE_MASK: u16 = SENSE_MEDIUM - 1;
 
@@ -152,6 +166,7 @@ impl FlashOperation {
 /// State of a die's operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum DieState {
+    /// No operation and no transfer.
     Idle,
     /// Array time (tR) of a read; ends with a `Sensed` event.
     Sensing(FlashOperation),
@@ -183,8 +198,9 @@ impl Suspension {
 /// A program or erase suspended for a host read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Suspended {
+    /// Operation that resumes.
     pub operation: FlashOperation,
-    pub remaining: Nanos,
+    pub(crate) remaining: Nanos,
 }
 
 /// A queue of waiting items. Whenever it is full, or empty (which is often), it restarts at the
@@ -216,6 +232,7 @@ impl<T: Copy> From<Queue<T>> for Vec<T> {
 }
 
 impl<T: Copy> Queue<T> {
+    /// Returns `true` if no item waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -232,6 +249,7 @@ impl<T: Copy> Queue<T> {
         self.items.get(self.first).copied()
     }
 
+    /// Appends an item.
     #[inline]
     pub fn push(&mut self, item: T) {
         if self.items.len() == self.items.capacity() {
@@ -271,6 +289,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
+    /// Removes all items.
     #[inline]
     pub fn clear(&mut self) {
         self.items.clear();
@@ -279,12 +298,12 @@ impl<T: Copy> Queue<T> {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Die {
-    pub state: DieState,
-    pub busy_until: Nanos,
-    pub reads: Queue<FlashOperation>,
-    pub work: Queue<FlashOperation>,
-    pub suspended: Option<Suspended>,
+pub(crate) struct Die {
+    pub(crate) state: DieState,
+    pub(crate) busy_until: Nanos,
+    pub(crate) reads: Queue<FlashOperation>,
+    pub(crate) work: Queue<FlashOperation>,
+    pub(crate) suspended: Option<Suspended>,
     /// Number of suspensions of the current operation.
     pub suspends: u32,
     /// Consecutive reads served since other work last ran.
@@ -311,8 +330,11 @@ impl Default for Die {
 /// Next action of a free die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
+    /// Start an operation from a queue.
     Start(FlashOperation),
+    /// Resume the suspended operation.
     Resume(Suspended),
+    /// Stay idle.
     Nothing,
 }
 
@@ -320,21 +342,21 @@ impl Die {
     /// Returns `true` if the next operation, by the rule in the module documentation, is a host
     /// read.
     #[inline]
-    pub fn is_read_next(&self, reads_in_a_row_max: u32) -> bool {
+    pub(crate) fn is_read_next(&self, reads_in_a_row_max: u32) -> bool {
         let is_turn = self.reads_in_a_row < reads_in_a_row_max;
         !self.reads.is_empty() && (is_turn || !self.has_other_work())
     }
 
     /// Takes the next host read.
     #[inline]
-    pub fn next_read(&mut self) -> FlashOperation {
+    pub(crate) fn next_read(&mut self) -> FlashOperation {
         self.begin_read();
         self.reads.pop().expect("a read is next")
     }
 
     /// Takes the next operation other than a host read.
     #[inline]
-    pub fn next_other(&mut self) -> Next {
+    pub(crate) fn next_other(&mut self) -> Next {
         self.reads_in_a_row = 0;
         if let Some(suspended) = self.suspended.take() {
             return Next::Resume(suspended);
@@ -390,13 +412,13 @@ impl Die {
 
     /// Counts a read that is about to start.
     #[inline]
-    pub fn begin_read(&mut self) {
+    pub(crate) fn begin_read(&mut self) {
         self.reads_in_a_row += 1;
     }
 
     /// Starts sensing, which ends at `until`.
     #[inline]
-    pub fn sense(&mut self, operation: FlashOperation, until: Nanos) {
+    pub(crate) fn sense(&mut self, operation: FlashOperation, until: Nanos) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sending));
         debug_assert!(!self.wake_scheduled, "a die with waiting operations takes no shortcut");
         debug_assert!(operation.is_read(), "only reads are sensed");
@@ -406,7 +428,7 @@ impl Die {
 
     /// Starts or resumes an operation, or transfers the data of an internal read.
     #[inline]
-    pub fn begin(&mut self, operation: FlashOperation, until: Nanos) {
+    pub(crate) fn begin(&mut self, operation: FlashOperation, until: Nanos) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sensing(_)));
         debug_assert!(
             operation.is_read() || self.suspended.is_none(),
@@ -417,7 +439,7 @@ impl Die {
     }
 
     /// Starts reads of single planes.
-    pub fn read_planes(&mut self) {
+    pub(crate) fn read_planes(&mut self) {
         debug_assert!(matches!(self.state, DieState::Idle | DieState::Sending));
         self.state = DieState::Reading;
     }
@@ -425,7 +447,7 @@ impl Die {
     /// Transfers the data of a host read until `until`. Returns `true` if an operation waits for
     /// the end, which then needs an event.
     #[inline]
-    pub fn send(&mut self, until: Nanos) -> bool {
+    pub(crate) fn send(&mut self, until: Nanos) -> bool {
         debug_assert!(matches!(self.state, DieState::Sensing(_)));
         self.state = DieState::Sending;
         self.busy_until = until;
@@ -435,7 +457,7 @@ impl Die {
 
     /// Suspends the operation in progress, unless it ends sooner or was suspended `suspends_max`
     /// times. Returns the time for which its end was scheduled; `None` if it is not suspended.
-    pub fn suspend(
+    pub(crate) fn suspend(
         &mut self,
         now: Nanos,
         suspension: Suspension,
@@ -462,30 +484,30 @@ impl Die {
 
     /// Makes the die idle; returns its previous state.
     #[inline]
-    pub fn end(&mut self) -> DieState {
+    pub(crate) fn end(&mut self) -> DieState {
         self.wake_scheduled = false;
         std::mem::replace(&mut self.state, DieState::Idle)
     }
 
     #[inline]
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.state == DieState::Idle
     }
 
     /// Returns `true` if work other than host reads waits.
     #[inline]
-    pub fn has_other_work(&self) -> bool {
+    pub(crate) fn has_other_work(&self) -> bool {
         self.suspended.is_some() || !self.work.is_empty()
     }
 
     /// Returns `true` if an operation waits.
     #[inline]
-    pub fn has_operations(&self) -> bool {
+    pub(crate) fn has_operations(&self) -> bool {
         !self.reads.is_empty() || self.has_other_work()
     }
 
     /// Returns `true` if an operation other than a transfer by all planes is in progress.
-    pub fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         let is_running = match self.state {
             DieState::Sensing(_) | DieState::Reading => true,
             DieState::Busy(operation) => !matches!(operation, FlashOperation::Read { .. }),
@@ -495,7 +517,7 @@ impl Die {
     }
 
     #[inline]
-    pub fn is_quiet(&self, now: Nanos) -> bool {
+    pub(crate) fn is_quiet(&self, now: Nanos) -> bool {
         let still = match self.state {
             DieState::Idle => true,
             DieState::Sending => self.busy_until <= now,

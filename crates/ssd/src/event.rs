@@ -14,6 +14,7 @@ use writecliff_base::{Nanos, saved};
 
 /// Events. The number is the index of a die or a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "fields are numbers of dies, planes, commands and mechanisms")]
 pub enum SsdEvent {
     /// The array time (tR) of the read on a die has ended; its data wait for the channel.
     Sensed { die: u16 },
@@ -37,9 +38,13 @@ pub enum SsdEvent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Lane {
+    /// `ReadReady` events, after the firmware time.
     Ready,
+    /// `WriteArrived` events, after the transfer from the host.
     Arrived,
+    /// `Completed` events, after the transfer to the host.
     Completed,
+    /// `Sensed` and `PlaneDone` events, after tR.
     Sensed,
     /// Transfers and suspensions, which take microseconds.
     DieShort,
@@ -79,7 +84,7 @@ impl Packed {
 
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn event(self) -> SsdEvent {
+    pub(crate) fn event(self) -> SsdEvent {
         let index = self.0 as u16;
         match self.0 >> 16 {
             0 => SsdEvent::Sensed { die: index },
@@ -310,7 +315,7 @@ impl EventQueue {
     // Always inline: with constant lane and event kind, little code remains.
     #[expect(clippy::inline_always)]
     #[inline(always)]
-    pub fn push(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
+    pub(crate) fn push(&mut self, lane: Lane, time: Nanos, event: SsdEvent) {
         debug_assert!(time < END, "an event after the end of time");
         let order = self.scheduled;
         self.scheduled = order.wrapping_add(1);
@@ -410,11 +415,12 @@ impl EventQueue {
         self.set_head(lane as usize, head);
     }
 
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.lanes.iter().map(|lane| lane.scheduled().len()).sum()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.next == NEVER
     }
 

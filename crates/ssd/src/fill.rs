@@ -15,14 +15,14 @@ use writecliff_ftl::{FrontierId, ProgramUnit};
 /// Every program unit of a drive may be in flight at once: garbage collection that rotates static
 /// data (FIFO, random victims) relocates them all before the host's next slot.
 pub type FillId = u32;
-pub const NO_FILL: FillId = FillId::MAX;
+pub(crate) const NO_FILL: FillId = FillId::MAX;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Fill {
-    pub frontier: FrontierId,
+pub(crate) struct Fill {
+    pub(crate) frontier: FrontierId,
     /// Known when the unit is full.
     pub unit: Option<ProgramUnit>,
-    pub reads_pending: u32,
+    pub(crate) reads_pending: u32,
     /// Commands that complete when the unit is on flash.
     #[serde(skip)]
     pub waiting: Vec<u16>,
@@ -89,7 +89,7 @@ pub struct Fills {
 saved! { Fills { all, free, [current], [held] } }
 
 impl Fills {
-    pub fn new(frontiers: usize, reclaim_units: usize, erases_wait: bool) -> Self {
+    pub(crate) fn new(frontiers: usize, reclaim_units: usize, erases_wait: bool) -> Self {
         Self {
             all: Vec::new(),
             free: Vec::new(),
@@ -101,12 +101,12 @@ impl Fills {
         }
     }
 
-    pub fn frontiers(&self) -> usize {
+    pub(crate) fn frontiers(&self) -> usize {
         self.current.len()
     }
 
     #[inline]
-    pub fn get(&mut self, id: FillId) -> &mut Fill {
+    pub(crate) fn get(&mut self, id: FillId) -> &mut Fill {
         &mut self.all[id as usize]
     }
 

@@ -47,6 +47,7 @@ pub struct Ssd<R = Unrecorded> {
 }
 
 impl Ssd {
+    /// Returns a new drive that does not record causes of latency.
     pub fn new(config: DeviceConfig) -> Result<Self, ConfigError> {
         Self::recording(config)
     }
@@ -86,18 +87,22 @@ impl<R: Recorder> Ssd<R> {
         })
     }
 
+    /// Returns the configuration of the drive.
     pub fn config(&self) -> &DeviceConfig {
         &self.config
     }
 
+    /// Returns mapping, garbage collection and wear.
     pub fn ftl(&self) -> &Ftl {
         &self.storage.ftl
     }
 
+    /// Returns flash translation and flash hardware.
     pub fn storage(&self) -> &Storage<R> {
         &self.storage
     }
 
+    /// Returns the recorder for updates.
     pub fn recorder_mut(&mut self) -> &mut R {
         &mut self.storage.backend.recorder
     }
@@ -107,6 +112,7 @@ impl<R: Recorder> Ssd<R> {
         Administration(self)
     }
 
+    /// Returns the counters since the drive was new.
     pub fn counters(&self) -> DriveCounters {
         DriveCounters::of(self)
     }

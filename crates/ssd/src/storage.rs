@@ -62,6 +62,7 @@ impl<R: Recorder> Storage<R> {
         self.front.log()
     }
 
+    /// Returns the recorder of latency causes.
     pub fn recorder(&self) -> &R {
         &self.backend.recorder
     }

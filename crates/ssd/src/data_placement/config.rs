@@ -21,8 +21,7 @@ pub enum InterfaceKind {
 }
 
 impl InterfaceKind {
-    pub const ALL: [Self; 3] = [Self::NvmeStreams, Self::ScsiStreams, Self::NvmeFdp];
-
+    /// Returns the name of the interface in device files.
     pub fn name(self) -> &'static str {
         match self {
             Self::NvmeStreams => "nvme-streams",
@@ -44,10 +43,11 @@ pub enum Overflow {
 /// A checked section.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DataPlacementConfig {
+    /// Interface that the drive offers.
     pub interface: InterfaceKind,
     /// Streams: maximum number of open streams in addition to the default one.
     pub open_streams: u16,
-    pub overflow: Overflow,
+    pub(crate) overflow: Overflow,
     /// FDP: the reclaim unit handle of each placement handle of the namespace.
     pub handles: Vec<u16>,
     /// FDP: maximum time that a reclaim unit may stay open, in whole seconds.

@@ -97,8 +97,11 @@ impl Tally {
 /// What the interface of a new drive reports, for listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
+    /// Return Parameters of the Streams directive.
     Nvme(StreamParameters),
+    /// Block Limits Extension VPD page.
     Scsi(BlockLimitsExtension),
+    /// FDP configuration.
     Fdp(FdpConfiguration),
 }
 

@@ -24,7 +24,9 @@ const SPARE_UNITS_PER_STREAM: u64 = 4;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct ResizeError {
+    /// Capacity, and the limit that it violates.
     pub message: String,
+    /// Capacities that are possible.
     pub hint: String,
 }
 

@@ -25,17 +25,18 @@ const SEED_LABEL: u64 = 0x0045_4343;
 /// Maximum number of retries of a read: they are encoded in six bits.
 const RETRIES_MAX: u32 = 63;
 
+/// Error correction: bit errors, code and read retries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EccConfig {
-    pub errors: BitErrors,
+    pub(crate) errors: BitErrors,
     /// Standard deviation of ln of the error rate between pages.
     pub spread: f64,
-    pub code: Code,
+    pub(crate) code: Code,
     /// Die time of each retry.
     pub retry_time: Nanos,
     /// Factor on the error rate with each retry.
     pub retry_gain: f64,
-    pub retries_max: u8,
+    pub(crate) retries_max: u8,
 }
 
 counts! {
@@ -142,7 +143,7 @@ pub struct Ecc {
     pub(crate) care: Option<CellCare>,
     /// Dies of a stripe with parity; 1 without.
     stripe: u32,
-    pub counters: EccCounters,
+    pub(crate) counters: EccCounters,
 }
 
 // The FTL saves the erase counts; see `take_wear`.

@@ -16,6 +16,7 @@ use crate::mechanisms::{
 use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
 section! {
+    /// Endurance plan: throttles writes that are ahead of a planned life.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct EnduranceConfig {
         throttle: default Flag = true, "`false` disables the section";
@@ -65,6 +66,7 @@ pub struct Endurance {
 saved! { Endurance { wake_scheduled, held_up } }
 
 impl Endurance {
+    /// Returns the state of a new drive; `None` if the drive has no endurance plan.
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let rated = f64::from(config.ftl.rated_cycles) * config.geometry.raw_bytes().0 as f64;
         config.sections.endurance.map(|section| {

@@ -73,12 +73,19 @@ impl MechanismSection for IntegrityConfig {
 counts! {
     /// Counters of faults since the drive was new.
     pub struct IntegrityCounts {
+        /// Slots of which a bit flipped in the buffer.
         buffer_flips,
+        /// Slots of which a bit flipped on a bus of the drive.
         bus_flips,
+        /// Slots written to or read from a wrong address.
         misplaced_writes,
+        /// Faulty slots that the drive corrected.
         corrected,
+        /// Reads that ended with an error because of a fault.
         reported_reads,
+        /// Reads that returned wrong data without an error.
         silent_reads,
+        /// Slots on flash whose data are not those written.
         wrong_slots,
     }
 }
@@ -120,7 +127,7 @@ impl Integrity {
         self.wrong.keys().all(|&lpn| lpn < self.user_slots)
     }
 
-    pub fn counters(&self) -> IntegrityCounts {
+    pub(crate) fn counters(&self) -> IntegrityCounts {
         IntegrityCounts { wrong_slots: self.wrong.len() as u64, ..self.counts }
     }
 

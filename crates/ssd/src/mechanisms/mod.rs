@@ -115,7 +115,10 @@ macro_rules! sections {
         /// The mechanisms that a device file describes.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Sections {
-            $(pub $name: Option<$config>,)*
+            $(
+                #[doc = concat!("The section `[", stringify!($name), "]`; `None` without it.")]
+                pub $name: Option<$config>,
+            )*
         }
 
         impl Sections {

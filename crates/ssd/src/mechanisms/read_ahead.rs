@@ -21,6 +21,7 @@ use crate::{DeviceConfig, FlashOperation, Recorder, Ssd};
 const WINDOW_MAX: Bytes = Bytes(16 << 20);
 
 section! {
+    /// Detection of sequential reads, and the window that is read ahead of them.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct ReadAheadConfig {
         window: required SizeWithin(Bytes(SLOT_BYTES as u64)..=WINDOW_MAX),

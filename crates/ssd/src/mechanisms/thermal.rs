@@ -21,6 +21,7 @@ use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
 const PERIOD: Nanos = Nanos(100_000_000);
 
+/// Thermal model and throttling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThermalConfig {
     /// Ambient temperature in degrees Celsius; also the initial temperature of the drive.
@@ -31,19 +32,25 @@ pub struct ThermalConfig {
     pub capacity: f64,
     /// Stages of throttling, by ascending temperature.
     pub stages: Vec<Throttle>,
+    /// Interval between temperature measurements.
     pub period: Nanos,
 }
 
+/// A stage of throttling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Throttle {
+    /// Temperature in degrees Celsius at which the stage begins.
     pub at: f64,
+    /// Temperature in degrees Celsius below which the stage ends.
     pub recover_at: f64,
+    /// Factor on flash times and controller times while the stage is active.
     pub factor: f64,
 }
 
 /// Temperature counters of a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThermalCounters {
+    /// Temperature in degrees Celsius.
     pub celsius: f64,
     /// Time throttled since the drive was new.
     pub throttled: Nanos,
@@ -157,6 +164,7 @@ impl Thermal {
         self.stage <= self.config.stages.len()
     }
 
+    /// Returns the state of a drive at ambient temperature.
     pub fn new(config: ThermalConfig) -> Self {
         Self {
             celsius: config.ambient,
@@ -182,6 +190,7 @@ impl Thermal {
         settles_at + (self.celsius - settles_at) * left
     }
 
+    /// Returns temperature and throttled time at `now`, if `joules` have been consumed.
     pub fn counters(&self, now: Nanos, joules: f64) -> ThermalCounters {
         let celsius = self.celsius(now, joules);
         let (throttled, throttled_most) = (self.throttled, self.throttled_most);

@@ -22,9 +22,13 @@ pub use section::{CellCareConfig, Refresh};
 /// Expected errors of the data on flash, and number of refreshes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CellCareCounters {
+    /// Expected raw bit error rate, mean over the data on flash, in errors per bit.
     pub rber_mean: f64,
+    /// Expected raw bit error rate of the worst block, in errors per bit.
     pub rber_max: f64,
+    /// Expected uncorrectable codewords per bit read.
     pub uber: f64,
+    /// Reclaim units relocated because their data had too many errors.
     pub refreshed_units: u64,
 }
 
@@ -53,7 +57,7 @@ pub struct CellCare {
 saved! { CellCare { [reads], next_refresh, refreshed_units } }
 
 impl CellCare {
-    pub fn new(config: CellCareConfig, units: u32, dies: u32) -> Self {
+    pub(crate) fn new(config: CellCareConfig, units: u32, dies: u32) -> Self {
         Self {
             config,
             dies: dies as usize,
@@ -77,7 +81,7 @@ impl CellCare {
         &self.reads[unit * self.dies..][..self.dies]
     }
 
-    pub fn erased(&mut self, unit: usize) {
+    pub(crate) fn erased(&mut self, unit: usize) {
         self.reads[unit * self.dies..][..self.dies].fill(0);
     }
 

@@ -12,20 +12,22 @@ use crate::mechanisms::{Checked, Described, MechanismSection};
 const REFERENCE_CELSIUS: f64 = 40.0;
 const ACTIVATION_ENERGY: f64 = 1.1;
 
+/// Aging and read disturb of data on flash, and their refresh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellCareConfig {
     /// Hours of retention for which an hour counts.
     pub aging: f64,
     /// Errors per bit that a read adds to the other data of its block at the rated cycles.
     pub read_disturb: f64,
-    pub refresh: Option<Refresh>,
+    pub(crate) refresh: Option<Refresh>,
 }
 
+/// Relocation of data before they have too many errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Refresh {
     /// Expected raw bit error rate above which data are relocated.
     pub rber: f64,
-    pub interval: Nanos,
+    pub(crate) interval: Nanos,
 }
 
 section! {

@@ -33,6 +33,7 @@ counts! {
 /// Counters that the drive reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DieParityCounters {
+    /// Counts since the drive was new.
     pub counts: DieParityCounts,
     /// Slots of flash that the parity occupies.
     pub parity_slots: u64,

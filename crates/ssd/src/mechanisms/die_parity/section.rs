@@ -7,6 +7,7 @@ use writecliff_base::{Nanos, section};
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 section! {
+    /// Parity across dies, which replaces the data of a lost die.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct DieParityConfig {
         stripe: required Count(1..=64),

@@ -34,8 +34,11 @@ counts! {
     pub struct HousekeepingCounters {
         /// Media operations while commands were in flight; others are not simulated.
         media_operations,
+        /// Programs of a page of the mapping journal.
         journal_programs,
+        /// Checkpoints of the mapping.
         checkpoints,
+        /// Commands with additional controller latency.
         hiccups,
     }
 }
@@ -49,7 +52,9 @@ counters! { |c: HousekeepingCounters|
 /// A media operation: its die and start time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaOperation {
+    /// Die that is busy.
     pub die: u32,
+    /// Start of the operation.
     pub at: Nanos,
 }
 
@@ -99,7 +104,7 @@ pub struct Housekeeping {
     /// `true` if its event is scheduled.
     media_scheduled: bool,
     commands: u64,
-    pub counters: HousekeepingCounters,
+    pub(crate) counters: HousekeepingCounters,
 }
 
 saved! {
@@ -109,6 +114,7 @@ saved! {
 }
 
 impl Housekeeping {
+    /// Returns the state of a new drive; `None` without the section.
     pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.housekeeping.as_ref()?;
         let mut random = Prng::derive(config.ftl.seed, SEED_LABEL);

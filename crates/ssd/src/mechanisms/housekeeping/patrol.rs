@@ -25,9 +25,10 @@ const SHARE_MAX: f64 = 0.9;
 /// In each interval, at a random time, a scan of some length: a page at each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatrolConfig {
-    pub interval: Nanos,
+    pub(crate) interval: Nanos,
+    /// Duration of a scan.
     pub length: Nanos,
-    pub step: Nanos,
+    pub(crate) step: Nanos,
     /// Firmware time of a page.
     pub time: Nanos,
 }

@@ -15,7 +15,7 @@ const MEDIA_SHARE_MAX: f64 = 0.9;
 /// One program-like operation per interval, on a random die at a random time within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaWork {
-    pub interval: Nanos,
+    pub(crate) interval: Nanos,
     /// Die time of the operation, including its transfer.
     pub time: Nanos,
     /// `true` if host reads may suspend it like a program.
@@ -25,29 +25,30 @@ pub struct MediaWork {
 /// Work that is due after each `interval` of bytes programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerWritten {
-    pub interval: Bytes,
-    pub time: Nanos,
+    pub(crate) interval: Bytes,
+    pub(crate) time: Nanos,
 }
 
 /// Probability and length of additional controller latency of a command, which does not delay other
 /// commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hiccups {
-    pub probability: f64,
-    pub time: Nanos,
+    pub(crate) probability: f64,
+    pub(crate) time: Nanos,
 }
 
+/// Background work of firmware and flash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HousekeepingConfig {
-    pub media: Option<MediaWork>,
+    pub(crate) media: Option<MediaWork>,
     /// Programs of a page of the mapping journal, on the dies in turn.
     pub journal: Option<PerWritten>,
     /// Writes of a checkpoint of the mapping, during which the firmware accepts no commands.
     pub checkpoint: Option<PerWritten>,
     /// `true` if a checkpoint only keeps the mapping core from mapping writes.
     pub checkpoint_stops_writes: bool,
-    pub hiccups: Option<Hiccups>,
-    pub patrol: Option<PatrolConfig>,
+    pub(crate) hiccups: Option<Hiccups>,
+    pub(crate) patrol: Option<PatrolConfig>,
 }
 
 section! {

@@ -12,6 +12,7 @@ use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 const ENTRY_BYTES: u32 = 4;
 
 section! {
+    /// Mapping table on flash, of which the controller caches a part.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MappingCacheConfig {
         page: default Size = Bytes(u64::from(SLOT_BYTES)),

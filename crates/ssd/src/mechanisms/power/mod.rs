@@ -17,10 +17,11 @@ pub use section::PowerConfig;
 /// Busy times of dies and channels, summed over all of them, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusyTimes {
+    /// Array times of reads.
     pub read: u64,
-    pub program: u64,
-    pub erase: u64,
-    pub transfer: u64,
+    pub(crate) program: u64,
+    pub(crate) erase: u64,
+    pub(crate) transfer: u64,
 }
 
 /// Total time with commands in flight.
@@ -32,19 +33,19 @@ pub struct ActiveTime {
 }
 
 impl ActiveTime {
-    pub const NONE: Self = Self { past: Nanos::ZERO, since: Nanos::MAX };
+    pub(crate) const NONE: Self = Self { past: Nanos::ZERO, since: Nanos::MAX };
 
     #[inline]
-    pub fn begin(&mut self, now: Nanos) {
+    pub(crate) fn begin(&mut self, now: Nanos) {
         self.since = self.since.min(now);
     }
 
-    pub fn end(&mut self, now: Nanos) {
+    pub(crate) fn end(&mut self, now: Nanos) {
         self.past += now.saturating_sub(self.since);
         self.since = Nanos::MAX;
     }
 
-    pub fn until(&self, time: Nanos) -> Nanos {
+    pub(crate) fn until(&self, time: Nanos) -> Nanos {
         self.past + time.saturating_sub(self.since)
     }
 }
@@ -54,6 +55,7 @@ impl ActiveTime {
 pub struct Energy {
     /// Controller and other constant consumers.
     pub controller: f64,
+    /// Flash operations.
     pub flash: f64,
     /// Channels and link.
     pub transfer: f64,
@@ -62,6 +64,7 @@ pub struct Energy {
 counters! { |c: Energy| Real "energy_j" Joules: c.total(), "energy taken (`[power]`)"; }
 
 impl Energy {
+    /// Returns the sum of all consumers.
     pub fn total(&self) -> f64 {
         self.controller + self.flash + self.transfer
     }

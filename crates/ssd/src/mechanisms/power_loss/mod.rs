@@ -43,6 +43,7 @@ impl<T> OnTheWay<T> {
         self.held.push((ppas, next));
     }
 
+    /// Records that the held erase of the addresses `ppas` has been issued.
     pub fn released(&mut self, ppas: &Range<u32>) {
         if let Some(first) = self.held.iter().position(|(held, _)| held == ppas) {
             self.held.remove(first);
@@ -77,7 +78,9 @@ const TRIM_SLOTS_MAX: u32 = 1 << 13;
 /// Slots whose changes by the host are on flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Durable {
+    /// First slot.
     pub first: Lpn,
+    /// Number of consecutive slots.
     pub slots: u32,
     /// Changes with numbers below this are on flash; see [`Volatile::numbered`].
     pub below: u64,
@@ -243,6 +246,7 @@ pub struct PowerCut {
     pub undone_trims: u64,
     /// Slots programmed on the power of the capacitors, and the time that it had to last.
     pub saved_slots: u64,
+    /// Time for which the capacitors powered the drive.
     pub hold_up: Nanos,
     /// Program units that were being programmed, and cannot be read.
     pub torn: Vec<(ReclaimUnitId, u32)>,
@@ -271,6 +275,7 @@ pub struct Rebuild {
 }
 
 impl Rebuild {
+    /// Returns the sum of all parts.
     pub fn total(&self) -> Nanos {
         self.start + self.checkpoint + self.journal + self.scan + self.erase
     }

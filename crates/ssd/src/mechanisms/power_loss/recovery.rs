@@ -24,6 +24,7 @@ const CHECKPOINTS_PER_CAPACITY: u64 = 16;
 /// Default size of a journal entry: a logical and a physical page number.
 const JOURNAL_ENTRY: Bytes = Bytes(8);
 
+/// Journal and checkpoints, from which the mapping is rebuilt after a power loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryConfig {
     /// Time until the firmware runs.

@@ -44,6 +44,7 @@ counts! {
         folds,
         /// Slots overwritten before they were folded.
         coalesced,
+        /// Slots in the cache that the host deallocated.
         trimmed,
         /// Slots left unused in units that were closed early.
         padding,
@@ -161,7 +162,7 @@ impl SlcCache {
             && self.entries.iter().all(|entry| entry.stream.0 < streams)
     }
 
-    pub fn of(config: &DeviceConfig) -> Option<Box<Self>> {
+    pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.slc_cache.as_ref()?;
         let geometry = &config.geometry;
         let capacity = (section.size.0 / u64::from(SLOT_BYTES)) as usize;
@@ -203,7 +204,7 @@ impl SlcCache {
         }))
     }
 
-    pub fn counters(&self) -> SlcCounters {
+    pub(crate) fn counters(&self) -> SlcCounters {
         SlcCounters { held: self.newest.len() as u64, ..self.counters }
     }
 

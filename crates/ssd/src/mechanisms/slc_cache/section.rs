@@ -9,6 +9,7 @@ use crate::device_file::scaled::{size, slot_bytes, slots};
 use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 
 section! {
+    /// Cache of flash that stores one bit per cell.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct SlcCacheConfig {
         size: required Size,
