@@ -36,12 +36,17 @@ const ZEROS: PageData = [0; PAGE_BYTES];
 /// Why data cannot be read or written.
 #[derive(Debug, Error)]
 pub enum ContentsError {
+    /// Offset and length of a range that ends beyond the capacity.
     #[error("{length} bytes at {offset} are not within the {capacity} bytes of the contents")]
+    #[allow(missing_docs, reason = "all in bytes")]
     OutOfRange { offset: u64, length: u64, capacity: u64 },
+    /// Memory limit that the write would exceed.
     #[error("the data would need more than the limit of {0}: allow more, or keep them in a file")]
     Full(Bytes),
+    /// The contents accept no writes.
     #[error("the drive is read-only")]
     WriteProtected,
+    /// Error of the file that holds the contents.
     #[error("the file of the contents: {0}")]
     Io(#[from] io::Error),
 }
@@ -74,10 +79,12 @@ impl Contents {
         Ok(Self { capacity, store, mirror: None, undo: None })
     }
 
+    /// Returns `true` if the data are in memory, `false` if in a file.
     pub fn is_in_memory(&self) -> bool {
         matches!(self.store, Store::Memory(_))
     }
 
+    /// Returns the size of the address space.
     pub fn capacity(&self) -> Bytes {
         self.capacity
     }

@@ -22,10 +22,14 @@ const BATCH_PAGES: usize = 1024;
 /// Why contents cannot be saved or restored.
 #[derive(Debug, Error)]
 pub enum SavedError {
+    /// The file is not an intact saved state.
     #[error("saved contents: {0}")]
     Codec(#[from] CodecError),
+    /// The contents have a different size.
     #[error("saved contents are of {found} bytes, but the drive has {expected}")]
+    #[allow(missing_docs, reason = "capacities in bytes")]
     Capacity { found: u64, expected: u64 },
+    /// The contents cannot be read or written.
     #[error(transparent)]
     Contents(#[from] ContentsError),
 }

@@ -21,6 +21,7 @@ const ENDED_MAX: usize = 1024;
 /// Which of the changes that are not durable a power cut undoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loses {
+    /// All of them.
     All,
     /// As this seed chooses.
     Some(u64),
@@ -38,7 +39,9 @@ pub struct Lost {
 /// A page that a power cut has changed, and the number of the first change that it has undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostPage {
+    /// Page number.
     pub page: u64,
+    /// Number of the first undone change.
     pub first: u64,
 }
 

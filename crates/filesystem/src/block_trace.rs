@@ -17,6 +17,7 @@ pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 /// How often a trace is repeated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Repeats {
+    /// Number of rounds.
     Times(u32),
     /// Whole rounds until this many drive fills have been written.
     Fills(f64),
@@ -36,8 +37,11 @@ pub struct Footprint {
 /// How a trace is mapped to a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayOut {
+    /// Capacity of the drive in blocks of 4 KiB.
     pub capacity_blocks: u32,
+    /// Behaviour of the file system.
     pub file_system: FileSystem,
+    /// Number of repetitions.
     pub repeats: Repeats,
     /// Number of copies of the trace that run concurrently; at least 1.
     pub copies: u32,
@@ -46,10 +50,13 @@ pub struct LayOut {
 /// The block requests that result from a trace.
 #[derive(Clone, Debug)]
 pub struct BlockTrace {
+    /// Requests in the order in which the drive receives them.
     pub requests: Vec<BlockRequest>,
     /// Capacity of the drive, in blocks.
     pub capacity_blocks: u32,
+    /// Blocks that the requests write.
     pub written_blocks: u64,
+    /// Maximum number of blocks that files hold at any time.
     pub peak_blocks: u64,
     /// Mean number of blocks that files hold, averaged over the blocks written; from the second
     /// round on if there is one.
@@ -101,7 +108,7 @@ impl Events {
             round_blocks = self.footprint_watched(file_system, 1, &mut first)?.written_blocks;
         }
         let mut look = |all: &Copies<'_>| watch(before + all.applied as f64 / whole);
-        let mut layout = Layout::counted(u32::MAX, self.files * copies, file_system);
+        let mut layout = Layout::counted(u32::MAX, self.files * copies, *file_system);
         let mut all = Copies::new(self, copies, round_blocks);
         let mut footprint = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
@@ -153,7 +160,7 @@ impl Events {
             1 => 0,
             _ => self.footprint(&how.file_system, 1).written_blocks,
         };
-        let mut layout = Layout::new(how.capacity_blocks, files as u32, &how.file_system);
+        let mut layout = Layout::new(how.capacity_blocks, files as u32, how.file_system);
         let mut all = Copies::new(self, how.copies, round_blocks);
         let (mut ended_rounds, mut settled) = (0, (0, 0));
         let mut look = |all: &Copies<'_>| watch(self.share(how, all));

@@ -9,9 +9,13 @@ use super::TraceError;
 /// file-size class.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
+    /// Word numbers of the file's path.
     pub path: &'a [i32],
+    /// Word numbers of the thread's name.
     pub thread: &'a [i32],
+    /// Word numbers of the process's name.
     pub process: &'a [i32],
+    /// Write-lifetime hints (`F_SET_RW_HINT`); -1 for none.
     pub hint: &'a [i8],
     /// Empty if all rows have the same size class.
     pub size: &'a [u16],

@@ -6,12 +6,15 @@ use super::TraceError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FileOp {
+    /// Writes `length` bytes at `offset`.
     Write = 0,
     /// `offset` is the new size.
     Truncate = 1,
+    /// Deletes the file object.
     Unlink = 2,
     /// Deallocates a range, as fallocate(2) does with `FALLOC_FL_PUNCH_HOLE`.
     Punch = 3,
+    /// Flushes the file's dirty pages, as fsync(2).
     Sync = 4,
     /// Creates the file object.
     Create = 5,
@@ -28,10 +31,13 @@ const OFFSET_MAX: u64 = 1 << 44;
 /// One operation. `offset` and `length` are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
+    /// Kind of the operation.
     pub op: FileOp,
     /// Number of the file object; renaming does not change it.
     pub file: u32,
+    /// First byte in the file.
     pub offset: u64,
+    /// Length in bytes.
     pub length: u64,
     /// Stream that the host assigns to the write.
     pub stream: u16,
@@ -49,8 +55,11 @@ pub struct TraceEvent {
 pub struct Batch<'a> {
     /// Word number of the operation.
     pub op: &'a [i32],
+    /// Numbers of file objects.
     pub file: &'a [i32],
+    /// First bytes in the files.
     pub offset: &'a [i64],
+    /// Lengths in bytes.
     pub length: &'a [i64],
     /// In ns since the trace began; empty if nothing depends on time.
     pub time: &'a [i64],
@@ -61,6 +70,7 @@ pub struct Batch<'a> {
     pub ops: &'a [u8],
     /// Indexed by class.
     pub stream: &'a [u16],
+    /// Indexed by class: label of the writer.
     pub origin: &'a [u16],
     /// Indexed by class; empty if all files are in one folder.
     pub folder: &'a [u16],
@@ -114,14 +124,17 @@ impl Events {
         self.events.push(event);
     }
 
+    /// Iterates over the operations in order.
     pub fn iter(&self) -> impl Iterator<Item = &TraceEvent> {
         self.events.iter()
     }
 
+    /// Returns the number of operations.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
+    /// Returns `true` if `len` is 0.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }

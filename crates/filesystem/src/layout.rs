@@ -29,9 +29,11 @@ words! {
 /// How the file system between files and drive behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
+    /// Placement of new extents.
     pub allocator: Allocator,
     /// Whether freed blocks are trimmed (`mount -o discard`).
     pub trim: bool,
+    /// Time at which writes reach the drive.
     pub write_back: WriteBack,
 }
 
@@ -41,20 +43,27 @@ impl Default for FileSystem {
     }
 }
 
+/// Operation of a block request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockOp {
+    /// Writes the blocks.
     Write,
+    /// Deallocates the blocks.
     Trim,
 }
 
 /// Consecutive blocks written or trimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRequest {
+    /// First block of 4 KiB.
     pub block: u32,
+    /// Number of blocks.
     pub count: u32,
+    /// Operation of the request.
     pub op: BlockOp,
     /// Stream that the host assigns to the write.
     pub stream: u16,
+    /// Label of the writer.
     pub origin: u16,
 }
 
@@ -114,9 +123,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn new(blocks: u32, files: u32, system: &FileSystem) -> Self {
+    pub(crate) fn new(blocks: u32, files: u32, system: FileSystem) -> Self {
         let files = vec![File::default(); files as usize];
-        let &FileSystem { allocator, trim, write_back } = system;
+        let FileSystem { allocator, trim, write_back } = system;
         let cache = (write_back == WriteBack::PageCache).then(PageCache::default);
         let space = Space::new(blocks, allocator);
         let written = vec![false; if trim { blocks as usize } else { 0 }];
@@ -124,7 +133,7 @@ impl Layout {
     }
 
     /// A layout that only counts blocks: requests have the right lengths but meaningless offsets.
-    pub fn counted(blocks: u32, files: u32, system: &FileSystem) -> Self {
+    pub(crate) fn counted(blocks: u32, files: u32, system: FileSystem) -> Self {
         Self { space: Space::counted(blocks), ..Self::new(0, files, system) }
     }
 

@@ -35,15 +35,21 @@ use thiserror::Error;
 /// Why a trace cannot be converted for a drive.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TraceError {
+    /// Impossible values in a row of the trace.
     #[error("trace: row {row}: {message}")]
+    #[allow(missing_docs, reason = "number of the row, from 0, and its problem")]
     Row { row: usize, message: String },
+    /// Error that does not concern a single row.
     #[error("trace: {0}")]
     Trace(String),
+    /// The drive is too small for the files.
     #[error(
         "the files of the trace need {needed_bytes} bytes at their peak, but the drive has only \
          {capacity_bytes} bytes"
     )]
+    #[allow(missing_docs, reason = "units are in the names")]
     OutOfSpace { needed_bytes: u64, capacity_bytes: u64 },
+    /// The observer stopped the conversion.
     #[error("stopped")]
     Stopped,
 }

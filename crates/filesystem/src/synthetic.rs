@@ -34,6 +34,7 @@ pub struct Store {
     pub chunk_bytes: u64,
     /// Bytes that the program writes to its log.
     pub logged_bytes: u64,
+    /// Seed of the keys and of the file sizes.
     pub seed: u64,
 }
 

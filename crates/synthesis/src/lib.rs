@@ -89,25 +89,26 @@ pub struct Pass {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IoModel {
-    pub seed: u64,
+    /// Seed of the generated I/Os.
+    pub(crate) seed: u64,
     /// Addresses are below this, relative to the job's `offset`.
     pub range_bytes: u64,
-    pub streams: Streams,
-    pub gaps: Gaps,
-    pub states: States,
-    pub transitions: Transitions,
-    pub periods: Periods,
-    pub places: Places,
+    pub(crate) streams: Streams,
+    pub(crate) gaps: Gaps,
+    pub(crate) states: States,
+    pub(crate) transitions: Transitions,
+    pub(crate) periods: Periods,
+    pub(crate) places: Places,
     /// How often the run is continued that is the most, second most ... recently used one.
-    pub read_ranks: Vec<u64>,
-    pub write_ranks: Vec<u64>,
+    pub(crate) read_ranks: Vec<u64>,
+    pub(crate) write_ranks: Vec<u64>,
     /// These three together are in place of the tables from `gaps` on, which are empty then.
     #[serde(default)]
-    pub sweeps: Option<Sweeps>,
+    pub(crate) sweeps: Option<Sweeps>,
     #[serde(default)]
-    pub mixes: Option<Mixes>,
+    pub(crate) mixes: Option<Mixes>,
     #[serde(default)]
-    pub demand: Option<Demand>,
+    pub(crate) demand: Option<Demand>,
 }
 
 model_table! {

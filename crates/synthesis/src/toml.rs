@@ -76,8 +76,8 @@ macro_rules! model_table {
         $(#[$attribute])*
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
-        pub struct $name {
-            $($(#[$of_field])* pub $field: $type,)*
+        pub(crate) struct $name {
+            $($(#[$of_field])* pub(crate) $field: $type,)*
         }
 
         impl $crate::toml::Part for $name {

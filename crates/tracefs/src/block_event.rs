@@ -6,10 +6,13 @@ use crate::format::{EventFormat, Field, FormatError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Operation {
+    /// Transfers data from the drive.
     Read,
+    /// Transfers data to the drive.
     Write,
     /// A discard, or a write of zeroes without data.
     Discard,
+    /// Flushes the volatile cache.
     Flush,
     /// Commands of zones, and of drivers to their drives.
     Other,
@@ -20,16 +23,24 @@ pub enum Operation {
 pub struct Flags(pub u8);
 
 impl Flags {
+    /// A process waits for the request (`REQ_SYNC`).
     pub const SYNC: u8 = 1;
+    /// Forced unit access (`REQ_FUA`).
     pub const FUA: u8 = 2;
+    /// A flush precedes the request (`REQ_PREFLUSH`).
     pub const PREFLUSH: u8 = 4;
+    /// Read ahead of a program (`REQ_RAHEAD`).
     pub const READAHEAD: u8 = 8;
+    /// Metadata of a file system (`REQ_META`).
     pub const META: u8 = 16;
+    /// Write of zeroes without data (`REQ_OP_WRITE_ZEROES`).
     pub const ZEROES: u8 = 32;
+    /// Secure erase (`REQ_OP_SECURE_ERASE`).
     pub const ERASE: u8 = 64;
+    /// Atomic write (`REQ_ATOMIC`).
     pub const ATOMIC: u8 = 128;
 
-    pub fn has(self, flag: u8) -> bool {
+    pub(crate) fn has(self, flag: u8) -> bool {
         self.0 & flag != 0
     }
 }
@@ -113,14 +124,21 @@ impl EventKind {
 /// An event of the block layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvent {
+    /// Time on the trace clock.
     pub time_ns: u64,
+    /// Step of the request.
     pub kind: EventKind,
+    /// Operation of the request.
     pub operation: Operation,
+    /// Flags of the request.
     pub flags: Flags,
+    /// First sector of 512 B on the device.
     pub sector: u64,
+    /// Number of sectors.
     pub sectors: u32,
     /// The thread that was running, and the number of its name (see `Names`).
     pub thread_id: i32,
+    /// Number of the thread's name in `Names`.
     pub name: u32,
     /// As the drive said, positive; 0 is none.
     pub errno: u16,

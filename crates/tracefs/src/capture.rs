@@ -12,8 +12,11 @@ pub struct Capture {
     waiting: Vec<BlockEvent>,
     /// Events so far, of all kinds that are known.
     pub events: u64,
+    /// Names of the threads.
     pub names: Names,
+    /// Requests that are matched from events of the block layer.
     pub requests: Requests,
+    /// Other events.
     pub rows: EventRows,
 }
 
@@ -73,9 +76,13 @@ pub struct EventRows {
     thread: Option<Field>,
     /// Numbers per row; fields that an event does not have are 0.
     pub width: usize,
+    /// Times on the trace clock.
     pub time_ns: Vec<u64>,
+    /// Event ids of the kernel.
     pub kind: Vec<u16>,
+    /// Threads that were running.
     pub thread_id: Vec<i32>,
+    /// Values of the requested fields.
     pub values: Vec<i64>,
 }
 

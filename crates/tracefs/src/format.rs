@@ -5,19 +5,27 @@ use thiserror::Error;
 /// A `format` file that does not describe an event.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FormatError {
+    /// The file has no line `ID:`.
     #[error("no line 'ID:'")]
     NoId,
+    /// Line that does not define a field.
     #[error("line {line}: not a field: {text:?}")]
+    #[allow(missing_docs, reason = "number and text of the line")]
     Field { line: usize, text: String },
+    /// Field that the event lacks on this kernel.
     #[error("the event {event} has no field '{field}'")]
+    #[allow(missing_docs, reason = "names of the event and the field")]
     Missing { event: String, field: String },
 }
 
 /// Where a field is in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
+    /// Offset of the field from the start of the record, in bytes.
     pub offset: usize,
+    /// Size in bytes.
     pub size: usize,
+    /// `true` if a number is sign-extended.
     pub signed: bool,
 }
 
@@ -51,6 +59,7 @@ impl Field {
 /// The number of an event, and its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFormat {
+    /// Name of the event.
     pub name: String,
     /// What its records begin with.
     pub id: u16,

@@ -10,6 +10,7 @@ const NAME_BYTES_MAX: usize = 256;
 /// Names by number, in the order of their first use.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
+    /// Names by number; bytes that are not UTF-8 are replaced.
     pub words: Vec<String>,
     /// Numbers by the bytes of the names, which need not be UTF-8. Their order is not used.
     numbers: HashMap<Vec<u8>, u32>,

@@ -24,8 +24,11 @@ const ABSOLUTE_MASK: u64 = (1 << 59) - 1;
 /// Where a page has its parts; `events/header_page` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
+    /// Offset of the field with the used bytes.
     pub commit_at: usize,
+    /// Size of that field in bytes.
     pub commit_size: usize,
+    /// Offset of the first record.
     pub data_at: usize,
     /// Of the whole page.
     pub size: usize,

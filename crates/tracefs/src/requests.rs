@@ -18,9 +18,13 @@ const ROWS_MAX: usize = 1 << 22;
 /// A request as it was made and served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
+    /// Operation of the request.
     pub operation: Operation,
+    /// Flags of the request.
     pub flags: Flags,
+    /// First sector of 512 B on the device.
     pub sector: u64,
+    /// Number of sectors.
     pub sectors: u32,
     /// When it was made.
     pub time_ns: u64,
@@ -30,7 +34,9 @@ pub struct Request {
     pub complete_ns: u64,
     /// The thread that made it, and the number of its name.
     pub thread_id: i32,
+    /// Number of the thread's name in `Names`.
     pub name: u32,
+    /// Error number of the completion; 0 for success.
     pub errno: u16,
 }
 
@@ -70,6 +76,7 @@ pub struct Requests {
     asker: Option<Asker>,
     now_ns: u64,
     ready: VecDeque<Request>,
+    /// Events that could not be matched.
     pub anomalies: Anomalies,
 }
 

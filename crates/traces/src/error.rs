@@ -6,7 +6,9 @@ use std::path::Path;
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct TraceError {
+    /// Problem, with file and line.
     pub message: String,
+    /// Suggested correction, if one is known.
     pub hint: Option<String>,
 }
 

@@ -100,14 +100,17 @@ impl Reader {
         Ok(reader)
     }
 
+    /// Returns the names of the volumes, indexed by `Record::volume`.
     pub fn volumes(&self) -> &Names {
         &self.sink.volumes
     }
 
+    /// Returns the names of the processes, indexed by `Record::process`.
     pub fn processes(&self) -> &Names {
         &self.sink.processes
     }
 
+    /// Returns the lines that were skipped so far.
     pub fn skipped(&self) -> &Skipped {
         &self.sink.skipped
     }

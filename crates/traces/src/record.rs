@@ -11,9 +11,13 @@ words! {
     #[serde(rename_all = "lowercase")]
     #[repr(u8)]
     pub enum Operation {
+        /// Transfers data from the volume.
         Read = "read",
+        /// Transfers data to the volume.
         Write = "write",
+        /// Flushes the volatile cache.
         Flush = "flush",
+        /// Deallocates a range.
         Discard = "discard",
     }
 }
@@ -35,6 +39,7 @@ pub struct Record {
     pub time_ns: i64,
     /// Number of the name of the volume, drive or file.
     pub volume: u32,
+    /// Operation of the I/O.
     pub operation: Operation,
     /// 0 for flushes.
     pub offset_bytes: u64,
@@ -86,21 +91,31 @@ impl Record {
 /// I/Os as columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
+    /// Times of issue, as in [`Record::time_ns`].
     pub time_ns: Vec<i64>,
+    /// Numbers of volumes.
     pub volume: Vec<u32>,
+    /// Operations as numbers in the order of [`Operation`].
     pub operation: Vec<u8>,
+    /// First bytes.
     pub offset_bytes: Vec<u64>,
+    /// Lengths in bytes.
     pub length_bytes: Vec<u64>,
+    /// Response times; [`NO_RESPONSE`] if unknown.
     pub response_ns: Vec<i64>,
+    /// Numbers of processes; 0 if unknown.
     pub process: Vec<u32>,
+    /// Hashes of the data; 0 if unknown.
     pub content: Vec<u64>,
 }
 
 impl Batch {
+    /// Returns the number of I/Os.
     pub fn len(&self) -> usize {
         self.time_ns.len()
     }
 
+    /// Returns `true` without I/Os.
     pub fn is_empty(&self) -> bool {
         self.time_ns.is_empty()
     }
@@ -119,6 +134,7 @@ impl Batch {
         lengths.iter().all(|&one| one == self.len())
     }
 
+    /// Removes all I/Os and keeps the memory.
     pub fn clear(&mut self) {
         self.time_ns.clear();
         self.volume.clear();
@@ -147,6 +163,7 @@ impl Batch {
         self.content.append(&mut other.content);
     }
 
+    /// Appends an I/O.
     pub fn push(&mut self, record: &Record) {
         self.time_ns.push(record.time_ns);
         self.volume.push(record.volume);
@@ -173,6 +190,7 @@ impl Batch {
         }
     }
 
+    /// Iterates over the I/Os in order.
     pub fn iter(&self) -> impl Iterator<Item = Record> + '_ {
         (0..self.len()).map(|n| self.get(n))
     }

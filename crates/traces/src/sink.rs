@@ -87,7 +87,9 @@ pub type Reason = &'static str;
 /// Lines (of binary formats: records) that were skipped for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedLines {
+    /// Reason why they were skipped.
     pub reason: Reason,
+    /// Number of lines.
     pub lines: u64,
     /// Number of the first such line in its file, from 1.
     pub first_line: u64,
@@ -107,6 +109,7 @@ impl Skipped {
         }
     }
 
+    /// Returns the skipped lines by reason.
     pub fn reasons(&self) -> &[SkippedLines] {
         &self.0
     }

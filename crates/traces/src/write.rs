@@ -45,6 +45,7 @@ pub struct Writer {
     pub left_out: u64,
     /// I/Os that got the time of the previous I/O, which is later than their own time.
     pub moved: u64,
+    /// I/Os written so far.
     pub records: u64,
 }
 

@@ -50,13 +50,18 @@ pub fn limits() -> [(&'static str, u64); 10] {
 /// Why a workload is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SpecError {
+    /// Error at a line of a workload file.
     #[error(transparent)]
     Located(#[from] LocatedError),
+    /// Invalid JSON, or JSON that does not encode a workload.
     #[error("workload: {0}")]
     Json(String),
+    /// Error that does not concern a single job.
     #[error("workload: {0}")]
     Workload(String),
+    /// Invalid value of a job.
     #[error("job '{job}': {}: {}", problem.key, problem.message)]
+    #[allow(missing_docs, reason = "name of the job, and its problem")]
     Job { job: String, problem: Problem },
 }
 
@@ -74,14 +79,18 @@ impl SpecError {
 /// One invalid value of a job. `key` is its key in a TOML file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
+    /// Key in a TOML file.
     pub key: &'static str,
+    /// Problem with the value, and the values that are accepted.
     pub message: String,
+    /// Suggested correction, if one is known.
     pub hint: Option<&'static str>,
 }
 
 /// Limits that a drive imposes on workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Capacity that the host can address.
     pub capacity: Bytes,
     /// Number of streams, including the default stream 0; at least 1.
     pub streams: u16,

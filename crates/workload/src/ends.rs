@@ -12,8 +12,11 @@ use crate::check::{Check, reject};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
+    /// I/Os per second.
     Iops,
+    /// Bytes per second.
     Bandwidth,
+    /// Mean latency in nanoseconds.
     Latency,
 }
 
@@ -22,15 +25,20 @@ pub enum Metric {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SteadyEnd {
+    /// Figure that is measured at each check.
     pub metric: Metric,
     /// Whether the limit is for the slope of the least-squares line per check, instead of for the
     /// largest deviation from the mean.
     pub slope: bool,
     /// In percent of the mean if `relative`, else in IOPS, bytes a second or nanoseconds.
     pub limit: f64,
+    /// `true` if `limit` is in percent of the mean.
     pub relative: bool,
+    /// Length of the window in which the figure must be steady.
     pub window_ns: u64,
+    /// Time between two checks.
     pub check_ns: u64,
+    /// Time before the first check.
     pub ramp_ns: u64,
 }
 
@@ -39,8 +47,11 @@ pub struct SteadyEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyTarget {
+    /// Limit on the latency at `percentile`.
     pub latency_ns: u64,
+    /// Share of the I/Os of a window that must meet the limit, in percent.
     pub percentile: f64,
+    /// Time for which each queue depth is measured.
     pub window_ns: u64,
     /// Whether the search goes on until the job ends, instead of ending it when the depth is found.
     pub keeps_running: bool,
@@ -52,8 +63,11 @@ pub struct LatencyTarget {
 pub struct LeastRate {
     /// 0 read, 1 write, 2 trim, as in the series.
     pub operation: u8,
+    /// Minimum in I/Os per second; `None` for no such limit.
     pub iops: Option<f64>,
+    /// Minimum in bytes per second; `None` for no such limit.
     pub bytes_per_s: Option<f64>,
+    /// Length of the cycle in which the rate is measured.
     pub cycle_ns: u64,
 }
 

@@ -11,24 +11,25 @@ use crate::toml_form;
 /// Python knows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadFile {
+    /// Name of the workload in results.
     pub name: String,
-    pub precondition: Option<String>,
+    pub(crate) precondition: Option<String>,
     /// Limits on figures of the run: `"iops >= 100000"`.
     pub expect: Vec<String>,
-    pub steps: Vec<FileStep>,
+    pub(crate) steps: Vec<FileStep>,
 }
 
 /// One step of a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileStep {
-    pub workload: WorkloadSpec,
+    pub(crate) workload: WorkloadSpec,
     /// 0 for a load; else the time without I/O, which a single read ends.
     pub rest_ns: u64,
     /// `false`: the step matters for the state of the drive alone.
     pub measured: bool,
     /// The workload is one round; rounds repeat until steady state, `max_rounds` at most.
     pub until_steady: bool,
-    pub max_rounds: u64,
+    pub(crate) max_rounds: u64,
 }
 
 impl WorkloadFile {

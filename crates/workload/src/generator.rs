@@ -27,6 +27,7 @@ pub(crate) const ARRIVALS_LABEL: u64 = 1;
 /// One request to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoRequest {
+    /// Operation code.
     pub op: Operation,
     /// First byte, relative to the start of the device.
     pub offset: u64,
@@ -34,6 +35,7 @@ pub struct IoRequest {
     pub length: u32,
     /// Content of the data, for writes.
     pub content: Content,
+    /// Stream or placement identifier of a write.
     pub stream: StreamId,
 }
 

@@ -15,7 +15,8 @@ use crate::spec::JobSpec;
 /// Start offsets of the segments, relative to the start of the range, and their size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMap {
-    pub starts: Vec<u64>,
+    pub(crate) starts: Vec<u64>,
+    /// Size of each segment in bytes.
     pub size: u64,
 }
 

@@ -36,8 +36,11 @@ const SECOND_NS: u64 = 1_000_000_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
+    /// Name of the workload in results.
     pub name: String,
+    /// Jobs, in the order of their index in results.
     pub jobs: Vec<JobSpec>,
+    /// Seed of all random choices; 1 if the file does not set it.
     #[serde(default = "one")]
     pub seed: u64,
     /// Length of an interval of the measured time series.
@@ -46,29 +49,42 @@ pub struct WorkloadSpec {
 }
 
 words! {
+    /// Order of the addresses.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Pattern {
+        /// Independent draws from the address distribution.
         #[default]
         Random = "random",
+        /// Ascending addresses, each after the end of the I/O before.
         Sequential = "sequential",
     }
+    /// Arrival process of a job with a rate.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Arrival {
+        /// Constant intervals.
         #[default]
         Linear = "linear",
+        /// Exponentially distributed intervals (Poisson process).
         Poisson = "poisson",
     }
+    /// Distribution of random addresses.
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum AddressKind {
+        /// All addresses are equally likely.
         #[default]
         Uniform = "uniform",
+        /// Zipf's law over the blocks of the range.
         Zipf = "zipf",
+        /// Pareto distribution, as in fio.
         Pareto = "pareto",
+        /// Normal distribution around an address.
         Normal = "normal",
+        /// Consecutive zones, each with a share of the accesses; see `AccessZone`.
         Zoned = "zoned",
+        /// A share of the accesses goes to a share of the range.
         HotCold = "hot_cold",
         /// Blocks of the range in a given order, over and over.
         Sequence = "sequence",
@@ -81,8 +97,10 @@ words! {
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum StreamOrder {
+        /// Round robin.
         #[default]
         InTurn = "in_turn",
+        /// A random stream for each write.
         Random = "random",
     }
     /// Generator of zipf-distributed addresses.

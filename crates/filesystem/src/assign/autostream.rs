@@ -62,7 +62,7 @@ struct CountedChunk {
 }
 
 impl Sfr {
-    pub fn new(blocks: u32, streams: u16) -> Self {
+    pub(crate) fn new(blocks: u32, streams: u16) -> Self {
         let chunks = vec![CountedChunk::default(); chunks(blocks, SFR_CHUNK_BLOCKS)];
         Self { streams, chunks, next: u32::MAX, last: 0 }
     }
@@ -145,7 +145,7 @@ pub struct MultiQueue {
 }
 
 impl MultiQueue {
-    pub fn new(blocks: u32, streams: u16) -> Self {
+    pub(crate) fn new(blocks: u32, streams: u16) -> Self {
         let chunk = Chunk {
             writes: 0,
             queue: 0,

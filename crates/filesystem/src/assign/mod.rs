@@ -28,7 +28,9 @@ use crate::{BlockRequest, BlockTrace};
 /// A run of consecutive blocks of one write that go to the same stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// Number of blocks, at least 1.
     pub count: u32,
+    /// Stream of the blocks.
     pub stream: u16,
 }
 
@@ -45,11 +47,17 @@ pub trait Assigner {
 words! {
     /// The available schemes.
     pub enum Scheme {
+        /// Sends all writes to the default stream.
         None = "none",
+        /// Uses the streams of the trace, which its rules assign.
         Rules = "rules",
+        /// Classifies by sequentiality, frequency and recency (AutoStream).
         Sfr = "sfr",
+        /// Classifies by access frequency in several queues (AutoStream).
         MultiQueue = "multi-queue",
+        /// Infers death times from the blocks that writes invalidate (SepBIT).
         SepBit = "sepbit",
+        /// Uses the death times of the trace.
         Oracle = "oracle",
     }
 }
@@ -96,7 +104,7 @@ pub struct Given {
 }
 
 impl Given {
-    pub fn new(streams: u16) -> Self {
+    pub(crate) fn new(streams: u16) -> Self {
         Self { streams }
     }
 }
@@ -118,6 +126,7 @@ pub struct MisTag<'a> {
 }
 
 impl<'a> MisTag<'a> {
+    /// Sends the share `share` of the writes of `inner` to a random other stream.
     pub fn new(inner: Box<dyn Assigner + 'a>, share: f64, streams: u16, seed: u64) -> Self {
         Self { inner, share, streams, random: Prng::derive(seed, 0x6d69_7374) }
     }

@@ -30,9 +30,11 @@ use crate::{BlockRequest, NEVER};
 pub enum Bucketing {
     /// Length of an epoch, in blocks written.
     Epochs(u32),
+    /// Lifetime quantiles: each stream gets the same number of blocks.
     Lifetimes,
     /// The first lifetime bound, in blocks written.
     Powers(u32),
+    /// Lifetime bounds that need the least spare space.
     LeastSpare,
     /// Ignores death times and uses the streams of the trace.
     Given,

@@ -76,7 +76,7 @@ impl Bound {
 }
 
 impl SepBit {
-    pub fn new(blocks: u32, streams: u16) -> Self {
+    pub(crate) fn new(blocks: u32, streams: u16) -> Self {
         let bound = Bound { blocks: f64::INFINITY, sum: 0, segments: 0 };
         let written = vec![NEVER; blocks as usize];
         Self { streams, written, log: Shadow::new(blocks), bound }

@@ -11,13 +11,21 @@ use crate::sink::{Reason, Sink};
 words! {
     /// Meaning of a column.
     pub enum Role {
+        /// Time of issue; required.
         Time = "time",
+        /// Name of the volume, drive or file.
         Volume = "volume",
+        /// Operation, by its first letter or its name; required.
         Operation = "operation",
+        /// Address of the first byte; required.
         Offset = "offset",
+        /// Length of the I/O; required.
         Length = "length",
+        /// Time from issue to completion.
         Response = "response",
+        /// Name of the process that issued the I/O.
         Process = "process",
+        /// Hash of the data.
         Content = "content",
     }
 }
@@ -36,6 +44,7 @@ pub const SIZE_UNITS: [(&str, u64); 4] =
 /// A column with a meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
+    /// Meaning of the column.
     pub role: Role,
     /// Its name in the header, or its number from 1.
     pub name: String,

@@ -17,9 +17,11 @@ use crate::sink::Sink;
 pub struct Format {
     /// As `--format` has it.
     pub name: &'static str,
+    /// Name in listings.
     pub title: &'static str,
     /// Its columns, as they are published.
     pub columns: &'static str,
+    /// Units of times, addresses and lengths.
     pub units: &'static str,
     /// A parser at the begin of a file.
     pub make: fn() -> Box<dyn Parser>,
@@ -46,12 +48,13 @@ pub const FORMATS: [&Format; 14] = [
 /// What a format made of the first bytes of a file.
 #[derive(Clone, Debug)]
 pub struct Trial {
+    /// Name of the format, as for `--format`.
     pub name: &'static str,
-    pub records: u64,
-    pub lines: u64,
+    pub(crate) records: u64,
+    pub(crate) lines: u64,
     /// Why the most lines were none of it, and the first of them.
     pub reason: &'static str,
-    pub first_line: u64,
+    pub(crate) first_line: u64,
 }
 
 /// Try the first bytes of a file as each format. `whole`: they are all of it.

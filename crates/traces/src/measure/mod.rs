@@ -43,7 +43,9 @@ pub struct MeasureLimits {
 /// The length of the time steps.
 #[derive(Clone, Copy, Debug)]
 pub enum StepLength {
+    /// A fixed length.
     Given {
+        /// Length in seconds; at least 1.
         seconds: u64,
     },
     /// From 1 s to 10 min, so that there are few hundred of them.
@@ -88,6 +90,7 @@ pub struct Measures {
 }
 
 impl Measures {
+    /// Starts a measurement without I/Os.
     pub fn new(limits: MeasureLimits) -> Self {
         Self {
             volumes: Vec::new(),
