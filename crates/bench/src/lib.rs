@@ -19,8 +19,11 @@ pub mod nvme;
 /// A request as a load makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadRequest {
+    /// Operation of the request.
     pub operation: Operation,
+    /// First byte.
     pub offset: u64,
+    /// Length in bytes.
     pub length: u32,
 }
 
@@ -29,6 +32,7 @@ pub struct LoadRequest {
 pub struct LoadOutcome {
     /// From just before a request is sent until its reply has been read.
     pub latency: Histogram,
+    /// Wall time from the first request to the last reply.
     pub elapsed_ns: u64,
 }
 

@@ -7,9 +7,11 @@ pub use writecliff_workload::Operation;
 pub struct Io {
     /// Since the beginning. Never before that of the I/O before.
     pub due_ns: u64,
+    /// Operation code.
     pub operation: Operation,
     /// Number of the [`Lane`].
     pub lane: u32,
+    /// First byte.
     pub offset: u64,
     /// 0 for flushes. At most [`crate::LENGTH_MAX_BYTES`] for reads and writes.
     pub length: u64,
@@ -42,6 +44,7 @@ impl Lane {
 /// The first I/O that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
+    /// The I/O that failed.
     pub io: Io,
     /// The error number; 0 where the drive moved less than it was asked for.
     pub errno: i32,

@@ -38,17 +38,22 @@ const RECORDS: usize = 1 << 10;
 /// Where I/Os go. The descriptor must be open for direct I/O.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
+    /// Descriptor, open for direct I/O.
     pub fd: BorrowedFd<'a>,
+    /// `true` for a file, `false` for a block device.
     pub is_file: bool,
 }
 
 /// How I/Os are issued.
 #[derive(Clone, Debug)]
 pub struct Issue<'a> {
+    /// Drive or file that receives the I/Os.
     pub target: Target<'a>,
+    /// Lanes by the number that I/Os refer to.
     pub lanes: Vec<Lane>,
     /// The jobs that the lanes belong to.
     pub jobs: Vec<JobTime>,
+    /// Length of an interval of the measured time series.
     pub interval_ns: u64,
     /// Of the data that are written.
     pub seed: u64,

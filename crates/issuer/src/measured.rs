@@ -26,6 +26,7 @@ pub struct Lateness {
 pub struct JobTime {
     /// Since the beginning. I/Os that are due before belong to a ramp, and are not measured.
     pub start_ns: u64,
+    /// End of the job; `None` if bytes or I/Os end it.
     pub deadline_ns: Option<u64>,
     /// Ends it before its deadline.
     pub bytes: Option<u64>,
@@ -38,6 +39,7 @@ pub struct JobTime {
 /// The results of a job.
 #[derive(Clone, Debug)]
 pub struct JobMeasured {
+    /// Results by operation: read, write, trim.
     pub operations: [OperationOutcome; OPERATIONS],
     /// Its flushes.
     pub flush: OperationOutcome,
@@ -86,15 +88,21 @@ pub struct Measured {
     pub started_ns: u64,
     /// Until the last I/O was complete and the last job had ended.
     pub elapsed_ns: u64,
+    /// Results by job, in the order of [`crate::Issue::jobs`].
     pub jobs: Vec<JobMeasured>,
+    /// Delays between due time and issue.
     pub lateness: Lateness,
+    /// Time series of all jobs.
     pub intervals: Columns,
+    /// First failed I/O; `None` if none failed.
     pub failure: Option<Failure>,
+    /// Number of failed I/Os.
     pub failures: u64,
     /// I/Os in flight when it was given up.
     pub abandoned: u64,
     /// Most I/Os in flight at a time.
     pub in_flight_max: u32,
+    /// `true` if the issuing thread had a processor of its own.
     pub is_pinned: bool,
 }
 

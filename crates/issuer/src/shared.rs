@@ -8,8 +8,11 @@ use crate::io::Io;
 /// An I/O that is done, with its times since the beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
+    /// The I/O.
     pub io: Io,
+    /// Time of issue.
     pub issue_ns: u64,
+    /// Time of completion.
     pub complete_ns: u64,
     /// Bytes that were moved, or a negative error number.
     pub result: i32,
@@ -18,11 +21,15 @@ pub struct Done {
 /// A look at a running issue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
+    /// Time since the beginning.
     pub elapsed_ns: u64,
+    /// I/Os completed since the beginning.
     pub ios: u64,
+    /// Bytes of these I/Os.
     pub bytes: u64,
     /// When the latest I/O that was issued was due.
     pub due_ns: u64,
+    /// I/Os issued and not completed.
     pub in_flight: u64,
 }
 
@@ -59,6 +66,7 @@ impl Shared {
         std::mem::take(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns the current totals.
     pub fn live(&self) -> Live {
         let [elapsed_ns, ios, bytes, due_ns, in_flight] =
             [0, 1, 2, 3, 4].map(|n: usize| self.live[n].load(Relaxed));

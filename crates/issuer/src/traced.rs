@@ -18,8 +18,11 @@ pub enum Outside {
 /// The drive that a trace is made to fit, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Fit {
+    /// Capacity of the drive in bytes.
     pub capacity_bytes: u64,
+    /// Logical block size of the drive in bytes.
     pub sector_bytes: u64,
+    /// Treatment of I/Os beyond the end of the drive.
     pub outside: Outside,
     /// The only volume whose I/Os are taken.
     pub volume: Option<u32>,
@@ -32,6 +35,7 @@ pub struct Fit {
 pub struct Fitted {
     /// I/Os that are issued, by operation: read, write, trim, flush.
     pub ios: [u64; 4],
+    /// Bytes of these I/Os, by operation.
     pub bytes: [u64; 4],
     /// When the last of them is due.
     pub due_ns: u64,
@@ -56,10 +60,12 @@ pub struct Fitted {
 pub struct Fitting {
     fit: Fit,
     first_ns: Option<i64>,
+    /// Totals of the I/Os so far.
     pub fitted: Fitted,
 }
 
 impl Fitting {
+    /// Starts a trace; its first I/O becomes time 0.
     pub fn new(fit: Fit) -> Self {
         Self { fit, first_ns: None, fitted: Fitted::default() }
     }

@@ -3,6 +3,7 @@
 use crate::page::read;
 use crate::status::{Refusal, Status};
 
+/// Size of a submission queue entry.
 pub const ENTRY_BYTES: usize = 64;
 /// Largest transfer of a command, as MDTS says.
 pub const MAX_TRANSFER: u32 = 1 << 20;
@@ -16,6 +17,7 @@ pub const ALL_NAMESPACES: u32 = u32::MAX;
 pub struct Entry<'a>(pub &'a [u8; ENTRY_BYTES]);
 
 impl Entry<'_> {
+    /// Opcode (CDW0 bits 7:0).
     pub fn opcode(self) -> u8 {
         self.0[0]
     }
@@ -25,10 +27,12 @@ impl Entry<'_> {
         self.0[1] & 3
     }
 
+    /// Command Identifier (CDW0 bits 31:16).
     pub fn command_id(self) -> u16 {
         u16::from_le_bytes([self.0[2], self.0[3]])
     }
 
+    /// Namespace Identifier.
     pub fn nsid(self) -> u32 {
         self.dword(1)
     }
@@ -44,7 +48,7 @@ impl Entry<'_> {
         u64::from(self.dword(number)) | u64::from(self.dword(number + 1)) << 32
     }
 
-    pub fn word(self, byte: usize) -> u16 {
+    pub(crate) fn word(self, byte: usize) -> u16 {
         debug_assert!(byte + 2 <= ENTRY_BYTES, "an entry has no byte {byte}");
         read(self.0, byte).map_or(0, u16::from_le_bytes)
     }
@@ -55,7 +59,7 @@ impl Entry<'_> {
         self.dword(number) >> low & (u32::MAX >> (31 - (high - low)))
     }
 
-    pub fn flag(self, number: usize, bit: u32) -> bool {
+    pub(crate) fn flag(self, number: usize, bit: u32) -> bool {
         self.dword(number) >> bit & 1 == 1
     }
 }
@@ -63,6 +67,7 @@ impl Entry<'_> {
 /// A command as a transport received it.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
+    /// Submission queue entry.
     pub entry: Entry<'a>,
     /// What the host sent with it, if the command moves data to the controller.
     pub data: &'a [u8],
@@ -80,7 +85,9 @@ impl<'a> Request<'a> {
 /// Bytes of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
+    /// First byte.
     pub offset: u64,
+    /// Length in bytes.
     pub length: u64,
 }
 
@@ -100,22 +107,49 @@ pub enum Placement {
 pub enum Erase {
     /// Data are deallocated.
     None,
+    /// Block erase: every block of the media is erased.
     Blocks,
+    /// Crypto erase: the media encryption key is changed.
     Cryptographic,
 }
 
 /// What the drive is to do for a command. Offsets and lengths are in bytes and within the drive's
 /// capacity; the data of writes and compares are with the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "commands of the NVM Command Set; `fua` is Force Unit Access")]
 pub enum Work {
-    Read { span: Span, fua: bool },
-    Write { span: Span, placement: Placement, fua: bool },
-    WriteZeroes { span: Span, placement: Placement, fua: bool, deallocate: bool },
-    Deallocate { spans: Vec<Span> },
+    Read {
+        span: Span,
+        fua: bool,
+    },
+    Write {
+        span: Span,
+        placement: Placement,
+        fua: bool,
+    },
+    WriteZeroes {
+        span: Span,
+        placement: Placement,
+        fua: bool,
+        deallocate: bool,
+    },
+    Deallocate {
+        spans: Vec<Span>,
+    },
+    /// Makes all completed writes durable.
     Flush,
-    Compare { span: Span, fua: bool },
-    Verify { span: Span, fua: bool },
-    Format { lba_format: u8, erase: Erase },
+    Compare {
+        span: Span,
+        fua: bool,
+    },
+    Verify {
+        span: Span,
+        fua: bool,
+    },
+    Format {
+        lba_format: u8,
+        erase: Erase,
+    },
 }
 
 /// Why the drive could not do it.
@@ -123,7 +157,9 @@ pub enum Work {
 pub enum Failure {
     /// The data of a compare differ.
     Different,
+    /// The data of a read could not be corrected.
     UnrecoveredRead,
+    /// The data of a write could not be stored.
     WriteFault,
     /// The drive is read-only.
     WriteProtected,
@@ -131,6 +167,7 @@ pub enum Failure {
     Transfer,
     /// Power was lost.
     PowerLoss,
+    /// Any other failure of the drive.
     Internal,
 }
 
@@ -151,8 +188,11 @@ impl Failure {
 /// Identifies a command whose `Work` is not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
+    /// Controller Identifier.
     pub controller: u16,
+    /// Queue Identifier.
     pub queue: u16,
+    /// Command Identifier.
     pub command_id: u16,
     pub(crate) opcode: u8,
     pub(crate) nsid: u32,
@@ -170,11 +210,15 @@ impl Ticket {
 /// A completion, without what only the transport knows (the head of the submission queue).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
+    /// Controller Identifier.
     pub controller: u16,
+    /// Queue Identifier.
     pub queue: u16,
+    /// Command Identifier.
     pub command_id: u16,
     /// Dwords 0 and 1 of the completion queue entry.
     pub result: u64,
+    /// Status code type and status code.
     pub status: Status,
     /// Whether the Error Information log page has an entry about the status.
     pub logged: bool,
@@ -204,6 +248,7 @@ impl Reply {
 /// What becomes of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
+    /// The command is complete.
     Done(Reply),
     /// An asynchronous event request, which completes when an event occurs.
     Held,

@@ -18,8 +18,11 @@ pub struct Identity {
     pub firmware: String,
     /// IEEE 802 identifiers of the namespace, and its UUID.
     pub eui64: [u8; 8],
+    /// Namespace Globally Unique Identifier.
     pub nguid: [u8; 16],
+    /// Namespace UUID.
     pub uuid: [u8; 16],
+    /// Capacity that the host can address.
     pub capacity: Bytes,
     /// Sizes of a logical block that the drive can be formatted with: powers of two from 512.
     pub lba_formats: Vec<Bytes>,
@@ -32,25 +35,33 @@ pub struct Identity {
     pub atomic_write: Bytes,
     /// Temperatures in degrees Celsius of a warning and a critical warning; the drive's throttling.
     pub warning_temperature: Option<f64>,
+    /// Critical Composite Temperature Threshold in degrees Celsius; `None` if not reported.
     pub critical_temperature: Option<f64>,
     /// Largest power consumption in watts.
     pub max_power: Option<f64>,
     /// Rated endurance in bytes written by the host.
     pub rated_writes: Option<Bytes>,
+    /// `true` if the drive supports block erase (SANICAP).
     pub block_erase: bool,
+    /// `true` if the drive supports crypto erase (SANICAP).
     pub crypto_erase: bool,
+    /// Data placement interface.
     pub placement: PlacementInterface,
 }
 
 /// How the host can separate data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacementInterface {
+    /// No interface: the drive has one stream.
     None,
+    /// Streams directive.
     Streams,
+    /// Flexible Data Placement, enabled.
     Fdp(FdpConfiguration),
 }
 
 impl Identity {
+    /// Returns the FDP configuration; `None` with another interface.
     pub fn fdp(&self) -> Option<&FdpConfiguration> {
         match &self.placement {
             PlacementInterface::Fdp(configuration) => Some(configuration),
@@ -66,39 +77,53 @@ pub struct Health {
     pub temperature: Option<f64>,
     /// Percent of spare blocks left, and below which percentage a warning is due.
     pub available_spare: u8,
+    /// Available Spare Threshold in percent.
     pub spare_threshold: u8,
     /// Percent of the rated life that is used up; may exceed 100.
     pub percentage_used: f64,
+    /// Data Units Read, in bytes.
     pub host_read_bytes: u64,
+    /// Data Units Written, in bytes.
     pub host_write_bytes: u64,
+    /// Host Read Commands.
     pub host_read_commands: u64,
+    /// Host Write Commands.
     pub host_write_commands: u64,
     /// Bytes programmed on flash for any reason.
     pub media_write_bytes: u64,
+    /// Media and Data Integrity Errors.
     pub media_errors: u64,
     /// Errors that the error log has recorded.
     pub error_entries: u64,
     /// Time with commands outstanding.
     pub busy: Nanos,
+    /// Power On Hours, as a time.
     pub powered: Nanos,
+    /// Power Cycles.
     pub power_cycles: u64,
+    /// Unsafe Shutdowns.
     pub unsafe_shutdowns: u64,
     /// Time above the warning and the critical temperature.
     pub warning_time: Nanos,
+    /// Critical Composite Temperature Time.
     pub critical_time: Nanos,
     /// Times that throttling began, and for how long in all.
     pub throttle_count: u32,
+    /// Total time of throttling.
     pub throttled: Nanos,
+    /// `true` if no spare space is left.
     pub is_read_only: bool,
 }
 
 /// A drive behind the controller.
 pub trait Drive {
+    /// Returns the facts of the drive that do not change while it is served.
     fn identity(&self) -> &Identity;
 
     /// The drive's own clock, since it was new. Timestamps and power-on hours follow it.
     fn now(&self) -> Nanos;
 
+    /// Returns the current health counters.
     fn health(&self) -> Health;
 
     /// The error log of the controller's life.
@@ -110,8 +135,10 @@ pub trait Drive {
     /// Index of the current logical block size in `Identity::lba_formats`; `Work::Format` sets it.
     fn lba_format(&self) -> u8;
 
+    /// Returns `true` if the volatile write cache is enabled.
     fn write_cache(&self) -> bool;
 
+    /// Enables or disables the volatile write cache.
     fn set_write_cache(&mut self, enabled: bool);
 
     /// Begins to erase everything; an error if it cannot. No I/O comes until `sanitize_progress` is

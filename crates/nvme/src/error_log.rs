@@ -18,14 +18,19 @@ const NO_LOCATION: u16 = 0xffff;
 pub struct ErrorEntry {
     /// Error Count; 0 until the entry is in a log.
     pub number: u64,
+    /// Submission Queue ID.
     pub queue: u16,
+    /// Command ID.
     pub command_id: u16,
     /// The Status field of the completion.
     pub status: u16,
     /// The byte of the submission queue entry that is wrong.
     pub byte: Option<u8>,
+    /// First logical block of the command; 0 for admin commands.
     pub lba: u64,
+    /// Namespace Identifier.
     pub nsid: u32,
+    /// Opcode of the command.
     pub opcode: u8,
 }
 

@@ -25,9 +25,11 @@ const DYNAMIC: u16 = 0xffff;
 /// A queue of a controller, for which a transport keeps a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Association {
+    /// Controller Identifier.
     pub controller: u16,
     /// 0 for the admin queue.
     pub queue: u16,
+    /// Entries of the submission queue.
     pub entries: u16,
     /// Whether the host wants the head of the submission queue in completions; otherwise they say
     /// FFFFh.

@@ -57,6 +57,7 @@ statuses! {
 }
 
 impl Status {
+    /// Returns `true` for Successful Completion (generic status 00h).
     pub fn is_success(self) -> bool {
         self == Self::SUCCESS
     }

@@ -46,6 +46,7 @@ pub struct Address {
     pub family: u8,
     /// Transport Address, for instance `127.0.0.1`, and Service Identifier, for instance `4420`.
     pub address: String,
+    /// Transport Service Identifier (TRSVCID), for instance `4420`.
     pub service: String,
 }
 
@@ -123,6 +124,7 @@ pub struct Subsystem<D> {
 }
 
 impl<D: Drive> Subsystem<D> {
+    /// Returns a subsystem with one namespace, without controllers.
     pub fn new(drive: D, access: Access) -> Self {
         let formats = &drive.identity().lba_formats;
         assert!(!formats.is_empty(), "the drive has no logical block size");
@@ -133,10 +135,12 @@ impl<D: Drive> Subsystem<D> {
         Self { drive, shared, controllers: BTreeMap::new(), next_id: 1 }
     }
 
+    /// Returns the drive.
     pub fn drive(&self) -> &D {
         &self.drive
     }
 
+    /// Returns the drive for updates.
     pub fn drive_mut(&mut self) -> &mut D {
         &mut self.drive
     }

@@ -11,13 +11,16 @@ pub enum Fault {
     /// The byte of the header where the wrong field begins.
     #[error("a PDU has an invalid header field at byte {0}")]
     Header(u32),
+    /// PDU Sequence Error: the PDU type is not allowed in this state.
     #[error("a PDU came where it cannot")]
     Sequence,
     /// The digest that the host sent.
     #[error("a header digest is wrong")]
     HeaderDigest(u32),
+    /// Data Transfer Out of Range.
     #[error("data were sent for another place than was asked for")]
     DataRange,
+    /// Data Transfer Limit Exceeded.
     #[error("more data were sent than a PDU may have")]
     DataLimit,
     /// The byte of the header where the field begins that says it.
@@ -46,6 +49,7 @@ impl Fault {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{fault}")]
 pub struct Fatal {
+    /// Violation of the protocol, or the host's termination request.
     pub fault: Fault,
     /// A termination request for the host; empty if it ended the connection itself.
     pub last_words: Vec<u8>,

@@ -6,7 +6,9 @@ use crate::pdu::{IC_RESPONSE, INITIALIZE_BYTES, u16_at};
 /// What host and controller agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
+    /// `true` if PDU headers have a CRC-32C.
     pub header_digest: bool,
+    /// `true` if PDU data have a CRC-32C.
     pub data_digest: bool,
     /// Data in PDUs to the host begin at a multiple of this many bytes.
     pub alignment: u8,

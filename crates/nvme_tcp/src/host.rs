@@ -8,6 +8,7 @@ use crate::pdu::{self, u16_at, u32_at};
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
 /// Bytes of the PDUs that begin a connection, and of the headers that follow from the controller.
 pub const INITIALIZE_BYTES: usize = pdu::INITIALIZE_BYTES;
+/// Size of the headers of response, R2T and data PDUs.
 pub const HEADER_BYTES: usize = pdu::HEADER_BYTES;
 /// Bytes that a command capsule takes without data and digests.
 pub const CAPSULE_BYTES: usize = pdu::CAPSULE_BYTES;
@@ -28,9 +29,11 @@ const BY_SGL: u8 = 1 << 6;
 /// What a command does with data.
 #[derive(Clone, Copy, Debug)]
 pub enum Data<'a> {
+    /// The command transfers no data.
     None,
     /// In the capsule, or sent when it is asked for.
     Capsule(&'a [u8]),
+    /// Data that the host sends only after a Ready to Transfer PDU.
     Asked(&'a [u8]),
     /// As many bytes come from the controller.
     Read(u32),
@@ -48,6 +51,7 @@ impl HostEntry {
         Self(entry).dword(1, NSID)
     }
 
+    /// Sets command dword `number` (0 to 15).
     #[must_use]
     pub fn dword(mut self, number: usize, value: u32) -> Self {
         self.0[number * 4..number * 4 + 4].copy_from_slice(&value.to_le_bytes());
@@ -71,12 +75,19 @@ impl HostEntry {
 /// The queue that a connection is to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'a> {
+    /// Subsystem NQN (SUBNQN).
     pub subsystem: &'a str,
+    /// Host NQN (HOSTNQN).
     pub host: &'a str,
+    /// Host Identifier (HOSTID).
     pub host_id: [u8; 16],
+    /// Controller Identifier (CNTLID), or [`ANY_CONTROLLER`].
     pub controller: u16,
+    /// Queue Identifier (QID); 0 for the admin queue.
     pub queue: u16,
+    /// Entries of the submission queue, at least 2.
     pub entries: u16,
+    /// Keep Alive Timeout (KATO) in milliseconds; 0 disables it.
     pub keep_alive_ms: u32,
 }
 
@@ -98,7 +109,9 @@ impl Queue<'_> {
 /// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
+    /// Command Identifier.
     pub id: u16,
+    /// Dwords 0 and 1 of the completion queue entry.
     pub result: u64,
     /// Status code type and status code.
     pub status: u16,
@@ -107,19 +120,25 @@ pub struct Completion {
 /// A request to send data of a command (R2T).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadyToTransfer {
+    /// Command Capsule Identifier (CCCID).
     pub id: u16,
-    pub tag: u16,
+    pub(crate) tag: u16,
+    /// Requested Data Offset (R2TO).
     pub offset: u32,
+    /// Requested Data Length (R2TL).
     pub length: u32,
 }
 
 /// What the header of a PDU of the controller says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromController {
+    /// Capsule response.
     Completion(Completion),
+    /// Ready to Transfer.
     ReadyToTransfer(ReadyToTransfer),
     /// Of a read, with as many bytes behind the header.
     Data {
+        /// Data length in bytes.
         bytes: u32,
     },
 }
@@ -151,7 +170,9 @@ impl FromController {
 /// Makes PDUs of a host, with digests or without.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostWriter {
+    /// `true` to append a CRC-32C to headers.
     pub header_digest: bool,
+    /// `true` to append a CRC-32C to data.
     pub data_digest: bool,
 }
 

@@ -32,7 +32,9 @@ impl Default for Limits {
 /// A command with all data that the host sends for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
+    /// Submission queue entry.
     pub entry: [u8; ENTRY_BYTES],
+    /// Data from the host, in the capsule or after R2T PDUs.
     pub data: Vec<u8>,
     /// Bytes of the host's buffer.
     pub buffer: u32,
@@ -41,6 +43,7 @@ pub struct Command {
 }
 
 impl Command {
+    /// Returns the command in the form that the subsystem executes.
     pub fn request(&self) -> Request<'_> {
         Request { entry: Entry(&self.entry), data: &self.data, buffer: self.buffer }
     }
@@ -59,6 +62,7 @@ pub enum Received {
     Began(Settings),
     /// To be sent to the host.
     Send(Vec<u8>),
+    /// A command whose data have arrived.
     Command(Command),
 }
 
@@ -89,6 +93,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// Returns the receiver of a new connection.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,

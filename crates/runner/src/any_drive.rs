@@ -21,6 +21,7 @@ use crate::{drive, fast_forward};
 pub struct MovedByStream {
     /// By stream of the FTL; the rest is of units with relocated data of several streams.
     pub bytes: Vec<u64>,
+    /// Bytes moved from units that held data of several streams.
     pub mixed_bytes: u64,
 }
 

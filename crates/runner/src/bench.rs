@@ -49,22 +49,31 @@ const REPLAY_LOGGED: u64 = 1 << 30;
 const DAY_NS: f64 = 86_400e9;
 const BUFFER: usize = 1 << 20;
 
+/// Reason why a case cannot run.
 #[derive(Debug, Error)]
 pub enum BenchError {
+    /// Name that is not in [`CASES`].
     #[error("no case '{0}'; known: {list}", list = CASES.join(", "))]
     UnknownCase(String),
+    /// The drive has too little spare flash for the limit study.
     #[error("limit-960 needs spare flash of more than 10 reclaim units; leave it out with --case")]
     NoSpareSpace,
+    /// The FTL configuration is impossible.
     #[error(transparent)]
     Device(#[from] ConfigError),
+    /// The flash geometry is impossible.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
+    /// The workload of the case is invalid.
     #[error(transparent)]
     Workload(#[from] SpecError),
+    /// The preconditioned state cannot be restored.
     #[error(transparent)]
     State(#[from] RestoreError),
+    /// A temporary file cannot be read or written.
     #[error("bench: {0}")]
     Io(#[from] io::Error),
+    /// The generated trace cannot be read back.
     #[error(transparent)]
     Trace(#[from] TraceError),
 }
@@ -72,13 +81,14 @@ pub enum BenchError {
 /// Cost of a case.
 #[derive(Clone, Debug)]
 pub struct Row {
+    /// Name from [`CASES`].
     pub case: String,
-    pub host_ios: u64,
+    pub(crate) host_ios: u64,
     /// Slots programmed for any reason.
     pub page_programs: u64,
     /// User and system time of the process, all threads.
     pub cpu_s: f64,
-    pub wall_s: f64,
+    pub(crate) wall_s: f64,
     /// Peak memory of the process so far.
     pub peak_rss_mib: f64,
     /// Further figures by name: `waf`, `times_life` (virtual time per CPU time), `save_s`, ...
@@ -115,10 +125,12 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// Prepares cases on `device`; `scale` multiplies the length of the measured part.
     pub fn new(device: DeviceConfig, scale: f64) -> Self {
         Self { device, scale, ready: None, limit_cpu_s: None }
     }
 
+    /// Runs a case from [`CASES`] and returns its cost.
     pub fn run(&mut self, case: &str) -> Result<Row, BenchError> {
         match case {
             "limit-960" => self.limit(case),

@@ -19,9 +19,13 @@ pub struct Device {
 /// Why a derived drive cannot be created.
 #[derive(Debug)]
 pub enum DeriveError {
+    /// Error at a line of the device file.
     Located(LocatedError),
+    /// The file cannot be scaled to this size.
     Resize(ResizeError),
+    /// The operation is for drives with flash; the text names the kind.
     NotFlash(String),
+    /// Invalid scale, with the values that are accepted.
     Scale(String),
 }
 
@@ -39,10 +43,12 @@ impl Device {
         Ok(Self { toml, config })
     }
 
+    /// Returns the parsed device file.
     pub fn toml(&self) -> &LocatedToml {
         &self.toml
     }
 
+    /// Returns the checked configuration.
     pub fn config(&self) -> &AnyConfig {
         &self.config
     }

@@ -23,8 +23,10 @@ use crate::any_drive::MovedByStream;
 
 /// Operations on a drive that depend on its kind, in addition to [`Drive`].
 pub trait DriveModel: Drive + Any + Send + Sync {
+    /// Returns a copy of the configuration.
     fn any_config(&self) -> AnyConfig;
 
+    /// Returns the counters since the drive was new.
     fn counters(&self) -> Counters;
 
     /// Creates a new drive of the same device, with the same recorder.
@@ -57,8 +59,11 @@ pub trait DriveModel: Drive + Any + Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "two a step, and copied")]
 pub enum Counters {
+    /// Counters of an SSD.
     Ssd(DriveCounters),
+    /// Counters of a hard disk.
     Disk(DiskCounters),
+    /// Counters of storage-class memory.
     Scm(ScmCounters),
 }
 
@@ -72,10 +77,12 @@ impl Counters {
         }
     }
 
+    /// Returns the bytes that the host has written.
     pub fn host_write_bytes(&self) -> u64 {
         self.host_bytes().0
     }
 
+    /// Returns the bytes that the host has read.
     pub fn host_read_bytes(&self) -> u64 {
         self.host_bytes().1
     }
@@ -190,8 +197,11 @@ pub fn device_keys() -> [(&'static str, Vec<SectionKeys>); 3] {
 /// A checked device file of any kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyConfig {
+    /// Configuration of an SSD.
     Ssd(Box<DeviceConfig>),
+    /// Configuration of a hard disk.
     Disk(Box<DiskConfig>),
+    /// Configuration of storage-class memory.
     Scm(Box<ScmConfig>),
 }
 
@@ -229,14 +239,17 @@ impl AnyConfig {
         }
     }
 
+    /// Returns model name and firmware revision.
     pub fn identity(&self) -> &Identity {
         self.common().0
     }
 
+    /// Returns the capacity that the host can address.
     pub fn user_capacity(&self) -> Bytes {
         self.common().1
     }
 
+    /// Returns the link to the host, and the submission queues.
     pub fn link(&self) -> &LinkConfig {
         self.common().2
     }

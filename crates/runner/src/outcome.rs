@@ -10,8 +10,10 @@ use writecliff_measure::{BatchColumns, OPERATIONS, OperationOutcome};
 use crate::device::Counters;
 use crate::watch::EndedBy;
 
+/// Results of one job of a step.
 #[derive(Clone, Debug, Default)]
 pub struct JobOutcome {
+    /// Name of the job in the workload.
     pub name: String,
     /// Start of the time that the results cover, since the start of the step: the job's start after
     /// its start delay, or the start of the last window of a latency target.
@@ -20,9 +22,11 @@ pub struct JobOutcome {
     /// whichever is later; to the last completion if another end came before the deadline. Rates
     /// divide by it.
     pub elapsed_ns: u64,
+    /// Results by operation (read, write, trim); `None` for operations that the job cannot issue.
     pub operations: [Option<OperationOutcome>; OPERATIONS],
     /// Flushes that the job sent, which do not count as I/Os.
     pub flush: Option<OperationOutcome>,
+    /// I/Os of each thread of the job.
     pub thread_ios: Vec<u64>,
     /// What ended the job before its own end, if anything did.
     pub ended_by: Option<EndedBy>,
@@ -35,15 +39,23 @@ pub struct JobOutcome {
 /// All results of one step.
 #[derive(Clone, Debug)]
 pub struct StepOutcome {
+    /// Start of the step in virtual time.
     pub started_ns: u64,
+    /// Duration of the step.
     pub elapsed_ns: u64,
+    /// Results by job, in the order of the workload.
     pub jobs: Vec<JobOutcome>,
+    /// Time series of all jobs.
     pub intervals: Columns,
+    /// Batches of I/Os, from which quantiles over time follow.
     pub batches: BatchColumns,
+    /// Counters at the start of the step.
     pub before: Counters,
+    /// Counters at the end of the step.
     pub after: Counters,
     /// The data placement interface before and after; `None` for a drive without one.
     pub data_placement: Option<(DataPlacementStatus, DataPlacementStatus)>,
+    /// Warnings about the step, such as a rate that the drive did not reach.
     pub warnings: Vec<String>,
     /// Whether the observer stopped the step before its end.
     pub interrupted: bool,
@@ -54,10 +66,13 @@ pub struct StepOutcome {
 pub struct Live {
     /// Progress towards the step's nearest end, 0 to 1.
     pub fraction: f64,
+    /// Time since the start of the step; 0 on the fast-forward clock.
     pub elapsed_ns: u64,
+    /// I/Os completed since the start of the step.
     pub ios: u64,
     /// Since the last call of the observer.
     pub iops: f64,
+    /// Write amplification since the last call; `None` without flash or without writes.
     pub waf: Option<f64>,
     /// The drive's counters since it was new.
     pub counters: Counters,
@@ -72,6 +87,7 @@ impl Live {
 
 /// Called periodically while a step runs; may stop it.
 pub trait Observer {
+    /// Receives the current state; `Break` stops the step.
     fn look(&mut self, live: &Live) -> ControlFlow<()>;
 }
 

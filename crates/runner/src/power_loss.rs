@@ -16,11 +16,15 @@ pub struct Loss {
     pub confirmed: u64,
     /// Of these, writes that were lost.
     pub lost: u64,
+    /// Program units that were being programmed, and cannot be read.
     pub torn_units: u64,
+    /// Erases of a block that did not end.
     pub interrupted_erases: u64,
     /// Slots that the capacitors let the drive program, and how long they had to last.
     pub saved: u64,
+    /// Time for which the capacitors powered the drive.
     pub hold_up: Nanos,
+    /// Time from power-up until the drive accepts commands.
     pub rebuild: Nanos,
     /// From the first write to the cut.
     pub elapsed: Nanos,

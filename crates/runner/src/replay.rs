@@ -35,12 +35,15 @@ const LOOK_EVERY: usize = if cfg!(test) { 1 << 8 } else { 1 << 19 };
 /// How a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayOptions {
+    /// Assignment of writes to streams.
     pub scheme: Scheme,
     /// Number of streams to use, including stream 0; at most the drive's.
     pub streams: u16,
     /// Share of the writes sent to a wrong stream.
     pub mistag: f64,
+    /// Seed of the choice of wrong streams.
     pub seed: u64,
+    /// Timed part at the end; `None` to replay everything on the fast-forward clock.
     pub timed: Option<Timed>,
 }
 
@@ -49,6 +52,7 @@ pub struct ReplayOptions {
 pub struct ReplayOutcome {
     /// Counters at the start and end of the measured part.
     pub before: DriveCounters,
+    /// Counters at the end of the measured part.
     pub after: DriveCounters,
     /// FDP statistics at the same two times.
     pub statistics: (FdpStatistics, FdpStatistics),
@@ -59,9 +63,11 @@ pub struct ReplayOutcome {
     pub overflow: BTreeMap<u16, u64>,
     /// Blocks written by host and drive since the replay began.
     pub series: Vec<(u64, u64)>,
+    /// Writes and write amplification by stream.
     pub ledger: Ledger,
     /// Latencies of the timed part.
     pub reads: Histogram,
+    /// Latencies of writes in the timed part.
     pub writes: Histogram,
     /// Duration of the timed part.
     pub timed_ns: u64,
@@ -69,7 +75,7 @@ pub struct ReplayOutcome {
     pub timed_written_bytes: u64,
     /// The bucketing that the oracle chose.
     pub bucketing: Option<Bucketing>,
-    pub interrupted: bool,
+    pub(crate) interrupted: bool,
 }
 
 impl ReplayOutcome {

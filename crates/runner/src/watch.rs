@@ -18,8 +18,11 @@ const SETTLED_NS: u64 = 2_000_000_000;
 /// Why a job ended before its own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
+    /// The job's figure became steady; see `SteadyEnd`.
     SteadyState,
+    /// The queue depth for the latency target was determined; see `LatencyTarget`.
     LatencyTarget,
+    /// An operation was slower than its minimum rate; see `LeastRate`.
     LeastRate,
 }
 

@@ -29,7 +29,7 @@ impl Clock {
         Self { start: Instant::now(), origin, slow_down }
     }
 
-    pub fn slow_down(&self) -> f64 {
+    pub(crate) fn slow_down(&self) -> f64 {
         self.slow_down
     }
 

@@ -41,6 +41,7 @@ impl Default for Input {
 }
 
 impl Input {
+    /// Returns the received bytes that are not consumed yet.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.first..self.end]
     }
@@ -50,6 +51,7 @@ impl Input {
         self.bytes().first_chunk()
     }
 
+    /// Discards the first `count` bytes.
     pub fn consume(&mut self, count: usize) {
         self.first += count;
         assert!(self.first <= self.end, "consumed more than there is");

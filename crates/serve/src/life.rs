@@ -10,9 +10,11 @@ use crate::request::Request;
 /// Work of hosts since the drive was new. Reads of blocks that are not mapped count, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
-    pub read_commands: u64,
+    pub(crate) read_commands: u64,
+    /// Completed write requests.
     pub write_commands: u64,
-    pub read_bytes: u64,
+    pub(crate) read_bytes: u64,
+    /// Bytes of these requests.
     pub write_bytes: u64,
     /// The drive's time with requests outstanding.
     pub busy: Nanos,

@@ -30,11 +30,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Where clients connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
+    /// Path of a Unix socket.
     Unix(PathBuf),
     /// Host and port; port 0 is any that is free.
     Tcp(String, u16),
 }
 
+/// Text that is not an address.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("'{0}' is not an address such as unix:/run/drive.sock or 127.0.0.1:10809")]
 pub struct NoAddress(String);

@@ -41,11 +41,13 @@ struct Queue {
 /// What is left after sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
+    /// The buffer is empty.
     All,
     /// The client does not take more now.
     Part,
 }
 
+/// Replies to a client, collected and sent by the threads that complete requests.
 pub struct Outbox {
     served: Served,
     socket: Socket,
@@ -58,7 +60,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    pub fn new(served: Served, socket: Socket) -> io::Result<Self> {
+    pub(crate) fn new(served: Served, socket: Socket) -> io::Result<Self> {
         Ok(Self {
             served,
             socket,
@@ -74,7 +76,7 @@ impl Outbox {
         self.outstanding.load(Ordering::SeqCst) == 0
     }
 
-    pub fn socket(&self) -> &Socket {
+    pub(crate) fn socket(&self) -> &Socket {
         &self.socket
     }
 

@@ -19,7 +19,9 @@ const MOMENT_LABEL: u64 = 0x0063_7574;
 /// A power cut and what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut {
+    /// Wall time since serving began.
     pub wall: Nanos,
+    /// Seed of the choice of lost data.
     pub seed: u64,
     /// Writes that the drive had been sent, the one at which power was cut included.
     pub writes: u64,
@@ -27,24 +29,29 @@ pub struct PowerCut {
     pub outstanding: usize,
     /// What the drive does until it is ready again; `None` if that is not modelled.
     pub recovery: Option<Recovery>,
+    /// Pages that lost changes.
     pub lost: Lost,
 }
 
 /// How long the capacitors of a drive last, and how long it takes to find its mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
+    /// Time for which the capacitors power the drive.
     pub hold_up: Nanos,
+    /// Time from power-up until the drive accepts commands.
     pub rebuild: Rebuild,
 }
 
 /// Power cuts to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutPlan {
+    /// Time of the first cut.
     pub when: CutWhen,
     /// How many; each next one counts from when the drive is ready again.
     pub cuts: u32,
 }
 
+/// Time of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutWhen {
     /// When the drive is sent this write, from 1, before it answers.

@@ -36,6 +36,7 @@ impl Tag {
 /// Action after the drive has completed a request of an NVMe command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
+    /// Reply without data.
     Reply,
     /// Reply with the data of the request's range.
     Read,
@@ -47,11 +48,15 @@ pub enum Then {
 /// [`crate::Session::store`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
+    /// Identification of the request in its protocol.
     pub tag: Tag,
+    /// Operation of the request.
     pub operation: Operation,
     /// In bytes; 0 for flushes, as is the length.
     pub offset: u64,
+    /// Length in bytes, a multiple of 512.
     pub length: u64,
+    /// Stream or placement identifier of a write.
     pub stream: StreamId,
     /// Forced unit access: the request completes when its data are durable. The simulated drives
     /// have no such command, so on a drive with a volatile cache a flush follows the write.
@@ -92,16 +97,22 @@ impl Request {
 /// Why a request is not given to the drive.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
+    /// Offset or length is not a multiple of the sector size.
     #[error("offset and length must be multiples of 512 bytes")]
     Unaligned,
+    /// The range ends beyond the capacity.
     #[error("the range is not within the drive")]
     OutOfRange,
+    /// Reason why the drive does not support TRIM.
     #[error("{0}")]
     NoTrim(&'static str),
+    /// Stream number of the request.
     #[error("the drive has no stream {0}")]
     NoStream(u16),
+    /// The server accepts no new requests.
     #[error("the drive is being shut down")]
     Stopped,
+    /// The data of the write were purged before it was submitted.
     #[error("the drive was purged after the data of the write had arrived")]
     Purged,
 }
@@ -133,9 +144,11 @@ impl From<ContentsError> for Failure {
 /// A request that the drive has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
+    /// The request.
     pub request: Request,
     /// The wall time at which the client should learn of it.
     pub due: Nanos,
+    /// Reason of the failure; `None` for success.
     pub failure: Option<Failure>,
 }
 

@@ -31,6 +31,7 @@ pub use session::{Session, SessionBatch};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timing {
     /// A nanosecond of the drive's time takes `slow_down` nanoseconds; 1 or more.
+    #[allow(missing_docs, reason = "the variant defines it")]
     Real { slow_down: f64 },
     /// The drive's state changes, its time stands still, and requests complete at once.
     Fast,
@@ -84,6 +85,7 @@ struct Lateness {
 
 /// What a served drive is made of, and what is left of it.
 pub struct ServedParts {
+    /// The simulated drive.
     pub drive: AnyDrive,
     /// They have the drive's capacity.
     pub contents: Contents,
@@ -91,7 +93,7 @@ pub struct ServedParts {
     pub logical_block: Bytes,
     /// Before it is served.
     pub power: PowerHistory,
-    pub life: Life,
+    pub(crate) life: Life,
     /// The error log of the NVMe controller.
     pub errors: ErrorLog,
     /// The journal of the state file; see [`crate::state::open`].
@@ -101,7 +103,9 @@ pub struct ServedParts {
 /// How often the drive was powered up, as SMART tells it. Serving a drive is a power-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowerHistory {
+    /// Number of power-ups.
     pub cycles: u64,
+    /// Number of power losses without a shutdown notification.
     pub unsafe_shutdowns: u64,
 }
 
@@ -191,10 +195,12 @@ impl Served {
         batch
     }
 
+    /// Returns the configuration of the drive.
     pub fn config(&self) -> &AnyConfig {
         &self.shared.config
     }
 
+    /// Returns the capacity that clients can address.
     pub fn capacity(&self) -> Bytes {
         self.shared.capacity
     }
@@ -294,6 +300,7 @@ impl Served {
         Ok(())
     }
 
+    /// Returns the current statistics.
     pub fn snapshot(&self) -> Snapshot {
         let mut batch = self.locked();
         let core = batch.core();

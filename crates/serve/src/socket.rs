@@ -16,6 +16,7 @@ const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_PROBES: u32 = 6;
 
+/// Connected stream socket, Unix or TCP.
 #[derive(Debug)]
 pub struct Socket(OwnedFd);
 
@@ -104,11 +105,11 @@ pub(crate) fn poll(entries: &mut [PollFd<'_>], at_most: Option<Duration>) -> io:
 pub struct Bell(pub(crate) OwnedFd);
 
 impl Bell {
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
     }
 
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         // It fails only if the counter is full, and then the bell rings anyway.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }

@@ -38,22 +38,31 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Why a state file cannot be written or read.
 #[derive(Debug, Error)]
 pub enum StateError {
+    /// The file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The drive's state cannot be written.
     #[error(transparent)]
     Saving(#[from] CodecError),
+    /// The drive's state cannot be restored.
     #[error(transparent)]
     Drive(#[from] RestoreError),
+    /// The contents cannot be saved or restored.
     #[error(transparent)]
     Contents(#[from] SavedError),
+    /// Contents are both in the state and in a file.
     #[error("the state has contents, but those of the drive are in a file of their own")]
     TwoContents,
+    /// Version digit of the state.
     #[error("the state is of version {0:?}, which this version of writecliff does not know")]
     Version(char),
+    /// Logical block size in bytes that is not in [`crate::LOGICAL_BLOCKS`].
     #[error("the state says blocks of {0} bytes, which no drive has: the file is damaged")]
     LogicalBlock(u64),
+    /// Address of the server that has locked the state.
     #[error("another server uses the state, with {0}")]
     InUse(String),
+    /// Path of a journal that fails its checksums.
     #[error("{0} is damaged: remove it to go on with the state as it was saved last")]
     Journal(String),
 }

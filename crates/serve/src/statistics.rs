@@ -20,7 +20,9 @@ pub const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 /// What was done of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct OperationStatistics {
+    /// Completed requests.
     pub requests: u64,
+    /// Bytes of these requests.
     pub bytes: u64,
     /// Latency in the drive's time; empty without timing.
     pub latency: Histogram,
@@ -45,10 +47,13 @@ impl Operations {
 /// the FTL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamWrites {
+    /// Stream or placement identifier of the requests.
     pub number: u16,
     /// The stream of the FTL that they went to; `None` without flash.
     pub drive_stream: Option<u16>,
+    /// Completed writes.
     pub requests: u64,
+    /// Bytes of these writes.
     pub bytes: u64,
 }
 
@@ -77,6 +82,7 @@ impl Streams {
 /// What was done since somebody asked last.
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
+    /// Completed requests by operation.
     pub operations: Operations,
     /// As [`Snapshot::lateness`].
     pub lateness: Histogram,
@@ -89,24 +95,33 @@ pub struct Snapshot {
     pub wall: Nanos,
     /// The drive's time.
     pub drive_time: Nanos,
-    pub slow_down: f64,
+    pub(crate) slow_down: f64,
+    /// Completed requests by operation.
     pub operations: Operations,
     /// Wall time from when a client should have learnt of a completion until it was sent. Without
     /// timing that is the whole time of a request in the server.
     pub lateness: Histogram,
+    /// Counters of the drive since it was new.
     pub counters: Counters,
+    /// Status of the data placement interface; `None` for a drive without one.
     pub data_placement: Option<DataPlacementStatus>,
     /// Writes of clients since serving began.
     pub streams: Vec<StreamWrites>,
     /// What was moved since serving began.
     pub moved: Option<MovedByStream>,
+    /// Power-ups of the drive.
     pub power: PowerHistory,
+    /// Work of hosts since the drive was new.
     pub life: Life,
     /// Errors in the error log since the drive was new.
     pub error_entries: u64,
+    /// Empty reclaim units; `None` without flash.
     pub free_units: Option<u32>,
+    /// Temperature in degrees Celsius; `None` if it is not modelled.
     pub celsius: Option<f64>,
+    /// Number of connected sessions.
     pub sessions: usize,
+    /// Number of requests in the drive.
     pub outstanding: usize,
     /// What the data take, of memory or of the file system.
     pub used: Bytes,

@@ -13,17 +13,22 @@ pub const TRACED_MAX: usize = 1 << 20;
 pub struct Traced {
     /// The drive's time; without timing, wall time since serving began.
     pub time: Nanos,
+    /// First byte.
     pub offset: u64,
+    /// Length in bytes.
     pub length: u64,
     /// Number of the session.
     pub session: u32,
+    /// Stream or placement identifier.
     pub stream: StreamId,
+    /// Operation of the request.
     pub operation: Operation,
 }
 
 /// Requests since somebody took them last.
 #[derive(Debug, Default)]
 pub struct Trace {
+    /// Requests in the order of their submission.
     pub requests: Vec<Traced>,
     /// Those that were not kept because nobody took the others.
     pub lost: u64,

@@ -14,8 +14,10 @@ use super::{Policies, WafCase, WafRow, drive};
 pub enum Load {
     /// The share `writes` of the overwrites goes to the first share `data` of the capacity, both at
     /// random.
+    #[allow(missing_docs, reason = "the variant defines both")]
     HotCold { data: f64, writes: f64 },
     /// Four sequential writers; see `Lifetimes`. Each request is `request` slots.
+    #[allow(missing_docs, reason = "the variant defines both")]
     Sequential { reading: Lifetimes, request: u32 },
 }
 

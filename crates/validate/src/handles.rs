@@ -32,8 +32,11 @@ const LOOKS_A_UNIT: u32 = 64;
 /// A drive of `units` reclaim units of `slots` slots, of which `user_units` are user capacity.
 #[derive(Clone, Copy, Debug)]
 pub struct HandlesCase {
+    /// Reclaim units of the drive.
     pub units: u32,
+    /// Reclaim units of user capacity.
     pub user_units: u32,
+    /// Slots of a reclaim unit.
     pub slots: u32,
     /// Whether relocated data stay with their handle; else those of all handles share one unit.
     pub persistent: bool,
@@ -43,6 +46,7 @@ pub struct HandlesCase {
     pub capacities: f64,
     /// From how many capacities to how many the second one is taken.
     pub settled: (f64, f64),
+    /// Seed of the addresses.
     pub seed: u64,
 }
 

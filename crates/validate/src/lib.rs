@@ -18,21 +18,28 @@ use writecliff_ftl::{ConfigError, FastForward, Ftl, FtlConfig, GcPacing, Reducti
 /// One measurement: a drive of `units` reclaim units of `slots` slots.
 #[derive(Clone, Copy, Debug)]
 pub struct WafCase {
+    /// GC policy.
     pub policy: GcPolicy,
     /// (circulating − user) / user; see `FtlConfig::reserved_units`.
     pub overprovision: f64,
+    /// Reclaim units of the drive.
     pub units: u32,
+    /// Slots of a reclaim unit.
     pub slots: u32,
+    /// Seed of the addresses.
     pub seed: u64,
-    /// Overwrites of the whole capacity before and during measurement.
+    /// Overwrites of the whole capacity before the measurement.
     pub warm_up: u32,
+    /// Overwrites of the whole capacity during the measurement.
     pub measured: u32,
 }
 
 /// Measured and theoretical write amplification.
 #[derive(Clone, Copy, Debug)]
 pub struct WafRow {
+    /// Simulated write amplification.
     pub waf_measured: f64,
+    /// Write amplification of the closed form; NaN if none is known.
     pub waf_theory: f64,
 }
 
@@ -76,9 +83,13 @@ pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
 /// FTL policies of a validation drive: GC, spare space, data reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Policies {
+    /// Amount of relocation between host writes.
     pub gc_pacing: GcPacing,
+    /// Frontier that relocated data go to.
     pub gc_destination: GcDestination,
+    /// Division of spare space between streams.
     pub spare: SparePolicy,
+    /// Data reduction; `None` if every slot of data takes a slot of flash.
     pub reduction: Option<ReductionConfig>,
 }
 

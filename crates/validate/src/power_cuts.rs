@@ -27,6 +27,7 @@ const COMMANDS: u64 = 60;
 /// A defect to inject, so that the check itself can be tested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
+    /// No defect.
     #[default]
     None,
     /// The drive confirms flushes without doing anything.
@@ -42,31 +43,25 @@ pub enum Fault {
 /// What happened to one or more drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// Power cuts.
     pub cuts: u64,
+    /// Commands of the host.
     pub commands: u64,
     /// Writes and deallocations of a slot that the drive had confirmed and lost, as it may.
     pub lost: u64,
     /// Those that it had not confirmed, and kept.
     pub kept: u64,
+    /// Program units that were being programmed, and cannot be read.
     pub torn_units: u64,
+    /// Erases of a block that did not end.
     pub interrupted_erases: u64,
+    /// Slots programmed on the power of the capacitors.
     pub saved_slots: u64,
     /// The longest time until a drive was ready.
     pub slowest: Nanos,
 }
 
 impl Tally {
-    pub fn add(&mut self, other: &Self) {
-        self.cuts += other.cuts;
-        self.commands += other.commands;
-        self.lost += other.lost;
-        self.kept += other.kept;
-        self.torn_units += other.torn_units;
-        self.interrupted_erases += other.interrupted_erases;
-        self.saved_slots += other.saved_slots;
-        self.slowest = self.slowest.max(other.slowest);
-    }
-
     fn cut(&mut self, cut: &PowerCut) {
         self.cuts += 1;
         self.torn_units += cut.torn.len() as u64;

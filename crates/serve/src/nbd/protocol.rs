@@ -4,86 +4,98 @@
 pub const GREETING: u64 = 0x4e42_444d_4147_4943;
 /// "IHAVEOPT": the newstyle handshake, and the begin of each option.
 pub const OPTION: u64 = 0x4948_4156_454f_5054;
+/// First word of a reply to an option (`NBD_REP_MAGIC`).
 pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+/// First word of a request (`NBD_REQUEST_MAGIC`).
 pub const REQUEST: u32 = 0x2560_9513;
+/// First word of a simple reply (`NBD_SIMPLE_REPLY_MAGIC`).
 pub const SIMPLE_REPLY: u32 = 0x6744_6698;
-pub const CHUNK: u32 = 0x668e_33ef;
+pub(crate) const CHUNK: u32 = 0x668e_33ef;
 
 /// Handshake flags of both sides.
 pub const FIXED_NEWSTYLE: u16 = 1;
+/// The 124 zeros after `EXPORT_NAME` are omitted (`NBD_FLAG_NO_ZEROES`).
 pub const NO_ZEROES: u16 = 2;
 /// Zeros at the end of the answer to `EXPORT_NAME`, unless both sides have `NO_ZEROES`.
 pub const ZEROES: usize = 124;
 
 /// Options.
 pub mod option {
-    pub const EXPORT_NAME: u32 = 1;
-    pub const ABORT: u32 = 2;
-    pub const LIST: u32 = 3;
-    pub const INFO: u32 = 6;
+    pub(crate) const EXPORT_NAME: u32 = 1;
+    pub(crate) const ABORT: u32 = 2;
+    pub(crate) const LIST: u32 = 3;
+    pub(crate) const INFO: u32 = 6;
+    /// Selects an export and enters the transmission phase (`NBD_OPT_GO`).
     pub const GO: u32 = 7;
-    pub const STRUCTURED_REPLY: u32 = 8;
+    pub(crate) const STRUCTURED_REPLY: u32 = 8;
 }
 
 /// Types of replies to options.
 pub mod reply {
+    /// The option was accepted (`NBD_REP_ACK`).
     pub const ACK: u32 = 1;
-    pub const SERVER: u32 = 2;
+    pub(crate) const SERVER: u32 = 2;
+    /// Information about an export (`NBD_REP_INFO`).
     pub const INFO: u32 = 3;
-    pub const UNSUPPORTED: u32 = (1 << 31) + 1;
-    pub const INVALID: u32 = (1 << 31) + 3;
-    pub const UNKNOWN: u32 = (1 << 31) + 6;
-    pub const TOO_BIG: u32 = (1 << 31) + 9;
+    pub(crate) const UNSUPPORTED: u32 = (1 << 31) + 1;
+    pub(crate) const INVALID: u32 = (1 << 31) + 3;
+    pub(crate) const UNKNOWN: u32 = (1 << 31) + 6;
+    pub(crate) const TOO_BIG: u32 = (1 << 31) + 9;
 }
 
 /// Items of information about an export.
 pub mod info {
+    /// Size and transmission flags (`NBD_INFO_EXPORT`).
     pub const EXPORT: u16 = 0;
-    pub const NAME: u16 = 1;
-    pub const DESCRIPTION: u16 = 2;
-    pub const BLOCK_SIZE: u16 = 3;
+    pub(crate) const NAME: u16 = 1;
+    pub(crate) const DESCRIPTION: u16 = 2;
+    pub(crate) const BLOCK_SIZE: u16 = 3;
 }
 
 /// Transmission flags: what the export supports.
 pub mod flag {
-    pub const HAS_FLAGS: u16 = 1;
-    pub const FLUSH: u16 = 1 << 2;
-    pub const FUA: u16 = 1 << 3;
-    pub const ROTATIONAL: u16 = 1 << 4;
-    pub const TRIM: u16 = 1 << 5;
-    pub const WRITE_ZEROES: u16 = 1 << 6;
-    pub const DONT_FRAGMENT: u16 = 1 << 7;
-    pub const MULTI_CONN: u16 = 1 << 8;
+    pub(crate) const HAS_FLAGS: u16 = 1;
+    pub(crate) const FLUSH: u16 = 1 << 2;
+    pub(crate) const FUA: u16 = 1 << 3;
+    pub(crate) const ROTATIONAL: u16 = 1 << 4;
+    pub(crate) const TRIM: u16 = 1 << 5;
+    pub(crate) const WRITE_ZEROES: u16 = 1 << 6;
+    pub(crate) const DONT_FRAGMENT: u16 = 1 << 7;
+    pub(crate) const MULTI_CONN: u16 = 1 << 8;
 }
 
 /// Requests.
 pub mod command {
+    /// Read of a range.
     pub const READ: u16 = 0;
+    /// Write of a range; its data follow the request.
     pub const WRITE: u16 = 1;
-    pub const DISCONNECT: u16 = 2;
+    pub(crate) const DISCONNECT: u16 = 2;
+    /// Flush of all completed writes.
     pub const FLUSH: u16 = 3;
+    /// Deallocation of a range.
     pub const TRIM: u16 = 4;
-    pub const WRITE_ZEROES: u16 = 6;
+    pub(crate) const WRITE_ZEROES: u16 = 6;
     /// Flags of requests.
     pub const FUA: u16 = 1;
-    pub const NO_HOLE: u16 = 2;
-    pub const DF: u16 = 4;
+    pub(crate) const NO_HOLE: u16 = 2;
+    pub(crate) const DF: u16 = 4;
 }
 
 /// Types of chunks of structured replies, and the flag of the last one.
 pub mod chunk {
-    pub const DONE: u16 = 1;
-    pub const NONE: u16 = 0;
-    pub const OFFSET_DATA: u16 = 1;
-    pub const ERROR: u16 = (1 << 15) + 1;
+    pub(crate) const DONE: u16 = 1;
+    pub(crate) const NONE: u16 = 0;
+    pub(crate) const OFFSET_DATA: u16 = 1;
+    pub(crate) const ERROR: u16 = (1 << 15) + 1;
 }
 
 /// Error numbers.
 pub mod error {
-    pub const NOT_PERMITTED: u32 = 1;
-    pub const IO: u32 = 5;
-    pub const INVALID: u32 = 22;
-    pub const NO_SPACE: u32 = 28;
+    pub(crate) const NOT_PERMITTED: u32 = 1;
+    pub(crate) const IO: u32 = 5;
+    pub(crate) const INVALID: u32 = 22;
+    pub(crate) const NO_SPACE: u32 = 28;
 }
 
 /// Bytes of a request without its data.
@@ -92,10 +104,13 @@ pub const REQUEST_BYTES: usize = 28;
 /// A request as it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// Flags of the request.
     pub flags: u16,
-    pub command: u16,
-    pub cookie: u64,
+    pub(crate) command: u16,
+    pub(crate) cookie: u64,
+    /// First byte.
     pub offset: u64,
+    /// Length in bytes.
     pub length: u32,
 }
 

@@ -21,6 +21,7 @@ pub struct SimulatedDrive {
 }
 
 impl SimulatedDrive {
+    /// Returns the drive with identifiers that follow from `serial`.
     pub fn new(served: &Served, serial: &str) -> Self {
         let identity = identity::of(served.config(), serial);
         Self { served: served.clone(), identity }

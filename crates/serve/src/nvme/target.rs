@@ -28,6 +28,7 @@ const IPV6: u8 = 2;
 /// What the drive is called, and who may connect.
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
+    /// Serial number, 20 characters at most.
     pub serial: String,
     /// Qualified names of the hosts that may connect; `None` admits every host.
     pub hosts: Option<Vec<String>>,
@@ -52,6 +53,7 @@ struct Shared {
 }
 
 impl Target {
+    /// Returns a subsystem of one namespace for `served`.
     pub fn new(served: &Served, options: TargetOptions) -> Self {
         let drive = SimulatedDrive::new(served, &options.serial);
         let access = Access {

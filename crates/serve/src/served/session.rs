@@ -35,7 +35,7 @@ pub struct Session {
 const NOTHING: u64 = u64::MAX;
 
 impl Session {
-    pub fn served(&self) -> &Served {
+    pub(crate) fn served(&self) -> &Served {
         &self.served
     }
 

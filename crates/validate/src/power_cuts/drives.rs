@@ -37,6 +37,7 @@ impl Placement {
 /// What a drive has besides its plain mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extra {
+    /// No additional mechanism.
     Nothing,
     /// An SLC cache, past which the host writes while it is full.
     SlcCache,
@@ -47,6 +48,7 @@ pub enum Extra {
 }
 
 impl Extra {
+    /// Returns the name in the table of results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "none",
@@ -60,10 +62,15 @@ impl Extra {
 /// A kind of drive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kind {
+    /// GC policy as in device files.
     pub gc: &'static str,
+    /// Data placement interface.
     pub placement: Placement,
+    /// Additional mechanism.
     pub extra: Extra,
+    /// `true` if the volatile write cache is enabled.
     pub write_cache: bool,
+    /// `true` if capacitors power the drive until its buffer is programmed.
     pub power_loss_protection: bool,
 }
 
