@@ -213,3 +213,17 @@ def test_documentation_uses_plain_words(words: str) -> None:
         )
     ]
     assert matches == [], f"write: {PRIVATE_WORDS[words]}"
+
+
+OPENINGS = r"What|Whether|Of|How|The same|Those|That which|As"
+
+
+def test_rust_docs_name_their_subject() -> None:
+    """No line of a doc comment begins with a word that leaves the subject open."""
+    matches = [
+        f"{name}:{number}: {line.strip()}"
+        for name in RUST
+        for number, line in enumerate(_text(name).splitlines(), 1)
+        if re.match(rf"\s*//[/!] (?:{OPENINGS})\b", line)
+    ]
+    assert matches == [], "begin with what it is or returns"

@@ -42,7 +42,7 @@ pub enum Value {
     Real(f64),
 }
 
-/// How the value of a counter is read from `T`.
+/// Reader of a counter's value from `T`.
 #[derive(Clone, Copy, Debug)]
 pub enum Read<T> {
     /// Returns an integer.
@@ -119,10 +119,9 @@ pub struct Reading {
     pub unit: Unit,
     /// One line for reference pages.
     pub meaning: &'static str,
-    /// Whether it is a level, a state of the drive, and not a sum since the drive was new.
+    /// `true` for a level, a state of the drive; `false` for a sum since the drive was new.
     pub is_level: bool,
-    /// Whether it scales with the size: a drive of twice the size under twice the load has twice
-    /// the value.
+    /// `true` if a drive of twice the size under twice the load has twice the value.
     pub scales: bool,
     /// `true` if the value is a real number, `false` if it is an integer.
     pub is_real: bool,

@@ -24,13 +24,13 @@ impl Default for Cursors {
 }
 
 impl Cursors {
-    /// Whether an I/O continues a run.
+    /// Records an I/O; returns `true` if it continues a run.
     #[inline]
     pub fn take(&mut self, offset: u64, end: u64) -> bool {
         self.place(offset, end).1
     }
 
-    /// Whether an I/O at `offset` would continue a run.
+    /// Returns `true` if an I/O at `offset` would continue a run.
     pub fn has(&self, offset: u64) -> bool {
         self.ends.contains(&offset)
     }

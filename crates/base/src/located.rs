@@ -121,7 +121,7 @@ impl LocatedToml {
         &self.source.file
     }
 
-    /// Whether the file has a value for the dotted `key`.
+    /// Returns `true` if the file has a value for the dotted `key`.
     pub fn has(&self, key: &str) -> bool {
         self.documented().iter().any(|row| row.key == key)
     }

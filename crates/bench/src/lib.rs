@@ -27,7 +27,7 @@ pub struct LoadRequest {
     pub length: u32,
 }
 
-/// What a load measured, by wall time.
+/// Results of a load in wall time.
 #[derive(Clone, Debug)]
 pub struct LoadOutcome {
     /// From just before a request is sent until its reply has been read.

@@ -156,7 +156,7 @@ fn received(channel: &mut Channel) -> io::Result<FromController> {
 struct Commands {
     block_bytes: u32,
     lengths: Vec<u32>,
-    /// What all writes write, as long as the longest.
+    /// Shared write payload, sized for the largest write.
     data: Vec<u8>,
 }
 

@@ -1,7 +1,7 @@
 //! The data of a served drive: an address space of bytes that is mostly empty.
 //!
-//! What was never written, and what was deallocated, reads as zeros and takes no space. Pages of
-//! zeros are not kept either. Data live in memory ([`Contents::in_memory`]) or in a sparse file
+//! Ranges that were never written or were deallocated read as zeros and take no space. Pages of
+//! zeros are not stored either. Data live in memory ([`Contents::in_memory`]) or in a sparse file
 //! ([`Contents::in_file`]); either can be saved to and restored from one portable form.
 //!
 //! | file | content |

@@ -10,14 +10,14 @@ use writecliff_base::Bytes;
 use crate::{ContentsError, PAGE_BYTES, PageData, ZEROS, pages};
 
 const GROUP_PAGES: usize = 64;
-/// What the allocator adds to an allocation, at most.
+/// Upper bound of the allocator's overhead per allocation.
 const ALLOCATION_BYTES: u64 = 16;
 const GROUP_BYTES: u64 = size_of::<Group>() as u64 + ALLOCATION_BYTES;
 /// Compressed pages that are larger are kept as they are.
 const PACKED_BYTES_MAX: usize = PAGE_BYTES / 4 * 3;
 const _: () = assert!(PACKED_BYTES_MAX < PAGE_BYTES, "the length distinguishes compressed pages");
 
-/// How data are kept in memory.
+/// Options for data in memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryOptions {
     /// Compress pages.

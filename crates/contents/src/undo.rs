@@ -1,4 +1,4 @@
-//! What a power cut may undo: the data from before each change that is not durable yet.
+//! Changes that a power cut may undo: the data from before each change that is not durable yet.
 //!
 //! A change of a page is an entry with a number. Entries end when the drive has made their data
 //! durable: all up to a number, by a flush, or those of a range. A cut undoes those that are left,
@@ -23,16 +23,16 @@ const ENDED_MAX: usize = 1024;
 pub enum Loses {
     /// All of them.
     All,
-    /// As this seed chooses.
+    /// A choice by this seed.
     Some(u64),
 }
 
-/// What a power cut has done to the data.
+/// Effect of a power cut on the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     /// Pages with changes that were not durable.
     pub pages_open: u64,
-    /// Those that are without some or all of these changes now.
+    /// Pages among these that lost some or all of these changes.
     pub pages_lost: u64,
 }
 
@@ -187,7 +187,8 @@ impl Contents {
     }
 }
 
-/// How many changes of a page a cut keeps, of so many; asked of each page in order.
+/// Returns a function from the number of a page's changes to the number that a cut keeps; called
+/// for each page in order.
 fn chooser(loses: Loses) -> impl FnMut(usize) -> usize {
     let mut random = match loses {
         Loses::All => None,
@@ -245,7 +246,7 @@ mod tests {
         (made, next)
     }
 
-    /// What each page may hold after a cut: its states from the last durable one on.
+    /// Possible states of each page after a cut: from the last durable state on.
     struct Model {
         now: Vec<u8>,
         allowed: Vec<Vec<Vec<u8>>>,
@@ -280,7 +281,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        /// Of every page, a cut leaves a state that it had since it was last durable.
+        /// A cut leaves every page in a state that it had since it was last durable.
         #[test]
         fn a_cut_loses_what_it_may(actions in actions(), seed: u64) {
             let (mut contents, next) = contents(1 << 30);

@@ -100,7 +100,7 @@ impl Mechanics {
         moving + self.until_angle(now + moving, extent.angle)
     }
 
-    /// The same as the scheduler estimates it, which allows for late arrival of the arm.
+    /// Returns the scheduler's estimate of the time, which allows for late arrival of the arm.
     #[inline]
     pub fn expected(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
         let (moving, margin) = self.moving(extent, is_write);

@@ -64,8 +64,8 @@ impl Reads {
         }
     }
 
-    /// Whether `first..=last` is cached completely. A hit marks it as consumed, which may give
-    /// read-ahead more space.
+    /// Returns `true` if `first..=last` is cached completely. A hit marks the range as consumed,
+    /// which may give read-ahead more space.
     pub fn hit(&mut self, now: Nanos, first: u64, last: u64, mechanics: &Mechanics) -> bool {
         self.update(now, &mechanics.layout);
         let holds = |s: &Segment| s.first <= first && last < s.end;

@@ -14,7 +14,7 @@ use writecliff_base::SLOT_BYTES;
 /// Gets the share that is done, 0 to 1, now and then; may stop the work.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 
-/// How often a trace is repeated.
+/// Number of repetitions of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Repeats {
     /// Number of rounds.
@@ -34,7 +34,7 @@ pub struct Footprint {
     pub written_blocks: u64,
 }
 
-/// How a trace is mapped to a drive.
+/// Mapping of a trace to a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayOut {
     /// Capacity of the drive in blocks of 4 KiB.
@@ -90,7 +90,7 @@ impl Events {
         }
     }
 
-    /// The same, watched.
+    /// Returns the footprint like [`Self::footprint`]; `watch` may stop it.
     pub fn footprint_watched(
         &self,
         file_system: &FileSystem,
@@ -141,7 +141,7 @@ impl Events {
         self.lay_out_watched(how, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// The same, watched; [`TraceError::Stopped`] if `watch` stops it.
+    /// Lays the trace out like [`Self::lay_out`]; [`TraceError::Stopped`] if `watch` stops it.
     pub fn lay_out_watched(
         &self,
         how: &LayOut,

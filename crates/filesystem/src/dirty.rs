@@ -1,4 +1,4 @@
-//! What waits in the page cache for write-back, with the default settings of Linux.
+//! Files that wait in the page cache for write-back, with the default settings of Linux.
 //!
 //! A file is written back as a whole: at fsync, once it has been dirty for 30 s
 //! (`dirty_expire_centisecs`, looked at every 5 s, `dirty_writeback_centisecs`), or when more than

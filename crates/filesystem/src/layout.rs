@@ -26,12 +26,12 @@ words! {
     }
 }
 
-/// How the file system between files and drive behaves.
+/// Behaviour of the file system between files and drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSystem {
     /// Placement of new extents.
     pub allocator: Allocator,
-    /// Whether freed blocks are trimmed (`mount -o discard`).
+    /// `true` if freed blocks are trimmed (`mount -o discard`).
     pub trim: bool,
     /// Time at which writes reach the drive.
     pub write_back: WriteBack,
@@ -102,7 +102,7 @@ impl Source {
 struct File {
     /// Sorted by file block; gaps are holes.
     extents: Vec<Extent>,
-    /// What waits for write-back.
+    /// Files that wait for write-back.
     dirty: Dirty,
 }
 
@@ -114,8 +114,8 @@ pub struct Layout {
     /// `None` if writes reach the drive at once.
     cache: Option<PageCache>,
     trim: bool,
-    /// Whether each block of the drive has been written since it was last trimmed. Empty where
-    /// blocks are only counted.
+    /// By block: `true` if it has been written since it was last trimmed. Empty if blocks are only
+    /// counted.
     written: Vec<bool>,
     /// Blocks that files hold, and the most that they have held so far.
     pub(super) live_blocks: u64,
@@ -177,7 +177,7 @@ impl Layout {
         old.into_iter().try_for_each(|file| self.write_back(file, out))
     }
 
-    /// Whether a file holds any blocks.
+    /// Returns `true` if a file holds any blocks.
     pub fn holds(&self, file: u32) -> bool {
         !self.files[file as usize].extents.is_empty()
     }

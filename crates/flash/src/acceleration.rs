@@ -1,5 +1,5 @@
-//! How much faster data age at one temperature than at another: the Arrhenius equation, as JEDEC
-//! JESD22-A117 and JESD218 use it for the retention of flash.
+//! Acceleration of aging with temperature: the Arrhenius equation, as JEDEC JESD22-A117 and JESD218
+//! use it for the retention of flash.
 
 /// Boltzmann constant in electronvolts per kelvin.
 const BOLTZMANN: f64 = 8.617_333_262e-5;

@@ -162,7 +162,7 @@ pub struct Geometry {
     stripes: Option<Box<Stripes>>,
     /// Reclaim groups, each with as many dies and reclaim units of its own; 1: all have all.
     pub reclaim_groups: u32,
-    /// Whether the place in a row is the die: neither parity nor several reclaim groups.
+    /// `true` if the position in a row is the die: neither parity nor several reclaim groups.
     pub is_plain: bool,
 }
 
@@ -215,7 +215,7 @@ impl Geometry {
         Ok(geometry.consistent())
     }
 
-    /// The same geometry with one of every `dies` dies for parity: reclaim units are smaller.
+    /// Uses one of every `dies` dies for parity: reclaim units become smaller.
     ///
     /// # Errors
     /// Fails unless stripes of so many dies, two or more, divide the dies.
@@ -252,7 +252,7 @@ impl Geometry {
         self.by_die.split(unit)
     }
 
-    /// The same geometry with addresses for up to `per_slot` pieces of data per slot.
+    /// Gives each slot `per_slot` addresses, one for each piece of compressed data.
     ///
     /// # Errors
     /// Fails if a read group would hold more than [`READ_GROUP_SLOTS_MAX`] pieces, or if there are
@@ -406,7 +406,7 @@ impl Geometry {
         FlashLocation { die: self.die_otherwise(location.reclaim_unit, location.unit), ..location }
     }
 
-    /// The same where there is neither parity across dies nor a second reclaim group.
+    /// Returns the location of `ppa` without parity across dies and with one reclaim group.
     #[inline]
     pub fn locate_plain(&self, ppa: Ppa) -> FlashLocation {
         debug_assert!(u64::from(ppa.0) < self.raw_ppas(), "no address of the flash");

@@ -37,8 +37,8 @@ pub struct FtlConfig {
     pub gc_idle_watermark: u32,
     /// Rated program/erase cycles of the flash part.
     pub rated_cycles: u32,
-    /// Whether data that are not programmed yet are lost with the power. The data that they replace
-    /// are then kept until they are.
+    /// `true` if a power loss loses data that are not programmed yet. The data that they replace
+    /// are then kept until they are programmed.
     pub volatile_buffer: bool,
     /// Seed of random GC choices and block lives.
     pub seed: u64,
@@ -48,13 +48,13 @@ pub struct FtlConfig {
     pub bad_blocks: Option<BadBlocksConfig>,
 }
 
-/// How much of a victim is relocated at a time once the idle slots are below their target.
+/// Amount of a victim that is relocated at a time once the idle slots are below their target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GcPacing {
     /// A few slots after each host slot, in proportion, which keeps writes smooth.
     Incremental,
-    /// As incremental, but at least `slots` at once: the firmware switches between the host and GC
-    /// less often.
+    /// Like `Incremental`, but at least `slots` at once: the firmware switches between the host and
+    /// GC less often.
     #[allow(missing_docs, reason = "the variant defines it")]
     Quanta { slots: u32 },
     /// The whole victim, before the next host slot is written.

@@ -97,7 +97,7 @@ impl Ftl {
         &self.parts.moved_by_stream
     }
 
-    /// What the drive has measured about its streams; empty unless `spare = "self-tuned"`.
+    /// Measurements of each stream; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
         self.parts.spare.as_ref().map_or(&[], |spare| &spare.streams)
     }
@@ -241,7 +241,7 @@ impl Ftl {
         prefetch_far(&self.parts.map.forward, lpn.index());
     }
 
-    /// The same for an access that is about to come.
+    /// Prefetches the map entry of an access that follows at once.
     #[inline]
     pub fn prefetch_now(&self, lpn: Lpn) {
         prefetch(&self.parts.map.forward, lpn.index());
@@ -267,7 +267,7 @@ impl Ftl {
         self.write_inlined(lpn, stream, bytes, sink);
     }
 
-    /// The same for a loop that does nothing else.
+    /// Writes a slot like `write`, inlined for a loop that does nothing else.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     pub fn write_inlined<S: FlashSink>(

@@ -41,7 +41,7 @@ pub(crate) struct Collection {
     pub(crate) valid_at_start: u32,
     /// Allocation units relocated from the victim so far.
     pub(crate) moved: u32,
-    /// Whether the victim was chosen for wear levelling instead of space.
+    /// `true` if the victim was chosen for wear levelling instead of space.
     pub(crate) for_wear: bool,
     /// Total erases when wear levelling last relocated data.
     pub(crate) last_wear_move: u64,

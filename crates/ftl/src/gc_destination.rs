@@ -17,7 +17,8 @@ pub enum GcDestination {
     HostUnit,
     /// To one common unit for all streams (FDP: initially isolated). GC needs only one open unit.
     Shared,
-    /// As `PerStream` for the streams whose bit is set in `isolated`, as `Shared` for the others.
+    /// Like `PerStream` for the streams whose bit is set in `isolated`, like `Shared` for the
+    /// others.
     #[allow(missing_docs, reason = "the variant defines it")]
     PerHandle { isolated: u128 },
 }
@@ -49,7 +50,7 @@ impl GcDestination {
         }
     }
 
-    /// Whether data of this stream are never mixed with those of others.
+    /// Returns `true` if data of this stream are never mixed with those of others.
     pub fn isolates(self, stream: StreamId) -> bool {
         match self {
             Self::PerStream | Self::HostUnit => true,

@@ -15,7 +15,7 @@ const AHEAD: usize = 32;
 /// Slots of a victim whose map entries are fetched before they are looked at.
 const VICTIM_AHEAD: usize = 32;
 
-/// What was written.
+/// Slots written in the limit study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Slots that the host has overwritten.

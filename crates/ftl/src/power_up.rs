@@ -20,7 +20,7 @@ pub struct Unwritten {
     pub at: Ppa,
     /// Where they were before; `NONE` if nowhere.
     pub before: Ppa,
-    /// Whether the drive relocated them, so that their data are not lost with the change.
+    /// `true` if the drive relocated the data, so that they are not lost with the change.
     pub is_relocation: bool,
 }
 
@@ -48,14 +48,14 @@ impl Undone {
     }
 }
 
-/// How far the blocks of an open reclaim unit have got.
+/// Progress of the blocks of an open reclaim unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OpenUnit {
     /// Reclaim unit that was open.
     pub unit: ReclaimUnitId,
     /// Program units from the first one to the last one on which a program has begun.
     pub begun: u32,
-    /// Whether an erase has not ended on some die.
+    /// `true` if an erase has not ended on some die.
     pub is_unerased: bool,
 }
 

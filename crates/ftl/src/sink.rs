@@ -15,7 +15,7 @@ pub struct ProgramUnit {
     pub unit: u32,
     /// Slots that hold data; the rest of the unit is padding.
     pub data_slots: u32,
-    /// Of these, slots with relocated data in a unit that the host fills.
+    /// Slots among these that hold relocated data, in a unit that the host fills.
     pub moved_slots: u32,
     /// Reclaim units freed before the first one that was freed after data were put here: the unit
     /// replaces nothing in reclaim units freed before that. See `UnitTable::freed_at`.
@@ -36,8 +36,8 @@ pub trait FlashSink {
     /// Erases the blocks of a reclaim unit, which `frontier` opens, on all dies. On a drive with a
     /// volatile buffer, program units whose `since` is not above `freed_at` come before.
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64);
-    /// The same programs come before those to a reclaim unit that `frontier` opens and that is
-    /// erased already.
+    /// Orders programs before those to a reclaim unit that `frontier` opens and that is already
+    /// erased: program units whose `since` is not above `freed_at` come first.
     #[inline]
     fn hold(&mut self, _frontier: FrontierId, _unit: ReclaimUnitId, _freed_at: u64) {}
     /// A block of a die has failed, and a spare one has taken its place, to which the data of so

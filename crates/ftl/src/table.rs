@@ -40,7 +40,7 @@ impl UnitState {
 pub struct Owner {
     /// Stream of the data.
     pub stream: StreamId,
-    /// Whether GC wrote the unit, with relocated data, and not the host.
+    /// `true` if GC wrote the unit with relocated data, `false` if the host wrote it.
     pub relocated: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct UnitTable {
     pub owner: Vec<Owner>,
     /// Host slots written when the unit was closed: the age of its data.
     pub closed_at: Vec<u64>,
-    /// Whether nothing has been programmed since the last erase.
+    /// `true` if nothing has been programmed since the last erase.
     pub erased: Vec<bool>,
     /// Number of reclaim units freed before this one when it was last freed: data that were
     /// allocated earlier may replace what it holds.

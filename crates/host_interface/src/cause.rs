@@ -4,7 +4,7 @@ use writecliff_base::Nanos;
 
 macro_rules! causes {
     ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal;)*) => {
-        /// What the time of a command is spent on. At every moment it is exactly one of these.
+        /// A cause of latency. At every moment, the time of a command has exactly one cause.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Cause {
             $($(#[doc = $meaning])+ $variant,)*

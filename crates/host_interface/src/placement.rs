@@ -75,7 +75,7 @@ pub struct StreamParameters {
     pub open: u16,
     /// Stream Write Size: a program unit.
     pub write_size: Bytes,
-    /// Stream Granularity Size: a reclaim unit, in stream write sizes; FFFFh if it is larger.
+    /// Stream Granularity Size: a reclaim unit, in stream write sizes; `FFFFh` if it is larger.
     pub granularity: u16,
     /// Namespace Streams Allocated for exclusive use.
     pub allocated: u16,
@@ -88,7 +88,7 @@ pub struct StreamParameters {
 pub struct BlockLimitsExtension {
     /// MAXIMUM NUMBER OF STREAMS.
     pub maximum_number_of_streams: u16,
-    /// Program unit in logical blocks; FFFFh if it is larger.
+    /// Program unit in logical blocks; `FFFFh` if it is larger.
     pub optimal_stream_write_size: u16,
     /// Reclaim unit in optimal stream write sizes.
     pub stream_granularity_size: u32,
@@ -258,7 +258,7 @@ pub struct FdpEvent {
     pub placement_id: Option<u16>,
     /// Reclaim unit handle, in the reclaim group that the placement identifier names.
     pub handle: Option<u16>,
-    /// Media reallocated: data moved, at most FFFFh sectors.
+    /// Media reallocated: data moved, at most `FFFFh` sectors.
     pub moved: Option<Bytes>,
 }
 

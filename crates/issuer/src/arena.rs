@@ -11,7 +11,7 @@ use memmap2::{Advice, MmapMut};
 
 use crate::LENGTH_MAX_BYTES;
 
-/// Of the data of all writes in flight.
+/// Size of the data of all writes in flight.
 const ARENA_BYTES: usize = 128 << 20;
 const LEAST_ORDER: u32 = 12;
 const LARGEST_ORDER: u32 = ARENA_BYTES.trailing_zeros();

@@ -1,9 +1,8 @@
-//! What writes write: random data, new for each write, with a share of zeros on request.
+//! Data of writes: random, new for each write, with a share of zeros on request.
 //!
-//! Each write is a pool of random words, from a place of its own on, XORed with a word of its own:
-//! incompressible within a write as the pool is, and without a word in common with other writes.
-//! That costs what a copy costs, where random numbers of its own for every word would delay large
-//! I/Os.
+//! Each write is a range of a pool of random words, combined by exclusive or with a word of the
+//! write: as incompressible as the pool within a write, and without a word in common with other
+//! writes. It costs no more than a copy; a random number for every word would delay large I/Os.
 
 use writecliff_base::{Prng, SECTOR_BYTES};
 
@@ -16,7 +15,7 @@ pub(crate) struct Data {
     pool: Vec<u64>,
     seed: u64,
     writes: u64,
-    /// Of each lane's last write with new data.
+    /// Number of the last write with new data, by lane.
     last: Vec<u64>,
 }
 
@@ -63,7 +62,7 @@ impl Data {
     }
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014); never 0 for practical purposes.
+/// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014); never 0 for practical purposes.
 fn mixed(of: u64) -> u64 {
     let of = (of ^ (of >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let of = (of ^ (of >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -58,7 +58,7 @@ impl Iterator for Feed {
     }
 }
 
-/// What a [`Feed`] has.
+/// Next I/O of a [`Feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Io(Io),

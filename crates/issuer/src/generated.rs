@@ -20,12 +20,12 @@ struct Thread {
     job: usize,
     generator: ThreadGenerator,
     pacing: ThreadPacing,
-    /// Of its latest I/O.
+    /// Due time of its latest I/O.
     due_ns: u64,
     next: IoRequest,
 }
 
-/// What is left of a job, and when it ends.
+/// Remaining work of a job, and its end.
 struct Left {
     deadline_ns: u64,
     bytes: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Generated {
     /// Threads by when their next I/O is due.
     order: BinaryHeap<Reverse<(u64, u32)>>,
     jobs: Vec<Left>,
-    /// Of all jobs.
+    /// End of all jobs.
     end_ns: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct Io {
     pub repeats: bool,
 }
 
-/// What I/Os of one kind have in common: a thread of a job, or a trace.
+/// Attributes shared by a sequence of I/Os: a thread of a job, or a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
     /// The job whose results they are.

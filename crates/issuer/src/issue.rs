@@ -22,11 +22,11 @@ use crate::shared::{Done, Live, Shared};
 
 /// Before the first I/O, for what the thread does once.
 const LEAD_NS: u64 = 1_000_000;
-/// Of a wait, the last part is spun.
+/// Last part of a wait, which is spun.
 const SPIN_NS: u64 = 80_000;
 /// The longest sleep: so soon is a stop seen.
 const SLEEP_NS: u64 = 20_000_000;
-/// The same while deallocations are made, whose threads do not wake this one.
+/// Longest sleep while deallocations are made, whose threads do not wake this one.
 const SLEEP_BESIDE_NS: u64 = 500_000;
 /// I/Os in flight at a time, over all lanes.
 pub(crate) const IN_FLIGHT_MAX: u32 = 1 << 14;
@@ -44,7 +44,7 @@ pub struct Target<'a> {
     pub is_file: bool,
 }
 
-/// How I/Os are issued.
+/// Lanes, jobs and target of an issue.
 #[derive(Clone, Debug)]
 pub struct Issue<'a> {
     /// Drive or file that receives the I/Os.
@@ -55,7 +55,7 @@ pub struct Issue<'a> {
     pub jobs: Vec<JobTime>,
     /// Length of an interval of the measured time series.
     pub interval_ns: u64,
-    /// Of the data that are written.
+    /// Seed of the data that are written.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What an issue measures.
+//! Results of an issue.
 
 use writecliff_measure::series::{Cell, Columns, IntervalSeries, WholeDrive};
 use writecliff_measure::{Histogram, OPERATIONS, OperationOutcome, ScheduleFit};
@@ -6,7 +6,7 @@ use writecliff_workload::{Operation, SERIES_ROWS_KEPT};
 
 use crate::io::{Failure, Io};
 
-/// How far an issue kept to its times.
+/// Delays between due times and issue.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
     /// From when each I/O was due until it was issued.
@@ -84,7 +84,7 @@ impl JobMeasured {
 /// The results of an issue.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Of the monotonic clock, at the beginning.
+    /// Time of the monotonic clock at the beginning.
     pub started_ns: u64,
     /// Until the last I/O was complete and the last job had ended.
     pub elapsed_ns: u64,

@@ -15,7 +15,7 @@ const ENTRIES: u32 = 256;
 const GETEVENTS: u32 = 1;
 const TARGET: Fixed = Fixed(0);
 
-/// What is to be submitted.
+/// A request to be submitted.
 pub(crate) struct Request {
     pub(crate) operation: Operation,
     pub(crate) offset: u64,

@@ -1,4 +1,4 @@
-//! What an issue and those who watch it share.
+//! State shared by an issue and its observers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};

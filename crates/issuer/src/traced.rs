@@ -6,7 +6,7 @@ use writecliff_workload::Operation;
 use crate::LENGTH_MAX_BYTES;
 use crate::io::Io;
 
-/// What becomes of I/Os beyond the end of the drive.
+/// Treatment of I/Os beyond the end of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
     /// They are left out.
@@ -26,11 +26,11 @@ pub struct Fit {
     pub outside: Outside,
     /// The only volume whose I/Os are taken.
     pub volume: Option<u32>,
-    /// How many times as fast as it was recorded.
+    /// Speed relative to the recording; 2 is twice as fast.
     pub speed: f64,
 }
 
-/// What was found in a trace, and what was done to fit it.
+/// I/Os of a trace, and their changes to fit the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fitted {
     /// I/Os that are issued, by operation: read, write, trim, flush.
@@ -41,7 +41,7 @@ pub struct Fitted {
     pub due_ns: u64,
     /// The end of the last byte that the trace asks for.
     pub end_bytes: u64,
-    /// Of other volumes.
+    /// I/Os of other volumes, left out.
     pub other_volumes: u64,
     /// Beyond the end of the drive.
     pub outside: u64,

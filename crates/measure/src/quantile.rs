@@ -59,8 +59,8 @@ impl Quantile {
     }
 }
 
-/// Whether at least one sample is expected beyond the quantile. `1 - 0.9` is not quite a tenth in
-/// binary, hence the margin: ten samples do support a p90.
+/// Returns `true` if at least one sample is expected beyond the quantile. `1 - 0.9` is not quite a
+/// tenth in binary, hence the margin: ten samples do support a p90.
 fn has_support(count: u64, q: f64) -> bool {
     count as f64 * (1.0 - q) >= 1.0 - 1e-9
 }

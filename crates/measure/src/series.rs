@@ -111,7 +111,7 @@ impl IntervalSeries {
         self.end_ns
     }
 
-    /// Whether an event at `now_ns` lies beyond the open interval: call [`Self::advance`] first.
+    /// Returns `true` if `now_ns` lies beyond the open interval: call [`Self::advance`] first.
     #[inline]
     pub fn is_due(&self, now_ns: u64) -> bool {
         now_ns > self.end_ns

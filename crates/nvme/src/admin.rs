@@ -19,7 +19,7 @@ pub(crate) const DIRECTIVE_RECEIVE: u8 = 0x1a;
 pub(crate) const FORMAT_NVM: u8 = 0x80;
 pub(crate) const SANITIZE: u8 = 0x84;
 
-/// Whether an I/O controller of this drive has the command.
+/// Returns `true` if an I/O controller of this drive supports the command.
 pub(crate) fn is_supported(opcode: u8, identity: &Identity) -> bool {
     match opcode {
         GET_LOG_PAGE | IDENTIFY | ABORT | SET_FEATURES | GET_FEATURES | ASYNC_EVENT
@@ -30,7 +30,7 @@ pub(crate) fn is_supported(opcode: u8, identity: &Identity) -> bool {
     }
 }
 
-/// Whether a discovery controller has it (Base 2.1, 3.1.3.3).
+/// Returns `true` if a discovery controller supports the command (Base 2.1, 3.1.3.3).
 fn is_supported_in_discovery(opcode: u8) -> bool {
     matches!(
         opcode,

@@ -69,7 +69,7 @@ impl Entry<'_> {
 pub struct Request<'a> {
     /// Submission queue entry.
     pub entry: Entry<'a>,
-    /// What the host sent with it, if the command moves data to the controller.
+    /// Data from the host, if the command transfers data to the controller.
     pub data: &'a [u8],
     /// Bytes of the host's buffer, as the command's data pointer describes it.
     pub buffer: u32,
@@ -102,7 +102,7 @@ pub enum Placement {
     Identifier(u16),
 }
 
-/// How thoroughly a format or sanitize erases.
+/// Depth of erasure of a format or sanitize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erase {
     /// Data are deallocated.
@@ -113,8 +113,8 @@ pub enum Erase {
     Cryptographic,
 }
 
-/// What the drive is to do for a command. Offsets and lengths are in bytes and within the drive's
-/// capacity; the data of writes and compares are with the caller.
+/// Work of the drive for a command. Offsets and lengths are in bytes and within the drive's
+/// capacity; the caller has the data of writes and compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "commands of the NVM Command Set; `fua` is Force Unit Access")]
 pub enum Work {
@@ -220,7 +220,7 @@ pub struct Reply {
     pub result: u64,
     /// Status code type and status code.
     pub status: Status,
-    /// Whether the Error Information log page has an entry about the status.
+    /// `true` if the Error Information log page has an entry about the status.
     pub logged: bool,
     /// Data for the host, not longer than its buffer. Empty for reads: those data are the caller's.
     pub data: Vec<u8>,
@@ -245,7 +245,7 @@ impl Reply {
     }
 }
 
-/// What becomes of a command.
+/// Outcome of a submitted command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The command is complete.

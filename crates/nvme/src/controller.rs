@@ -145,7 +145,7 @@ impl Controller {
     }
 }
 
-/// What a write of Controller Configuration did.
+/// Effect of a write of Controller Configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     None,
@@ -154,8 +154,9 @@ pub(crate) enum Change {
     Shutdown,
 }
 
-/// Whether the controller can be enabled so: the NVM command set alone or all that CAP names, pages
-/// of 4 KiB, round robin, entries of 64 and 16 bytes (0 while a host has not chosen).
+/// Returns `true` if the controller can be enabled with these values: the NVM command set alone or
+/// all that CAP names, pages of 4 KiB, round robin, entries of 64 and 16 bytes (0 while a host has
+/// not chosen).
 fn is_supported(configuration: u32) -> bool {
     let field = |low: u32, high: u32| configuration >> low & ((1 << (high - low + 1)) - 1);
     matches!(field(4, 6), 0 | 6)

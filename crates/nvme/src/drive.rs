@@ -1,5 +1,5 @@
-//! What the controller must know about its drive, and what it can tell it to do. Whoever has a
-//! drive implements these traits; I/O goes out as `Work` instead.
+//! Drive behind a controller. The owner of the drive implements these traits; I/O is returned as
+//! `Work` instead.
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{DataPlacement, FdpConfiguration, Refusal};
@@ -26,7 +26,7 @@ pub struct Identity {
     pub capacity: Bytes,
     /// Sizes of a logical block that the drive can be formatted with: powers of two from 512.
     pub lba_formats: Vec<Bytes>,
-    /// Whether data may be in a volatile cache, so that flushes and FUA matter: a write cache
+    /// `true` if data may be in a volatile cache, so that flushes and FUA matter: a write cache
     /// without power-loss protection.
     pub volatile_cache: bool,
     /// The unit that a write is best a multiple of, and that a deallocation frees.
@@ -49,7 +49,7 @@ pub struct Identity {
     pub placement: PlacementInterface,
 }
 
-/// How the host can separate data.
+/// Interface by which the host can separate data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacementInterface {
     /// No interface: the drive has one stream.
@@ -70,7 +70,7 @@ impl Identity {
     }
 }
 
-/// What the drive has counted since it was new; SMART and the endurance group log show it.
+/// Counts since the drive was new, for the SMART and endurance group log pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
     /// Degrees Celsius; `None` if the drive does not measure it, and SMART says 40 °C.

@@ -16,7 +16,7 @@ pub(crate) const NAMESPACE_NOTICES: u32 = 1 << 8;
 /// Asynchronous Event Configuration: the SMART critical warnings.
 pub(crate) const SMART_WARNINGS: u32 = 0x3f;
 
-/// What can happen.
+/// An asynchronous event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// SMART / Health Status, with its information: reliability, temperature, spare.

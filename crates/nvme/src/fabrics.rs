@@ -31,12 +31,12 @@ pub struct Association {
     pub queue: u16,
     /// Entries of the submission queue.
     pub entries: u16,
-    /// Whether the host wants the head of the submission queue in completions; otherwise they say
-    /// FFFFh.
+    /// `true` if completions contain the head of the submission queue; otherwise the field is
+    /// `FFFFh`.
     pub flow_control: bool,
 }
 
-/// What is wrong in a Connect command, as its completion says it.
+/// Returns the error of an invalid Connect parameter, with its position.
 fn invalid(offset: u16, in_data: bool) -> Refusal {
     let result = u32::from(offset) | u32::from(in_data) << 16;
     Refusal { status: Status::CONNECT_PARAMETERS, byte: None, result }

@@ -198,7 +198,8 @@ fn set_value(features: &mut Features, entry: Entry<'_>, feature: u8) -> Result<(
     Ok(())
 }
 
-/// Whether an under temperature threshold is meant; only the composite temperature has thresholds.
+/// Returns `true` for the under temperature threshold; only the composite temperature has
+/// thresholds.
 fn threshold(entry: Entry<'_>) -> Result<bool, Refusal> {
     let (sensor, kind) = (entry.bits(11, 16, 19), entry.bits(11, 20, 21));
     let is_known = matches!(sensor, 0 | 0xf) && kind <= 1;

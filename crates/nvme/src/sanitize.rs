@@ -39,7 +39,7 @@ impl Sanitize {
         self.is_erased &= !matches!(work, Work::Write { .. } | Work::WriteZeroes { .. });
     }
 
-    /// Whether the operation has ended since this was last asked.
+    /// Returns `true` if the operation has ended since the last call.
     pub(crate) fn has_ended(&mut self, drive: &dyn Drive) -> bool {
         let ended = self.is_running && drive.sanitize_progress().is_none();
         if ended {

@@ -62,7 +62,7 @@ impl Status {
         self == Self::SUCCESS
     }
 
-    /// Whether the command may succeed if it is sent again, so that Do Not Retry is 0.
+    /// Returns `true` if the command may succeed when it is sent again, so that Do Not Retry is 0.
     fn may_succeed_later(self) -> bool {
         matches!(
             self,

@@ -20,14 +20,14 @@ use crate::{admin, io};
 const FABRICS: u8 = 0x7f;
 const FORMAT: u8 = 0x80;
 
-/// How the subsystem is reached, and by whom.
+/// Names and addresses of the subsystem, and the hosts that may connect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// NVMe Qualified Name of the subsystem.
     pub nqn: String,
     /// Qualified names of the hosts that may connect; `None` admits every host.
     pub hosts: Option<Vec<String>>,
-    /// What the discovery log page lists.
+    /// Entries of the discovery log page.
     pub addresses: Vec<Address>,
     /// Bytes of data that a command capsule of an I/O queue may hold.
     pub in_capsule: u32,
@@ -50,7 +50,7 @@ pub struct Address {
     pub service: String,
 }
 
-/// What all controllers share.
+/// State shared by all controllers.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) access: Access,
@@ -62,7 +62,7 @@ pub(crate) struct Shared {
     pub(crate) sanitize: Sanitize,
 }
 
-/// What a command acts on.
+/// Objects that a command acts on.
 pub(crate) struct Context<'a> {
     pub(crate) drive: &'a mut dyn Drive,
     pub(crate) controller: &'a mut Controller,
@@ -94,7 +94,7 @@ impl Context<'_> {
     }
 }
 
-/// What a command comes to, if it is not refused.
+/// Outcome of a command that passed validation.
 pub(crate) enum Answer {
     Done { result: u64, data: Vec<u8> },
     Held,
@@ -273,7 +273,7 @@ impl<D: Drive> Subsystem<D> {
         Some(features.keep_alive_ms).filter(|&ms| ms > 0)
     }
 
-    /// Whether a queue may still be used: a reset by the host ends all I/O queues.
+    /// Returns `true` if a queue may still be used: a reset by the host ends all I/O queues.
     pub fn is_connected(&self, controller: u16, queue: u16) -> bool {
         let found = self.controllers.get(&controller);
         found.is_some_and(|c| queue == 0 || c.queues.contains(&queue))

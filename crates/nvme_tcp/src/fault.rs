@@ -1,5 +1,5 @@
-//! What ends a connection: the errors of the transport (TCP transport 1.1, 3.5 and 3.6.2.5), and
-//! the termination request that tells the host.
+//! Ends of a connection: the errors of the transport (TCP transport 1.1, 3.5 and 3.6.2.5), and the
+//! termination request for the host.
 
 use thiserror::Error;
 

@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::pdu::{IC_RESPONSE, INITIALIZE_BYTES, u16_at};
 
-/// What host and controller agreed on.
+/// Settings negotiated by host and controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `true` if PDU headers have a CRC-32C.

@@ -26,7 +26,7 @@ const IN_CAPSULE: u8 = 0x01;
 const BY_TRANSPORT: u8 = 0x5a;
 const BY_SGL: u8 = 1 << 6;
 
-/// What a command does with data.
+/// Data transfer of a command.
 #[derive(Clone, Copy, Debug)]
 pub enum Data<'a> {
     /// The command transfers no data.
@@ -35,7 +35,7 @@ pub enum Data<'a> {
     Capsule(&'a [u8]),
     /// Data that the host sends only after a Ready to Transfer PDU.
     Asked(&'a [u8]),
-    /// As many bytes come from the controller.
+    /// Number of bytes that the controller sends.
     Read(u32),
 }
 
@@ -129,14 +129,14 @@ pub struct ReadyToTransfer {
     pub length: u32,
 }
 
-/// What the header of a PDU of the controller says.
+/// Header of a PDU from the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FromController {
     /// Capsule response.
     Completion(Completion),
     /// Ready to Transfer.
     ReadyToTransfer(ReadyToTransfer),
-    /// Of a read, with as many bytes behind the header.
+    /// Data of a read; as many bytes follow the header.
     Data {
         /// Data length in bytes.
         bytes: u32,

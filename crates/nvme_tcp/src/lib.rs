@@ -17,7 +17,7 @@
 //! [`Sender`]. The first command is Connect; [`Receiver::connected`] and [`Sender::connected`]
 //! then tell both halves which queue it is.
 //!
-//! What a peer can make a connection hold is bounded by [`Limits`]: data that are asked for, and a
+//! [`Limits`] bound the memory that a peer can make a connection hold: requested data, and a
 //! capsule for each entry of its queue.
 
 mod fault;

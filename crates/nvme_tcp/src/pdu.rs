@@ -24,7 +24,7 @@ pub(crate) const READY_TO_TRANSFER: u8 = 0x09;
 pub(crate) const HEADER_DIGEST: u8 = 1 << 0;
 pub(crate) const DATA_DIGEST: u8 = 1 << 1;
 pub(crate) const LAST: u8 = 1 << 2;
-/// Of the last data of a command: it succeeded, and no response capsule follows.
+/// Flag of the last data of a command: it succeeded, and no response capsule follows.
 pub(crate) const SUCCEEDED: u8 = 1 << 3;
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {

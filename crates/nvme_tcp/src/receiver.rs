@@ -12,7 +12,7 @@ use crate::handshake::{self, Settings};
 use crate::pdu::{self, u16_at, u32_at};
 use crate::sgl::{self, Data};
 
-/// What a connection may hold.
+/// Limits on the memory of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of data in a command capsule. 8192 is what admin queues must take.
@@ -55,7 +55,7 @@ impl Command {
     }
 }
 
-/// What the bytes of a connection amount to.
+/// Result of received bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// The connection has begun; a `Sender` with these settings can be made.
@@ -116,7 +116,7 @@ impl Receiver {
         self.entries = u32::from(association.entries);
     }
 
-    /// Whether the host is in the middle of something: a PDU, or data that it was asked for.
+    /// Returns `true` if the host has sent a part of a PDU, or owes requested data.
     pub fn is_in_progress(&self) -> bool {
         !self.partial.is_empty() || self.asked_for > 0
     }

@@ -55,8 +55,8 @@ impl Sender {
         }
     }
 
-    /// Whether the last data of a command can be its completion, too. A host that wants no flow
-    /// control learns nothing from a response capsule of a success without a result.
+    /// Returns `true` if the last data of a command may also be its completion: a host without flow
+    /// control gains nothing from a response capsule of a success without a result.
     fn data_say(&self, reply: &Reply) -> bool {
         !self.flow_control && reply.status == Status::SUCCESS && reply.result == 0
     }

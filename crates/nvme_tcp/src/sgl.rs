@@ -11,7 +11,7 @@ const IN_CAPSULE: u8 = 0x01;
 const BY_TRANSPORT: u8 = 0x5a;
 const FABRICS: u8 = 0x7f;
 
-/// How a command's data move.
+/// Data transfer of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     None,

@@ -44,7 +44,7 @@ fn wrote_as(fd: c_int, offset: off_t, how: c_int, length: ssize_t) {
     }
 }
 
-/// Whether a write to the descriptor is on the drive when it returns.
+/// Returns `true` if a write to the descriptor is on the drive when it returns.
 fn bypasses_cache(fd: c_int) -> bool {
     // SAFETY: only queries the flags. A raw system call, because fcntl is hooked.
     let flags = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) } as c_int;
@@ -73,7 +73,7 @@ fn synced(fd: c_int, result: c_int) {
     }
 }
 
-/// What a write put on the drive itself, without a call of its own.
+/// Records the sync that a write implies.
 fn durable(fd: c_int) {
     if let Some(file) = File::open(fd) {
         file.record_name(fd);
@@ -228,7 +228,7 @@ unsafe extern "C" fn io_submit(
 /// them before the call, because one may already be complete and its memory freed after it.
 ///
 /// # Safety
-/// `list` holds `count` requests, by the contract of io_submit.
+/// `list` holds `count` requests, by the contract of `io_submit`.
 unsafe fn submit_batch(
     list: *mut *mut c_void,
     count: usize,

@@ -65,7 +65,7 @@ pub(crate) const TRUNCATED: u8 = 2;
 pub(crate) const DIRECTORY: u8 = 4;
 pub(crate) const EXCHANGED: u8 = 8;
 pub(crate) const REPAIRED: u8 = 16;
-/// Of a sync: a write brought it about, no call of its own.
+/// Flag of a sync that a write implied, without a call of its own.
 pub(crate) const IMPLIED: u8 = 32;
 
 /// The fields of an event except time, process and thread, which are added when it is recorded.
@@ -108,7 +108,7 @@ fn flag(which: u32) -> bool {
     header().is_some_and(|h| h.flags.load(Ordering::Relaxed) & which != 0)
 }
 
-/// Whether events are recorded now.
+/// Returns `true` if events are being recorded.
 pub(crate) fn active() -> bool {
     header().is_some_and(|h| h.flags.load(Ordering::Relaxed) & STOPPED == 0)
 }

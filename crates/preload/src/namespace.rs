@@ -8,7 +8,7 @@ use crate::stdio;
 use crate::text::Text;
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t, off_t};
 
-/// What existed at a path before it was opened.
+/// Object at a path before it was opened.
 pub(crate) enum Before {
     NotQueried,
     Nothing,

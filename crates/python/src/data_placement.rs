@@ -190,7 +190,7 @@ fn block_limits(py: Python<'_>, limits: BlockLimitsExtension) -> Dict<'_> {
     })
 }
 
-/// What a new drive reports of its interface.
+/// Returns the report of a new drive's interface.
 pub(crate) fn report<'py>(py: Python<'py>, report: &Report) -> Dict<'py> {
     match report {
         Report::Nvme(p) => parameters(py, p),

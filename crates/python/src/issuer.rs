@@ -85,7 +85,7 @@ impl TraceFit {
         Ok(())
     }
 
-    /// What was found so far.
+    /// Returns the totals of the I/Os so far.
     fn found<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let fitted = locked(&self.fitting).fitted;
         Ok(dict! {
@@ -98,7 +98,7 @@ impl TraceFit {
     }
 }
 
-/// What is to be issued, until it begins.
+/// Arguments of an issue, until it begins.
 struct Prepared {
     fd: OwnedFd,
     feed: Feed,
@@ -122,7 +122,7 @@ enum State {
 pub(crate) struct Issuer {
     state: Mutex<State>,
     shared: Arc<Shared>,
-    /// Of a trace, until it ends.
+    /// Feeder of a trace, until it ends.
     feeder: Mutex<Option<(Feeder, Fitting)>>,
     jobs: Vec<String>,
     panics: Watch,
@@ -285,7 +285,7 @@ impl Issuer {
         self.shared.abandon();
     }
 
-    /// Whether there is nothing more to wait for.
+    /// Returns `true` if the issue has ended and its records are taken.
     fn is_done(&self) -> bool {
         match &*locked(&self.state) {
             State::Running(thread) => thread.is_finished(),
@@ -294,7 +294,7 @@ impl Issuer {
         }
     }
 
-    /// Of a running issue: `elapsed_ns`, `ios`, `bytes`, `due_ns`, `in_flight`.
+    /// Totals of a running issue: `elapsed_ns`, `ios`, `bytes`, `due_ns`, `in_flight`.
     fn live<'py>(&self, py: Python<'py>) -> Dict<'py> {
         self.panics.check()?;
         let live = self.shared.live();

@@ -333,7 +333,8 @@ fn operations(py: Python<'_>, all: Operations) -> Dict<'_> {
     rows.collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
 }
 
-/// What clients wrote by stream number, and what was moved of it, since serving began.
+/// Returns the writes of clients by stream number, and the bytes moved of them, since serving
+/// began.
 fn streams<'py>(py: Python<'py>, of: &Snapshot) -> Dicts<'py> {
     let rows = of.streams.iter().map(|one| {
         let moved = of.moved.as_ref().zip(one.drive_stream);

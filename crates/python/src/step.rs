@@ -21,7 +21,7 @@ use crate::histogram::PyHistogram;
 
 const OPERATION_NAMES: [&str; 3] = ["read", "write", "trim"];
 
-/// What is called now and then, and what Python raised.
+/// A Python function that is called periodically, and the exception that it raised.
 pub(crate) struct Hook {
     pub(crate) callback: Option<Py<PyAny>>,
     pub(crate) raised: Option<PyErr>,
@@ -52,7 +52,7 @@ impl Hook {
         self.call(|py, callback| callback.call1(py, (share,)).map(drop))
     }
 
-    /// What stopped the work.
+    /// Returns the exception that stopped the work.
     pub(crate) fn stopped(&mut self) -> PyErr {
         self.raised.take().unwrap_or_else(|| PyRuntimeError::new_err("stopped by nothing"))
     }

@@ -16,7 +16,7 @@ use crate::device::{AnyConfig, DriveModel};
 use crate::outcome::{Observer, StepOutcome};
 use crate::{drive, fast_forward};
 
-/// What garbage collection and wear levelling have moved, by stream of the FTL.
+/// Bytes that garbage collection and wear levelling have moved, by stream of the FTL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MovedByStream {
     /// By stream of the FTL; the rest is of units with relocated data of several streams.

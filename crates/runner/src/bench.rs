@@ -161,7 +161,7 @@ impl Bench {
         Ok(row)
     }
 
-    /// As much work as the next case, by the least FTL.
+    /// Runs the work of the next case on the least FTL.
     fn limit(&mut self, case: &str) -> Result<Row, BenchError> {
         self.ready = None;
         let geometry = &self.device.geometry;

@@ -221,7 +221,7 @@ impl AnyConfig {
         Ok(Self::Ssd(Box::new(config)))
     }
 
-    /// What the drive is instead of a drive with flash, in a message; `None` for SSDs.
+    /// Returns the kind of a drive without flash, for messages; `None` for SSDs.
     pub fn without_flash(&self) -> Option<&'static str> {
         match self {
             Self::Ssd(_) => None,

@@ -53,7 +53,7 @@ impl Flows {
         !self.members.is_empty()
     }
 
-    /// Whether the thread must wait; [`Self::released`] names it when it need not any longer.
+    /// Returns `true` if the thread must wait until [`Self::released`] names it.
     #[inline]
     pub(crate) fn holds(&mut self, thread: usize) -> bool {
         self.is_used() && self.holds_member(thread)
@@ -106,7 +106,7 @@ impl Flows {
 }
 
 impl Group {
-    /// Whether the group's I/Os are behind those of `member`.
+    /// Returns `true` if the group's I/Os are behind those of `member`.
     fn is_behind(&self, member: &Member) -> bool {
         // One I/O more than there are, as in fio, so that the first one of a thread is never held.
         let share = u128::from(member.ios) * u128::from(self.weight);

@@ -79,10 +79,10 @@ pub(crate) struct Thread {
     pub next: Option<(u64, IoRequest)>,
     /// Idle time once nothing is outstanding.
     pub pause: Option<u64>,
-    /// Whether a timer will wake the thread.
+    /// `true` if a timer will wake the thread.
     pub asleep: bool,
-    /// Whether the timed clock may replace each completed request by another at once: the loop is
-    /// closed, and nothing but the end of the job holds requests back.
+    /// `true` if the timed clock may replace each completed request by another at once: the loop is
+    /// closed, and only the end of the job holds requests back.
     pub is_plain: bool,
     pub ios: u64,
 }
@@ -181,7 +181,7 @@ impl Job {
         self.cycle.as_ref().and_then(|cycle| cycle.next_burst_ns(now_ns))
     }
 
-    /// Whether the job may issue another I/O at `now`.
+    /// Returns `true` if the job may issue another I/O at `now`.
     #[inline]
     pub(crate) fn may_issue(&self, now_ns: u64) -> bool {
         self.deadline_ns.is_none_or(|d| now_ns < d) && self.bytes_left > 0 && self.ios_left > 0

@@ -28,9 +28,9 @@ pub struct JobOutcome {
     pub flush: Option<OperationOutcome>,
     /// I/Os of each thread of the job.
     pub thread_ios: Vec<u64>,
-    /// What ended the job before its own end, if anything did.
+    /// Condition that ended the job before its own end; `None` if it ran to its end.
     pub ended_by: Option<EndedBy>,
-    /// Of each thread, at the end.
+    /// Queue depth of each thread at the end.
     pub queue_depth: u32,
     /// Fit of the ages of I/Os of an open loop, which shows a growing backlog.
     pub adherence: Option<Adherence>,
@@ -57,7 +57,7 @@ pub struct StepOutcome {
     pub data_placement: Option<(DataPlacementStatus, DataPlacementStatus)>,
     /// Warnings about the step, such as a rate that the drive did not reach.
     pub warnings: Vec<String>,
-    /// Whether the observer stopped the step before its end.
+    /// `true` if the observer stopped the step before its end.
     pub interrupted: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a drive loses if its power is cut after so many writes since the last flush.
+//! Data that a drive loses if its power is cut after a number of writes since the last flush.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const SEED_LABEL: u64 = 0x6c6f_7373;
 pub struct Loss {
     /// Writes confirmed since the last flush.
     pub confirmed: u64,
-    /// Of these, writes that were lost.
+    /// Lost writes among these.
     pub lost: u64,
     /// Program units that were being programmed, and cannot be read.
     pub torn_units: u64,
@@ -51,7 +51,7 @@ pub fn losses(
     Ok(writes.iter().map(|&count| loss(&mut ssd, &mut random, slots, queue_depth, count)).collect())
 }
 
-/// What the host was told of its writes, and the drive's word on which of them are on flash.
+/// Writes confirmed to the host, and those that the drive has reported as durable.
 #[derive(Default)]
 struct Ledger {
     /// Number and slot of the write under way, by tag.

@@ -32,7 +32,7 @@ const ROWS: u64 = 128;
 /// Requests between two calls of the observer; tests have short traces.
 const LOOK_EVERY: usize = if cfg!(test) { 1 << 8 } else { 1 << 19 };
 
-/// How a trace is replayed.
+/// Options of a replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayOptions {
     /// Assignment of writes to streams.

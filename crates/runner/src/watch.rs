@@ -37,7 +37,7 @@ impl EndedBy {
     }
 }
 
-/// What follows from an interval.
+/// Consequence of an interval for the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Continue,

@@ -9,7 +9,7 @@ use writecliff_base::{Nanos, saved};
 
 use crate::config::{ControllerConfig, MediaConfig};
 
-/// What was read and written in the memory since the drive was new.
+/// Traffic of the memory since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaCounters {
     /// Bytes read in whole access units.

@@ -11,7 +11,7 @@ use writecliff_base::Nanos;
 
 /// A sleeping thread wakes up to this late, so the last part of a wait is spun.
 const SPIN_NS: u64 = 60_000;
-/// Of a thread that is awake.
+/// Value of a thread that is awake.
 const AWAKE: u64 = 0;
 
 /// The two clocks. Wall time counts from when serving began.

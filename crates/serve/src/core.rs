@@ -22,7 +22,7 @@ mod durability;
 
 /// Commands inside the drive; more wait outside. A drive has at most 65,536.
 const COMMANDS_MAX: usize = 16_384;
-/// How often background work of an idle drive is simulated.
+/// Interval at which background work of an idle drive is simulated.
 const IDLE_TICK: Nanos = Nanos(100_000_000);
 
 /// Where the replies of a session go.
@@ -51,10 +51,10 @@ pub(crate) struct Core {
     pub clock: Clock,
     pub timing: Timing,
     pub operations: Operations,
-    /// The same since somebody asked last.
+    /// Statistics since the last call of `recent()`.
     pub recent: Operations,
     pub by_stream: Streams,
-    /// What had been moved by stream when serving began.
+    /// Bytes moved by stream before serving began.
     moved_before: Option<MovedByStream>,
     /// Requests one by one; `None` if nobody keeps them.
     pub trace: Option<Trace>,
@@ -71,9 +71,9 @@ pub(crate) struct Core {
     in_drive: usize,
     /// Requests of which the drive has not been given all.
     waiting: VecDeque<u32>,
-    /// What is to be told to clients.
+    /// Completed requests whose clients are not notified yet.
     pub done: Vec<(Client, Done)>,
-    /// What has become durable since the contents were told.
+    /// Ranges that became durable since the contents were last updated.
     durable: Vec<Durable>,
     durability: Durability,
     pub planned: Planned,
@@ -142,7 +142,7 @@ impl Core {
         self.refuses_trim
     }
 
-    /// Whether the drive refuses to change its data.
+    /// Returns `true` if the drive refuses to change its data.
     pub(crate) fn is_read_only(&self) -> bool {
         self.drive.is_read_only()
     }
@@ -215,7 +215,7 @@ impl Core {
         cut.into_iter().chain(self.next_event()).min()
     }
 
-    /// The same of the drive's work.
+    /// Returns the time of the drive's next event.
     fn next_event(&mut self) -> Option<Nanos> {
         let event = self.drive.next_event()?;
         match (self.timing, self.in_drive) {
@@ -290,7 +290,7 @@ impl Core {
         self.life.count(request);
     }
 
-    /// What was moved since serving began.
+    /// Returns the bytes moved by stream since serving began.
     pub(crate) fn moved_by_stream(&self) -> Option<MovedByStream> {
         let now = self.drive.moved_by_stream()?;
         Some(now.since(self.moved_before.as_ref()?))

@@ -34,11 +34,11 @@ struct Queue {
     buffer: Vec<u8>,
     /// Bytes of the buffer that are sent.
     sent: usize,
-    /// Whether the connection is of no use any more.
+    /// `true` if the connection has failed.
     is_broken: bool,
 }
 
-/// What is left after sending.
+/// State of the buffer after sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// The buffer is empty.
@@ -97,7 +97,7 @@ impl Outbox {
         }
     }
 
-    /// Whether something waits to be sent.
+    /// Returns `true` if data wait to be sent.
     pub fn is_waiting(&self) -> bool {
         let queue = self.queue();
         queue.sent < queue.buffer.len() || !queue.parts.is_empty()

@@ -10,7 +10,7 @@ use writecliff_ssd::Rebuild;
 use crate::request::Replies;
 use crate::served::Timing;
 
-/// What is kept of changes on drives whose cache is not described: more than they have.
+/// Limit on the changes kept for drives whose cache is not described: more than real drives have.
 const CACHE_BYTES: Bytes = Bytes(64 << 20);
 
 /// Label of the random generator of a cut's moment.
@@ -27,13 +27,13 @@ pub struct PowerCut {
     pub writes: u64,
     /// Requests without a reply: each has happened, in part, or not at all.
     pub outstanding: usize,
-    /// What the drive does until it is ready again; `None` if that is not modelled.
+    /// Work of the drive until it is ready again; `None` if it is not modelled.
     pub recovery: Option<Recovery>,
     /// Pages that lost changes.
     pub lost: Lost,
 }
 
-/// How long the capacitors of a drive last, and how long it takes to find its mapping.
+/// Hold-up time of the capacitors, and time to rebuild the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// Time for which the capacitors power the drive.
@@ -47,7 +47,7 @@ pub struct Recovery {
 pub struct CutPlan {
     /// Time of the first cut.
     pub when: CutWhen,
-    /// How many; each next one counts from when the drive is ready again.
+    /// Number of cuts; each next cut counts from the time at which the drive is ready again.
     pub cuts: u32,
 }
 
@@ -73,7 +73,7 @@ enum Next {
 pub(crate) struct Planned {
     plan: Option<CutPlan>,
     next: Option<Next>,
-    /// Of the first cut; each further one has the next.
+    /// Seed of the first cut; each further cut has the next seed.
     pub first_seed: u64,
 }
 
@@ -90,7 +90,7 @@ impl Planned {
         });
     }
 
-    /// The same again after a cut, if the plan has more.
+    /// Plans the next cut, if the plan has more.
     pub(crate) fn after_cut(&mut self, seed: u64, now: Nanos, writes: u64) {
         if let Some(plan) = self.plan {
             assert!(plan.cuts > 0, "a plan has at least one cut");
@@ -111,7 +111,7 @@ impl Planned {
     }
 }
 
-/// What the drive has made durable, of the changes of the contents below a number.
+/// Changes that the drive has made durable, among those below a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durable {
     All { below: u64 },

@@ -27,7 +27,7 @@ mod session;
 
 pub use session::{Session, SessionBatch};
 
-/// How the drive's time passes.
+/// Speed of the drive's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timing {
     /// A nanosecond of the drive's time takes `slow_down` nanoseconds; 1 or more.
@@ -57,7 +57,7 @@ struct Shared {
     power: PowerHistory,
     errors: Mutex<ErrorLog>,
     refuses_trim: Option<&'static str>,
-    /// Whether the drive was found to be read-only.
+    /// `true` once the drive was read-only.
     is_read_only: AtomicBool,
     /// Changed with the lock of the contents.
     purges: AtomicU64,
@@ -83,7 +83,7 @@ struct Lateness {
     recent: Histogram,
 }
 
-/// What a served drive is made of, and what is left of it.
+/// Parts of a served drive, before and after serving.
 pub struct ServedParts {
     /// The simulated drive.
     pub drive: AnyDrive,
@@ -100,7 +100,7 @@ pub struct ServedParts {
     pub(crate) journal: Option<Journal>,
 }
 
-/// How often the drive was powered up, as SMART tells it. Serving a drive is a power-up.
+/// Power-ups of the drive, as in SMART. Serving a drive is a power-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowerHistory {
     /// Number of power-ups.
@@ -245,7 +245,7 @@ impl Served {
         self.contents().write(offset, data)
     }
 
-    /// The same for zeros.
+    /// Stores zeros at an offset.
     pub fn store_zeros(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
         self.contents().deallocate(offset, length)
     }
@@ -256,8 +256,8 @@ impl Served {
         self.administer(Core::settle, administer)
     }
 
-    /// The same with nothing outstanding: the drive first completes what it has, whatever time
-    /// that takes it.
+    /// Calls `administer` with nothing outstanding: the drive first completes its requests,
+    /// regardless of their time.
     pub fn with_drained_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
         self.administer(Core::drain, administer)
     }
@@ -336,7 +336,7 @@ impl Served {
         }
     }
 
-    /// What was done since this was called last.
+    /// Returns the statistics since the last call.
     pub fn recent(&self) -> Recent {
         let operations = std::mem::take(&mut self.core().recent);
         let lateness = std::mem::take(&mut locked(&self.shared.lateness).recent);

@@ -1,4 +1,4 @@
-//! What a served drive has done: the live view.
+//! Statistics of a served drive.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub const LATENESS_SHARE_MAX: f64 = 0.1;
 /// Names of the operations, in the order of [`Operations`] and of `Operation`.
 pub const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 
-/// What was done of one operation.
+/// Completed requests of one operation.
 #[derive(Clone, Debug, Default)]
 pub struct OperationStatistics {
     /// Completed requests.
@@ -28,7 +28,7 @@ pub struct OperationStatistics {
     pub latency: Histogram,
 }
 
-/// What was done, by operation.
+/// Completed requests by operation.
 #[derive(Clone, Debug, Default)]
 pub struct Operations(pub [OperationStatistics; 4]);
 
@@ -43,8 +43,8 @@ impl Operations {
     }
 }
 
-/// What clients wrote with one stream number (a stream or placement identifier) to one stream of
-/// the FTL.
+/// Writes of clients with one stream number (a stream or placement identifier) that went to one
+/// stream of the FTL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamWrites {
     /// Stream or placement identifier of the requests.
@@ -79,12 +79,12 @@ impl Streams {
     }
 }
 
-/// What was done since somebody asked last.
+/// Statistics since the last call of [`crate::Served::recent`].
 #[derive(Clone, Debug, Default)]
 pub struct Recent {
     /// Completed requests by operation.
     pub operations: Operations,
-    /// As [`Snapshot::lateness`].
+    /// Lateness as in [`Snapshot::lateness`].
     pub lateness: Histogram,
 }
 
@@ -107,7 +107,7 @@ pub struct Snapshot {
     pub data_placement: Option<DataPlacementStatus>,
     /// Writes of clients since serving began.
     pub streams: Vec<StreamWrites>,
-    /// What was moved since serving began.
+    /// Bytes moved by stream since serving began.
     pub moved: Option<MovedByStream>,
     /// Power-ups of the drive.
     pub power: PowerHistory,
@@ -123,7 +123,7 @@ pub struct Snapshot {
     pub sessions: usize,
     /// Number of requests in the drive.
     pub outstanding: usize,
-    /// What the data take, of memory or of the file system.
+    /// Memory or file space that the data take.
     pub used: Bytes,
 }
 
@@ -142,7 +142,7 @@ impl Snapshot {
         of_medians.into_iter().chain(of_means).reduce(f64::max)
     }
 
-    /// Whether clients measure the server rather than the drive.
+    /// Returns `true` if clients measure the server rather than the drive.
     pub fn is_late(&self) -> bool {
         self.lateness_share().is_some_and(|share| share > LATENESS_SHARE_MAX)
     }

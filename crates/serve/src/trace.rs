@@ -1,4 +1,4 @@
-//! What clients asked of the drive, request by request, for whoever keeps it.
+//! Trace of the clients' requests.
 
 use writecliff_base::{Nanos, StreamId};
 use writecliff_host_interface::Operation;
@@ -30,7 +30,7 @@ pub struct Traced {
 pub struct Trace {
     /// Requests in the order of their submission.
     pub requests: Vec<Traced>,
-    /// Those that were not kept because nobody took the others.
+    /// Requests that were dropped because the trace was full.
     pub lost: u64,
 }
 

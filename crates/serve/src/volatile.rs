@@ -17,7 +17,7 @@ use crate::power::Durable;
 use crate::request::Request;
 use crate::served::Timing;
 
-/// How it is known what a power cut loses.
+/// Source of information about data that a power cut loses.
 pub(crate) enum Durability {
     /// Flushes and completions tell what is durable, and the mapping loses nothing.
     ByCommands,
@@ -79,7 +79,7 @@ fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> 
     })
 }
 
-/// What the drive says has become durable.
+/// Returns the ranges that the drive reports as durable.
 pub(crate) fn told_by(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> {
     ssd.recorder_mut().take_durable().map(|one| Durable::Range {
         offset: u64::from(one.first.0) * SLOT_BYTES,
@@ -146,7 +146,7 @@ impl Untimed {
         false
     }
 
-    /// Whether a reclaim unit was erased since this was called last: nothing from before can be
+    /// Returns `true` if a reclaim unit was erased since the last call: earlier changes cannot be
     /// undone then.
     fn has_erased(&mut self, ssd: &Ssd<Volatile>) -> bool {
         let erases = ssd.storage().erases();
@@ -158,7 +158,7 @@ impl Untimed {
         has_erased
     }
 
-    /// What of the mapping is lost with the changes of the contents.
+    /// Returns the changes of the mapping that are lost with the changes of the contents.
     pub(crate) fn lost(&mut self, ssd: &Ssd<Volatile>, pages: &[LostPage]) -> Vec<Unwritten> {
         self.has_erased(ssd);
         let mut first_of: BTreeMap<_, _> =

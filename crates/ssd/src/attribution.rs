@@ -32,12 +32,12 @@ pub struct FlashRead {
 /// Is told what commands spend their time on. `command` is the number in the command table; times
 /// that are passed may lie in the future.
 pub trait Recorder: Default {
-    /// Whether anything is recorded; guards code that computes only what is passed here.
+    /// `true` if anything is recorded; guards code that computes only arguments of these methods.
     const RECORDS: bool = false;
-    /// Whether what is not on flash is recorded.
+    /// `true` if changes that are not on flash are recorded.
     const KEEPS_UNWRITTEN: bool = false;
-    /// Whether a drive with this recorder obeys a limit on active dies. It costs time where it is
-    /// tested, so drives without a limit have a recorder for which it is false.
+    /// `true` if a drive with this recorder obeys a limit on active dies. The check costs time, so
+    /// drives without a limit use a recorder for which this is `false`.
     const LIMITS_DIES: bool = false;
 
     /// The drive begins with a command that came before.
@@ -75,13 +75,14 @@ pub trait Recorder: Default {
     /// The host has written a logical page, to `at`, which is not on flash yet; until then it was
     /// at `before`.
     fn placed(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
-    /// The same of data that the drive relocates.
+    /// Records a page that the drive relocates, like [`Self::placed`] for the host.
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
         self.placed(lpn, at, before);
     }
     /// A logical page that was at `before` is deallocated.
     fn trimmed(&mut self, _lpn: Lpn, _before: Ppa) {}
-    /// Whether a deallocation of so much is journaled at once, and not told by [`Self::trimmed`].
+    /// Returns `true` if a deallocation of this size is journaled at once, without
+    /// [`Self::trimmed`].
     fn journals(&mut self, _first: Lpn, _slots: u32) -> bool {
         false
     }
@@ -90,7 +91,7 @@ pub trait Recorder: Default {
     /// The erase of a reclaim unit that is opened has to wait. What is placed there from now on is
     /// not programmed before [`Self::released`].
     fn held(&mut self, _ppas: Range<u32>) {}
-    /// The same erase need not wait any more.
+    /// A held erase has been issued.
     fn released(&mut self, _ppas: Range<u32>) {}
     /// A program unit is on flash.
     fn landed(&mut self, _ppas: Range<u32>) {}
@@ -98,7 +99,7 @@ pub trait Recorder: Default {
     fn erased(&mut self, _unit: ReclaimUnitId, _die: u32) {}
     /// All reclaim units are erased.
     fn purged(&mut self) {}
-    /// What is not on flash, newest first; `None` if that is not recorded.
+    /// Takes the changes that are not on flash, newest first; `None` if they are not recorded.
     fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
         None
     }
@@ -175,7 +176,7 @@ impl Spent {
         }
     }
 
-    /// The same, with another cause within `exception`.
+    /// Charges time until `until` to `cause`, except within `exception`, which has its own cause.
     fn charge_except(&mut self, cause: Cause, until: Nanos, exception: (Interval, Cause)) {
         let (interval, other) = exception;
         self.charge(cause, interval.from.min(until));

@@ -308,7 +308,7 @@ pub(crate) struct Die {
     pub suspends: u32,
     /// Consecutive reads served since other work last ran.
     pub reads_in_a_row: u32,
-    /// Whether a `DieDone` event is scheduled for the end of `Sending`.
+    /// `true` if a `DieDone` event is scheduled for the end of `Sending`.
     pub wake_scheduled: bool,
 }
 

@@ -177,14 +177,14 @@ impl Fills {
         held.pop_front()
     }
 
-    /// Whether a full unit holds nothing but relocated data.
+    /// Returns `true` if a full unit holds only relocated data.
     pub fn is_moved(&self, id: FillId) -> bool {
         let unit = self.all[id as usize].unit;
         unit.is_some_and(|unit| unit.moved_slots > 0 && unit.moved_slots == unit.data_slots)
     }
 
-    /// Whether a full unit with data that may replace those of a reclaim unit freed after
-    /// `freed_at` others is not on flash yet.
+    /// Returns `true` if a full unit that is not on flash yet may replace data of a reclaim unit
+    /// freed after `freed_at` others.
     pub fn awaited(&self, freed_at: u64) -> bool {
         debug_assert!(self.erases_wait, "not counted");
         self.since.first_key_value().is_some_and(|(&since, _)| since <= freed_at)
@@ -222,7 +222,7 @@ impl Fills {
         std::mem::take(&mut self.all[id as usize].waiting)
     }
 
-    /// Whether unit `unit` of a reclaim unit is full but not yet on flash.
+    /// Returns `true` if unit `unit` of a reclaim unit is full but not yet on flash.
     #[inline]
     pub fn is_in_flight(&self, reclaim_unit: usize, unit: u32) -> bool {
         let in_flight = &self.in_flight[reclaim_unit];

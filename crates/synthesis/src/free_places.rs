@@ -15,7 +15,7 @@ impl FreePlaces {
         Self { tree: (1..=places).map(lowest_bit).collect(), left: places }
     }
 
-    /// How many are free below `place`.
+    /// Returns the number of free places below `place`.
     pub(super) fn below(&self, place: usize) -> usize {
         let (mut n, mut sum) = (place, 0);
         while n > 0 {

@@ -1,8 +1,8 @@
-//! What a sweep leaves out: which pages of its span it does not use.
+//! Pages of its span that a sweep leaves out.
 //!
 //! A checkpoint writes the pages that were changed, and most of them are changed again before the
-//! next one: so sweeps over the same addresses use much the same pages, and leave the same ones
-//! out. Each page has a weight, the same in all sweeps, by which it is drawn.
+//! next one. Sweeps over the same addresses therefore use much the same pages, and leave the same
+//! pages out. Each page has a weight, equal in all sweeps, by which it is drawn.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ const WEIGHTS_LABEL: u64 = 0x10d_0005;
 const PAGES_OF_GAP_MAX: u64 = 256;
 const PAGES_MAX: u64 = 1 << 22;
 
-/// How likely each page is to be used, by its weight.
+/// Probability of each page to be used, by its weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Popularity<'a> {
     /// One of them is that of a page; none: all pages are alike.
@@ -145,8 +145,8 @@ mod tests {
         assert_eq!(popular.gaps(0, &[SLOT_BYTES], 0, &mut random(1)), [0; 0]);
     }
 
-    /// Of 1000 pages a sweep uses 100 or so: another one uses a tenth of them if all are alike, and
-    /// more than half of them if every tenth page is used a hundred times as often.
+    /// A sweep uses about 100 of 1000 pages. Another sweep uses a tenth of them if all weights are
+    /// equal, and more than half of them if every tenth page is used a hundred times as often.
     #[test]
     fn sweeps_use_the_same_pages_as_far_as_weights_differ() {
         let same = |weights: &[u32]| {

@@ -99,7 +99,7 @@ pub struct IoModel {
     pub(crate) transitions: Transitions,
     pub(crate) periods: Periods,
     pub(crate) places: Places,
-    /// How often the run is continued that is the most, second most ... recently used one.
+    /// Number of continuations of the most, second most ... recently used run.
     pub(crate) read_ranks: Vec<u64>,
     pub(crate) write_ranks: Vec<u64>,
     /// These three together are in place of the tables from `gaps` on, which are empty then.
@@ -206,7 +206,7 @@ impl IoModel {
         self.streams.operations.as_bytes()[stream]
     }
 
-    /// Whether it contains trims.
+    /// Returns `true` if the model contains trims.
     pub fn trims(&self) -> bool {
         self.streams.operations.contains('t')
     }

@@ -93,14 +93,14 @@ impl Mixes {
             .collect()
     }
 
-    /// Of each mix, the rows of the I/Os that begin no sweep, in order.
+    /// Returns for each mix the rows of the I/Os that do not begin a sweep, in order.
     pub(super) fn others(&self) -> Vec<Vec<usize>> {
         let spreads = self.spreads();
         let places = |row: usize| spreads[row].places().map(move |place| (place, row));
         self.rows().map(|rows| in_order(rows.flat_map(places))).collect()
     }
 
-    /// Of each row. What a row has no number of follows from its I/Os.
+    /// Returns the spread of each row. Numbers that a row lacks follow from its I/Os.
     fn spreads(&self) -> Vec<Spread> {
         let (mut first, mut last, mut groups) =
             (self.first.iter(), self.last.iter(), self.groups.iter());

@@ -40,7 +40,7 @@ impl Starts {
         Self { uses: timed.into_iter().map(ordered).collect(), next: vec![0; streams] }
     }
 
-    /// Whether the next use of a stream, of which some are left, is the begin of a run.
+    /// Returns `true` if the next use of a stream, which has uses left, begins a run.
     pub(super) fn begins_run(&self, stream: usize, length: u64) -> bool {
         self.uses[stream].get(self.next[stream]).is_some_and(|one| one.run_bytes > length)
     }

@@ -13,7 +13,7 @@ struct Run {
     left: u64,
 }
 
-/// Those of one operation.
+/// Runs of one operation.
 struct OfOperation {
     /// Not at their end, the last used one last.
     active: Vec<Run>,

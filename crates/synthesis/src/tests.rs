@@ -1,4 +1,4 @@
-//! What a pass of a model has: counts, runs, logs, lengths of periods; models that are refused.
+//! Properties of a pass of a model: counts, runs, logs, lengths of periods; rejected models.
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use crate::format::{EventFormat, Field, FormatError};
 
-/// What a request does, in the kernel's first letters.
+/// Operation of a request, from the kernel's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Operation {
@@ -83,7 +83,7 @@ pub fn parse_rwbs(text: &[u8], sectors: u32) -> (Operation, Flags) {
     (operation, Flags(flags))
 }
 
-/// What happens to a request. The letters of blktrace are in brackets.
+/// Step of a request. The letters of blktrace are in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A request is made for a bio (G).
@@ -140,7 +140,7 @@ pub struct BlockEvent {
     pub thread_id: i32,
     /// Number of the thread's name in `Names`.
     pub name: u32,
-    /// As the drive said, positive; 0 is none.
+    /// Error number, positive; 0 for success.
     pub errno: u16,
 }
 

@@ -61,7 +61,7 @@ impl Field {
 pub struct EventFormat {
     /// Name of the event.
     pub name: String,
-    /// What its records begin with.
+    /// Number with which its records begin.
     pub id: u16,
     fields: Vec<(String, Field)>,
 }

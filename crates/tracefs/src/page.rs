@@ -1,5 +1,5 @@
 //! The ring buffers of a tracing instance, their pages, and the records in them
-//! (kernel/trace/ring_buffer.c).
+//! (`kernel/trace/ring_buffer.c`).
 //!
 //! A page has the time of its first record, the bytes that are used, and records one after another.
 //! Each begins with 5 bits of type or length and 27 bits of time since the one before.
@@ -30,7 +30,7 @@ pub struct PageLayout {
     pub commit_size: usize,
     /// Offset of the first record.
     pub data_at: usize,
-    /// Of the whole page.
+    /// Size of the whole page in bytes.
     pub size: usize,
 }
 

@@ -12,7 +12,7 @@ use crate::rows::{Index, Row, Rows, State};
 /// A request that was not done after this time is reported without the rest: an answer that is
 /// this late has been lost with its event, and all later requests wait for it in the rows.
 const OPEN_MAX_NS: u64 = 60_000_000_000;
-/// The same, for programs that do more in that time than is worth keeping.
+/// Limit on the requests in the rows; beyond it, the oldest open request is reported like that.
 const ROWS_MAX: usize = 1 << 22;
 
 /// A request as it was made and served.
@@ -40,7 +40,7 @@ pub struct Request {
     pub errno: u16,
 }
 
-/// What a trace cannot show as requests.
+/// Events that the trace cannot show as requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Anomalies {
     /// Completions of requests that were issued before the capture, or whose issue was lost.

@@ -50,7 +50,7 @@ impl<'a> Words<'a> {
         self.next().ok_or("too few fields")
     }
 
-    /// What follows the last field.
+    /// Returns the text after the last field.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }

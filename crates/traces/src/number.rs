@@ -13,7 +13,7 @@ pub(crate) const NS_PER_TICK: u64 = 100;
 const DIGITS_FIT: usize = 19;
 const ALL: u64 = 0x0101_0101_0101_0101;
 
-/// Whether eight bytes are decimal digits.
+/// Returns `true` if eight bytes are decimal digits.
 #[inline]
 fn are_digits(bytes: u64) -> bool {
     let high = 0xf0 * ALL;

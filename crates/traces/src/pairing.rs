@@ -12,7 +12,7 @@ use crate::sink::Sink;
 
 /// So many bios without a request: the device has none.
 const BIOS_MAX: usize = 4096;
-/// Of requests, time 0 means "not known"; traces begin at 0.
+/// Offset of times in requests, where 0 means "unknown"; traces begin at 0.
 const LATER_NS: u64 = 1;
 
 /// The events of several devices.

@@ -1,4 +1,4 @@
-//! What a format is to the reader, and the lines of text formats.
+//! Interface between a format and the reader, and the lines of text formats.
 
 use memchr::memchr;
 
@@ -16,12 +16,12 @@ pub trait Parser: Send {
 
 /// No line or record is longer.
 pub(crate) const WHOLE_MAX_BYTES: usize = 1 << 17;
-/// Of a text line; longer ones are no I/Os.
+/// Limit on a text line; longer lines are no I/Os.
 pub const LINE_MAX_BYTES: usize = 1 << 16;
 
-/// What a line is.
+/// Result of parsing a line.
 pub(crate) enum Line {
-    /// Of use: I/Os, or something that later lines need.
+    /// An I/O, or information that later lines need.
     Used,
     /// None of I/O, which the format has beside them.
     Beside(Reason),

@@ -19,7 +19,7 @@ const HEAD_BYTES: usize = 1 << 18;
 /// Lines after which a file that has had no I/O is given up.
 const LINES_IN_VAIN: u64 = 1_000_000;
 
-/// How a file is to be read.
+/// Options for reading a file.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// The name of a format; without, it is recognised.
@@ -57,7 +57,7 @@ struct Part {
     bytes: Box<dyn Read + Send>,
     parser: Box<dyn Parser>,
     buffer: Vec<u8>,
-    /// What of the buffer is filled and not used.
+    /// Part of the buffer that is filled and not parsed yet.
     filled: std::ops::Range<usize>,
     ended: bool,
 }

@@ -23,7 +23,7 @@ words! {
 }
 
 impl Operation {
-    /// Whether it moves data.
+    /// Returns `true` for operations that transfer data.
     pub fn moves(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }
@@ -120,7 +120,7 @@ impl Batch {
         self.time_ns.is_empty()
     }
 
-    /// Whether all columns have the same length.
+    /// Returns `true` if all columns have the same length.
     pub fn is_even(&self) -> bool {
         let lengths = [
             self.volume.len(),

@@ -38,7 +38,7 @@ pub struct HandlesCase {
     pub user_units: u32,
     /// Slots of a reclaim unit.
     pub slots: u32,
-    /// Whether relocated data stay with their handle; else those of all handles share one unit.
+    /// `true` if relocated data stay with their handle; else those of all handles share one unit.
     pub persistent: bool,
     /// Shares of the slots that the three writers write, once the drive has been filled.
     pub rates: [f64; 3],

@@ -40,7 +40,7 @@ pub enum Fault {
     ForgottenTrims,
 }
 
-/// What happened to one or more drives.
+/// Counts of one or more drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Power cuts.
@@ -49,7 +49,7 @@ pub struct Tally {
     pub commands: u64,
     /// Writes and deallocations of a slot that the drive had confirmed and lost, as it may.
     pub lost: u64,
-    /// Those that it had not confirmed, and kept.
+    /// Writes and deallocations that it had not confirmed, and kept.
     pub kept: u64,
     /// Program units that were being programmed, and cannot be read.
     pub torn_units: u64,
@@ -88,7 +88,7 @@ pub fn run(seed: u64, number: u64, cuts: u32, fault: Fault) -> Result<Tally, Str
     ended.unwrap_or_else(|panic| Err(message(&*panic))).map_err(violation)
 }
 
-/// What a panic of the simulator says.
+/// Returns the message of a panic of the simulator.
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());

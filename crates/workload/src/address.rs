@@ -162,8 +162,8 @@ impl Sequential {
         self.range.saturating_sub(next)
     }
 
-    /// The same through segments laid end to end, where a block that would cross the end of a
-    /// segment begins the next one.
+    /// Draws the next address through segments laid end to end, where a block that would cross the
+    /// end of a segment begins the next one.
     fn next_in(&mut self, map: &SegmentMap, operation: Operation, length: u32) -> u64 {
         let own = if self.one_position { 0 } else { operation as usize };
         let (position, length) = (self.positions[own], u64::from(length));

@@ -2,7 +2,7 @@
 //!
 //! A pass draws a block uniformly. If the pass has accessed it, the next block that it has not is
 //! taken, from the start again after the last. An I/O is cut where the next accessed block, or the
-//! end of the range, begins. fio does so with a random map (filesetup.c, io_u.c
+//! end of the range, begins. fio does so with a random map (filesetup.c, `io_u.c`
 //! `mark_random_map`), which favours short I/Os as a pass fills the range.
 //!
 //! Accessed blocks are bits. Each level above has a bit for every word of the level below that is

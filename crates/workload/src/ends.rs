@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{Check, reject};
 
-/// What steady state is judged by.
+/// Figure by which steady state is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -27,7 +27,7 @@ pub enum Metric {
 pub struct SteadyEnd {
     /// Figure that is measured at each check.
     pub metric: Metric,
-    /// Whether the limit is for the slope of the least-squares line per check, instead of for the
+    /// `true` if the limit is for the slope of the least-squares line per check, `false` for the
     /// largest deviation from the mean.
     pub slope: bool,
     /// In percent of the mean if `relative`, else in IOPS, bytes a second or nanoseconds.
@@ -53,7 +53,7 @@ pub struct LatencyTarget {
     pub percentile: f64,
     /// Time for which each queue depth is measured.
     pub window_ns: u64,
-    /// Whether the search goes on until the job ends, instead of ending it when the depth is found.
+    /// `true` if the search continues until the job ends; `false` ends the job at the depth.
     pub keeps_running: bool,
 }
 

@@ -51,7 +51,7 @@ pub struct ThreadGenerator {
     contents: Contents,
     stream: StreamId,
     flush: FlushEvery,
-    /// Whether I/Os are draws that depend on nothing before: no flushes, duplicate data or course.
+    /// `true` if all I/Os are independent draws: no flushes, duplicate data or course.
     is_plain: bool,
     course: Option<Box<Course>>,
     zones: Option<Box<ZoneUser>>,
@@ -233,7 +233,8 @@ impl ThreadGenerator {
         self.mix.single = Some(operation);
     }
 
-    /// Whether requests depend on when other threads issue theirs, and must not be drawn early.
+    /// Returns `true` if requests depend on the times of other threads, and must not be drawn
+    /// early.
     pub fn is_shared(&self) -> bool {
         self.zones.is_some()
     }

@@ -93,7 +93,7 @@ pub(crate) struct ZoneUser {
     least: [u64; 3],
     /// Sequential: where each operation continues.
     positions: Option<[u64; 3]>,
-    /// Whether a read may become a write while the thread has written nothing.
+    /// `true` if a read may become a write while the thread has written nothing.
     begins_with_write: bool,
     mixes: bool,
 }
@@ -177,7 +177,7 @@ impl ZoneUser {
         (self.first..self.end).contains(&zone)
     }
 
-    /// Whether nothing more can be written to a zone with this rest.
+    /// Returns `true` if nothing more can be written to a zone with this rest.
     fn is_full(&self, rest: u64) -> bool {
         if self.spec.short_writes { rest == 0 } else { rest < self.least[1] }
     }
@@ -203,7 +203,7 @@ impl Zones {
         zone as u64 * self.size
     }
 
-    /// What can still be written to a zone.
+    /// Returns the bytes that can still be written to a zone.
     fn rest(&self, zone: usize) -> u64 {
         self.capacity.saturating_sub(self.written[zone])
     }
@@ -305,7 +305,7 @@ impl Zones {
         }
     }
 
-    /// Whether a zone is open, or can be opened within the limits.
+    /// Opens a zone if the limits allow it; returns `true` if it is open.
     fn opens(&mut self, user: &ZoneUser, zone: usize) -> bool {
         let HostZones { max_open, max_open_per_thread: own_max, .. } = user.spec;
         if max_open == 0 || self.open.iter().any(|&(open, _)| open == zone) {
@@ -328,7 +328,7 @@ impl Zones {
         turn.map(|&(zone, _)| zone).find(|&zone| user.has(zone))
     }
 
-    /// Whether a write resets its zone because enough of the range is written.
+    /// Returns `true` if a write resets its zone because enough of the range is written.
     fn is_due(&mut self, user: &ZoneUser) -> bool {
         let every = user.spec.reset_every_writes;
         if every == 0 {

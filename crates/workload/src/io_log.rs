@@ -48,7 +48,7 @@ fn operation_of(letter: u8) -> Option<Operation> {
 }
 
 impl IoLog {
-    /// Whether the log contains trims.
+    /// Returns `true` if the log contains trims.
     pub fn trims(&self) -> bool {
         self.operations.contains('t')
     }

@@ -148,12 +148,12 @@ impl ThreadPacing {
         pacing
     }
 
-    /// Whether the job is an open loop, whose arrivals follow a rate.
+    /// Returns `true` if the job is an open loop, whose arrivals follow a rate.
     pub fn is_open(&self) -> bool {
         self.schedule.is_some()
     }
 
-    /// Whether the job is a closed loop in which threads never pause.
+    /// Returns `true` if the job is a closed loop in which threads never pause.
     pub fn is_closed_without_pauses(&self) -> bool {
         self.schedule.is_none() && self.think_ns == 0
     }

@@ -371,7 +371,7 @@ fn one_second() -> u64 {
 mod tests {
     use super::*;
 
-    /// What `Workload("w", (Job(ios=1),)).to_json()` of the Python model writes.
+    /// Output of `Workload("w", (Job(ios=1),)).to_json()` of the Python model.
     const FROM_PYTHON: &str = r#"{"name":"w","jobs":[{"name":"job","pattern":"random",
         "read_pct":0.0,"trim_pct":0.0,"sequential_read_pct":0.0,"sequential_write_pct":0.0,
         "block_sizes":[{"bytes":4096,"weight":1.0,"sequential_pct":0.0}],"writes":null,"trims":null,

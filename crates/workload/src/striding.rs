@@ -39,7 +39,7 @@ impl Striding {
         Self { positions, stretches, turn: 0, file_bytes, hole, hole_after, one_position }
     }
 
-    /// Whether each file has room for a block of `largest` bytes.
+    /// Returns `true` if each file has room for a block of `largest` bytes.
     pub(crate) fn holds(&self, largest: u64) -> bool {
         self.file_bytes >= largest
     }

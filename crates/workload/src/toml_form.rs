@@ -124,7 +124,7 @@ section! {
     }
 }
 
-/// What the steps of a file have in common.
+/// Keys shared by all steps of a file.
 #[derive(Clone, Copy)]
 struct Common {
     seed: u64,

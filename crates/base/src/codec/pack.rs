@@ -63,7 +63,7 @@ fn delta_bytes(numbers: &[u32]) -> Vec<u8> {
     raw
 }
 
-/// Whether the differences of a sample take less than three quarters of the space of plain bits.
+/// Returns `true` if differences of a sample take less than 3/4 of the space of plain bits.
 fn deltas_pay(numbers: &[u32], width: u32) -> bool {
     let stride = (numbers.len() / SAMPLE_RUNS).max(SAMPLE_RUN);
     let mut sample = Vec::with_capacity(SAMPLE_RUN * SAMPLE_RUNS);

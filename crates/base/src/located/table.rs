@@ -107,7 +107,7 @@ impl<'a> Table<'a> {
         self.line
     }
 
-    /// Whether the key is present. Counts as a request for it.
+    /// Returns `true` if the key is present. Counts as a request for it.
     pub fn has(&self, key: &str) -> bool {
         self.item(key).is_some()
     }

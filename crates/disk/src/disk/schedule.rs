@@ -197,7 +197,7 @@ impl Disk {
         self.core.schedule(at, DiskEvent::Completed(number));
     }
 
-    /// Whether all writes before `barrier` are on the media.
+    /// Returns `true` if all writes before `barrier` are on the media.
     pub(super) fn is_written(&self, barrier: u64) -> bool {
         let waits = self.dirty.writes.first().is_some_and(|dirty| dirty.sequence < barrier);
         let moves = matches!(

@@ -42,9 +42,9 @@ const DECAY_BLOCKS: u32 = 16_384;
 /// patent (US 10656838: sequential writes keep the stream, the recency weight depends on the time
 /// since the last access and the decay period, the table is updated after the stream was chosen)
 /// and open reimplementations: the simulator by SepBIT's authors (github.com/fallfish/sepbit,
-/// trace_replay: 2 MiB, 64 MiB written, ln) and two in other systems (both 2 MiB; 30 s with log10,
-/// and 10 s). Chunk size, decay period and logarithm base come from the first one because it also
-/// counts time in blocks written. The sources disagree on the period, the base, and whether the
+/// `trace_replay`: 2 MiB, 64 MiB written, ln) and two in other systems (both 2 MiB; 30 s with
+/// log10, and 10 s). Chunk size, decay period and logarithm base are those of the first, which
+/// also counts time in blocks written. The sources disagree on the period, the base and whether the
 /// division comes before the increment; which variant the paper uses could not be verified.
 pub struct Sfr {
     streams: u16,
@@ -130,8 +130,8 @@ struct Queue {
 /// article on multi-queue replacement (queue by log2 of the count, expiry, one demotion per queue
 /// and access), the claims of the authors' patent (US 10656838: the stream is chosen before the
 /// chunk is promoted), and two open reimplementations, one of them in the simulator by SepBIT's
-/// authors (github.com/fallfish/sepbit, trace_replay: 1 MiB chunks, as here; the other uses 2 MiB).
-/// The reimplementations use ln and log10 instead of log2; which one the paper uses could not be
+/// authors (github.com/fallfish/sepbit, `trace_replay`: 1 MiB chunks, as here; the other uses
+/// 2 MiB). The reimplementations use ln and log10 instead of log2; the paper's base could not be
 /// verified.
 pub struct MultiQueue {
     chunks: Vec<Chunk>,

@@ -25,7 +25,7 @@
 use super::{Assigner, Piece, push_block};
 use crate::{BlockRequest, NEVER};
 
-/// How death times are mapped to streams.
+/// Mapping of death times to streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucketing {
     /// Length of an epoch, in blocks written.

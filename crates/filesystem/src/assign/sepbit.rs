@@ -1,7 +1,7 @@
 //! SepBIT: separates data by inferred block invalidation time (Wang, Li, Lu, Lee, Wang, Liu:
 //! "Separating data via block invalidation time inference for write amplification reduction in
 //! log-structured storage", FAST 2022). Rules and parameters follow the authors' code
-//! (github.com/fallfish/sepbit: prototype and trace_replay).
+//! (github.com/fallfish/sepbit: prototype and `trace_replay`).
 //!
 //! A write that invalidates data younger than the bound is considered short-lived (class 1). All
 //! other writes, including new data, are long-lived (class 2). The bound is the mean lifespan of 16
@@ -25,7 +25,7 @@ use super::shadow::{CLASSES, Shadow};
 use super::{Assigner, Piece, push_block};
 use crate::BlockRequest;
 
-/// Segments averaged for the bound (n_c in the paper).
+/// Segments averaged for the bound (`n_c` in the paper).
 const SEGMENTS_IN_MEAN: u32 = 16;
 /// Age limits between the classes of relocated data, in multiples of the bound.
 const AGES: [f64; 2] = [4.0, 16.0];

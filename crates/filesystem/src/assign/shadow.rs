@@ -93,7 +93,8 @@ impl Shadow {
         }
     }
 
-    /// Whether the block's valid data are in `victim`, the segment that is being garbage-collected.
+    /// Returns `true` if `victim`, the segment that is being collected, holds valid data of the
+    /// block.
     pub(super) fn holds(&self, block: u32, victim: &Segment) -> bool {
         self.segment_of[block as usize] == victim.number
     }

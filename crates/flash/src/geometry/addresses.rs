@@ -1,7 +1,7 @@
-//! What page numbers of 32 bits reach.
+//! Limits of 32-bit page numbers.
 //!
-//! A geometry may be larger: such a drive is described in full, and simulated scaled down. This is
-//! asked where a simulated drive is made, and nowhere else.
+//! A geometry may exceed them: such a drive can be described in full and simulated scaled down.
+//! Only the construction of a simulated drive checks the limits.
 
 use writecliff_base::Bytes;
 

@@ -7,9 +7,9 @@ use writecliff_base::ReclaimUnitId;
 use super::{Divider, Geometry, GeometryError};
 
 impl Geometry {
-    /// The same geometry with the dies divided among `groups` reclaim groups: a reclaim unit is one
-    /// block of every plane of the dies of its group. The units of a group are in a row, and so are
-    /// its dies, so that each group has dies on as many channels as there can be.
+    /// Divides the dies among `groups` reclaim groups: a reclaim unit is one block of every plane
+    /// of the dies of its group. The units of a group are consecutive, and so are its dies, so that
+    /// each group has dies on as many channels as possible.
     ///
     /// # Errors
     /// Fails unless so many groups divide the dies.

@@ -1,4 +1,4 @@
-//! What the FTL does about a block that fails.
+//! Reaction of the FTL to a failed block.
 //!
 //! | found by | a spare block of its position | what happens |
 //! |---|---|---|

@@ -7,8 +7,8 @@
 //! become spare blocks. The reclaim units that are dropped are therefore as many as the bad blocks
 //! of the position that has most. Without replacement, a unit is dropped with its first bad block.
 //!
-//! What the host's data and garbage collection need is never dissolved: when that would be next,
-//! the drive becomes read-only (`handling.rs`).
+//! Units that the host's data and garbage collection need are never dissolved: when only those are
+//! left, the drive becomes read-only (`handling.rs`).
 //!
 //! The life of each block is a numbered draw, made once. A block fails in the erase or in a program
 //! of its last cycle. The erase counts of the table of units are those of the units: a spare block
@@ -35,7 +35,7 @@ pub struct BadBlocksConfig {
     pub life: BlockLife,
     /// Share of the failures that an erase finds; a program finds the others.
     pub found_by_erase: f64,
-    /// Whether spare blocks replace bad ones; else their reclaim units are dropped.
+    /// `true` if spare blocks replace bad ones; else their reclaim units are dropped.
     pub replaces: bool,
 }
 
@@ -54,7 +54,7 @@ counts! {
         moved_slots,
         /// Host writes that were refused because the drive is read-only.
         refused_writes,
-        /// Whether it is.
+        /// 1 if the drive is read-only, else 0.
         read_only,
     }
 }
@@ -96,7 +96,7 @@ pub struct BadBlocks {
     pub(crate) dropped_when_new: Vec<ReclaimUnitId>,
 }
 
-/// What the drive reports of its bad blocks.
+/// Counters of bad blocks and spare space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BadBlockCounters {
     /// Counts since the drive was new.
@@ -243,7 +243,7 @@ impl BadBlocks {
         unit.index() * self.positions as usize + position as usize
     }
 
-    /// Whether the unit's block at `position` has failed by the unit's `erases`-th erase.
+    /// Returns `true` if the unit's block at `position` has failed by the unit's `erases`-th erase.
     fn has_failed(&self, unit: ReclaimUnitId, position: u32, erases: u32) -> bool {
         self.fails_at[self.index(unit, position)] <= erases
     }

@@ -34,7 +34,7 @@ pub(crate) use pieces::{Pieces, is_shared};
 pub struct ReductionConfig {
     /// Minimum size of a piece in sectors: 1, 2, 4 or 8; 8 disables compression.
     pub min_stored_sectors: u32,
-    /// Whether data that are already on the drive are not stored again (deduplication).
+    /// `true` if data that are already on the drive are not stored again (deduplication).
     pub duplicates: bool,
 }
 

@@ -50,7 +50,7 @@ pub struct StreamSpare {
 #[derive(Clone, Debug)]
 pub(crate) struct SelfTuned {
     pub streams: Vec<StreamSpare>,
-    /// Whether the last victim was expensive.
+    /// `true` if the last victim was expensive.
     after_expensive: bool,
     rate_step: f64,
     budget_step: f64,

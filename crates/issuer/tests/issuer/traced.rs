@@ -1,4 +1,4 @@
-//! What becomes of a trace on a drive.
+//! Traces fitted to a drive.
 
 use writecliff_issuer::traced::{Fit, Fitted, Fitting, Outside};
 use writecliff_issuer::{Io, LENGTH_MAX_BYTES, Operation};

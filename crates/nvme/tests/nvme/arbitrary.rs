@@ -38,7 +38,7 @@ fn placement() -> impl Strategy<Value = PlacementInterface> {
     ]
 }
 
-/// What every span must satisfy; the drive relies on it.
+/// Checks the invariants of every span; the drive relies on them.
 fn check(work: &Work) {
     let spans = match work {
         Work::Read { span, .. }

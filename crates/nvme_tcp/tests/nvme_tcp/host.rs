@@ -26,7 +26,7 @@ impl Pdu {
     }
 }
 
-/// How the host wants the connection.
+/// Settings that the host requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wishes {
     pub(crate) header_digest: bool,

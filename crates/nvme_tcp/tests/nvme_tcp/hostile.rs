@@ -7,7 +7,7 @@ use writecliff_nvme_tcp::{Fault, Limits, Received, Receiver};
 
 const DIGESTS: Wishes = Wishes { header_digest: true, data_digest: true, alignment: 0 };
 
-/// What ends the connection after `bytes`, and the host's view of it.
+/// Returns the fault that ends the connection after `bytes`, which the host sees as well.
 fn fault(host: &mut Host, bytes: &[u8]) -> Fault {
     let fatal = host.send(bytes).unwrap_err();
     let words = &fatal.last_words;

@@ -1,9 +1,9 @@
 //! Ramps: the first part of a job, which is not measured.
 //!
-//! As in fio, a ramp ends with the first I/O of the job that completes after its time. That I/O and
-//! those that are outstanding then belong to the ramp. Addresses continue, the volume of the job
-//! counts from the start of the ramp, and its duration, its number of I/Os and the schedule of its
-//! rate start again.
+//! A ramp ends, like in fio, with the first I/O of the job that completes after its time. That I/O
+//! and those that are outstanding then belong to the ramp. Addresses continue, the volume of the
+//! job counts from the start of the ramp, and its duration, its number of I/Os and the schedule of
+//! its rate start again.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! What cuts take of drives that collect garbage, where relocated data fill the buffer too.
+//! Losses of drives that collect garbage, where relocated data fill the buffer too.
 
 use super::*;
 use writecliff_ssd::device_file;

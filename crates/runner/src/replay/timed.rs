@@ -16,7 +16,7 @@ use crate::outcome::Observer;
 const READERS_LABEL: u64 = 0x7265_6164;
 const NONE: u32 = u32::MAX;
 
-/// How the timed part is replayed.
+/// Options of the timed part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
     /// Outstanding writes of the host.
@@ -182,8 +182,8 @@ impl Host<'_> {
         self.ssd.submit(now, command);
     }
 
-    /// Whether reads are due that have not begun, as in a program whose threads all wait for a
-    /// read.
+    /// Returns `true` if reads are due that have not started, like in a program whose threads all
+    /// wait for a read.
     fn lags(&self) -> bool {
         self.due.is_finite() && self.due >= 1.0 && self.reads > 0
     }

@@ -17,7 +17,7 @@ pub(super) struct DepthSearch {
     low: u32,
     high: Option<u32>,
     most: u32,
-    /// Whether the depth is found and is measured once more.
+    /// `true` if the depth is determined and is measured once more.
     is_last: bool,
     /// Time of the window so far; `None` while I/Os of the former depth complete.
     window_ns: Option<u64>,

@@ -11,7 +11,7 @@ pub(super) struct Steadiness {
     spec: SteadyEnd,
     /// The last values, a window at most.
     values: VecDeque<f64>,
-    /// What was done since the last value.
+    /// Activity since the last value.
     done: Activity,
     since_ns: u64,
 }

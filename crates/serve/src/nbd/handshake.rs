@@ -25,11 +25,11 @@ const OPTION_HEADER_BYTES: usize = 16;
 /// The export `stream-3` is the drive, and what is written through it belongs to stream 3.
 const STREAM_PREFIX: &str = "stream-";
 
-/// What the client and the server agreed on.
+/// Options negotiated by client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Agreed {
     pub structured_replies: bool,
-    /// Of everything that is written.
+    /// Stream of all writes.
     pub stream: StreamId,
 }
 

@@ -103,11 +103,11 @@ struct Transmission<'a> {
     session: Session,
     replier: Arc<Replier>,
     receiving: Option<Receiving>,
-    /// What is to be submitted.
+    /// Requests to be submitted.
     ready: Vec<(Request, Option<Failure>)>,
 }
 
-/// What to do with the input.
+/// Next step with the input.
 enum Next {
     /// There may be more to understand.
     Again,

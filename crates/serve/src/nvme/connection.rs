@@ -20,7 +20,7 @@ use crate::request::{self, Done, Replies, Request, Tag, Then};
 use crate::served::{Served, Session};
 use crate::socket::is_passing;
 
-/// How long a peer may take to connect its queue.
+/// Time limit for a peer to connect its queue.
 const CONNECT: Duration = Duration::from_secs(10);
 /// The highest number of a stream that a drive takes; higher ones are as invalid.
 const STREAM_MAX: u16 = u16::MAX - 1;
@@ -145,8 +145,8 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// What becomes of the commands of an I/O queue, by one lock of the subsystem for all. Those
-    /// of other connections are taken one by one, because each may change what the next means.
+    /// Executes the commands of an I/O queue with one lock of the subsystem. Commands of other
+    /// connections are executed one by one, because each may change the meaning of the next.
     fn outcomes(&self, events: &[Received]) -> Vec<Outcome> {
         let Some(association) = self.io_queue() else { return Vec::new() };
         let mut subsystem = self.target.subsystem();
@@ -279,7 +279,7 @@ impl Connection<'_> {
     }
 }
 
-/// What becomes of a command.
+/// Executes a command.
 fn outcome(
     subsystem: &mut Subsystem<SimulatedDrive>,
     association: Association,

@@ -1,4 +1,4 @@
-//! What a controller asks of a served drive.
+//! A served drive behind an NVMe controller.
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::placement::DataPlacement;

@@ -1,4 +1,4 @@
-//! What the controller says about a simulated drive: what its device file describes.
+//! Identity of a simulated drive for its controller, from its device file.
 
 use writecliff_base::{Bytes, SLOT_BYTES};
 use writecliff_nvme::{Identity, PlacementInterface};

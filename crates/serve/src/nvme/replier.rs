@@ -105,7 +105,7 @@ impl Replier {
         if compound.left > 0 { None } else { compounds.remove(&number) }
     }
 
-    /// Whether so much is being read that has to be copied that no more may be asked for.
+    /// Returns `true` if reads in progress copy so much data that no more may be requested.
     pub(super) fn is_reading_much(&self) -> bool {
         self.has_data_digest.load(Ordering::Relaxed)
             && self.reading.load(Ordering::Relaxed) > DIGESTED_BYTES

@@ -25,7 +25,7 @@ const TCP: u8 = 3;
 const IPV4: u8 = 1;
 const IPV6: u8 = 2;
 
-/// What the drive is called, and who may connect.
+/// Serial number of the drive, and the hosts that may connect.
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
     /// Serial number, 20 characters at most.
@@ -157,8 +157,8 @@ impl Target {
         }
     }
 
-    /// How long the admin queue's connection may wait; `None` if its host has been silent for too
-    /// long.
+    /// Returns the time that the admin queue's connection may wait; `None` if its host has been
+    /// silent for too long.
     pub(super) fn patience(&self, association: Association) -> Option<Duration> {
         const TEND: Duration = Duration::from_secs(1);
         if association.queue > 0 {

@@ -44,7 +44,7 @@ impl Session {
         self.powered()?.write(offset, data)
     }
 
-    /// The same for zeros.
+    /// Stores zeros like [`Self::store`].
     pub fn store_zeros(&self, offset: u64, length: u64) -> Result<(), ContentsError> {
         self.powered()?.deallocate(offset, length)
     }
@@ -67,7 +67,7 @@ impl Session {
         locked(&self.served.shared.open_sessions).epoch() == self.epoch
     }
 
-    /// Whether data that were stored and are not submitted may be gone.
+    /// Returns `true` if data that were stored and not submitted may have been purged.
     fn is_purged(&self) -> bool {
         let stored = self.stored.load(Ordering::Relaxed);
         stored < self.served.shared.purges.load(Ordering::Relaxed)

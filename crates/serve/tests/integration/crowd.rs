@@ -24,7 +24,7 @@ const READ_BLOCKS: u8 = 0x02;
 const WRITE_BLOCKS: u8 = 0x01;
 const NOISE: [u8; 256] = [0xa5; 256];
 
-/// What takes part, for as long as it is kept.
+/// Participants, as long as they are kept.
 struct Crowd {
     hosts: Vec<Host>,
     clients: Vec<Client>,

@@ -30,9 +30,9 @@ const CASES: u64 = 250;
 const PIECES: usize = 32;
 /// With one server, where a time is asked for.
 const ROUND: u64 = 5_000;
-/// How often it is checked that others are served.
+/// Cases between two checks that other clients are served.
 const CHECK_EVERY: u64 = 50;
-/// How long a case listens to what the server says.
+/// Time for which a case waits for replies of the server.
 const LISTEN: Duration = Duration::from_millis(1);
 /// And how often: a client may ask for gigabytes.
 const LISTENED: u32 = 64;

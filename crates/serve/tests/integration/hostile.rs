@@ -25,7 +25,7 @@ pub(crate) fn resident() -> u64 {
     pages * 4096
 }
 
-/// What a client may send that knows the protocol and does not keep to it.
+/// Messages of a client that knows the protocol and violates it.
 #[derive(Clone, Debug)]
 enum Bit {
     Noise(Vec<u8>),

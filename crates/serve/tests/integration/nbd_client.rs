@@ -165,7 +165,7 @@ impl Client {
         assert!(self.is_ended(rest), "the server ends the connection");
     }
 
-    /// Whether the server has ended the connection; takes what it sent before.
+    /// Returns `true` if the server has ended the connection; discards earlier data.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.is_ended(&mut Vec::new())
     }

@@ -12,7 +12,7 @@ use crate::support::{REAL, eventually, losing_power, losing_power_and, serve};
 
 const PAGE: u64 = 4096;
 const VOLATILE: (&str, &str) = ("power_loss_protection = true", "power_loss_protection = false");
-/// The same with an SLC cache, which writes pass while it is full, or never.
+/// Drives with an SLC cache, which writes bypass while it is full, or never.
 const CACHED: [&str; 2] = [
     "[slc_cache]\nsize = \"2 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n",
     "[slc_cache]\nsize = \"2 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n",

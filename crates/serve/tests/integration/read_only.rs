@@ -22,7 +22,7 @@ fn frail() -> AnyDrive {
     losing_power_and(&[("rated_cycles = 1000", "rated_cycles = 12"), ("[link]", section)])
 }
 
-/// The same when it has become read-only.
+/// Returns a drive that has become read-only.
 fn worn_out() -> AnyDrive {
     let mut drive = frail();
     let (content, stream) = (Content::INCOMPRESSIBLE, StreamId::DEFAULT);

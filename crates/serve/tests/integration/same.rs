@@ -1,9 +1,9 @@
-//! The same load on the same drive, served in real time over a socket and simulated in virtual
-//! time: the drive behaves the same.
+//! A drive behaves the same under the same load, served in real time over a socket or simulated in
+//! virtual time.
 //!
-//! Latencies are those of the drive's clock. The time that requests spend outside of the drive,
-//! with server, socket and client, is measured and given to the simulated host as well: with it
-//! taken out of one side alone, a drive with many requests would seem to have more of them.
+//! Latencies are those of the drive's clock. The time that requests spend outside of the drive, in
+//! server, socket and client, is measured and added to the simulated host as well: without it on
+//! one side alone, a drive with many requests would seem to have more of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -66,7 +66,7 @@ fn filled(mut drive: AnyDrive) -> AnyDrive {
     drive
 }
 
-/// What is compared.
+/// Compared figures.
 #[derive(Debug)]
 struct Seen {
     iops: f64,
@@ -160,7 +160,7 @@ fn served(drive: AnyDrive, load: &Load, ios: u64, slow_down: f64) -> (Seen, Nano
 /// A machine with other work may be slow while it measures.
 const TRIES: usize = 3;
 
-/// What is too different, if anything is.
+/// Returns the name of a figure that differs too much, if any.
 fn difference(seen: &Seen, expected: &Seen) -> Option<&'static str> {
     let off = |seen: f64, expected: f64| (seen / expected - 1.0).abs();
     let (low, high) = expected.p99_interval_ns;

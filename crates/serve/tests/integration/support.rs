@@ -17,12 +17,12 @@ pub(crate) fn drive_with(line: &str, by: &str) -> AnyDrive {
     AnyDrive::new(Device::read(&text, "drive.toml").unwrap().with_seed(1), false).unwrap()
 }
 
-/// The same with a record of what a power cut undoes, where that is modelled.
+/// Returns a drive with one line replaced that records the changes which a power cut undoes.
 pub(crate) fn losing_power(line: &str, by: &str) -> AnyDrive {
     losing_power_and(&[(line, by)])
 }
 
-/// The same with several lines replaced.
+/// Returns such a drive with several lines replaced.
 pub(crate) fn losing_power_and(changes: &[(&str, &str)]) -> AnyDrive {
     let text = include_str!("drive.toml").to_owned();
     let text = changes.iter().fold(text, |text, (line, by)| text.replace(line, by));
@@ -98,9 +98,9 @@ pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Whether this is the process of the test `name` alone; else runs the test in such a process and
+/// Returns `true` in the process of the test `name` alone; else runs the test in such a process and
 /// waits for it. For tests that measure the memory of their process, which they would otherwise
-/// share with tests that run beside them.
+/// share with concurrent tests.
 pub(crate) fn is_alone(name: &str) -> bool {
     const MARK: &str = "WRITECLIFF_TEST_ALONE";
     if std::env::var_os(MARK).is_some() {

@@ -1,4 +1,4 @@
-//! What something did when, as far back as anybody may ask.
+//! Activities of a resource over time, as far back as a command may ask.
 
 use std::collections::VecDeque;
 

@@ -12,7 +12,7 @@ use writecliff_host_interface::placement::{FdpEvent, FdpEventType};
 
 /// Events of one kind (host or controller) that the log can hold: one 4 KiB page with its header.
 pub const LOG_EVENTS: usize = 63;
-/// Maximum amount of moved data that an event can report: Number of LBAs Moved is FFFFh.
+/// Maximum amount of moved data that an event can report: Number of LBAs Moved is `FFFFh`.
 pub(crate) const MOVED_MAX: Bytes = Bytes(u16::MAX as u64 * SECTOR_BYTES);
 
 /// Both event lists, enabled events, and counts of all events, logged or not.

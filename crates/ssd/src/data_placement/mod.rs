@@ -94,7 +94,7 @@ impl Tally {
     }
 }
 
-/// What the interface of a new drive reports, for listings.
+/// Parameters that the interface of a new drive reports, for listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// Return Parameters of the Streams directive.
@@ -140,8 +140,8 @@ pub(crate) struct DataPlacement {
     pub(crate) interface: Interface,
     pub(crate) tally: Tally,
     pub(crate) sizes: Sizes,
-    /// Whether units may stay open only for a limited time, and when the first one reaches the
-    /// limit.
+    /// `true` if reclaim units may stay open only for a limited time; the first reaches its limit
+    /// at `deadline`.
     pub(crate) is_limited: bool,
     pub(crate) deadline: Nanos,
 }

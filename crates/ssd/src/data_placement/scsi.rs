@@ -32,7 +32,7 @@ impl ScsiStreams {
         }
     }
 
-    /// STREAM CONTROL with STR_CTL 01b; returns the assigned identifier.
+    /// STREAM CONTROL with `STR_CTL` 01b; returns the assigned identifier.
     pub(crate) fn open(&mut self, route: &mut [u16], tally: &mut Tally) -> Result<u16, Refusal> {
         let assigned = (1..=self.resources.limit()).find(|&id| !self.resources.is_open(id));
         let Some(id) = assigned else {
@@ -44,7 +44,7 @@ impl ScsiStreams {
         Ok(id)
     }
 
-    /// STREAM CONTROL with STR_CTL 10b.
+    /// STREAM CONTROL with `STR_CTL` 10b.
     pub(crate) fn close(&mut self, route: &mut [u16], id: u16) -> Result<(), Refusal> {
         if self.resources.close(route, id) {
             return Ok(());

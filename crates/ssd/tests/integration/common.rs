@@ -90,7 +90,7 @@ pub(crate) fn assert_refused(text: &str, location: &str, what: &str) {
     );
 }
 
-/// The same of a section that the round drive does not have.
+/// Asserts that a section which the round drive does not have is rejected.
 pub(crate) fn assert_section_refused(name: &str, keys: &str, location: &str, what: &str) {
     let text = DRIVE.replace("[link]", &format!("[{name}]\n{keys}\n[link]"));
     assert_refused(&text, location, what);

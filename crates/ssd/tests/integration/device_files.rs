@@ -1,4 +1,4 @@
-//! What is wrong with a device file is said in one line, with file, line and the nearest key.
+//! Errors in device files are one line with file, line and the nearest key.
 
 use crate::common;
 use writecliff_ftl::GcPacing;

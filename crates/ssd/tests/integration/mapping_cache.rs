@@ -43,7 +43,7 @@ fn filled(section: &str, more: &[(&str, &str)]) -> Ssd {
     ssd
 }
 
-/// The same once reads have put clean pages into the cache.
+/// Returns a drive whose cache reads have filled with clean pages.
 fn clean(section: &str, more: &[(&str, &str)]) -> Ssd {
     let mut ssd = filled(section, more);
     for page in (0..PAGES).chain(0..PAGES) {
@@ -57,7 +57,7 @@ fn counts(ssd: &Ssd) -> MappingCacheCounts {
     ssd.counters().mapping_cache.unwrap()
 }
 
-/// What `after` has counted since `before`: hits, host hits, misses.
+/// Counts between `before` and `after`: hits, host hits, misses.
 fn since(before: MappingCacheCounts, after: MappingCacheCounts) -> [u64; 3] {
     [after.hits - before.hits, after.host_hits - before.host_hits, after.misses - before.misses]
 }

@@ -170,9 +170,9 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     assert_eq!(protected.checkpoint, found.checkpoint);
 }
 
-/// What the files of the drive imply, without a drive of that size: 960 GB are 234,421,248 slots of
-/// 4 KiB, an entry of 4 bytes of each is 57,232 pages of 16 KiB, and a journal of 60 GB has 8 bytes
-/// a slot.
+/// Times follow from the device file without a drive of that size: 960 GB are 234,421,248 slots of
+/// 4 KiB, an entry of 4 bytes for each is 57,232 pages of 16 KiB, and a journal of 60 GB has 8
+/// bytes a slot.
 #[test]
 fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
     let text = include_str!("../../../../python/writecliff/devices/nvme-tlc-960.toml");

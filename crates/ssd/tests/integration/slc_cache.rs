@@ -17,7 +17,7 @@ const CACHED: u64 = CONTROLLER + LINK_COMMAND + LINK_SLOT;
 const SLC_PROGRAM: u64 = FLASH_COMMAND + 4 * BUS_SLOT + 200_000;
 const CAPACITY: u64 = 1024;
 
-/// The same cache without the way past it.
+/// A cache without bypass.
 const IN_FRONT: [(&str, &str); 1] = [(
     "[link]",
     "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n[link]",

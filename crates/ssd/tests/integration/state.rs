@@ -65,7 +65,7 @@ const STREAM_POLICIES: [&[(&str, &str)]; 7] = [
     )],
 ];
 
-/// What drives have or have not, as changes of the device file.
+/// Mechanisms that a drive may have, as changes of the device file.
 const MECHANISMS: [&[(&str, &str)]; 10] = [
     &common::PLACING,
     &SHARED_CORE,

@@ -104,7 +104,7 @@ fn nothing_gets_into_a_burst() {
     assert_eq!(large, [9, 10, 11, 12]);
 }
 
-/// Of two files one has the large I/Os: each gets those that make it as long as it was.
+/// One of two files has the large I/Os: each file gets the I/Os that preserve its length.
 #[test]
 fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     let mut model = model();
@@ -192,7 +192,7 @@ fn ios_of_several_sizes_fill_their_sweep() {
     assert_eq!(lengths_that_fill(8 << 20, &[1, 0], &[0, 0], &small), [1 << 20, 4096]);
 }
 
-/// Of ten I/Os four are large: one by one, or in two pairs.
+/// Four of ten I/Os are large: single, or in two pairs.
 #[test]
 fn ios_of_a_kind_come_in_their_groups() {
     let places = |groups| {

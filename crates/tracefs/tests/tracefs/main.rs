@@ -2,7 +2,7 @@
 //!
 //! `recorded/*.format` and `header_page` are the kernel's own files. `recorded/pages.hex` are the
 //! buffers of two processors while a file system on a loop device was written: 16 writes of 4 KiB
-//! with O_DIRECT, 5 KiB with one fsync, then fstrim.
+//! with `O_DIRECT`, 5 KiB with one fsync, then fstrim.
 
 mod formats;
 mod pages;

@@ -1,7 +1,7 @@
 //! blktrace's own files: binary events of the block layer, one file for each processor.
 //!
 //! An event is `magic:4 sequence:4 time:8 sector:8 bytes:4 action:4 pid:4 device:4 cpu:4 error:2
-//! pdu_len:2`, then as many bytes more as `pdu_len` says (the kernel's blktrace_api.h). The low
+//! pdu_len:2`, then as many bytes more as `pdu_len` says (the kernel's `blktrace_api.h`). The low
 //! half of the action is what happened, its high half the kind of request.
 
 use std::collections::BTreeMap;

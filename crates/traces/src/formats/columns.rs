@@ -48,7 +48,7 @@ pub struct Column {
     pub role: Role,
     /// Its name in the header, or its number from 1.
     pub name: String,
-    /// Of its numbers, in nanoseconds or bytes.
+    /// Unit of its numbers, in nanoseconds or bytes.
     pub unit: u64,
 }
 
@@ -98,7 +98,7 @@ fn unit_of(role: Role, unit: Option<&str>) -> Result<u64, String> {
     }
 }
 
-/// What a word says is done; 0 and 1 are read and write.
+/// Returns the operation that a word names; 0 and 1 are read and write.
 pub fn operation_of(word: &[u8]) -> Result<Operation, Reason> {
     Ok(match word.first().map(u8::to_ascii_lowercase) {
         Some(b'r' | b'0') => Operation::Read,

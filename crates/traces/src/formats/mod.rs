@@ -15,7 +15,7 @@ use crate::sink::Sink;
 
 /// A format and what there is to know of it.
 pub struct Format {
-    /// As `--format` has it.
+    /// Name for `--format`.
     pub name: &'static str,
     /// Name in listings.
     pub title: &'static str,
@@ -45,7 +45,7 @@ pub const FORMATS: [&Format; 14] = [
     &lines::DISKSIM,
 ];
 
-/// What a format made of the first bytes of a file.
+/// Result of parsing the first bytes of a file as one format.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// Name of the format, as for `--format`.

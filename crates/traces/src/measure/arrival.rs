@@ -15,7 +15,7 @@ const SECONDS_MAX: usize = 1 << 23;
 pub(crate) const IDLE_NS: [u64; 5] =
     [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 
-/// What is done in an interval, by operation.
+/// I/Os of an interval, by operation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interval {
     pub(crate) ios: [u64; 4],

@@ -1,8 +1,9 @@
-//! What happens to blocks of 4 KiB: exact while they fit, then a spatial sample of them, which is
+//! Accesses to blocks of 4 KiB: exact while they fit, then a spatial sample of them, which is
 //! smaller so that it stays in the processor's cache.
 //!
-//! A block is in the sample if its hash is below a threshold, which is halved whenever there are
-//! too many. So all that is known of a block that stays is known from the first I/O on.
+//! A block is in the sample if its hash is below a threshold, which is halved whenever the sample
+//! is full. The counts of a block that stays in the sample are therefore complete from its first
+//! I/O on.
 
 use writecliff_base::random;
 
@@ -37,10 +38,10 @@ pub(crate) struct Blocks {
     slots: Vec<Block>,
     used: usize,
     max: usize,
-    /// Of a sample, once there is one.
+    /// Limit on the blocks of a sample.
     sample_max: usize,
     threshold: u64,
-    /// How many blocks each one of the sample stands for: 1 while all are kept.
+    /// Number of blocks that each sampled block represents: 1 while all are kept.
     pub(crate) scale: f64,
     /// Time and bytes written between two writes of a block.
     pub(crate) update_ns: Histogram,

@@ -1,4 +1,4 @@
-//! What a trace says of its workload, in one pass and bounded memory.
+//! Measures the workload of a trace in one pass and bounded memory.
 
 mod arrival;
 mod blocks;
@@ -27,14 +27,14 @@ use writecliff_base::SLOT_BYTES;
 
 use crate::record::{Batch, NO_RESPONSE, Operation, Record};
 
-/// How much is kept in memory.
+/// Limits on the memory of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasureLimits {
     /// Blocks of 4 KiB of which all is known; of more there is a sample.
     pub blocks: usize,
     /// Blocks of the sample.
     pub sample_blocks: usize,
-    /// The same, for reuse distances, which cost more.
+    /// Limit on the blocks for reuse distances, which cost more.
     pub reuse_blocks: usize,
     /// The time steps of an I/O capture are counted too.
     pub steps: Option<StepLength>,
@@ -173,7 +173,7 @@ impl Measures {
         }
     }
 
-    /// What is known of the blocks of a read or write.
+    /// Measures the blocks of a read or write.
     #[inline]
     fn data(&mut self, record: &Record, time_ns: u64) {
         let (offset, length) = (record.offset_bytes, record.length_bytes);

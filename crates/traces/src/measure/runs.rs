@@ -7,15 +7,15 @@ use writecliff_base::cursors::RUNS;
 
 use crate::record::Operation;
 
-/// What belongs together in the I/Os of a volume.
+/// Sequential runs in the I/Os of a volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsOf {
     /// The run of each I/O, by the number of the I/O that began it.
     pub run: Vec<u32>,
     /// Bytes before the end of its run at which an I/O begins that continues one.
     pub back: Vec<u32>,
-    /// How often the run was continued that was the most, second most ... recently used one of
-    /// those that go on: of reads, and of writes.
+    /// Number of continuations of the most, second most ... recently used open run: of reads, and
+    /// of writes.
     pub ranks: [Vec<u64>; 2],
 }
 

@@ -11,7 +11,7 @@ const OTHERS_MAX: usize = 4096;
 /// I/Os of a size: random reads, sequential reads, random writes, sequential writes.
 pub(crate) type Kinds = [u64; 4];
 
-/// What an I/O is among those of its size.
+/// Returns the index of an I/O's kind among those of its size.
 #[inline]
 pub(crate) fn kind(write: bool, sequential: bool) -> usize {
     usize::from(write) * 2 + usize::from(sequential)
@@ -21,7 +21,7 @@ pub(crate) fn kind(write: bool, sequential: bool) -> usize {
 pub(crate) struct Sizes {
     table: Vec<Kinds>,
     others: BTreeMap<u64, Kinds>,
-    /// Of sizes that the map had no room for.
+    /// I/Os of sizes that did not fit into the map.
     rest: Kinds,
 }
 
@@ -63,7 +63,7 @@ impl Sizes {
         self.rest.iter().sum()
     }
 
-    /// Those of one kind.
+    /// Returns the I/Os of one kind whose sizes did not fit.
     pub(crate) fn rest_of(&self, kind: usize) -> u64 {
         self.rest[kind]
     }

@@ -23,7 +23,7 @@ const STEPS_MAX: u64 = 4096;
 /// Streams and processes of a step that are counted one by one.
 const STREAMS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 64;
-/// As many are shown.
+/// Maximum number of streams shown.
 const STREAMS_SHOWN: usize = 64;
 const PROCESSES_SHOWN: usize = 8;
 /// I/Os of which five nines leave at least one.
@@ -32,7 +32,7 @@ const FIVE_NINES_LEAST: f64 = 100_000.0;
 /// A stream: kind (as in `KINDS`) and size.
 type Stream = (u8, u64);
 
-/// What other measures found of an I/O.
+/// Results of other measures about an I/O.
 pub(crate) struct Seen {
     pub(crate) time_ns: u64,
     pub(crate) kind: Option<usize>,

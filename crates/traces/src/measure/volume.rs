@@ -1,4 +1,4 @@
-//! What is counted for each volume.
+//! Counts of each volume.
 
 use super::heat::Heat;
 use super::sizes::{Sizes, kind};

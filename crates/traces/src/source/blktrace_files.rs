@@ -37,10 +37,10 @@ struct Part {
 
 /// The events of all files; of those at the same time, the file with the lower number first.
 pub(super) struct Merged {
-    /// Of all files.
+    /// Size of all files together.
     pub(super) size_bytes: u64,
     parts: Vec<Part>,
-    /// Of the event that is being read.
+    /// Offset of the event that is being read.
     at: usize,
     event: Vec<u8>,
 }

@@ -13,10 +13,10 @@ const HEAD_BYTES: usize = 8;
 
 /// Unpacked bytes for each byte of the file.
 pub const RATIO_MAX: u64 = 200;
-/// What a file may unpack to in any case.
+/// Size to which any file may unpack.
 pub const UNPACKED_FREE_BYTES: u64 = 64 << 20;
 
-/// How many bytes of a file have been read; its clones are the same count.
+/// Number of bytes read from a file; clones share the count.
 #[derive(Clone, Default)]
 pub(super) struct BytesRead(Arc<AtomicU64>);
 

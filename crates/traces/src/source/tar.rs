@@ -9,7 +9,7 @@ use super::packed::Bytes;
 const RECORD_BYTES: usize = 512;
 const NAME_BYTES_MAX: u64 = 1 << 16;
 
-/// Whether the bytes are an archive, and all of them again.
+/// Returns `true` if the bytes are a tar archive, with all bytes still unread.
 pub(super) fn is_tar(mut bytes: Bytes) -> std::io::Result<(Bytes, bool)> {
     let mut head = Vec::with_capacity(RECORD_BYTES);
     bytes.by_ref().take(RECORD_BYTES as u64).read_to_end(&mut head)?;
@@ -19,7 +19,7 @@ pub(super) fn is_tar(mut bytes: Bytes) -> std::io::Result<(Bytes, bool)> {
 
 struct State {
     bytes: Bytes,
-    /// Of the member in hand: what has not been read, and the rest of its last block.
+    /// Unread bytes of the current member, and of its last block.
     left: u64,
     padding: u64,
 }

@@ -236,7 +236,7 @@ fn queue_depth_and_idle_periods_are_those_of_plain_lists() {
     close(&response["max"], *reads.iter().max().unwrap() as f64 / 1e6);
 }
 
-/// What a list of uses says of the blocks.
+/// Blocks counted from a list of uses.
 #[derive(Default)]
 struct Blocks {
     uses: BTreeMap<(u32, u64), (u64, u64)>,

@@ -352,8 +352,8 @@ pub(crate) fn blktrace(records: &[Record]) -> Vec<u8> {
     all
 }
 
-/// What a format keeps: times in units of `unit_ns` that are not known better, and no response
-/// times where it has none.
+/// Returns the records in the precision of a format: times in units of `unit_ns`, and no response
+/// times if the format has none.
 pub(crate) fn kept(records: &[Record], unit_ns: i64, responses: bool) -> Vec<Record> {
     let keep = |one: &Record| Record {
         time_ns: one.time_ns / unit_ns * unit_ns,

@@ -1,4 +1,4 @@
-//! What is written is read back.
+//! Written traces read back equal.
 
 use writecliff_traces::{Batch, Choice, Operation, Record, WRITTEN, Writer};
 

@@ -12,7 +12,7 @@ const POLICIES: [&str; 6] =
 const PLACEMENTS: [Placement; 4] =
     [Placement::OneStream, Placement::Streams, Placement::Fdp, Placement::FdpIsolated];
 
-/// How data are kept apart.
+/// Separation of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placement {
     OneStream,
@@ -34,7 +34,7 @@ impl Placement {
     }
 }
 
-/// What a drive has besides its plain mapping.
+/// Mechanism in addition to the plain mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extra {
     /// No additional mechanism.
@@ -108,7 +108,7 @@ fn one_of(random: &mut Prng, all: &[&'static str]) -> &'static str {
     all[random.below(all.len() as u64) as usize]
 }
 
-/// What of a drive is drawn at random, as words and numbers of its device file.
+/// Randomly drawn properties of a drive, as words and numbers of its device file.
 struct Drawn {
     streams: u64,
     channels: u64,

@@ -1,4 +1,4 @@
-//! What the flash of a drive holds, page by page, kept from the operations that end on its dies.
+//! Contents of a drive's flash, page by page, from the operations that end on its dies.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use writecliff_ssd::{OnTheWay, PowerCut, Ssd, Volatile};
 
 use super::promises::{AGED, NOTHING};
 
-/// What is programmed beside the data, and which write the data are of.
+/// Metadata programmed beside the data, and the write that the data belong to.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     lpn: Lpn,
@@ -199,7 +199,7 @@ impl FlashImage {
         cut.power_up(ssd);
     }
 
-    /// What was wrong with the operations on flash, if anything.
+    /// Returns the first invalid operation on flash, if any.
     pub(super) fn fault(&self) -> Result<(), String> {
         self.fault.clone().map_or(Ok(()), Err)
     }

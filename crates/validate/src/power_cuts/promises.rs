@@ -1,9 +1,9 @@
-//! What the host may find after a power cut, by what it was told before.
+//! Data that the host may find after a power cut, given the replies before it.
 //!
-//! A write is durable once it has completed on a drive that says so, or once a flush has completed
-//! that was submitted after it completed. A write may be lost unless it is durable; it may
-//! be there although it never completed. Nothing may be found that a durable write had replaced:
-//! one that was submitted after it completed. Deallocations count as writes of nothing.
+//! A write is durable once it has completed on a drive that guarantees it, or once a flush has
+//! completed that was submitted after it completed. A write may be lost unless it is durable; it
+//! may be there although it never completed. Data that a durable write had replaced, submitted
+//! after it completed, must not return. Deallocations count as writes of nothing.
 
 use writecliff_base::SLOT_BYTES;
 use writecliff_host_interface::{Command, Operation};
@@ -32,7 +32,7 @@ pub(super) struct Promises {
     touched: Vec<u32>,
     /// When outstanding flushes were submitted.
     flushes: Vec<(u32, u64)>,
-    /// Whether every write is durable when it completes.
+    /// `true` if every write is durable when it completes.
     is_durable: bool,
     order: u64,
 }
@@ -131,7 +131,7 @@ impl Promises {
     }
 }
 
-/// Whether a page may hold what `write` wrote: no durable write has replaced it.
+/// Returns `true` if a page may hold the data of `write`: no durable write has replaced them.
 fn is_allowed(write: &Write, history: &[Write]) -> bool {
     let completed = write.completed.unwrap_or(u64::MAX);
     !history.iter().any(|other| other.is_durable && other.submitted > completed)

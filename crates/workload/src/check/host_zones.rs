@@ -8,7 +8,7 @@ use crate::spec::{JobSpec, Pattern, WorkloadSpec};
 
 /// Each zone takes 8 bytes, and random reads search them.
 pub(super) const ZONES_MAX: u64 = 1 << 20;
-/// As many as fio keeps.
+/// Limit of fio.
 const OPEN_MAX: u32 = 4096;
 const KEY: &str = "host_zones";
 

@@ -1,4 +1,4 @@
-//! What a workload takes in memory, known before it runs: its threads and the rows of its series.
+//! Memory that a workload takes, computed before it runs: its threads and the rows of its series.
 
 use writecliff_base::{Bytes, Nanos};
 
@@ -14,11 +14,11 @@ pub const SERIES_ROWS_MAX: u64 = 3_000_000;
 pub const SERIES_ROWS_KEPT: u64 = SERIES_ROWS_MAX / 8 * 9;
 /// Jobs that run at the same time; each has histograms, and lines in the report.
 pub(super) const JOBS_MAX: usize = 2000;
-/// Of the threads of all jobs, by the figures below.
+/// Limit on the threads of all jobs, by the figures below.
 pub(super) const THREADS_BYTES_MAX: u64 = 1 << 30;
 
 const OPERATIONS: u64 = 3;
-/// Of one row, as it is kept while the step runs.
+/// Bytes of a row while the step runs.
 const ROW_BYTES: u64 = 81;
 const THREAD_BYTES: u64 = 2560;
 /// An I/O that is outstanding, here and in the drive.
@@ -70,7 +70,7 @@ impl WorkloadSpec {
         ))
     }
 
-    /// How long the workload takes at least, as far as its jobs say.
+    /// Returns a lower bound of the workload's duration, as far as its jobs define one.
     fn least_length_ns(&self) -> u64 {
         if self.jobs.iter().any(|job| job.ends_all) {
             return 0;

@@ -1,5 +1,5 @@
-//! What makes a job's I/Os other than draws that know nothing of each other: own block sizes of
-//! writes and trims, runs from random addresses, trims before writes, several streams, a log.
+//! Dependences between the I/Os of a job: block sizes by operation, runs from random addresses,
+//! trims before writes, several streams, a log.
 
 use writecliff_base::{Prng, StreamId};
 
@@ -56,7 +56,7 @@ struct Continued {
 /// sequential streams of a mix. Each begins at a random address; at its end the range begins again.
 #[derive(Clone, Debug)]
 struct Ordered {
-    /// Of each operation and size: its length, a threshold out of 2^32, and the next offset.
+    /// By operation and size: its length, a threshold out of 2^32, and the next offset.
     streams: Vec<(Operation, u32, u64, Option<u64>)>,
     range: u64,
 }
