@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,17 @@ from writecliff.report.headline import interval_text, value_text
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.plots import Marks, lines
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import (
+    WHOLE,
+    Column,
+    DataFile,
+    Head,
+    Table,
+    digits,
+    plain,
+    shares,
+    table,
+)
 
 PAGE_NAME = "choice.html"
 _SHOWN = (
@@ -119,26 +129,31 @@ def _head(answer: Answer, key: str) -> str:
     return f"{name} ({figure.unit})" if figure.unit not in ("", name) else name
 
 
-def _cell(one: Ranked, key: str) -> str:
-    figure = one.figures.get(key)
-    return units.UNKNOWN if figure is None else value_text(figure.value)
+def _cells(one: Ranked, keys: Sequence[str]) -> list[float | None]:
+    found = [one.figures.get(key) for key in keys]
+    return [None if figure is None else figure.value for figure in found]
+
+
+def _columns(answer: Answer, keys: Sequence[str]) -> list[Column]:
+    return [Column(_head(answer, key), digits(4)) for key in keys]
 
 
 def _ranking(answer: Answer, data: DataFile) -> Table:
     keys = list(answer.weights)
-    head = ("Rank", "Drive", "Limits", "Score", *(_head(answer, key) for key in keys), "Why")
+    head: Head = (Column("Rank", plain()), Column("Drive", WHOLE), Column("Limits"),
+                  Column("Score", shares(0)), *_columns(answer, keys), Column("Why"))  # fmt: skip
     rows = [
         (
-            str(one.rank),
+            one.rank,
             one.name,
             "met" if one.passes else "missed",
-            units.UNKNOWN if one.score is None else f"{100 * one.score:.0f} %",
-            *(_cell(one, key) for key in keys),
+            one.score,
+            *_cells(one, keys),
             one.why,
         )
         for one in answer.ranked
     ]
-    return table("", head, rows, "rwl" + "r" * (1 + len(keys)) + "l", data=data)
+    return table("", head, rows, data=data)
 
 
 def _figures(answer: Answer, data: DataFile) -> Table:
@@ -148,7 +163,7 @@ def _figures(answer: Answer, data: DataFile) -> Table:
         (
             one.name,
             *(
-                f"{_cell(one, key)}{interval_text(one.figures[key].interval)}"
+                f"{value_text(one.figures[key].value)}{interval_text(one.figures[key].interval)}"
                 if key in one.figures
                 else units.UNKNOWN
                 for key in keys
@@ -237,13 +252,14 @@ def _what_if(answer: Answer) -> Iterator[Section]:
                 one.text if number == 0 else "",
                 each.name if each.name in one.applied else f"{each.name} (as it is)",
                 "met" if each.passes else "missed",
-                *(_cell(each, key) for key in keys),
+                *_cells(each, keys),
                 f"{said}: another answer" if changes else said,
             ))  # fmt: skip
-    head = ("Change", "Drive", "Limits", *(_head(answer, key) for key in keys), "Then")
+    head: Head = ("Change", Column("Drive", WHOLE), Column("Limits"), *_columns(answer, keys),
+                  Column("Then"))  # fmt: skip
     intro = f"The first {len(answer.changed[0].ranked)} drives again, one thing changed at a time."
     yield section("What would change the answer", intro,
-                  table("", head, rows, "lwl" + "r" * len(keys) + "l"))  # fmt: skip
+                  table("", head, rows))  # fmt: skip
 
 
 def _disclosures(answer: Answer) -> Iterator[str]:

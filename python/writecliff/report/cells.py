@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.model import StepRow
@@ -19,11 +20,12 @@ from writecliff.report.headline import NS_PER_MS
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.plots import lines
 from writecliff.report.steady import SteadyView, known
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import Column, Data, Kind, Table, table
 from writecliff.units import KIB
 
 Value = Callable[[Cell], float | None]
 RowValue = Callable[[StepRow], float | None]
+_SIZES = Kind(block_text, "bytes", "left")
 
 
 class CellReport(TestReport):
@@ -61,15 +63,19 @@ class CellReport(TestReport):
 
     # -- the forms in which cells are shown ---------------------------------------------------
 
-    def grid(self, title: str, value: Value, text: Callable[[float | None], str], data: DataFile,
-             note: str = "") -> Table:  # fmt: skip
-        """A table of block sizes by mixes."""
-        rows = [
-            (block_text(size), *(text(value((size, mix))) for mix in self.mixes))
-            for size in self.sizes
-        ]
-        head = ("Block size, R/W", *map(mix_text, self.mixes))
-        return table(self.view.flagged(title), head, rows, note=note, data=data)
+    def grid(self, title: str, value: Value, kind: Kind, key: str, *, note: str = "",
+             **where: Any) -> Table:  # fmt: skip
+        """A table of block sizes by mixes; `key` begins the names of its columns in files. `where`:
+        `file` or `data` of `table`."""
+        rows = [(size, *(value((size, mix)) for mix in self.mixes)) for size in self.sizes]
+        head = (
+            Column("Block size, R/W", _SIZES, "block_bytes"),
+            *(
+                Column(mix_text(m), kind, f"{key}_{mix_text(m).replace('/', '_')}")
+                for m in self.mixes
+            ),
+        )
+        return table(self.view.flagged(title), head, rows, note=note, **where)
 
     def side(self, name: str, title: str, value: Value, unit: str = "IOPS") -> Grid:
         """A grid of block sizes by mixes for comparisons. Values in "ms" are given in ns and better
@@ -92,14 +98,8 @@ class CellReport(TestReport):
             steady=self.view.reached,
         )
 
-    def grid_file(self, name: str, column: str, value: Value) -> DataFile:
-        """The numbers of a grid: a column per mix, named `column` and the mix."""
-        head = ("block_bytes", *(f"{column}_{mix_text(m).replace('/', '_')}" for m in self.mixes))
-        rows = ((size, *(value((size, mix)) for mix in self.mixes)) for size in self.sizes)
-        return data_file(name, head, rows)
-
     def columns(
-        self, name: str, title: str, value: Value, y: Axis, data: DataFile, *, slow: bool = False
+        self, name: str, title: str, value: Value, y: Axis, data: Data, *, slow: bool = False
     ) -> Figure | None:
         """3-D columns of block sizes by mixes. `slow`: large values are those of large blocks and
         of writes, which then stand at the back."""
@@ -125,9 +125,7 @@ class CellReport(TestReport):
             for mix in reversed(self.mixes)
         ]
 
-    def by_size(
-        self, name: str, title: str, value: Value, y: Axis, data: DataFile
-    ) -> Figure | None:
+    def by_size(self, name: str, title: str, value: Value, y: Axis, data: Data) -> Figure | None:
         """The plot of `size_lines`."""
         axis, alt = block_size_axis(self.sizes), f"{y.label} over block size, a line per mix"
         return lines(name, self.view.flagged(title), data, self.size_lines(value), axis, y, alt=alt)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.procedures.pts import PtsProcedure
 from writecliff.procedures.registry import entry_of
-from writecliff.report.csvs import data_file
 from writecliff.report.model import Section, section
-from writecliff.report.table import table
+from writecliff.report.table import Column, table
 from writecliff.units import UNKNOWN
 
 if TYPE_CHECKING:
@@ -28,10 +27,14 @@ def choices_section(data: TestData) -> Section:
     found = _choices(data)
     if not found:
         return section(TITLE, "")
-    head = ("Point", "Sources, the default first", "This run", "Option")
+    head = (
+        Column("Point", key="point"),
+        Column("Sources, the default first", key="sources"),
+        Column("This run", key="here"),
+        Column("Option", key="option"),
+    )
     rows = [(one.what.capitalize(), one.sources, one.here, one.option or UNKNOWN) for one in found]
-    file = data_file("choices.csv", ("point", "sources", "here", "option"), rows)
-    return section(TITLE, _INTRO, table(TITLE, head, rows, "llll", data=file))
+    return section(TITLE, _INTRO, table(TITLE, head, rows, file="choices.csv"))
 
 
 def choices_mapping(data: TestData) -> list[dict[str, Any]]:

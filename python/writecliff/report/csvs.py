@@ -96,13 +96,16 @@ def with_data(
     not among `files`."""
     found = {file.name: file for file in files}
 
-    def kept(data: Data) -> DataFile:
-        return found[data] if isinstance(data, str) else found.setdefault(data.name, data)
+    def kept(data: Data) -> Data:
+        """A file of that name that the page has already stands for `data`."""
+        return data if isinstance(data, str) else found.setdefault(data.name, data)
 
-    def named(table: Table, heading: str) -> DataFile:
+    def named(table: Table, heading: str) -> Data:
         given = table.data
         if isinstance(given, str) or (given is not None and given.name):
             return kept(given)
+        if table.file:
+            return kept(DataFile(table.file, table_csv(table)))
         stem = re.sub(r"[^a-z0-9]+", "-", (table.title or heading).lower()).strip("-")
         names = (f"table-{stem or 'table'}{end}.csv" for end in _endings())
         name = next(name for name in names if name not in found)
@@ -116,13 +119,27 @@ def with_data(
         )
         for part in sections
     )
-    return done, tuple(found.values())
+    whole = tuple(
+        replace(
+            part,
+            figures=tuple(replace(one, data=_file(one.data, found)) for one in part.figures),
+            tables=tuple(replace(one, data=_file(one.data, found)) for one in part.tables),
+        )
+        for part in done
+    )
+    return whole, tuple(found.values())
+
+
+def _file(data: Data | None, found: Mapping[str, DataFile]) -> DataFile:
+    return data if isinstance(data, DataFile) else found[str(data)]
 
 
 def table_csv(table: Table) -> str:
     """The values of a table, with units in the header; what is unknown is empty."""
-    if not any(column.kind.number for column in table.columns) and not any(
-        isinstance(value, Quantity) for row in table.values for value in row
+    if (
+        not table.file
+        and not any(c.kind.number for c in table.columns)
+        and not any(isinstance(value, Quantity) for row in table.values for value in row)
     ):
         from writecliff.report.table_csv import table_csv as parsed
 

@@ -32,7 +32,21 @@ from writecliff.report.latency import NINES, latency_mapping, latency_table, ser
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.percentiles import percentile_figure
 from writecliff.report.steady import SteadyView
-from writecliff.report.table import Table, table
+from writecliff.report.table import (
+    LATENCY,
+    NUMBER,
+    TIMES,
+    Column,
+    Head,
+    Kind,
+    Table,
+    Value,
+    decimals,
+    digits,
+    plain,
+    shares,
+    table,
+)
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -306,18 +320,11 @@ class DemandIntensityReport(TestReport):
         rows = []
         for cell in self.by_outstanding:
             share, ratio = cell.iops / most if most else None, self._art_ratio(cell)
-            rows.append(
-                (
-                    f"{cell.outstanding}",
-                    _load(cell),
-                    units.number(cell.iops),
-                    units.percent(share, 0),
-                    units.latency(cell.art_ns),
-                    f"{ratio:.3g}x" if ratio is not None else units.UNKNOWN,
-                    "optimum" if cell == self.knee else "",
-                )
-            )
-        head = ("Outstanding", "Load", "IOPS", "Of the most", "Response time", "Of the optimum", "")
+            mark = "optimum" if cell == self.knee else ""
+            rows.append((cell.outstanding, _load(cell), cell.iops, share, cell.art_ns, ratio, mark))
+        head: Head = (Column("Outstanding", plain()), "Load", Column("IOPS", NUMBER),
+                Column("Of the most", shares(0)), Column("Response time", LATENCY),
+                Column("Of the optimum", TIMES), "")  # fmt: skip
         keys = ("outstanding", "threads", "queue_depth", "iops", "art_ns", "optimum")
         data = data_file(
             "outstanding.csv",
@@ -341,10 +348,12 @@ class DemandIntensityReport(TestReport):
             title = f"{name.capitalize()} IOPS"
             for operation, h in apart.items():
                 slow = (h.mean_ns, *(h.quantile(q).value_ns for q in NINES), h.max_ns)
-                rows.append((title, f"{operation}s", f"{h.count:,}", *map(units.latency, slow)))
+                rows.append((title, f"{operation}s", h.count, *slow))
             about = f"{title}: response time by percentile"
             figures.append(percentile_figure(f"percentiles-{name}", about, apart))
-        head = ("", "Operation", "I/Os", "average", *map(units.nines, NINES), "maximum")
+        slow_names = ("average", *map(units.nines, NINES), "maximum")
+        head: Head = (Column(""), Column("Operation"), Column("I/Os", NUMBER),
+                *(Column(name, LATENCY) for name in slow_names))  # fmt: skip
         times = table("Response times", head, rows, "ll") if rows else None
         return section("Reads and writes apart", "At the operating points.", times, *figures)
 
@@ -357,39 +366,42 @@ class DemandIntensityReport(TestReport):
             "Demand variation and demand intensity",
             f"Every load is the average over {rounds}.",
             *drawings.variation(self.cells, data_file("cells.csv", head, rows)),
-            self._grid("IOPS", lambda cell: units.number(cell.iops, 1)),
-            self._grid(
-                "Average response time (ms)", lambda cell: units.significant(cell.art_ns / 1e6)
-            ),
+            self._grid("IOPS", lambda cell: cell.iops, decimals(1)),
+            self._grid("Average response time (ms)", lambda cell: cell.art_ns / 1e6, digits()),
         )
 
-    def _grid(self, title: str, text: Callable[[Cell], str]) -> Table:
+    def _grid(self, title: str, value: Callable[[Cell], float], kind: Kind) -> Table:
         """A value of the loads by threads and queue depth."""
-        known = {(cell.threads, cell.queue_depth): text(cell) for cell in self.cells}
+        known = {(cell.threads, cell.queue_depth): value(cell) for cell in self.cells}
         depths = sorted({depth for _, depth in known})
         rows = [
-            (f"TC={threads}", *(known.get((threads, depth), units.UNKNOWN) for depth in depths))
+            (f"TC={threads}", *(known.get((threads, depth)) for depth in depths))
             for threads in sorted({threads for threads, _ in known})
         ]
-        return table(title, ("", *(f"QD={depth}" for depth in depths)), rows)
+        return table(title, (Column(""), *(Column(f"QD={depth}", kind) for depth in depths)), rows)
 
     def _points_table(self) -> Table:
         """The operating points with what their histograms say."""
-        rows = []
+        rows: list[tuple[Value, ...]] = []
         for name in NAMES:
             cell, histogram = self.points.get(name), self.histograms.get(name)
             label = f"{name.capitalize()} IOPS"
             if cell is None:
-                rows.append((label, "no operating point", *[units.UNKNOWN] * 5))
+                rows.append((label, "no operating point", *[None] * 5))
                 continue
             slow: Sequence[float | None] = (None, None, None)
             if histogram is not None:
                 five_nines = histogram.quantile(0.99999).value_ns
                 slow = (histogram.mean_ns, five_nines, histogram.max_ns)
             load = f"TC {cell.threads}/QD {cell.queue_depth}"
-            times = map(units.latency, (cell.art_ns, *slow))
-            rows.append((label, load, units.number(cell.iops, 1), *times))
-        head = ("", "Load", "IOPS", "ART", "ART of RTH", "99.999 % of RTH", "MRT of RTH")
+            rows.append((label, load, cell.iops, cell.art_ns, *slow))
+        times = ("ART", "ART of RTH", "99.999 % of RTH", "MRT of RTH")
+        head: Head = (
+            Column(""),
+            Column("Load"),
+            Column("IOPS", decimals(1)),
+            *(Column(t, LATENCY) for t in times),
+        )
         return table("Operating points", head, rows, "ll")
 
     def notes(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from writecliff.procedures import ecw_load
 from writecliff.report.demand_intensity import DemandIntensityReport
 from writecliff.report.header import setup
 from writecliff.report.model import Section, section
-from writecliff.report.table import Table, table
+from writecliff.report.table import BLOCK, Column, Table, plain, shares, table
 
 
 class EcwReport(DemandIntensityReport):
@@ -24,14 +24,14 @@ class EcwReport(DemandIntensityReport):
 def _sizes() -> Table:
     total = sum(share for _, share in ecw_load.SIZES)
     rows = [
-        (
-            units.block(size),
-            f"{100 * share / total:g} %",
-            f"{100 * size * share / total / ecw_load.MEAN_BYTES:.1f} %",
-        )
+        (size, 100 * share / total, size * share / total / ecw_load.MEAN_BYTES)
         for size, share in ecw_load.SIZES
     ]
-    head = ("Block size", "Share of accesses", "Share of bytes")
+    head = (
+        Column("Block size", BLOCK),
+        Column("Share of accesses", plain("%")),
+        Column("Share of bytes", shares()),
+    )
     note = f"Mean transfer {ecw_load.MEAN_BYTES / units.KIB:.3f} KiB."
     return table("Block sizes", head, rows, note=note)
 
@@ -40,6 +40,6 @@ def _zones() -> Table:
     rows, first = [], 0.0
     for zone in ecw_load.ZONES:
         last = first + zone.size_pct
-        rows.append((f"{first:g} to {last:g} %", f"{zone.access_pct:g} %"))
+        rows.append((f"{first:g} to {last:g} %", zone.access_pct))
         first = last
-    return table("Address zones", ("Addresses", "Share of accesses"), rows)
+    return table("Address zones", ("Addresses", Column("Share of accesses", plain("%"))), rows)

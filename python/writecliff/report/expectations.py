@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from writecliff.errors import ConfigError, did_you_mean
 from writecliff.report.headline import Headline, value_text
 from writecliff.report.model import Section, section
-from writecliff.report.table import table
+from writecliff.report.table import Quantity, digits, table
 
 if TYPE_CHECKING:
     from writecliff.procedures.model import Procedure
@@ -375,7 +375,7 @@ def expectations_section(manifest: Manifest) -> Iterator[Section]:
         (
             one.figure,
             f"{one.relation} {value_text(one.limit)} {one.unit}".rstrip(),
-            "-" if one.value is None else f"{value_text(one.value)} {one.unit}".rstrip(),
+            Quantity(one.value, digits(4, one.unit)),
             one.result,
             one.note,
         )

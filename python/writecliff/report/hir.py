@@ -23,7 +23,7 @@ from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.plots import Reference, lines
 from writecliff.report.series import series
 from writecliff.report.steady import SteadyView
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import Column, DataFile, Table, decimals, plain, table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -248,20 +248,22 @@ class HirReport(TestReport):
     def _table(self) -> Table:
         rows = [
             (
-                f"{wait.number:g}",
-                f"{wait.wait_s:g} s",
-                units.number(wait.burst_iops, 1),
-                units.number(wait.best_iops, 1),
-                units.number(self.ratio(wait.burst_iops), 3),
-                units.number(wait.baseline_iops, 1),
-                units.number(self.ratio(wait.baseline_iops), 3),
+                wait.number,
+                wait.wait_s,
+                wait.burst_iops,
+                wait.best_iops,
+                self.ratio(wait.burst_iops),
+                wait.baseline_iops,
+                self.ratio(wait.baseline_iops),
             )
             for wait in self.waits
         ]
-        head = ("Wait state", "Wait", "IOPS of bursts", "Best burst", "of steady state",
-                "IOPS after return", "of steady state")  # fmt: skip
+        iops, share = decimals(1), Column("of steady state", decimals(3))
+        head = (Column("Wait state", plain()), Column("Wait", plain("s")),
+                Column("IOPS of bursts", iops), Column("Best burst", iops), share,
+                Column("IOPS after return", iops), share)  # fmt: skip
         note = "IOPS after return: mean of the last five steps of the return to the baseline."
-        return table("Recovery by wait state", head, rows, "r", note=note)
+        return table("Recovery by wait state", head, rows, note=note)
 
     def _points_file(self) -> DataFile:
         rows = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
-from writecliff.capture.stack.result import MEANINGS, OriginRow, PageCache, Stack
+from writecliff.capture.stack.result import MEANINGS, PageCache, Stack
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import Value, data_file, lines_csv
@@ -16,7 +16,18 @@ from writecliff.report.io_stack_figure import Layer, stack_figure
 from writecliff.report.model import Section, section
 from writecliff.report.pages import Page, write_page
 from writecliff.report.plots import lines
-from writecliff.report.table import RIGHT, TEXT, DataFile, Table, table
+from writecliff.report.table import (
+    LATENCY,
+    NUMBER,
+    SIZE,
+    TEXT,
+    Column,
+    DataFile,
+    Table,
+    decimals,
+    shares,
+    table,
+)
 
 if TYPE_CHECKING:
     from writecliff.capture.stack.steps import Step, Traffic
@@ -64,9 +75,10 @@ def verdict(stack: Stack) -> list[str]:
     said = [text for text in said if text] or ["The program read and wrote nothing below the root."]
     extra = []
     if calls.writes.count and drive.writes.count:
+        before, after = units.size(calls.writes.mean_bytes), units.size(drive.writes.mean_bytes)
         extra.append(
-            f"{calls.writes.count:,} write calls of {_size(calls.writes.mean_bytes)} on average "
-            f"became {drive.writes.count:,} requests of {_size(drive.writes.mean_bytes)}."
+            f"{calls.writes.count:,} write calls of {before} on average became "
+            f"{drive.writes.count:,} requests of {after}."
         )
     if calls.syncs and drive.syncs:
         extra.append(f"{_count(calls.syncs, 'sync call')} became {_count(drive.syncs, 'flush')}.")
@@ -114,15 +126,6 @@ def _factor(value: float | None) -> str:
     return units.UNKNOWN if value is None else f"{value:.2f} x"
 
 
-def _size(value: float | None) -> str:
-    return units.UNKNOWN if value is None else units.size(value)
-
-
-def _share(traffic: Traffic) -> str:
-    share = traffic.sequential_share
-    return units.UNKNOWN if share is None else units.percent(share, 0)
-
-
 def _steps(stack: Stack) -> Section:
     figure = stack_figure(
         "stack",
@@ -142,17 +145,25 @@ def _steps(stack: Stack) -> Section:
 
 
 def _step_table(stack: Stack) -> Table:
-    def cells(step: Step) -> list[str]:
-        found = []
+    def cells(step: Step) -> list[Value]:
+        found: list[Value] = []
         for one in (step.reads, step.writes):
-            found += [f"{one.count:,}", _size(one.bytes), _size(one.mean_bytes), _share(one)]
-        discards = units.size(step.discards.bytes) if step.discards.count else "-"
-        return [*found, _factor(stack.amplification(step)), f"{step.syncs:,}", discards]
+            found += [one.count, one.bytes, one.mean_bytes, one.sequential_share]
+        discards = step.discards.bytes if step.discards.count else None
+        return [*found, stack.amplification(step), step.syncs, discards]
 
-    one = ("count", "bytes", "mean", "sequential")
+    one = (Column("count", NUMBER), Column("bytes", SIZE), Column("mean", SIZE),
+           Column("sequential", shares(0)))  # fmt: skip
     return table(
         "",
-        ("Step", *one, *one, "amplification", "syncs, flushes", "discards"),
+        (
+            "Step",
+            *one,
+            *one,
+            Column("amplification", decimals(2, "x")),
+            Column("syncs, flushes", NUMBER),
+            Column("discards", SIZE),
+        ),
         [(NAMES[step.name], *cells(step)) for step in stack.steps],
         data=STEPS_CSV,
         groups=(("", 1), ("Reads", 4), ("Writes", 5), ("", 2)),
@@ -209,7 +220,8 @@ def _bytes(stack: Stack, kind: str, op: str) -> float:
 def _line(one: Traffic) -> str:
     if not one.count:
         return "none"
-    return f"{one.count:,} of {_size(one.mean_bytes)}, {_share(one)} sequential"
+    share = units.percent(one.sequential_share, 0)
+    return f"{one.count:,} of {units.size(one.mean_bytes)}, {share} sequential"
 
 
 def _origins(stack: Stack) -> Section:
@@ -220,14 +232,14 @@ def _origins(stack: Stack) -> Section:
         stack.origins,
         ("Origin", TEXT, lambda row: row.name),
         ("Requests", TEXT, lambda row: OPS[row.op]),
-        ("Count", RIGHT, lambda row: f"{row.traffic.count:,}"),
-        ("Bytes", RIGHT, _moved),
-        ("Share", RIGHT, lambda row: units.percent(row.traffic.bytes / total)),
-        ("Mean size", RIGHT, lambda row: _size(row.traffic.mean_bytes)),
-        ("Sequential", RIGHT, lambda row: _share(row.traffic)),
-        ("Queue, median", RIGHT, lambda row: _latency(row.queue_p50_ns)),
-        ("Drive, median", RIGHT, lambda row: _latency(row.service_p50_ns)),
-        ("Drive, 99 %", RIGHT, lambda row: _latency(row.service_p99_ns)),
+        ("Count", NUMBER, lambda row: row.traffic.count),
+        ("Bytes", SIZE, lambda row: None if row.op == "fsync" else row.traffic.bytes),
+        ("Share", shares(), lambda row: row.traffic.bytes / total),
+        ("Mean size", SIZE, lambda row: row.traffic.mean_bytes),
+        ("Sequential", shares(0), lambda row: row.traffic.sequential_share),
+        ("Queue, median", LATENCY, lambda row: row.queue_p50_ns),
+        ("Drive, median", LATENCY, lambda row: row.service_p50_ns),
+        ("Drive, 99 %", LATENCY, lambda row: row.service_p99_ns),
         data=ORIGINS_CSV,
     )
     intro = (
@@ -236,14 +248,6 @@ def _origins(stack: Stack) -> Section:
         "the journal is written by its own thread."
     )
     return section("Origins of the requests", intro, shown)
-
-
-def _moved(row: OriginRow) -> str:
-    return "-" if row.op == "fsync" else units.size(row.traffic.bytes)
-
-
-def _latency(value_ns: int | None) -> str:
-    return units.UNKNOWN if value_ns is None else units.latency(value_ns)
 
 
 def _written_lines(stack: Stack) -> list[Line]:

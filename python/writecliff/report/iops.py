@@ -19,18 +19,13 @@ from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.power import PowerSeries, power_figure, power_of
 from writecliff.report.sequence import block_size_sequence
-from writecliff.report.table import DataFile
+from writecliff.report.table import NUMBER, DataFile, decimals
 from writecliff.units import KIB
 
 HIGHLIGHTS: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 100.0))
 # The cells of the SNIA primer's table (2013, figure 3).
 QUOTED: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 65.0), (4 * KIB, 100.0))
 LOG_IOPS = Axis("IOPS", log=True)
-
-
-def watts_text(watts: float | None) -> str:
-    """Watts in a table."""
-    return units.UNKNOWN if watts is None else f"{watts:.2f}"
 
 
 class IopsReport(CellReport):
@@ -80,7 +75,6 @@ class IopsReport(CellReport):
             return ()
         client = self.data.options["edition"] == "pts-c"
         title = f"{'Client' if client else 'Enterprise'} IOPS - ALL RW Mix & BS - Tabular Data"
-        results = self.grid_file("iops.csv", "iops", self.iops)
         by_size = lines_csv(self.size_lines(self.iops), "rw_mix", "block_bytes", "iops")
         tracked = "Steady-state convergence, tracking variables"
         return (
@@ -97,7 +91,7 @@ class IopsReport(CellReport):
             section(
                 "Tabular data",
                 view.source,
-                self.grid(title, self.iops, lambda value: units.number(value, 1), results),
+                self.grid(title, self.iops, decimals(1), "iops", file="iops.csv"),
             ),
             section(
                 "2-D and 3-D plot",
@@ -107,7 +101,7 @@ class IopsReport(CellReport):
                     DataFile("iops-by-size.csv", by_size),
                 ),
                 self.columns(
-                    "iops-3d", "IOPS - block size x R/W mix", self.iops, Axis("IOPS"), results
+                    "iops-3d", "IOPS - block size x R/W mix", self.iops, Axis("IOPS"), "iops.csv"
                 ),
             ),
             self._sequence(),
@@ -144,12 +138,12 @@ class IopsReport(CellReport):
             f"no test of power; this is an addition.{self._rated}",
             power_figure(power, rows),
             self.grid(
-                f"Average power (W), round {number}", by_cell.get, watts_text,
-                self.grid_file("power-by-cell.csv", "watts", by_cell.get),
+                f"Average power (W), round {number}", by_cell.get, decimals(2), "watts",
+                file="power-by-cell.csv",
             ),
             self.grid(
-                f"IOPS per watt, round {number}", joules.get, units.number,
-                self.grid_file("iops-per-watt.csv", "iops_per_watt", joules.get),
+                f"IOPS per watt, round {number}", joules.get, NUMBER, "iops_per_watt",
+                file="iops-per-watt.csv",
             ),
         )  # fmt: skip
 

@@ -25,6 +25,7 @@ from writecliff.report.headline import (
 )
 from writecliff.report.latency import latency_mapping, latency_table
 from writecliff.report.model import KeyFigure, Section, section
+from writecliff.report.table import IN_MS, decimals
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -39,10 +40,6 @@ MAX_TEXT = {
 
 _mean, _max = attrgetter("latency_mean_ns"), attrgetter("latency_max_ns")
 PICKS: dict[str, RowValue] = {"mean": _mean, "max": _max}
-
-
-def _ms(value_ns: float | None) -> str:
-    return units.significant(None if value_ns is None else value_ns / 1e6, 4)
 
 
 _QUOTED: tuple[Cell, ...] = (TRACKED, (TRACKED[0], 100.0))
@@ -160,17 +157,20 @@ class LatReport(CellReport):
         yield self.window_section()
         notes = {"mean": "", "max": MAX_TEXT[self.max_kind]}
         values = {kind: partial(self.value, kind) for kind in KINDS}
-        files = {k: self.grid_file(f"latency-{k}.csv", "latency_ns", values[k]) for k in KINDS}
+        files = {k: f"latency-{k}.csv" for k in KINDS}
         tables = [
-            self.grid(f"{KINDS[k]} latency (ms)", values[k], _ms, files[k], notes[k]) for k in KINDS
-        ]
+            self.grid(f"{KINDS[k]} latency (ms)", values[k], IN_MS, "latency_ns", note=notes[k],
+                      file=files[k])
+            for k in KINDS
+        ]  # fmt: skip
         if self.data.options["revision"] == "2.0":
             title = f"{units.nines(FIVE_NINES)} latency (ms)"
-            data = self.grid_file("latency-99999.csv", "latency_ns", self.nines.get)
             note = "of all I/Os of the window"
-            tables.append(self.grid(title, self.nines.get, _ms, data, note))
-            data = self.grid_file("iops.csv", "iops", self.iops)
-            tables.append(self.grid("IOPS", self.iops, lambda v: units.number(v, 1), data))
+            tables += [
+                self.grid(title, self.nines.get, IN_MS, "latency_ns", note=note,
+                          file="latency-99999.csv"),
+                self.grid("IOPS", self.iops, decimals(1), "iops", file="iops.csv"),
+            ]  # fmt: skip
         yield section("Tabular data", view.source, *tables)
         columns = [
             self.columns(

@@ -13,7 +13,16 @@ from writecliff.report import colours, style
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.style import house_style
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import (
+    LATENCY,
+    NUMBER,
+    DataFile,
+    Quantity,
+    Table,
+    Value,
+    percents,
+    table,
+)
 
 if TYPE_CHECKING:
     from writecliff.latency_causes import Band
@@ -136,14 +145,14 @@ def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequenc
 
 def _shares(title: str, bands: Bands, file: DataFile) -> Table:
     """The picture in numbers: a column per band, a row per cause."""
-    rows = [
-        ("I/Os", *(units.number(band.ios) for band in bands)),
-        ("mean latency", *(units.latency(band.latency_ns) for band in bands)),
+    rows: list[tuple[Value, ...]] = [
+        ("I/Os", *(Quantity(band.ios, NUMBER) for band in bands)),
+        ("mean latency", *(Quantity(band.latency_ns, LATENCY) for band in bands)),
     ]
     for cause in bands[0].mean_ns:
         shares = [100 * band.mean_ns[cause] / band.latency_ns for band in bands]
         if max(shares) >= 0.05:
-            rows.append((cause_label(cause), *(f"{share:.1f} %" for share in shares)))
+            rows.append((cause_label(cause), *(Quantity(share, percents(1)) for share in shares)))
     head = ("", *(band.name for band in bands))
     note = "Shares of the mean latency; causes below 0.05 % everywhere are in the CSV file only."
     return table(title, head, rows, note=note, data=file)

@@ -19,7 +19,20 @@ from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.latency import latency_table
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.percentiles import PERCENTILE, RESPONSE, percentile_figure, percentile_line
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import (
+    NUMBER,
+    SIZE,
+    THROUGHPUT,
+    Column,
+    DataFile,
+    Quantity,
+    Table,
+    Value,
+    decimals,
+    digits,
+    shares,
+    table,
+)
 from writecliff.serve.figures import LATENESS_SHARE_MAX, histogram_of
 from writecliff.serve.session import answer_text
 from writecliff.units import MB_S
@@ -179,13 +192,12 @@ class ServedReport(TestReport):
         rows = []
         for name, one in self.session["operations"].items():
             if one["requests"]:
-                rates = self._per_second(one["requests"]), self._per_second(one["bytes"])
-                mb_s = None if rates[1] is None else rates[1] / MB_S.size
-                mean = units.size(one["bytes"] / one["requests"]) if one["bytes"] else ""
-                sizes = (units.size(one["bytes"]) if one["bytes"] else "", mean)
-                row = (units.number(rates[0]), units.number(mb_s, 1), *sizes)
-                rows.append((name, f"{one['requests']:,}", *row))
-        head = ("", "Requests", "IOPS", "MB/s", "In all", "Mean size")
+                iops, rate = self._per_second(one["requests"]), self._per_second(one["bytes"])
+                mb_s = None if rate is None else rate / MB_S.size
+                mean = one["bytes"] / one["requests"] if one["bytes"] else ""
+                rows.append((name, one["requests"], iops, mb_s, one["bytes"] or "", mean))
+        head = ("", Column("Requests", NUMBER), Column("IOPS", NUMBER), Column("MB/s", decimals(1)),
+                Column("In all", SIZE), Column("Mean size", SIZE))  # fmt: skip
         return table("Requests by operation", head, rows)
 
     @cached_property
@@ -289,13 +301,12 @@ class ServedReport(TestReport):
         if lifetime is None:
             return None
         rows = (
-            ("Write amplification", units.number(session["waf"], 3)),
-            ("Rated cycles", units.number(lifetime["rated_cycles"])),
-            ("Endurance of the whole drive", units.size(lifetime["endurance_bytes"])),
-            ("Rate of writes", units.throughput(lifetime["write_bytes_per_s"])
-             if lifetime["write_bytes_per_s"] else units.UNKNOWN),
-            ("Lifetime in years", units.significant(lifetime["years"])),
-        )  # fmt: skip
+            ("Write amplification", Quantity(session["waf"], decimals(3))),
+            ("Rated cycles", Quantity(lifetime["rated_cycles"], NUMBER)),
+            ("Endurance of the whole drive", Quantity(lifetime["endurance_bytes"], SIZE)),
+            ("Rate of writes", Quantity(lifetime["write_bytes_per_s"] or None, THROUGHPUT)),
+            ("Lifetime in years", Quantity(lifetime["years"], digits())),
+        )
         return table("Lifetime", ("", ""), rows)
 
     def _streams(self) -> Table | None:
@@ -306,32 +317,31 @@ class ServedReport(TestReport):
         rows = [
             (
                 _numbers(row),
-                f"{row['requests']:,}",
-                units.size(row["written_bytes"]),
-                units.percent(row["written_bytes"] / total) if total else "",
-                units.size(row["moved_bytes"]),
-                units.number(row["waf"], 3),
-                units.significant(row["years"]),
+                row["requests"],
+                row["written_bytes"],
+                row["written_bytes"] / total if total else "",
+                row["moved_bytes"],
+                row["waf"],
+                row["years"],
             )
             for row in found
         ]
-        head = ("Stream", "Writes", "Written", "Share", "Moved by GC", "WAF", "Years")
+        head = (
+            Column("Stream", key="stream"),
+            Column("Writes", NUMBER, "requests"),
+            Column("Written", SIZE, "written_bytes"),
+            Column("Share", shares(), "share_pct"),
+            Column("Moved by GC", SIZE, "moved_bytes"),
+            Column("WAF", decimals(3), "waf"),
+            Column("Years", digits(), "years"),
+        )
         mixed = self.session["mixed_moved_bytes"]
         note = "of streams and placement identifiers by which clients wrote"
         if mixed is None:
             note += "; this drive cannot tell by stream what it moved"
         elif mixed:
             note += f"; {units.size(mixed)} more were moved of data of several streams together"
-        file = data_file(
-            "streams.csv",
-            ("stream", "requests", "written_bytes", "moved_bytes", "waf", "years"),
-            (
-                (_numbers(row), *(row[name] for name in ("requests", "written_bytes",
-                                                         "moved_bytes", "waf", "years")))
-                for row in found
-            ),
-        )  # fmt: skip
-        return table("Writes by stream", head, rows, note=note, data=file)
+        return table("Writes by stream", head, rows, note=note, file="streams.csv")
 
     def _stream_bars(self) -> Figure | None:
         """What each stream wrote; nothing to compare for a single one."""
@@ -363,9 +373,9 @@ class ServedReport(TestReport):
         if trace is None or self.data.status != "complete":
             return None
         target, file = self.session["target"], f"{self.data.name}/{trace['file']}"
-        rows = [
-            ("Requests", f"{trace['requests']:,}"),
-            ("Lost", f"{trace['lost_requests']:,}"),
+        rows: list[tuple[str, Value]] = [
+            ("Requests", Quantity(trace["requests"], NUMBER)),
+            ("Lost", Quantity(trace["lost_requests"], NUMBER)),
             ("Replay it", f"writecliff replay {file} --on {target}"),
             ("Which streams it should use", f"writecliff advise-streams {file} --on {target}"),
         ]

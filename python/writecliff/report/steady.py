@@ -23,7 +23,7 @@ from writecliff.procedures.steady import (
 )
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure, KeyFigure
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import DataFile, Quantity, Table, decimals, table
 
 if TYPE_CHECKING:
     from writecliff.report.axes import Axis
@@ -391,32 +391,28 @@ def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
 
 def determination_table(variable: TrackingVariable, state: SteadyState, flag: str) -> Table:
     """The steady-state determination table of the standard, marked with `flag` unless steady."""
-    digits = 1 if variable.unit == "IOPS" else 3
-
-    def value(number: float) -> str:
-        return f"{units.number(number, digits)} {variable.unit}"
-
+    kind = decimals(1 if variable.unit == "IOPS" else 3, variable.unit)
     met = {True: "met", False: "NOT met"}
     return table(
         f"Steady-state determination, {variable.name}",
         ("Quantity", "Allowed", "Measured", ""),
         (
             ("Rounds", "", f"{state.rounds[0]} - {state.rounds[-1]}", ""),
-            ("Average", "", value(state.average), ""),
+            ("Average", "", Quantity(state.average, kind), ""),
             (
                 f"Data excursion, max - min ({DATA_EXCURSION_PCT:g} % of average)",
-                value(state.data_excursion_allowed),
-                value(state.data_excursion),
+                Quantity(state.data_excursion_allowed, kind),
+                Quantity(state.data_excursion, kind),
                 met[state.data_ok],
             ),
             (
                 f"Slope excursion, |slope| x 4 ({SLOPE_EXCURSION_PCT:g} % of average)",
-                value(state.slope_excursion_allowed),
-                value(state.slope_excursion),
+                Quantity(state.slope_excursion_allowed, kind),
+                Quantity(state.slope_excursion, kind),
                 met[state.slope_ok],
             ),
             ("Least-squares line, R = round", "", state.formula, ""),
-            ("Correlation coefficient r", "", units.number(state.r, 4), ""),
+            ("Correlation coefficient r", "", Quantity(state.r, decimals(4)), ""),
         ),
         "lrrl",
         note="" if state.steady else flag,

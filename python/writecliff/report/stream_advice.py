@@ -15,7 +15,19 @@ from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
 from writecliff.report.stream_figures import held, lifetime_line, lifetimes
-from writecliff.report.table import RIGHT, TEXT, DataFile, Table, table
+from writecliff.report.table import (
+    LATENCY,
+    RIGHT,
+    SIZE,
+    TEXT,
+    DataFile,
+    Table,
+    decimals,
+    digits,
+    plain,
+    signed,
+    table,
+)
 
 if TYPE_CHECKING:
     from writecliff.replay.model import Replayed
@@ -81,11 +93,11 @@ def _role(advice: StreamAdvice, cell: Replayed) -> str:
     return " (bound)" if cell.scheme in BOUNDS else ""
 
 
-def _latency(cell: Replayed) -> str:
+def _latency(cell: Replayed) -> float | str | None:
     if not cell.reads.count:
-        return units.UNKNOWN
+        return None
     value = cell.read_p9999_ns
-    return TOO_FEW if value is None else units.latency(value)
+    return TOO_FEW if value is None else value
 
 
 def _comparison(advice: StreamAdvice) -> Section:
@@ -94,11 +106,11 @@ def _comparison(advice: StreamAdvice) -> Section:
         "",
         advice.cells,
         ("Assignment", TEXT, lambda c: _name(c) + _role(advice, c)),
-        ("Write amplification", RIGHT, lambda c: units.number(c.waf, 3)),
-        ("Lifetime", RIGHT, lambda c: f"{none.waf / c.waf:.2f} x"),
-        ("TBW", RIGHT, lambda c: units.size(setup.endurance_bytes(c.waf))),
-        ("Years", RIGHT, lambda c: units.significant(setup.years(c.waf))),
-        ("Read p99.99", RIGHT, _latency),
+        ("Write amplification", decimals(3), lambda c: c.waf),
+        ("Lifetime", decimals(2, "x"), lambda c: none.waf / c.waf),
+        ("TBW", SIZE, lambda c: setup.endurance_bytes(c.waf)),
+        ("Years", digits(), lambda c: setup.years(c.waf)),
+        ("Read p99.99", LATENCY, _latency),
         data=CELLS_CSV,
     )
     return section("Assignments", "", *_by_count(advice), table)
@@ -153,7 +165,7 @@ def _streams(advice: StreamAdvice) -> Section:
         "",
         rows,
         ("Stream", TEXT, lambda row: _stream_label(advice, cell, row["stream"])),
-        ("Written", RIGHT, lambda row: units.size(row["written_bytes"])),
+        ("Written", SIZE, lambda row: row["written_bytes"]),
         ("Median lifetime", RIGHT, lifetime_text),
         ("Mostly by", TEXT, lambda row: ", ".join(row["origins"])),
         data=STREAMS_CSV,
@@ -206,10 +218,10 @@ def _mistagged(advice: StreamAdvice) -> Section:
     table = Table.of(
         "",
         [(0.0, right.waf), *((m.mistag_pct, m.waf) for m in advice.mistagged)],
-        ("Writes in a wrong stream", RIGHT, lambda point: f"{point[0]:g} %"),
-        ("Write amplification", RIGHT, lambda point: units.number(point[1], 3)),
-        ("Lifetime", RIGHT, lambda point: f"{100 * (right.waf / point[1] - 1):+.1f} %"),
-        ("TBW", RIGHT, lambda point: units.size(setup.endurance_bytes(point[1]))),
+        ("Writes in a wrong stream", plain("%"), lambda point: point[0]),
+        ("Write amplification", decimals(3), lambda point: point[1]),
+        ("Lifetime", signed(), lambda point: 100 * (right.waf / point[1] - 1)),
+        ("TBW", SIZE, lambda point: setup.endurance_bytes(point[1])),
         data=MISTAG_CSV,
     )
     intro = f"{_name(right)}, with random writes tagged for another stream."

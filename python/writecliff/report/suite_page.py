@@ -35,7 +35,7 @@ from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import Section, section
 from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.sweep_page import cell_sections, has_cells, knee_of, knee_text
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import DURATION, SIZE, Column, DataFile, Kind, Table, table
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 
@@ -174,28 +174,30 @@ def _said_first(report: TestReport) -> Iterator[str]:
 
 
 def _runs(folder: SuiteFolder, reports: Reports) -> Section:
-    rows: list[tuple[str, ...]] = []
-    numbers: list[tuple[Value, ...]] = []
+    rows: list[tuple[Value, ...]] = []
+    titles: dict[str, str] = {}
     for name, member in folder.members.items():
         report = reports.get(name)
         if report is None:
             status = folder.status(name) or "not begun"
-            rows.append((name, member.test, status, *[units.UNKNOWN] * 3))
-            numbers.append((name, member.test, status, None, None))
+            rows.append((name, member.test, status, None, None, None))
             continue
-        host_write_bytes = report.data.host_write_bytes
-        numbers.append(
-            (name, member.test, "complete", report.data.history.elapsed_ns, host_write_bytes)
-        )
+        titles[member.test] = report.title
         texts = (f"{v.label}: {v.text}" if v.label else v.text for v in report.views)
-        time = units.duration(report.data.history.elapsed_ns)
-        written = units.size(host_write_bytes)
         steady = "; ".join(texts) or "not required"
-        rows.append((name, report.title, "complete", steady, time, written))
-    head = ("Run", "Test", "Status", "Steady state", "Device time", "Written")
-    columns = ("run", "test", "status", "device_time_ns", "host_write_bytes")
-    data = data_file("runs.csv", columns, numbers)
-    return section("Runs", "", table("", head, rows, "llll", data=data))
+        done = report.data
+        rows.append((name, member.test, "complete", steady, done.history.elapsed_ns,
+                     done.host_write_bytes))  # fmt: skip
+    columns = (
+        Column("Run", key="run"),
+        Column("Test", Kind(lambda test: titles.get(test, test), align="left", number=False),
+               "test"),
+        Column("Status", key="status"),
+        Column("Steady state", key="steady_state"),
+        Column("Device time", DURATION, "device_time_ns"),
+        Column("Written", SIZE, "host_write_bytes"),
+    )  # fmt: skip
+    return section("Runs", "", table("", columns, rows, file="runs.csv"))
 
 
 def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:

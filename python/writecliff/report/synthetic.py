@@ -10,7 +10,7 @@ from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Section, section
 from writecliff.report.pages import Page
-from writecliff.report.table import table
+from writecliff.report.table import NUMBER, SIZE, Quantity, Value, table
 from writecliff.report.trace_workload import ShownTrace, sections_of
 from writecliff.synthesis.played import rows_of
 from writecliff.traces.characterise import Characterised
@@ -111,31 +111,31 @@ def _spread(played: Played) -> str:
 
 def _model(found: Synthesised) -> Section:
     model = found.model
-    counts = [
-        ("I/Os of a pass", f"{model.ios:,}"),
-        ("Numbers in all", f"{model.numbers:,}"),
-        ("I/O streams", f"{len(model.streams.lengths):,}"),
-        *_parts(model),
-        ("Range of addresses", units.size(model.range_bytes)),
-        ("Addresses of the trace", units.size(found.span_bytes)),
+    counts: list[tuple[str, Value]] = [
+        ("I/Os of a pass", Quantity(model.ios, NUMBER)),
+        ("Numbers in all", Quantity(model.numbers, NUMBER)),
+        ("I/O streams", Quantity(len(model.streams.lengths), NUMBER)),
+        *((name, Quantity(count, NUMBER)) for name, count in _parts(model)),
+        ("Range of addresses", Quantity(model.range_bytes, SIZE)),
+        ("Addresses of the trace", Quantity(found.span_bytes, SIZE)),
         ("Seed", f"{model.seed}"),
     ]
     intro = "What the workload file holds. A trace of many I/Os needs no more numbers than this."
     return section("The model", intro, table("", ("", ""), counts))
 
 
-def _parts(model: IoModel) -> list[tuple[str, str]]:
+def _parts(model: IoModel) -> list[tuple[str, int]]:
     if model.sweeps is not None and model.demand is not None:
         return [
-            ("Sweeps", f"{len(model.sweeps.begin):,}"),
-            ("Intervals of demand", f"{len(model.demand.ios):,}"),
+            ("Sweeps", len(model.sweeps.begin)),
+            ("Intervals of demand", len(model.demand.ios)),
         ]
     return [
-        ("States of the chain", f"{len(model.states.stream):,}"),
-        ("Transitions", f"{len(model.transitions.count):,}"),
-        ("Phases", f"{len(set(model.periods.phase)):,}"),
-        ("Periods", f"{len(model.periods.ios):,}"),
-        ("Groups of places", f"{len(model.places.count):,}"),
+        ("States of the chain", len(model.states.stream)),
+        ("Transitions", len(model.transitions.count)),
+        ("Phases", len(set(model.periods.phase))),
+        ("Periods", len(model.periods.ios)),
+        ("Groups of places", len(model.places.count)),
     ]
 
 

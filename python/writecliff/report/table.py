@@ -39,11 +39,15 @@ class Span(NamedTuple):
     high: float | None
 
 
+def _text(value: Any) -> str:
+    return units.UNKNOWN if value is None else str(value)
+
+
 @dataclass(frozen=True)
 class Kind:
     """How values are shown, and their unit in files."""
 
-    text: Callable[[Any], str] = str
+    text: Callable[[Any], str] = _text
     unit: str = ""
     align: Align = "right"
     number: bool = True  # False: text
@@ -59,7 +63,7 @@ LATENCY = Kind(units.latency, "ns")
 SIZE = Kind(units.size, "bytes")
 DURATION = Kind(units.duration, "ns")
 THROUGHPUT = Kind(units.throughput, "bytes/s")
-BLOCK = Kind(units.block, "bytes")
+BLOCK = Kind(units.block, "bytes", "left")
 
 
 @cache
@@ -72,6 +76,12 @@ def decimals(places: int = 0, unit: str = "") -> Kind:
 def digits(places: int = 3, unit: str = "") -> Kind:
     """Numbers with that many significant digits; `unit` is written behind each."""
     return Kind(lambda value: _behind(units.significant(value, places), unit), unit)
+
+
+@cache
+def signed(places: int = 1, unit: str = "%") -> Kind:
+    """Differences, with their sign."""
+    return Kind(lambda v: units.UNKNOWN if v is None else _behind(f"{v:+.{places}f}", unit), unit)
 
 
 @cache
@@ -115,6 +125,8 @@ def ranges(kind: Kind) -> Kind:
 
 
 NUMBER = decimals()
+IN_MS = Kind(lambda v: units.significant(None if v is None else v / 1e6, 4), "ns")
+TIMES = Kind(lambda ratio: units.UNKNOWN if ratio is None else f"{ratio:.3g}x", "x")
 
 
 def _behind(text: str, unit: str) -> str:
@@ -143,13 +155,16 @@ class Column(NamedTuple):
 
     def cell(self, value: Value) -> str:
         """The text of a value."""
-        if isinstance(value, str | Quantity):
+        if isinstance(value, Quantity) or (isinstance(value, str) and self.kind.number):
             return str(value)
         return self.kind.text(value)
 
     def named(self, part: str = "") -> str:
         """Its name in files."""
         return self.key or _headed(f"{self.title}{part}", self.kind.unit)
+
+
+Head = tuple[Column | str, ...]
 
 
 @dataclass(frozen=True)
@@ -202,24 +217,26 @@ class Table:
         columns = [
             (column, [row[at] for row in self.values]) for at, column in enumerate(self.columns)
         ]
-        if (
-            self.values and len(columns) > 2 and all(map(_kind_of, self.values))
-        ):  # a quantity per row
+        if len(columns) > 2 and _is_turned(self.values):
             columns = [
                 (Column(""), list(self.header[1:])),
                 *(
-                    (Column(str(row[0]), _kind_of(row) or TEXT), list(row[1:]))
+                    (Column(str(row[0]), next(iter(_kinds(row)), TEXT)), list(row[1:]))
                     for row in self.values
                 ),
             ]
         return [part for column, values in columns for part in _parts(column, values)]
 
 
-def _kind_of(row: Sequence[Value]) -> Kind | None:
-    """The kind of all quantities of a row; None if cells behind the first have several or none."""
-    kinds = {value.kind for value in row[1:] if isinstance(value, Quantity)}
-    texts = any(value is not None and not isinstance(value, Quantity) for value in row[1:])
-    return kinds.pop() if len(kinds) == 1 and not texts else None
+def _kinds(row: Sequence[Value]) -> set[Kind]:
+    """The kinds of the values behind the first one."""
+    return {v.kind if isinstance(v, Quantity) else TEXT for v in row[1:] if v is not None}
+
+
+def _is_turned(rows: Sequence[Sequence[Value]]) -> bool:
+    """`True` if each row is a quantity, or text, of several things: rows become columns."""
+    kinds = [_kinds(row) for row in rows]
+    return all(len(one) <= 1 for one in kinds) and any(one - {TEXT} for one in kinds)
 
 
 def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -229,7 +246,10 @@ def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Seque
     if not column.kind.number and quantities:  # each with its unit
         kinds = [v.kind if isinstance(v, Quantity) else None for v in values]
         yield column.named() or "value", [_joined(value) for value in bare]
-        yield "unit", ["" if kind is None else kind.unit for kind in kinds]
+        yield (
+            f"{column.named()} unit".strip(),
+            ["" if kind is None else kind.unit for kind in kinds],
+        )
     elif column.kind.ends:
         spans = [value if isinstance(value, Span) else Span(None, None) for value in bare]
         yield column.named(", low"), [value.low for value in spans]

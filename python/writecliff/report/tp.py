@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from writecliff import units
 from writecliff.procedures.cells import tracked_throughput
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
@@ -20,7 +19,7 @@ from writecliff.report.figures import convergence, steady_window
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.steady import SteadyView, determination_table, known, window_mapping
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import Column, DataFile, Table, decimals, table
 from writecliff.units import KIB, MB_S
 
 RATE = Axis("Throughput", units=(MB_S,))
@@ -108,8 +107,9 @@ class TpReport(TestReport):
         )
         mixes = sorted(READ_PCTS)
         means = {read: view.mean((size, read), _rate) for read in mixes}
-        cells = (block_text(size), *(units.number(_mb_s(means[read]), 1) for read in mixes))
-        head = ("Block size, R/W", *(f"{mix_text(m)} ({NAMES[m]}), MB/s" for m in mixes))
+        cells = (block_text(size), *(_mb_s(means[read]) for read in mixes))
+        names = (f"{mix_text(m)} ({NAMES[m]}), MB/s" for m in mixes)
+        head = (Column("Block size, R/W"), *(Column(name, decimals(1)) for name in names))
         title = view.flagged(f"Throughput, {text} - Tabular Data")
         shown = table(title, head, [cells], data=data)
         bars = [plots.Bars(f"{NAMES[m]}s", [known(means[m])]) for m in mixes]

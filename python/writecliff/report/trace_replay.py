@@ -21,7 +21,19 @@ from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.latency import latency_table
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.percentiles import percentile_figure
-from writecliff.report.table import Table, table
+from writecliff.report.table import (
+    NUMBER,
+    SIZE,
+    THROUGHPUT,
+    Column,
+    Quantity,
+    Table,
+    decimals,
+    digits,
+    percents,
+    shares,
+    table,
+)
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:
@@ -117,19 +129,19 @@ class TraceReplayReport(TestReport):
         found, trace, device = self.found, self.found["trace"], self.found["device"]
         drift = found["waf_drift"]
         rows = (
-            ("Write amplification", units.number(found["waf"], 3)),
-            ("Its rise from the third quarter to the fourth", units.percent(drift)),
-            ("Endurance of the whole drive", units.size(found["endurance_bytes"])),
+            ("Write amplification", Quantity(found["waf"], decimals(3))),
+            ("Its rise from the third quarter to the fourth", Quantity(drift, shares())),
+            ("Endurance of the whole drive", Quantity(found["endurance_bytes"], SIZE)),
             (
                 "Written to addresses drawn anew in each further round",
-                units.size(trace.get("redrawn_bytes")),
+                Quantity(trace.get("redrawn_bytes"), SIZE),
             ),
-            ("Rate of writes", units.throughput(trace["write_rate_bytes_per_s"])),
+            ("Rate of writes", Quantity(trace["write_rate_bytes_per_s"], THROUGHPUT)),
             ("Where the rate is from", trace["write_rate_from"]),
-            ("Lifetime in years", units.significant(found["years"])),
-            ("Rated cycles", units.number(device["rated_cycles"])),
-            ("Over-provisioning", units.pct(device["simulated_overprovision_pct"], 1)),
-            ("Files at the peak", units.size(trace["peak_bytes"])),
+            ("Lifetime in years", Quantity(found["years"], digits())),
+            ("Rated cycles", Quantity(device["rated_cycles"], NUMBER)),
+            ("Over-provisioning", Quantity(device["simulated_overprovision_pct"], percents(1))),
+            ("Files at the peak", Quantity(trace["peak_bytes"], SIZE)),
         )
         return table("Lifetime", ("", ""), rows)
 
@@ -154,13 +166,14 @@ class TraceReplayReport(TestReport):
             (
                 str(row["stream"]),
                 row["name"] or units.UNKNOWN,
-                units.size(row["written_bytes"]),
-                units.size(row["median_lifetime_bytes"]),
+                row["written_bytes"],
+                row["median_lifetime_bytes"],
                 ", ".join(row["origins"]),
             )
             for row in self.found["by_stream"]
         ]
-        head = ("Stream", "Name", "Written", "Median lifetime", "Mostly from")
+        head = ("Stream", "Name", Column("Written", SIZE), Column("Median lifetime", SIZE),
+                "Mostly from")  # fmt: skip
         return table("Streams", head, rows, "llrrl")
 
 

@@ -13,7 +13,22 @@ from writecliff.report.heat_map import heat_map
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Bars, bars, lines
-from writecliff.report.table import RIGHT, TEXT, DataFile, Table, table
+from writecliff.report.table import (
+    DURATION,
+    LATENCY,
+    NUMBER,
+    SIZE,
+    TEXT,
+    DataFile,
+    Quantity,
+    Table,
+    Value,
+    decimals,
+    digits,
+    percents,
+    plain,
+    table,
+)
 
 if TYPE_CHECKING:
     from writecliff.traces.characterise import Characterised
@@ -103,26 +118,26 @@ def _disclosures(shown: Sequence[ShownTrace]) -> Iterator[str]:
         yield from (f"{one.name}: {note}." for note in one.of.notes)
 
 
-def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, Value]]:
     """The figures of a trace, by name."""
     arrivals, response, depth = of["arrivals"], of["response_ms"], of["queue_depth"]
-    found = [
-        ("I/Os", f"{of['ios']:,}"),
-        ("Duration", units.duration(of["duration_s"] * NS_PER_S)),
-        ("Reads, by number", units.pct(of["read_pct"], 1)),
-        ("Read", units.size(of["read_bytes"])),
-        ("Written", units.size(of["write_bytes"])),
-        ("Flushes", f"{of['operations']['flush']['ios']:,}"),
-        ("Discards", f"{of['operations']['discard']['ios']:,}"),
-        ("Sequential", units.pct(of["sequential_pct"], 1)),
+    found: list[tuple[str, Value]] = [
+        ("I/Os", Quantity(of["ios"], NUMBER)),
+        ("Duration", Quantity(of["duration_s"] * NS_PER_S, DURATION)),
+        ("Reads, by number", Quantity(of["read_pct"], percents(1))),
+        ("Read", Quantity(of["read_bytes"], SIZE)),
+        ("Written", Quantity(of["write_bytes"], SIZE)),
+        ("Flushes", Quantity(of["operations"]["flush"]["ios"], NUMBER)),
+        ("Discards", Quantity(of["operations"]["discard"]["ios"], NUMBER)),
+        ("Sequential", Quantity(of["sequential_pct"], percents(1))),
         ("Aligned to 4 KiB", _aligned(of)),
-        ("Mean IOPS", units.significant(arrivals["ios_per_s"])),
-        ("Peak IOPS (1 s)", f"{arrivals['peak_ios_per_s']:,}"),
-        ("Peak : mean", units.significant(arrivals["peak_to_mean"])),
-        ("Index of dispersion (1 s)", units.significant(arrivals["index_of_dispersion"])),
-        ("Unique", units.size(of["unique_bytes"])),
-        ("Unique written", units.size(of["unique"]["write_bytes"])),
-        ("Writes that overwrite", units.pct(of["updates"]["overwritten_pct"], 1)),
+        ("Mean IOPS", Quantity(arrivals["ios_per_s"], digits())),
+        ("Peak IOPS (1 s)", Quantity(arrivals["peak_ios_per_s"], NUMBER)),
+        ("Peak : mean", Quantity(arrivals["peak_to_mean"], digits())),
+        ("Index of dispersion (1 s)", Quantity(arrivals["index_of_dispersion"], digits())),
+        ("Unique", Quantity(of["unique_bytes"], SIZE)),
+        ("Unique written", Quantity(of["unique"]["write_bytes"], SIZE)),
+        ("Writes that overwrite", Quantity(of["updates"]["overwritten_pct"], percents(1))),
     ]
     if depth is not None:
         found.append(("Queue depth, mean / p99", f"{depth['mean']:.1f} / {depth['p99']}"))
@@ -131,18 +146,22 @@ def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, str]]:
             mean, p99 = (units.latency(1e6 * times[key]) for key in ("mean", "p99"))
             found.append((f"{name.capitalize()} response, mean / p99", f"{mean} / {p99}"))
     if (content := of["content"]) is not None:
-        found.append(("Writes of data seen before", units.pct(content["duplicate_pct"], 1)))
+        found.append(
+            ("Writes of data seen before", Quantity(content["duplicate_pct"], percents(1)))
+        )
     return found
 
 
-def _aligned(of: Mapping[str, Any]) -> str:
-    return next(units.pct(row["ios_pct"], 1) for row in of["alignment"] if row["bytes"] == 4096)
+def _aligned(of: Mapping[str, Any]) -> Quantity:
+    return next(
+        Quantity(row["ios_pct"], percents(1)) for row in of["alignment"] if row["bytes"] == 4096
+    )
 
 
 def _overview(shown: Sequence[ShownTrace]) -> Section:
     columns = [dict(_figures_of(one.all)) for one in shown]
     names = list(dict.fromkeys(name for column in columns for name in column))
-    rows = [(name, *(column.get(name, units.UNKNOWN) for column in columns)) for name in names]
+    rows = [(name, *(column.get(name) for column in columns)) for name in names]
     head = ("", *(one.name for one in shown))
     return Section("Overview", "", tables=(table("", head, rows),))
 
@@ -275,9 +294,9 @@ def _arrivals(shown: Sequence[ShownTrace]) -> Section:
         "Idle periods",
         [(one.name, row) for one in shown for row in one.all["arrivals"]["idle"]],
         ("Trace", TEXT, lambda row: row[0]),
-        ("At least", RIGHT, lambda row: units.latency(row[1]["at_least_ms"] * 1e6)),
-        ("Periods", RIGHT, lambda row: f"{row[1]['periods']:,}"),
-        ("Of the time", RIGHT, lambda row: units.pct(row[1]["time_pct"], 1)),
+        ("At least", LATENCY, lambda row: row[1]["at_least_ms"] * 1e6),
+        ("Periods", NUMBER, lambda row: row[1]["periods"]),
+        ("Of the time", percents(1), lambda row: row[1]["time_pct"]),
         note="Nothing is under way, as far as completions are known, and nothing arrives.",
     )
     return section(
@@ -310,10 +329,10 @@ def _locality(shown: Sequence[ShownTrace]) -> Section:
         "Share of the traffic to the most used blocks",
         [(one.name, row) for one in shown for row in one.all["hottest"] if row["blocks_pct"] < 100],
         ("Trace", TEXT, lambda row: row[0]),
-        ("Hottest", RIGHT, lambda row: f"{row[1]['blocks_pct']:g} %"),
-        ("All", RIGHT, lambda row: units.pct(row[1]["traffic_pct"], 1)),
-        ("Reads", RIGHT, lambda row: units.pct(row[1]["read_pct"], 1)),
-        ("Writes", RIGHT, lambda row: units.pct(row[1]["write_pct"], 1)),
+        ("Hottest", plain("%"), lambda row: row[1]["blocks_pct"]),
+        ("All", percents(1), lambda row: row[1]["traffic_pct"]),
+        ("Reads", percents(1), lambda row: row[1]["read_pct"]),
+        ("Writes", percents(1), lambda row: row[1]["write_pct"]),
     )
     size = Axis("Cache", units.BYTE_UNITS, log=True)
     written = Axis("Bytes written meanwhile", units.BYTE_UNITS, log=True)
@@ -343,28 +362,28 @@ def _heat(shown: Sequence[ShownTrace]) -> Section:
 
 
 def _drive(shown: Sequence[ShownTrace]) -> Section:
-    def rows(one: ShownTrace) -> list[tuple[str, str]]:
+    def rows(one: ShownTrace) -> list[tuple[str, Value]]:
         drive = one.all["drive"]
         per_day = drive["footprint_overwrites_per_day"]
         replay = drive["replay"]
-        found = [
-            ("Written in a year (TBW)", units.size(drive["writes_per_year_bytes"])),
-            ("Written in a day", units.size(drive["writes_per_day_bytes"])),
-            ("Overwrites of the footprint in a day", units.significant(per_day)),
-            ("Read and never written: to be filled before", units.size(
-                drive["read_not_written_bytes"])),
+        found: list[tuple[str, Value]] = [
+            ("Written in a year (TBW)", Quantity(drive["writes_per_year_bytes"], SIZE)),
+            ("Written in a day", Quantity(drive["writes_per_day_bytes"], SIZE)),
+            ("Overwrites of the footprint in a day", Quantity(per_day, digits())),
+            ("Read and never written: to be filled before", Quantity(
+                drive["read_not_written_bytes"], SIZE)),
         ]  # fmt: skip
         if replay is not None:
             found += [
-                (f"Write amplification on {replay['on']}", units.number(replay["waf"], 3)),
-                ("Endurance of the whole drive", units.size(replay["endurance_bytes"])),
-                ("Years at this rate", units.significant(replay["years"])),
+                (f"Write amplification on {replay['on']}", Quantity(replay["waf"], decimals(3))),
+                ("Endurance of the whole drive", Quantity(replay["endurance_bytes"], SIZE)),
+                ("Years at this rate", Quantity(replay["years"], digits())),
             ]
         return found
 
     columns = [dict(rows(one)) for one in shown]
     names = list(dict.fromkeys(name for column in columns for name in column))
-    cells = [(name, *(column.get(name, units.UNKNOWN) for column in columns)) for name in names]
+    cells = [(name, *(column.get(name) for column in columns)) for name in names]
     head = ("", *(one.name for one in shown))
     intro = (
         "At the rate of the trace, if it goes on like this. A drive must hold what is read before "
@@ -380,13 +399,13 @@ def _volumes(one: ShownTrace) -> Section:
         "",
         rows,
         ("Volume", TEXT, lambda row: row["volume"]),
-        ("I/Os", RIGHT, lambda row: f"{row['ios']:,}"),
-        ("Reads", RIGHT, lambda row: units.pct(row["read_pct"], 1)),
-        ("Read", RIGHT, lambda row: units.size(row["read_bytes"])),
-        ("Written", RIGHT, lambda row: units.size(row["write_bytes"])),
-        ("Sequential", RIGHT, lambda row: units.pct(row["sequential_pct"], 1)),
-        ("Unique", RIGHT, lambda row: units.size(row["unique_bytes"])),
-        ("Highest address", RIGHT, lambda row: units.size(row["end_bytes"])),
+        ("I/Os", NUMBER, lambda row: row["ios"]),
+        ("Reads", percents(1), lambda row: row["read_pct"]),
+        ("Read", SIZE, lambda row: row["read_bytes"]),
+        ("Written", SIZE, lambda row: row["write_bytes"]),
+        ("Sequential", percents(1), lambda row: row["sequential_pct"]),
+        ("Unique", SIZE, lambda row: row["unique_bytes"]),
+        ("Highest address", SIZE, lambda row: row["end_bytes"]),
         note=f"The busiest {len(rows)} of {total:,}." if total > len(rows) else "",
     )
     return section(f"Volumes of {one.name}", "", rows_table)

@@ -27,7 +27,7 @@ from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.series import series
-from writecliff.report.table import Table, table
+from writecliff.report.table import LATENCY, NUMBER, THROUGHPUT, WHOLE, Column, Table, digits, table
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:
@@ -120,16 +120,25 @@ class TwinReport(TestReport):
                 row.phase,
                 row.label,
                 "kept aside" if kept else "",
-                units.number(row.iops),
-                units.throughput(row.bytes_per_s),
-                units.latency(row.latency_mean_ns),
-                units.latency(self._p99(row)),
-                units.UNKNOWN if row.waf is None else units.significant(row.waf),
+                row.iops,
+                row.bytes_per_s,
+                row.latency_mean_ns,
+                self._p99(row),
+                row.waf,
             )
             for row, kept in self.measured
         ]
-        head = ("Part", "Load", "", "IOPS", "Throughput", "Mean", "99 %", "WAF")
-        return table("", head, rows, "lwlrrrrr")
+        head = (
+            "Part",
+            Column("Load", WHOLE),
+            Column(""),
+            Column("IOPS", NUMBER),
+            Column("Throughput", THROUGHPUT),
+            Column("Mean", LATENCY),
+            Column("99 %", LATENCY),
+            Column("WAF", digits()),
+        )
+        return table("", head, rows)
 
     def _curve(self, phase: str, title: str, meaning: str) -> Figure | None:
         rows = self.data.stage_rows(phase)

@@ -37,7 +37,7 @@ from writecliff.report.percentiles import (
 )
 from writecliff.report.series import is_from_arrival, samples, series, with_gaps
 from writecliff.report.steady import SteadyView, known
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import LATENCY, NUMBER, Column, DataFile, Table, decimals, table
 from writecliff.store.tables import OPERATION_NAMES
 from writecliff.units import MB_S
 
@@ -249,17 +249,18 @@ class WorkloadRunReport(TestReport):
         for load in self.loads:
             for one in load.done:
                 who = (*((load.name,) if many else ()), one.job)
-                size = units.number(one.bytes_per_s and one.bytes_per_s / MB_S.size, 1)
-                size = units.UNKNOWN if one.operation == FLUSH else size
-                waf = units.number(load.waf, 2)
-                measured = (units.number(one.iops), size, f"{one.ios:,}", waf)
+                rate = None if one.operation == FLUSH else one.bytes_per_s
+                mb_s = rate and rate / MB_S.size
+                measured = (one.iops, mb_s, one.ios, load.waf)
                 rates.append((*who, plural_of(one.operation), *measured))
                 for basis, histogram in one.latencies.items():
-                    slow = map(units.latency, _latencies(histogram))
+                    slow = _latencies(histogram)
                     times.append((*who, f"{plural_of(one.operation)}{_SUFFIX[basis]}", *slow))
         head = (*(("Step",) if many else ()), "Job", "Operation")
-        rate_head = (*head, "IOPS", "MB/s", "I/Os", "WAF of the step")
-        time_head = (*head, "average", *(name for _, name in _QUANTILES), "maximum")
+        rate_head = (*head, Column("IOPS", NUMBER), Column("MB/s", decimals(1)),
+                     Column("I/Os", NUMBER), Column("WAF of the step", decimals(2)))  # fmt: skip
+        names = ("average", *(name for _, name in _QUANTILES), "maximum")
+        time_head = (*head, *(Column(name, LATENCY) for name in names))
         note = BASIS_TEXT["service"]
         if any(load.is_scheduled for load in self.loads):
             note = f"under a rate {BASIS_TEXT['arrival']}; {note}"

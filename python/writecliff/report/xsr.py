@@ -23,7 +23,7 @@ from writecliff.report.latency import service_note
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.plots import lines, two_axes
 from writecliff.report.series import Samples, samples, series
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import LATENCY, THROUGHPUT, DataFile, Quantity, Table, Value, table
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ SHOWN = ("mean_bytes_per_s", "end_bytes_per_s", "art_peak_ns", "mrt_peak_ns")  #
 NEARLY = 0.99  # a drive without noise may stay a few I/Os short of its mean while fresh
 ZOOM_NS = 2 * 3600e9  # of each group beside a change-over
 TP = Axis("Throughput", units=(MB_S,))
-LATENCY = Axis("Response time", units=units.LATENCY_UNITS, log=True)
+RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 
 @dataclass(frozen=True)
@@ -242,11 +242,11 @@ class XsrReport(TestReport):
                 f"Average and maximum of all I/Os of each {unit}.",
                 lines(
                     "latency-time", "Average and maximum latency v time", data, [art, mrt], whole,
-                    LATENCY, alt=slow,
+                    RESPONSE, alt=slow,
                 ),
                 two_axes(
                     "tp-latency", "TP, ART and MRT v time", data, whole, (TP, [rate]),
-                    (LATENCY, [art, mrt]), alt=both,
+                    (RESPONSE, [art, mrt]), alt=both,
                 ),
             ),
         )  # fmt: skip
@@ -274,12 +274,12 @@ class XsrReport(TestReport):
 
     def _table(self) -> Table:
         groups = self.groups
-        none = [units.UNKNOWN] * (len(groups) - 1)
-        rows = (
-            ("TP at end", *(units.throughput(one.end_bytes_per_s) for one in groups)),
-            ("TP, mean", *(units.throughput(one.mean_bytes_per_s) for one in groups)),
-            ("ART peak", *(units.latency(one.art_peak_ns) for one in groups)),
-            ("MRT peak", *(units.latency(one.mrt_peak_ns) for one in groups)),
+        none = [None] * (len(groups) - 1)
+        rows: tuple[tuple[Value, ...], ...] = (
+            ("TP at end", *(Quantity(one.end_bytes_per_s, THROUGHPUT) for one in groups)),
+            ("TP, mean", *(Quantity(one.mean_bytes_per_s, THROUGHPUT) for one in groups)),
+            ("ART peak", *(Quantity(one.art_peak_ns, LATENCY) for one in groups)),
+            ("MRT peak", *(Quantity(one.mrt_peak_ns, LATENCY) for one in groups)),
             ("Recovery (minutes)", *none, self.recovery_text()),
             ("Within 1 % (minutes)", *none, self.recovery_text(NEARLY)),
         )

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff import units
 from writecliff.procedures.twin_loads import KEPT_RULE
 from writecliff.report import REPORT_NAME
 from writecliff.report.axes import Axis, Line
@@ -16,7 +15,23 @@ from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Link, Page, write_page
 from writecliff.report.plots import agreement
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import (
+    LATENCY,
+    SIZE,
+    THROUGHPUT,
+    Column,
+    DataFile,
+    Head,
+    Kind,
+    Quantity,
+    Table,
+    Value,
+    digits,
+    percents,
+    plain,
+    signed,
+    table,
+)
 from writecliff.twin.check import PAGE_NAME as CHECK_PAGE
 from writecliff.twin.check import Check
 from writecliff.twin.result import DEVICE_NAME, Compared, FoundValue, TwinResult, sections_of
@@ -87,18 +102,15 @@ def _disclosures(result: TwinResult) -> Iterator[str]:
         yield f"The twin was simulated at 1/{result.scale:g} of its capacity."
 
 
-def _pct(value: float | None) -> str:
-    return units.UNKNOWN if value is None else f"{value:.1f} %"
-
-
 def _errors(result: TwinResult) -> Table:
-    def cells(name: str, errors: KeptErrors) -> tuple[str, ...]:
-        of_all = (errors.rates_pct, errors.means_pct, errors.tails_pct)
-        return (name, *map(_pct, of_all), str(errors.figures))
+    def cells(name: str, errors: KeptErrors) -> tuple[Value, ...]:
+        return name, errors.rates_pct, errors.means_pct, errors.tails_pct, errors.figures
 
     rows = [cells("kept aside", result.errors), cells("fitted", result.errors_of_fit)]
-    head = ("Median error of figures", "Rates", "Mean latencies", "99th percentiles", "Figures")
-    return table("", head, rows, "lrrrr")
+    parts = ("Rates", "Mean latencies", "99th percentiles")
+    head: Head = ("Median error of figures", *(Column(part, percents(1)) for part in parts),
+            Column("Figures", plain()))  # fmt: skip
+    return table("", head, rows)
 
 
 def _compared(rows: Sequence[Compared], data: DataFile) -> Table:
@@ -107,14 +119,14 @@ def _compared(rows: Sequence[Compared], data: DataFile) -> Table:
             one.load,
             one.state,
             metric_text(one.metric),
-            f"{units.significant(one.measured, 4)} {one.unit}",
-            units.UNKNOWN if one.twin is None else f"{units.significant(one.twin, 4)} {one.unit}",
-            units.UNKNOWN if one.error_pct is None else f"{one.error_pct:+.1f} %",
+            Quantity(one.measured, digits(4, one.unit)),
+            Quantity(one.twin, digits(4, one.unit)),
+            one.error_pct,
         )
         for one in rows
     ]
-    head = ("Load", "State", "Figure", "Measured", "Twin", "Error")
-    return table("", head, cells, "wllrrr", data=data)
+    head = ("Load", "State", "Figure", "Measured", "Twin", Column("Error", signed()))
+    return table("", head, cells, "wllrr", data=data)
 
 
 def _figures_file(result: TwinResult) -> DataFile:
@@ -143,22 +155,19 @@ def _values(values: Sequence[FoundValue]) -> Table:
     rows = [
         (
             one.key,
-            _quantity(one.start, one.unit),
-            _quantity(one.value, one.unit),
-            _pct(one.error_pct),
+            Quantity(one.start, _KINDS.get(one.unit, _OTHER)),
+            Quantity(one.value, _KINDS.get(one.unit, _OTHER)),
+            one.error_pct,
             one.source,
         )
         for one in values
     ]
-    return table("", ("Value", "Start", "Found", "Standard error", "Source"), rows, "wrrrl")
+    head = ("Value", "Start", "Found", Column("Standard error", percents(1)), Column("Source"))
+    return table("", head, rows, "wrr")
 
 
-def _quantity(value: float, unit: str) -> str:
-    if unit == "ns":
-        return units.latency(value)
-    if unit == "bytes/s":
-        return units.throughput(value)
-    return units.size(value) if unit == "bytes" else f"{value:.4g}"
+_KINDS = {kind.unit: kind for kind in (LATENCY, THROUGHPUT, SIZE)}
+_OTHER = Kind(lambda value: f"{value:.4g}")
 
 
 def _open(result: TwinResult) -> Table:
@@ -167,20 +176,15 @@ def _open(result: TwinResult) -> Table:
 
 
 def _flash(result: TwinResult) -> Table:
-    rows = [
-        ("Over-provisioning", _pct(result.overprovision_pct)),
-        ("Write amplification, measured", _plain(result.waf_measured)),
-        ("Write amplification, twin", _plain(result.waf_twin)),
-        ("Overwritten, of the capacity", _pct(result.overwritten_pct)),
-        ("First writes before the rate dropped",
-         units.UNKNOWN if result.cache_bytes is None else units.size(result.cache_bytes)),
+    rows: list[tuple[str, Value]] = [
+        ("Over-provisioning", Quantity(result.overprovision_pct, percents(1))),
+        ("Write amplification, measured", Quantity(result.waf_measured, digits())),
+        ("Write amplification, twin", Quantity(result.waf_twin, digits())),
+        ("Overwritten, of the capacity", Quantity(result.overwritten_pct, percents(1))),
+        ("First writes before the rate dropped", Quantity(result.cache_bytes, SIZE)),
         ("Dies", f"{result.dies}, {result.bounds}; the best of {result.starts} starts"),
     ]  # fmt: skip
     return table("", ("", ""), rows, "ll")
-
-
-def _plain(value: float | None) -> str:
-    return units.UNKNOWN if value is None else units.significant(value)
 
 
 def _check_page(found: Check) -> Page:
@@ -188,24 +192,25 @@ def _check_page(found: Check) -> Page:
         (
             one.name,
             one.outcome,
-            f"{one.worse_pct:+.1f} %",
-            f"{one.allowed_pct:.0f} %",
-            str(one.figures),
+            one.worse_pct,
+            one.allowed_pct,
+            one.figures,
         )
         for one in found.kinds
     ]
-    head = ("Kind of load", "", "Worse by (median)", "Allowed", "Figures")
+    head = ("Kind of load", "", Column("Worse by (median)", signed()),
+            Column("Allowed", percents(0)), Column("Figures", plain()))  # fmt: skip
     rows = [
         (
             one.load,
             metric_text(one.metric),
-            f"{units.significant(one.measured, 4)} {one.unit}",
-            f"{units.significant(one.expected, 4)} {one.unit}",
-            f"{one.worse_pct:+.1f} %",
+            Quantity(one.measured, digits(4, one.unit)),
+            Quantity(one.expected, digits(4, one.unit)),
+            one.worse_pct,
         )
         for one in found.figures
     ]
-    columns = ("Load", "Figure", "Measured", "Expected", "Worse by")
+    columns = ("Load", "Figure", "Measured", "Expected", Column("Worse by", signed()))
     why = (
         "A kind is degraded if the median of its figures is worse by more than is allowed: twice "
         "the error that the model has on figures it had not seen, and 10 % at least."
@@ -222,8 +227,8 @@ def _check_page(found: Check) -> Page:
         intro="Is this drive as it should be?",
         verdict=found.verdict,
         sections=(
-            section("By kind", why, table("", head, kinds, "wlrrr")),
-            section("Figures", "", table("", columns, rows, "wlrrr")),
+            section("By kind", why, table("", head, kinds, "wl")),
+            section("Figures", "", table("", columns, rows, "wlrr")),
         ),
         summary=found.mapping(),
         disclosures=tuple(notes),

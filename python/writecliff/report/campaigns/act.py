@@ -24,7 +24,16 @@ from writecliff.report.compared import Grid
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.model import KeyFigure, Section, Verdict, section
-from writecliff.report.table import DataFile, table
+from writecliff.report.table import (
+    DURATION,
+    NUMBER,
+    Column,
+    DataFile,
+    Head,
+    digits,
+    percents,
+    table,
+)
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -195,8 +204,8 @@ class ActReport(CampaignReport):
         done = self.slices
         numbers = [float(item.number) for item in done]
         rows = [
-            (str(item.number), units.number(item.reads),
-             *(f"{item.over_pct[ms]:.2f} %" for ms in TABLE_MS), "" if item.passed else "over")
+            (str(item.number), item.reads, *(item.over_pct[ms] for ms in TABLE_MS),
+             "" if item.passed else "over")
             for item in done
         ]  # fmt: skip
         data = self._slices_file()
@@ -220,9 +229,13 @@ class ActReport(CampaignReport):
             *histogram_figures(self.reads, "-reads", "Reads: ", "reads-histogram.csv"),
             table(
                 f"Reads over each threshold, {trial.multiple:g}x",
-                ("Slice", "Reads", *(f"> {ms} ms" for ms in TABLE_MS), ""),
+                (
+                    "Slice",
+                    Column("Reads", NUMBER),
+                    *(Column(f"> {ms} ms", percents()) for ms in TABLE_MS),
+                    Column(""),
+                ),
                 rows,
-                "lrrrrrl",
                 note="" if done else "No slice is complete.",
                 data=data,
             ),
@@ -237,16 +250,19 @@ class ActReport(CampaignReport):
         lag_limit_s = self.procedure.options.max_lag_sec
         rows = []
         for trial in trials:
-            cells = [
-                f"{trial.slices[0].over_pct[ms]:.2f} %" if trial.slices else units.UNKNOWN
-                for ms in LIMITS_PCT
-            ]
+            cells = [trial.slices[0].over_pct[ms] if trial.slices else None for ms in LIMITS_PCT]
             verdict = "failed" if trial.failed(lag_limit_s) else "passed"
             if trial.stopped(lag_limit_s):
                 verdict = "stopped: cannot keep up"
-            time, lag = units.duration(_tested_ns(trial)), f"{units.significant(trial.lag_s)} s"
-            rows.append((f"{trial.multiple:g}x", time, *cells, lag, verdict))
-        head = ("Load", "Tested", *(f"> {ms} ms" for ms in LIMITS_PCT), "Lag", "")
+            load = f"{trial.multiple:g}x"
+            rows.append((load, _tested_ns(trial), *cells, trial.lag_s, verdict))
+        head: Head = (
+            "Load",
+            Column("Tested", DURATION),
+            *(Column(f"> {ms} ms", percents()) for ms in LIMITS_PCT),
+            Column("Lag", digits(3, "s")),
+            "",
+        )
         loads = table("Loads that were tried", head, rows)
         return section("Search", "One slice each, by doubling and halving.", loads)
 

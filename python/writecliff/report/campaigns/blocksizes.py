@@ -17,11 +17,11 @@ from writecliff.report.cells import CellReport
 from writecliff.report.compared import Grid
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.power import POWER_CSV, PowerSeries, power_figure, power_of
-from writecliff.report.table import DataFile, table
+from writecliff.report.table import LATENCY, NUMBER, Column, DataFile, decimals, table
 from writecliff.units import KIB
 
 LOOP_CSV = "power-loop.csv"
-LATENCY = Axis("Response time", units=units.LATENCY_UNITS, log=True)
+RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 
 class BlockSizesReport(CampaignReport, CellReport):
@@ -125,14 +125,15 @@ class BlockSizesReport(CampaignReport, CellReport):
     def sections(self) -> Iterator[Section]:
         if not self.view.rounds:
             return
-        for name, title, axis, value, text in (
-            ("iops", "IOPS", Axis("IOPS", log=True), self.iops, units.number),
-            ("average", "Average response time", LATENCY, self.average_ns, units.latency),
-            ("maximum", "Maximum response time", LATENCY, self.maximum_ns, units.latency),
+        for name, title, axis, value, kind in (
+            ("iops", "IOPS", Axis("IOPS", log=True), self.iops, NUMBER),
+            ("average", "Average response time", RESPONSE, self.average_ns, LATENCY),
+            ("maximum", "Maximum response time", RESPONSE, self.maximum_ns, LATENCY),
         ):
             full, data = f"{title} by block size", self.results_file
             figure = self.by_size(f"size-{name}", full, value, axis, data)
-            yield section(title, self.view.source, figure, self.grid(full, value, text, data))
+            grid = self.grid(full, value, kind, name, data=data)
+            yield section(title, self.view.source, figure, grid)
         yield self._loop_section()
         yield self._power_section()
         yield self.window_section()
@@ -155,10 +156,10 @@ class BlockSizesReport(CampaignReport, CellReport):
             return section("Power", "")
         watts = [self._watts(row) for row in self.power_rows]
         rows = [
-            (row.label, units.number(row.iops), "not measured" if w is None else f"{w:.2f} W")
+            (row.label, row.iops, "not measured" if w is None else w)
             for row, w in zip(self.power_rows, watts, strict=True)
         ]
-        head = ("Load", "IOPS", "Average power")
+        head = ("Load", Column("IOPS", NUMBER), Column("Average power", decimals(2, "W")))
         loads = table("Power by load", head, rows, data=self.results_file)
         if self.power is None:
             return section(

@@ -16,12 +16,25 @@ from writecliff.report.campaigns.seconds import SECOND_NS, Seconds, seconds_of
 from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import (
+    LATENCY,
+    NUMBER,
+    Column,
+    DataFile,
+    Head,
+    Table,
+    decimals,
+    digits,
+    shares,
+    table,
+)
 
 AVERAGE, WORST = "average", "worst case"
 ARRAY_DRIVES = 12
 DEVIATION = Axis("Standard deviation", units=units.LATENCY_UNITS, log=True)
 BLOCK_BYTES = 4 * units.KIB
+
+_LOWEST = ("Lowest second", "Lowest worst case")
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,9 @@ class Range:
         columns = [column.tolist() for column in numbers]
         head = ("middle_ns", "iops", "worst_case_iops", "latency_sd_ns")
         return data_file(f"seconds-{self.stem}.csv", head, zip(*columns, strict=True))
+
+
+_LOWEST = ("Lowest second", "Lowest worst case")
 
 
 class ConsistencyReport(CampaignReport):
@@ -174,20 +190,26 @@ class ConsistencyReport(CampaignReport):
         rows = [
             (
                 name,
-                units.number(len(part)),
-                units.number(part.average),
-                units.number(None if part.average is None else part.average * BLOCK_BYTES / 1e6, 1),
-                units.latency(self._response_ns(part.average)),
-                units.number(part.deviation),
-                units.number(part.lowest),
-                units.number(part.lowest_worst),
-                units.significant(self.per_dollar(part.average)),
+                len(part),
+                part.average,
+                None if part.average is None else part.average * BLOCK_BYTES / 1e6,
+                self._response_ns(part.average),
+                part.deviation,
+                part.lowest,
+                part.lowest_worst,
+                self.per_dollar(part.average),
             )
             for name, part in parts
         ]
-        head = ("Addresses", "Seconds", "Average IOPS", "MB/s", "Response time",
-                "Standard deviation", "Lowest second", "Lowest worst case",
-                "IOPS per dollar")  # fmt: skip
+        head: Head = (
+            "Addresses",
+            Column("Seconds", NUMBER),
+            Column("Average IOPS", NUMBER),
+            Column("MB/s", decimals(1)),
+            Column("Response time", LATENCY),
+            *(Column(name, NUMBER) for name in ("Standard deviation", *_LOWEST)),
+            Column("IOPS per dollar", digits()),
+        )
         note = "" if self.price else "No price was given (--price), so no IOPS per dollar."
         intro = (
             "MB/s are those of 4 KiB blocks, the response time is the average one that the queue "
@@ -209,15 +231,20 @@ class ConsistencyReport(CampaignReport):
             rows.append(
                 (
                     item.name,
-                    units.number(ideal),
-                    units.number(found),
-                    units.percent(found / ideal if found and ideal else None),
-                    units.number(self.of_array(part.lowest)),
-                    units.number(self.of_array(part.lowest_worst)),
+                    ideal,
+                    found,
+                    found / ideal if found and ideal else None,
+                    self.of_array(part.lowest),
+                    self.of_array(part.lowest_worst),
                 )
             )
-        head = ("Addresses", "IOPS if all were average", "IOPS", "Share", "Lowest second",
-                "Lowest worst case")  # fmt: skip
+        head: Head = (
+            "Addresses",
+            Column("IOPS if all were average", NUMBER),
+            Column("IOPS", NUMBER),
+            Column("Share", shares()),
+            *(Column(name, NUMBER) for name in _LOWEST),
+        )
         note = (
             "Requests striped over all drives wait for the slowest one in each second, and the "
             "drives stall independently of each other."

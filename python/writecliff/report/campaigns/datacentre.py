@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 from writecliff import units
 from writecliff.procedures.model import StepRow
@@ -21,11 +22,22 @@ from writecliff.report.campaigns.seconds import SECONDS_NEEDED
 from writecliff.report.compared import Grid
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.steady import known
-from writecliff.report.table import Table, table
+from writecliff.report.table import (
+    LATENCY,
+    NUMBER,
+    Column,
+    Head,
+    Quantity,
+    Span,
+    Table,
+    decimals,
+    ranges,
+    table,
+)
 
 IOPS = Axis("IOPS")
-LATENCY = Axis("Response time", units=units.LATENCY_UNITS, log=True)
-LATENCY_HEAD = ("Average", "99.9 %", "99.99 %", "Maximum")
+RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
+LATENCY_HEAD = tuple(Column(t, LATENCY) for t in ("Average", "99.9 %", "99.99 %", "Maximum"))
 Value = Callable[[StepRow], float | None]
 
 
@@ -84,17 +96,15 @@ class DatacentreReport(CampaignReport):
         if servers := self.data.stage_rows("servers"):
             yield self._servers(servers)
 
-    def _latencies(self, row: StepRow) -> list[str]:
-        return [units.latency(self.steps.latency_ns(row, q)) for _, q in STATISTICS]
+    def _latencies(self, row: StepRow) -> list[float | None]:
+        return [self.steps.latency_ns(row, q) for _, q in STATISTICS]
 
     def _speeds(self, title: str, what: str, rows: Iterable[StepRow]) -> Table:
         """Name, IOPS, MB/s and latencies of each step."""
         cells = [
-            (row.label, units.number(row.iops), units.number(row.bytes_per_s / 1e6, 1),
-             *self._latencies(row))
-            for row in rows
-        ]  # fmt: skip
-        head = (what, "IOPS", "MB/s", *LATENCY_HEAD)
+            (row.label, row.iops, row.bytes_per_s / 1e6, *self._latencies(row)) for row in rows
+        ]
+        head: Head = (what, Column("IOPS", NUMBER), Column("MB/s", decimals(1)), *LATENCY_HEAD)
         return table(title, head, cells, data=self.data.steps_file)
 
     def _mixes(self, rows: Sequence[StepRow]) -> Iterator[Section]:
@@ -130,7 +140,7 @@ class DatacentreReport(CampaignReport):
                     f"{title} response time",
                     cells,
                     partial(steps.latency_ns, q=q),
-                    LATENCY,
+                    RESPONSE,
                 )
                 for name, title, q in slow
             ),
@@ -166,15 +176,17 @@ class DatacentreReport(CampaignReport):
         return plots.lines(name, title, self.results_file, series, depths, y, alt=alt)
 
     def _mix_table(self, rows: Iterable[StepRow]) -> Table:
-        def iops(row: StepRow, operation: str) -> str:
-            value = self.steps.iops(row, operation)
-            return units.number(value) if value else units.UNKNOWN
-
         cells = [
-            (row.label, iops(row, "read"), iops(row, "write"), *self._latencies(row))
+            (row.label, *(self.steps.iops(row, operation) or None for operation in OPERATIONS),
+             *self._latencies(row))
             for row in rows
-        ]
-        head = ("Access", "Read IOPS", "Write IOPS", *LATENCY_HEAD)
+        ]  # fmt: skip
+        head: Head = (
+            "Access",
+            Column("Read IOPS", NUMBER),
+            Column("Write IOPS", NUMBER),
+            *LATENCY_HEAD,
+        )
         return table("Mixed reads and writes", head, cells, data=self.results_file)
 
     def _mix_consistency(self) -> Section:
@@ -182,12 +194,12 @@ class DatacentreReport(CampaignReport):
         tables = []
         for grid in (consistency_grid(self.steps, operation) for operation in OPERATIONS):
             cells = [
-                (row, *(units.number(grid.values.get((row, column)), 1) for column in grid.columns))
+                (row, *(grid.values.get((row, column)) for column in grid.columns))
                 for row in grid.rows
             ]
             if grid.values:
                 title = f"{grid.title} (%)"
-                head = (grid.corner, *grid.columns)
+                head: Head = (grid.corner, *(Column(name, decimals(1)) for name in grid.columns))
                 tables.append(table(title, head, cells, data=self.results_file))
         return section(
             "Consistency of mixed reads and writes",
@@ -227,18 +239,19 @@ class DatacentreReport(CampaignReport):
         rows = [
             (
                 item.label,
-                units.number(len(item.seconds)),
-                units.number(item.seconds.average),
-                units.number(item.seconds.deviation),
-                units.number(item.seconds.slow),
-                units.number(item.seconds.consistency_pct, 1) + " %",
+                len(item.seconds),
+                item.seconds.average,
+                item.seconds.deviation,
+                item.seconds.slow,
+                item.seconds.consistency_pct,
             )
             for item in loads
         ]
         short = any(len(item.seconds) < SECONDS_NEEDED for item in loads)
         note = f"Below {SECONDS_NEEDED:,} seconds the 99.9th percentile is the slowest one."
-        head = ("Load", "Seconds", "Average", "Standard deviation", "99.9 % of seconds",
-                "Consistency")  # fmt: skip
+        counts = ("Seconds", "Average", "Standard deviation", "99.9 % of seconds")
+        head: Head = ("Load", *(Column(name, NUMBER) for name in counts),
+                Column("Consistency", decimals(1, "%")))  # fmt: skip
         return section(
             "Consistency",
             "IOPS of each second. Consistency is the IOPS of the 99.9th percentile of the seconds "
@@ -251,25 +264,30 @@ class DatacentreReport(CampaignReport):
 
     def _messenger(self, found: found_in.Messenger) -> Section:
         per_thread = [found.iops(reader) for reader in found.readers]
-        rows = [
+        rows: list[Sequence[Any]] = [
             (
                 f"Readers, of {len(found.readers)} threads",
-                units.number(found.reader_iops),
-                f"{units.number(min(per_thread))} to {units.number(max(per_thread))}",
-                *(units.latency(found.readers_ns(q)) for _, q in STATISTICS),
+                found.reader_iops,
+                Span(min(per_thread), max(per_thread)),
+                *(found.readers_ns(q) for _, q in STATISTICS),
             )
         ]
         if found.writer is not None:
-            iops = units.number(found.iops(found.writer), 1)
-            texts = (units.latency(found.writer_ns(q)) for _, q in STATISTICS)
-            rows.insert(0, ("Writer", iops, units.UNKNOWN, *texts))
+            times = (found.writer_ns(q) for _, q in STATISTICS)
+            iops = Quantity(found.iops(found.writer), decimals(1))
+            rows.insert(0, ("Writer", iops, None, *times))
         return section(
             "Messenger service",
             "One thread of 512 KiB random writes, 32 per second at most, beside threads of 4 KiB "
             "random reads.",
             table(
                 "Messenger service",
-                ("Thread", "IOPS", "of the threads", *LATENCY_HEAD),
+                (
+                    "Thread",
+                    Column("IOPS", NUMBER),
+                    Column("of the threads", ranges(NUMBER)),
+                    *LATENCY_HEAD,
+                ),
                 rows,
                 note="Figures of readers are those of single threads, averaged over the threads.",
                 data=self.results_file,
@@ -285,7 +303,7 @@ class DatacentreReport(CampaignReport):
             self._by_depth(f"servers-{name}", title, profiles, value, axis, "profile")
             for name, title, axis, value in (
                 ("iops", "IOPS of servers", Axis("IOPS"), lambda row: row.iops),
-                ("latency", "Average response time of servers", LATENCY,
+                ("latency", "Average response time of servers", RESPONSE,
                  partial(self.steps.latency_ns, q=None)),
             )
         ]  # fmt: skip

@@ -24,7 +24,16 @@ from writecliff.report.campaigns.results import CampaignReport, Result, known_re
 from writecliff.report.model import KeyFigure, Section, Verdict, section
 from writecliff.report.power import power_of
 from writecliff.report.steady import SteadyView, known
-from writecliff.report.table import table
+from writecliff.report.table import (
+    NUMBER,
+    SIZE,
+    THROUGHPUT,
+    Quantity,
+    decimals,
+    digits,
+    plain,
+    table,
+)
 from writecliff.report.wsat_data import mean_waf
 
 
@@ -235,17 +244,17 @@ class EnduranceReport(CampaignReport):
         options = self.data.options
         rows = (
             ("Workload", options["profile"]),
-            ("Write amplification", units.number(life.waf, 3)),
-            ("Rated cycles", units.number(life.cycles)),
-            ("Wear-levelling factor (given)", f"{options['wear_levelling_factor']:g}"),
+            ("Write amplification", Quantity(life.waf, decimals(3))),
+            ("Rated cycles", Quantity(life.cycles, NUMBER)),
+            ("Wear-levelling factor (given)", Quantity(options["wear_levelling_factor"], plain())),
             ("Block erases so far, minimum / mean / maximum", self._wear()),
-            ("TBW", units.size(life.tbw_bytes)),
-            ("TBW as the vendor rates it", units.size(life.rated_tbw_bytes)),
-            (f"DWPD for {options['years']:g} years", units.significant(life.dwpd)),
+            ("TBW", Quantity(life.tbw_bytes, SIZE)),
+            ("TBW as the vendor rates it", Quantity(life.rated_tbw_bytes, SIZE)),
+            (f"DWPD for {options['years']:g} years", Quantity(life.dwpd, digits())),
             (f"Lifetime at {units.size(life.bytes_per_day)} per day", _years(life.days)),
-            ("Writes at full speed", units.throughput(life.write_bytes_per_s)),
+            ("Writes at full speed", Quantity(life.write_bytes_per_s, THROUGHPUT)),
             ("Lifetime at full speed, day and night", _years(life.days_at_full_speed)),
-            ("Dollars per TB of TBW", units.significant(life.dollars_per_tbw)),
+            ("Dollars per TB of TBW", Quantity(life.dollars_per_tbw, digits())),
         )
         return section("Lifetime", "", table("Lifetime", ("", ""), rows, data=self.results_file))
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from writecliff import units
 from writecliff.report.model import Section, section
-from writecliff.report.table import table
+from writecliff.report.table import NUMBER, Kind, Quantity, decimals, table
 
 DAYS_A_YEAR = 365.0
 HOURS_A_YEAR = 24 * DAYS_A_YEAR
@@ -124,20 +125,19 @@ def _intro(costs: Ownership) -> Iterator[str]:
         yield "The power is that of the workload at full speed, the most that service takes."
 
 
-def _rows(costs: Ownership) -> Iterator[tuple[str, str, str]]:
+def _rows(costs: Ownership) -> Iterator[tuple[str, Quantity, str]]:
     lifetime = "lifetime, rounded up" if costs.drives else "lifetime is not known"
     power = "given" if costs.watts_given else "measured at full speed"
     energy = f"power, PUE {costs.pue:g}"
-    yield "Drives bought", units.number(costs.drives or 1), lifetime
-    yield "Price of a drive", dollars(costs.price), "given"
-    yield "Drives", dollars(costs.drives_dollars), ""
-    yield "Mean power", "-" if costs.watts is None else f"{costs.watts:.2f} W", power
-    kwh = costs.energy_kwh
-    yield "Energy", "-" if kwh is None else f"{kwh:,.1f} kWh", energy
-    yield "Energy, price", dollars(costs.energy_dollars), _kwh_text(costs.kwh_price)
-    yield "Total cost of ownership", dollars(costs.total), ""
-    yield "Per GB of user capacity", dollars(costs.per_gb, digits=4), ""
-    yield "Per TB that the host writes", dollars(costs.per_tb_written, digits=4), ""
+    yield "Drives bought", Quantity(costs.drives or 1, NUMBER), lifetime
+    yield "Price of a drive", Quantity(costs.price, _DOLLARS), "given"
+    yield "Drives", Quantity(costs.drives_dollars, _DOLLARS), ""
+    yield "Mean power", Quantity(costs.watts, decimals(2, "W")), power
+    yield "Energy", Quantity(costs.energy_kwh, decimals(1, "kWh")), energy
+    yield "Energy, price", Quantity(costs.energy_dollars, _DOLLARS), _kwh_text(costs.kwh_price)
+    yield "Total cost of ownership", Quantity(costs.total, _DOLLARS), ""
+    yield "Per GB of user capacity", Quantity(costs.per_gb, _CENTS), ""
+    yield "Per TB that the host writes", Quantity(costs.per_tb_written, _CENTS), ""
 
 
 def _kwh_text(price: float | None) -> str:
@@ -146,3 +146,7 @@ def _kwh_text(price: float | None) -> str:
 
 def dollars(value: float | None, *, digits: int = 2) -> str:
     return "-" if value is None else f"${value:,.{digits}f}"
+
+
+_DOLLARS = Kind(dollars, "$")
+_CENTS = Kind(partial(dollars, digits=4), "$")

@@ -19,7 +19,7 @@ from writecliff.report import plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.table import Table, table
+from writecliff.report.table import LATENCY, NUMBER, Column, Table, decimals, digits, table
 
 _CURVES = {
     "zipf": "Theta of zipfian writes",
@@ -142,11 +142,8 @@ class SsdIqReport(CampaignReport):
         if self.loops:
             yield section("Skewed and static data", "", self._loops_table(), *self._curves())
         if self.zones:
-            rows = [
-                (f"{size:g} GiB", units.number(row.bytes_per_s / 1e6), _waf(row))
-                for size, row in self.zones
-            ]
-            head = ("Zone size", "MB/s", "Write amplification")
+            rows = [(f"{size:g} GiB", row.bytes_per_s / 1e6, row.waf) for size, row in self.zones]
+            head = ("Zone size", Column("MB/s", NUMBER), Column("Write amplification", digits()))
             shown = table("Sequential writes in zones", head, rows, data=self.results_file)
             yield section("Zones", "The host writes one zone at a time, in random order.", shown)
         if self.opened:
@@ -157,13 +154,14 @@ class SsdIqReport(CampaignReport):
         rows = [
             (
                 loop.name,
-                units.number(loop.row.iops),
-                "" if loop.relative is None else f"{loop.relative:.3f}",
-                _waf(loop.row),
+                loop.row.iops,
+                "" if loop.relative is None else loop.relative,
+                loop.row.waf,
             )
             for loop in self.loops
         ]
-        head = ("Load", "IOPS", "Relative to uniform", "Write amplification")
+        head = ("Load", Column("IOPS", NUMBER), Column("Relative to uniform", decimals(3)),
+                Column("Write amplification", digits()))  # fmt: skip
         return table("Random 4 KiB writes", head, rows, data=self.results_file)
 
     def _curves(self) -> Iterator[Figure | None]:
@@ -188,12 +186,12 @@ class SsdIqReport(CampaignReport):
                 for operation in _OPERATIONS
                 for name in QUANTILES
             ]
-            reached = units.number(row.figures.get("write_iops"))
-            rows.append((units.number(rate), reached, *map(units.latency, values)))
-        head = ("Arrivals/s", "Writes/s", *(name for _ in _OPERATIONS for name in QUANTILES))
+            rows.append((rate, row.figures.get("write_iops"), *values))
+        head = (Column("Arrivals/s", NUMBER), Column("Writes/s", NUMBER),
+                *(Column(name, LATENCY) for _ in _OPERATIONS for name in QUANTILES))  # fmt: skip
         groups = [("", 2), ("Reads of the probe", 5), ("Writes of the probe", 5)]
         title = "Latency in open loops"
-        return table(title, head, rows, "r", data=self.results_file, groups=groups)
+        return table(title, head, rows, data=self.results_file, groups=groups)
 
     def _tails(self, operation: str) -> Figure | None:
         lines = []
@@ -217,7 +215,3 @@ _OPEN = (
     "Poisson arrivals of 99 % writes load the drive. A fixed-rate probe of reads and writes "
     "measures the service times."
 )
-
-
-def _waf(row: StepRow) -> str:
-    return units.significant(row.waf)

@@ -10,10 +10,10 @@ from writecliff import units
 from writecliff.report.axes import Axis, Line
 from writecliff.report.compared import Curve
 from writecliff.report.comparison.contenders import Contender
-from writecliff.report.csvs import data_file, lines_csv
+from writecliff.report.csvs import lines_csv
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.plots import lines, normalised
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import DURATION, Column, DataFile, Table, digits, table
 
 Curves = Sequence[tuple[str, Curve]]  # of one name, by contender
 
@@ -64,7 +64,7 @@ def _moments(by_name: Sequence[Curves]) -> Table | None:
         for mark in curve.marks
     }
     labels = list(dict.fromkeys(label for curves in marked for label, _ in curves))
-    rows, numbers = [], []
+    rows = []
     for label in labels:
         of = [dict(curves).get(label) for curves in marked]
         at = {
@@ -73,20 +73,20 @@ def _moments(by_name: Sequence[Curves]) -> Table | None:
             if curve is not None
             for mark in curve.marks
         }
-        rows.append((label, *(_text(marked[n][0][1].x, at.get((name, n))) for name, n in columns)))
-        numbers.append((label, *(at.get(key) for key in columns)))
-    head = ("contender", *(f"{name.replace(' ', '_')}_{_column(marked[n][0][1].x)}"
-                           for name, n in columns))  # fmt: skip
-    data = data_file("moments.csv", head, numbers)
-    return table("When the drives change their state", ("", *columns.values()), rows, data=data)
-
-
-def _text(axis: Axis, value: float | None) -> str:
-    if value is None:
-        return units.UNKNOWN
-    return (
-        units.duration(value) if axis.units else f"{units.significant(value)} {axis.label.lower()}"
+        rows.append((label, *(at.get(key) for key in columns)))
+    axes = {key: marked[key[1]][0][1].x for key in columns}
+    head = (
+        Column("", key="contender"),
+        *(
+            Column(
+                title,
+                DURATION if axes[key].units else digits(3, axes[key].label.lower()),
+                f"{key[0].replace(' ', '_')}_{_column(axes[key])}",
+            )
+            for key, title in columns.items()
+        ),
     )
+    return table("When the drives change their state", head, rows, file="moments.csv")
 
 
 def _drawn(curves: Curves) -> Figure | None:

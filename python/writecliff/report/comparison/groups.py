@@ -14,7 +14,7 @@ from statistics import median
 from writecliff.report.comparison.figures import Figure, percent
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, Interval, value_text
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import RIGHT, Column, DataFile, Table, Value, plain, table
 from writecliff.units import UNKNOWN
 
 LONG_LIST = 40  # figures; more are summarised before they are listed
@@ -94,27 +94,30 @@ def group_names(groups: Sequence[Group]) -> list[str]:
 def groups_table(groups: Sequence[Group], labels: Sequence[str]) -> Table:
     """A row for each group: who is better how often, and the largest difference."""
     undecided = any(_undecided(one) for one in groups)
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for name, one in zip(group_names(groups), groups, strict=True):
         counts = [len(one.won(number)) for number in range(len(labels))]
         middle, most = one.median_pct, one.largest
         rows.append(
             (
                 name,
-                *map(str, (len(one.figures), *counts, one.equal)),
-                *([str(_undecided(one))] if undecided else []),
+                len(one.figures),
+                *counts,
+                one.equal,
+                *([_undecided(one)] if undecided else []),
                 UNKNOWN if middle is None else percent(middle),
                 *((UNKNOWN, "") if most is None else _largest(most, labels)),
             )
         )
     better = [f"{label} better" for label in labels]
     others = ["Not told"] if undecided else []
-    head = ("Group", "Figures", *better, "Equal", *others, "Median difference",
-            "Largest difference", "At")  # fmt: skip
-    align = "l" + "r" * (3 + len(labels) + len(others)) + "ll"
+    counted = ("Figures", *better, "Equal", *others)
+    head = (Column("Group"), *(Column(name, plain()) for name in counted),
+            Column("Median difference", RIGHT), Column("Largest difference"),
+            Column("At"))  # fmt: skip
     note = "Median and largest are of the figures at which one is better."
     title = "Who is better how often"
-    return table(title, head, rows, align, note=note, data=_file(groups, labels))
+    return table(title, head, rows, note=note, data=_file(groups, labels))
 
 
 def _undecided(group: Group) -> int:

@@ -14,7 +14,7 @@ from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.plots import lines
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import NUMBER, Column, DataFile, Head, Table, percents, shares, table
 
 if TYPE_CHECKING:
     from writecliff.procedures.rwsw.capture_options import CaptureProcedure
@@ -79,13 +79,14 @@ class CaptureReport(TestReport):
                 (
                     f"{number}",
                     one.stream.text,
-                    units.pct(one.share_pct, 1),
-                    units.pct(covered, 1),
-                    "" if share is None else units.pct(share, 1),
+                    one.share_pct,
+                    covered,
+                    "" if share is None else share,
                 )
             )
-        head = ("", "I/O stream", "Of the capture", "Together", "Applied workload")
-        return table("Cumulative and applied workload", head, rows, "rwrrr",
+        names = ("Of the capture", "Together", "Applied workload")
+        head: Head = ("", "I/O stream", *(Column(name, percents(1)) for name in names))
+        return table("Cumulative and applied workload", head, rows, "rw",
                      data=self._streams_file())  # fmt: skip
 
     def _streams_file(self) -> DataFile:
@@ -114,10 +115,10 @@ class CaptureReport(TestReport):
         if not ios:
             return None
         order = sorted(ios, key=lambda name: (-ios[name], name))[:PROCESSES]
-        rows = [(name, f"{ios[name]:,}", units.pct(100 * ios[name] / self.capture.ios, 1))
-                for name in order]  # fmt: skip
+        rows = [(name, ios[name], ios[name] / self.capture.ios) for name in order]
         note = "Of each time step the eight busiest are counted."
-        return table("Processes", ("Process", "I/Os", "Of the capture"), rows, note=note)
+        head = ("Process", Column("I/Os", NUMBER), Column("Of the capture", shares()))
+        return table("Processes", head, rows, note=note)
 
     def _maps(self) -> Iterator[Figure | None]:
         """Streams, all reads and writes, and queue depth over the time steps."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from writecliff import units
 from writecliff.procedures.rwsw.capture_options import stream_mapping
 from writecliff.procedures.rwsw.is_wsat import IsWsat, phase_of
 from writecliff.report.axes import Axis, Line, time_axis
@@ -17,7 +16,16 @@ from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.plots import Bars, bars, lines
 from writecliff.report.rwsw.capture_view import CaptureReport, unknown
 from writecliff.report.steady import SteadyView
-from writecliff.report.table import RIGHT, TEXT, WHOLE, Table
+from writecliff.report.table import (
+    LATENCY,
+    NUMBER,
+    TEXT,
+    THROUGHPUT,
+    WHOLE,
+    Table,
+    decimals,
+    percents,
+)
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -133,13 +141,13 @@ class IsWsatReport(CaptureReport):
             "Streams alone",
             self.streams,
             ("I/O stream", WHOLE, lambda one: one.text),
-            ("Share", RIGHT, lambda one: units.pct(one.share.share_pct, 1)),
-            ("IOPS", RIGHT, lambda one: units.number(one.iops)),
-            ("Throughput", RIGHT, lambda one: units.throughput(one.bytes_per_s or 0.0)),
-            ("ART", RIGHT, lambda one: units.latency(_mean_ns(one))),
-            ("99.999 %", RIGHT, lambda one: units.latency(one.five_nines_ns)),
-            ("MRT", RIGHT, lambda one: units.latency(_max_ns(one))),
-            ("WAF", RIGHT, lambda one: units.number(one.waf, 2)),
+            ("Share", percents(1), lambda one: one.share.share_pct),
+            ("IOPS", NUMBER, lambda one: one.iops),
+            ("Throughput", THROUGHPUT, lambda one: one.bytes_per_s or 0.0),
+            ("ART", LATENCY, _mean_ns),
+            ("99.999 %", LATENCY, lambda one: one.five_nines_ns),
+            ("MRT", LATENCY, _max_ns),
+            ("WAF", decimals(2), lambda one: one.waf),
             ("Steady state", TEXT, lambda one: one.view.text),
         )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from writecliff import units
 from writecliff.procedures.rwsw.multi_wsat import MultiWsat
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.rwsw.capture_view import CaptureReport
-from writecliff.report.table import table
+from writecliff.report.table import NUMBER, TIMES, Column, table
 from writecliff.report.wsat import WsatReport
 
 
@@ -37,15 +36,12 @@ class MultiWsatReport(CaptureReport, WsatReport):
         ]
         rows += [("Capture, busiest time step", value) for value in (self.peak_iops,) if value]
         rows += [("Capture, mean", value) for value in (mean,) if value]
-        cells = [
-            (name, units.number(iops), f"{iops / mean:.3g}x" if mean else units.UNKNOWN)
-            for name, iops in rows
-        ]
+        cells = [(name, iops, iops / mean if mean else None) for name, iops in rows]
         intro = (
             "The drive answers the applied workload as fast as it can at "
             f"{self.procedure.toio}; the capture is what its host asked for."
         )
-        head = ("", "IOPS", "Of the capture's mean")
+        head = ("", Column("IOPS", NUMBER), Column("Of the capture's mean", TIMES))
         return section("The drive against the capture", intro, table("", head, cells))
 
     def results(self) -> dict[str, Any]:
