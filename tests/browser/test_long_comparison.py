@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.browser.visit import Visit
-from writecliff.published.ssd_iq.page import page_of
-from writecliff.published.ssd_iq.result import Comparison as Published
-from writecliff.published.ssd_iq.result import Row
+from writecliff.lab.published.ssd_iq.page import page_of
+from writecliff.lab.published.ssd_iq.result import Comparison as Published
+from writecliff.lab.published.ssd_iq.result import Row
 from writecliff.report.comparison import Comparison
 from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.page import comparison_page

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
-from writecliff.bench.fio import Pair, summary
+from writecliff.lab.bench.fio import Pair, summary
 
 pytest.importorskip("writecliff._native", reason="the native module is not built")
 

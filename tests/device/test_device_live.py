@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
-from writecliff.experiments.live import rocksdb
-from writecliff.experiments.live.model import MIB
+from writecliff.lab.experiments.live import rocksdb
+from writecliff.lab.experiments.live.model import MIB
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0

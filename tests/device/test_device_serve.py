@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.small_drive import write_small_drive
-from writecliff.bench.serve import has_fio
 from writecliff.cli.main import main
+from writecliff.lab.bench.serve import has_fio
 from writecliff.serve import DriveServer, ServeOptions
 
 needs_fio = pytest.mark.skipif(not has_fio(), reason="fio without the engine nbd")

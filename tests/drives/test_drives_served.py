@@ -15,9 +15,9 @@ import pytest
 
 from tests.support.served_in_guest import HOST, connected, kernel_warnings, run, write_and_check
 from tests.support.small_drive import write_small_drive
-from writecliff.bench.serve import DEPTHS
-from writecliff.bench.serve import run as run_bench
 from writecliff.cli.main import main
+from writecliff.lab.bench.serve import DEPTHS
+from writecliff.lab.bench.serve import run as run_bench
 from writecliff.serve import DriveServer, ServeOptions
 
 

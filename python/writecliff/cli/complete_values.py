@@ -105,14 +105,14 @@ def sweeps(typed: str) -> Names:
 
 def reliability(typed: str) -> Names:
     """Campaigns on reliability features."""
-    from writecliff.reliability import CAMPAIGNS
+    from writecliff.lab.reliability import CAMPAIGNS
 
     return [(name, one.about) for name, one in CAMPAIGNS.items()]
 
 
 def experiments(typed: str) -> Names:
     """Published experiments."""
-    from writecliff.experiments import EXPERIMENTS
+    from writecliff.lab.experiments import EXPERIMENTS
 
     return list(EXPERIMENTS.items())
 

@@ -15,7 +15,7 @@ from writecliff.cli.schemas_captured import CAPTURED
 from writecliff.cli.schemas_runs import RUNS
 from writecliff.cli.schemas_served import SERVED
 from writecliff.cli.schemas_twins import TWINS
-from writecliff.cli.schemas_validated import VALIDATED
+from writecliff.lab.commands.schemas_validated import VALIDATED
 
 _PREFIX = "writecliff/"
 _IDENTITY = "the drive: `target`, `vendor`, `model`, `serial`, `capacity_bytes`, `simulated`, ..."

@@ -10,8 +10,8 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.small_drive import write_small_drive
 from writecliff.devices import FOLDER
-from writecliff.validate import theory
-from writecliff.validate.theory import POLICIES, REDUCED_LOADS, TheoryCase
+from writecliff.lab.validate import theory
+from writecliff.lab.validate.theory import POLICIES, REDUCED_LOADS, TheoryCase
 
 
 def test_device_list(cli: CommandLine) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from writecliff.lab.published.notes import note_of
+from writecliff.lab.published.tables import label_of
 from writecliff.published.figures import OTHERS, PublishedFigure, read_figures
 from writecliff.published.kinds import PURE, kind_of
-from writecliff.published.notes import note_of
-from writecliff.published.tables import label_of
 
 ROOT = Path(__file__).parents[3]
 PURE_FIGURES = [one for one in read_figures() if kind_of(one) is PURE and not one.baseline]

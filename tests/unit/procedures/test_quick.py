@@ -12,6 +12,7 @@ import pytest
 from tests.support.fake_engine import FakeEngine
 from tests.support.small_drive import write_small_drive
 from writecliff.engines.sim import SimEngine
+from writecliff.lab.validate.quick import QuickRow, compare
 from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import procedure_from_mapping, suite_tests
@@ -24,7 +25,6 @@ from writecliff.report.steady_stages import flag
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.plan import plan_suite
-from writecliff.validate.quick import QuickRow, compare
 from writecliff.workload.model import SECOND_NS
 
 QUICK = {"quick": True}

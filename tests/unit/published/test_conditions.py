@@ -207,7 +207,7 @@ def test_names_of_sources_stand_for_presets() -> None:
 
 
 def test_states_are_explained() -> None:
-    from writecliff.published.tables import STATES
+    from writecliff.lab.published.tables import STATES
 
     assert set(STATES) == set(conditions.STATES)
 

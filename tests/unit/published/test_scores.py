@@ -23,7 +23,6 @@ from writecliff.published.kinds import (
     WINNERS,
     WINNERS_MIXED,
 )
-from writecliff.published.reproduce import Reproduction
 from writecliff.published.scores import (
     PairwiseComparison,
     Results,
@@ -193,16 +192,6 @@ def test_rows_come_from_results_and_from_what_is_derived(
     assert rows[5].simulated == 990.0
     assert [row.simulated for row in rows[6:]] == [None, None, None]
     assert rows[7].why == "nothing here corresponds to it"
-
-
-def test_a_reproduction_gives_the_reason_of_missing_figures(made_up: Reproduction) -> None:
-    assert [row.why for row in made_up.missing] == [
-        "unknown preset 'hdd-none': see `writecliff device list`",
-        "no load 'dance': figures are of random and sequential ones, and of profiles "
-        "(see `writecliff profile list`)",
-        "unknown metric 'iosp': did you mean 'iops'?",
-    ]
-    assert [comparison.right for comparison in made_up.comparisons].count(False) == 1
 
 
 def test_the_share_of_right_winners() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from writecliff.engines.preconditioned import recipe
-from writecliff.validate.intervals import (
+from writecliff.lab.validate.intervals import (
     CoverageRow,
     IntervalsReport,
     PairsRow,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from writecliff.bench.store import CASES, fill
+from writecliff.lab.bench.store import CASES, fill
 from writecliff.runs.catalogue import Catalogue
 from writecliff.runs.place import open_place
 from writecliff.runs.queries import Selection, listed

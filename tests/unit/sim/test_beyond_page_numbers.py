@@ -18,10 +18,10 @@ from writecliff.devices.generations import GIB, raw_bytes_of
 from writecliff.engines.preconditioned import precondition
 from writecliff.engines.sim import SimEngine
 from writecliff.errors import ConfigError
+from writecliff.lab.published.reproduce import _drive
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.procedures.scaling import quick_engine
 from writecliff.procedures.workload import WorkloadRun
-from writecliff.published.reproduce import _drive
 from writecliff.report import report_of
 from writecliff.report.disclosure import disclosures
 from writecliff.store.rundir import RunDirectory

@@ -22,14 +22,14 @@ from tests.support.small_drive import write_small_drive
 from writecliff import cluster
 from writecliff.cluster import MEMORY, Cluster, connected
 from writecliff.errors import ConfigError, EngineError
+from writecliff.lab.validate import power_cuts
+from writecliff.lab.validate.quick import compare, suite_of
 from writecliff.parallel import Task, map_side_by_side, placed
 from writecliff.report import write_report
 from writecliff.suite.children import ChildEvent
 from writecliff.suite.folder import SuiteFolder
 from writecliff.suite.runner import SuiteStopped, run_suite
 from writecliff.suite.sweep import plan_sweep
-from writecliff.validate import power_cuts
-from writecliff.validate.quick import compare, suite_of
 
 distributed = pytest.importorskip("distributed", reason="the extra dask")
 if TYPE_CHECKING:

@@ -1,0 +1,76 @@
+"""Benchmark of `choose`: drives of 1 to 2 TB under a mixed load of 30 minutes, twice.
+
+The first time every drive has to be preconditioned; the second time its state is in the cache. Both
+are whole commands, from the start of Python to the page, in a cache of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from writecliff.devices import preset_names, show_device
+from writecliff.engines.state_cache import FOLDER as CACHE
+from writecliff.errors import ConfigError
+from writecliff.lab.bench.command import measured
+
+DRIVES = 20
+LEAST_BYTES, MOST_BYTES = 900 * 10**9, 2 * 10**12
+FIRST_GOAL_S, CACHED_GOAL_S = 900.0, 180.0
+_LOAD = """
+name = "mixed"
+[[job]]
+name = "mixed"
+read = "70 %"
+block_size = "8 KiB"
+queue_depth = 32
+rate = "15000 IOPS"
+duration = "30 min"
+"""
+Row = Mapping[str, Any]
+
+
+def drives(count: int) -> list[str]:
+    """The drives of the catalogue of 1 to 2 TB, at most `count`. Raises ConfigError: fewer than
+    two."""
+    found = []
+    for name in preset_names():
+        device = show_device(name)
+        if device.kind == "ssd" and LEAST_BYTES <= device.capacity_bytes <= MOST_BYTES:
+            found.append(name)
+    if not 2 <= count <= len(found):
+        raise ConfigError(f"--drives must be 2 to {len(found)}, not {count}")
+    return found[:count]
+
+
+def run(folder: Path, *, count: int = DRIVES, jobs: int | None = None) -> Iterator[Row]:
+    """A row for each time: `case`, `wall_s`, `goal_s` (of 20 drives), `drives`, and whether the
+    answer is the `same` as the first. Raises ConfigError."""
+    names = drives(count)
+    load = folder / "load.toml"
+    load.write_text(_LOAD)
+    before: Any = None
+    for case, goal_s in (("first", FIRST_GOAL_S), ("states cached", CACHED_GOAL_S)):
+        begin_s = time.monotonic()
+        answer = _choose(load, names, folder, case.partition(" ")[0], jobs)
+        yield {
+            "case": case, "wall_s": time.monotonic() - begin_s, "goal_s": goal_s,
+            "drives": len(names), "same": before in (None, answer),
+        }  # fmt: skip
+        before = answer
+
+
+def _choose(load: Path, names: list[str], folder: Path, output: str, jobs: int | None) -> Any:
+    """The ranking and what would change it, without where the runs are."""
+    words = ["choose", "--workload", str(load), "--candidates", ",".join(names), "--quiet"]
+    words += ["--limit", "p99.99 <= 5 ms", "--json", "--output", str(folder / output)]
+    words += [] if jobs is None else ["--jobs", str(jobs)]
+    ran = measured(words, {CACHE: str(folder / "cache")})
+    if not ran.stdout:
+        raise ConfigError(f"choose failed: {ran.stderr.strip()}")
+    answer = json.loads(ran.stdout)
+    rows = [{k: v for k, v in row.items() if k != "runs"} for row in answer["ranking"]]
+    return rows, answer["what_if"]

@@ -1,0 +1,226 @@
+"""Benchmark of served drives: what the server adds to a request, and how many it serves.
+
+The server is a process of its own on one core; the clients are on another. Without timing
+(`--fast`) the drive takes no time, so all that a client sees is added by server, socket and client.
+Two clients are measured: a lean one of this package, for NBD and NVMe/TCP, and fio's `nbd` engine
+where fio has it, which costs about as much per request as the server does. The kernel's own target
+on a device that does nothing shows what NVMe/TCP costs without us (`kernel_target.py`). Compare
+rows of one run; where other programs run, the CPU time of the server per request says more than
+its rate.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from writecliff import _native
+from writecliff.errors import ConfigError, EngineError
+from writecliff.lab.bench.kernel_target import kernel_target
+from writecliff.native_errors import as_user_errors
+
+RANGE_BYTES = 256 << 20
+_BLOCK_BYTES = 4096
+_FILL_BYTES = 128 << 10
+_PROBE_REQUESTS = 5_000
+_SECONDS_MIN = 0.1
+_GRACE_S = 60.0
+DEPTHS = (32, 1)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One load on one server."""
+
+    case: str
+    transport: str
+    client: str
+    iops: float
+    latency_p50_us: float | None
+    latency_p99_9_us: float | None
+    added_p50_us: float | None
+    """What the median exceeds that of the drive by, which is 0 without timing."""
+    server_cpu_us: float | None
+    """CPU time of the server per request; None for the kernel, which tells nobody."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is reached."""
+
+    protocol: str
+    """As `_native.served_load` has it."""
+    socket: str
+    """`unix:PATH` or `HOST:PORT`."""
+    uri: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a client saw."""
+
+    requests: int
+    seconds: float
+    p50_us: float | None
+    p999_us: float | None
+
+
+def run(device: str, *, seconds: float, kernel: bool = False) -> Iterator[dict[str, Any]]:
+    """All rows, one after another; with `kernel` those of the kernel's own NVMe/TCP target first.
+    Raises ConfigError, EngineError."""
+    if not _SECONDS_MIN <= seconds <= 3600:
+        raise ConfigError(f"--seconds is {seconds:g}; it must be {_SECONDS_MIN:g} to 3600")
+    if kernel:
+        with kernel_target() as socket:
+            at = Address("nvme-tcp", socket, "")
+            for depth in DEPTHS:
+                yield asdict(_row(depth, "nvmet-tcp", "lean", _lean(at, depth, seconds), None))
+    with tempfile.TemporaryDirectory() as folder:
+        for transport, option, address in (
+            ("nbd-unix", "--nbd", f"unix:{folder}/nbd.sock"),
+            ("nbd-tcp", "--nbd", "127.0.0.1:0"),
+            ("nvme-tcp", "--listen", "127.0.0.1:0"),
+        ):
+            with _server(device, option, address) as (at, process):
+                _load(at, write=True, block=_FILL_BYTES, depth=8, requests=_fill_requests())
+                for depth in DEPTHS:
+                    for client, measure in _clients(at):
+                        before = _cpu_s(process)
+                        seen = measure(at, depth, seconds)
+                        cpu_s = _cpu_s(process) - before
+                        yield asdict(_row(depth, transport, client, seen, cpu_s))
+
+
+def _clients(at: Address) -> Iterator[tuple[str, Callable[[Address, int, float], Measured]]]:
+    yield "lean", _lean
+    if at.protocol == "nbd" and has_fio():
+        yield "fio", _fio
+
+
+def _row(depth: int, transport: str, client: str, seen: Measured, cpu_s: float | None) -> Row:
+    return Row(
+        case=f"randread-4k-qd{depth}",
+        transport=transport,
+        client=client,
+        iops=seen.requests / seen.seconds,
+        latency_p50_us=seen.p50_us,
+        latency_p99_9_us=seen.p999_us,
+        added_p50_us=seen.p50_us,
+        server_cpu_us=None if cpu_s is None else 1e6 * cpu_s / seen.requests,
+    )
+
+
+def has_fio() -> bool:
+    """Whether there is a fio that can be a client."""
+    if shutil.which("fio") is None:
+        return False
+    said = subprocess.run(["fio", "--enghelp"], capture_output=True, text=True, check=False)
+    return "nbd" in said.stdout.split()
+
+
+@contextmanager
+def _server(
+    device: str, option: str, address: str
+) -> Iterator[tuple[Address, subprocess.Popen[str]]]:
+    """A server on the first of our cores, everything else on the others; its address."""
+    cores = sorted(os.sched_getaffinity(0))
+    words = ["serve", device, option, address, "--fast", "--quiet", "--json"]
+    if len(cores) > 1:
+        os.sched_setaffinity(0, cores[:1])
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "writecliff", *words],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        if len(cores) > 1:
+            os.sched_setaffinity(0, cores[1:])
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        uri = line.rpartition(" at ")[2].strip()
+        if not uri.startswith(("nbd", "nvme")):
+            raise EngineError(f"the server does not start: {line}{process.stderr.read()}")
+        socket = address if address.startswith("unix:") else uri.split("/")[2]
+        yield Address("nbd" if uri.startswith("nbd") else "nvme-tcp", socket, uri), process
+    finally:
+        os.sched_setaffinity(0, cores)
+        process.terminate()
+        process.communicate(timeout=_GRACE_S)
+
+
+def _cpu_s(process: subprocess.Popen[str]) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _fill_requests() -> int:
+    """Random writes that leave a fiftieth of the range unwritten."""
+    return 4 * RANGE_BYTES // _FILL_BYTES
+
+
+def _load(at: Address, *, write: bool, block: int, depth: int, requests: int) -> dict[str, Any]:
+    with as_user_errors():
+        return _native.served_load(
+            at.socket,
+            protocol=at.protocol,
+            write=write,
+            block_bytes=block,
+            range_bytes=RANGE_BYTES,
+            queue_depth=depth,
+            requests=requests,
+            seed=1,
+        )
+
+
+def _lean(at: Address, depth: int, seconds: float) -> Measured:
+    """As many requests as take about so long, by a first short load."""
+
+    def measure(requests: int) -> dict[str, Any]:
+        return _load(at, write=False, block=_BLOCK_BYTES, depth=depth, requests=requests)
+
+    probe = measure(_PROBE_REQUESTS)
+    count = max(_PROBE_REQUESTS, round(_PROBE_REQUESTS * seconds * 1e9 / probe["elapsed_ns"]))
+    seen = measure(count)
+    latency: _native.Histogram = seen["latency"]
+    return Measured(
+        requests=count + _PROBE_REQUESTS,
+        seconds=(seen["elapsed_ns"] + probe["elapsed_ns"]) / 1e9,
+        p50_us=_us(latency.quantile(0.5).value_ns),
+        p999_us=_us(latency.quantile(0.999).value_ns),
+    )
+
+
+def _fio(at: Address, depth: int, seconds: float) -> Measured:
+    with tempfile.NamedTemporaryFile() as report:  # begins with messages of its client, or not
+        words = [
+            "fio", "--name=load", "--ioengine=nbd", f"--uri={at.uri}", "--rw=randread",
+            f"--bs={_BLOCK_BYTES}", f"--size={RANGE_BYTES}", f"--iodepth={depth}", "--norandommap",
+            "--time_based", f"--runtime={max(1, round(seconds))}", "--percentile_list=50:99.9",
+            "--output-format=json", f"--output={report.name}",
+        ]  # fmt: skip
+        said = subprocess.run(words, capture_output=True, text=True, check=False)
+        if said.returncode != 0:
+            raise EngineError(f"fio fails: {said.stderr.strip() or said.stdout.strip()}")
+        text = Path(report.name).read_text(encoding="utf-8")
+        read = json.loads(text[text.index("{") :])["jobs"][0]["read"]
+    percentiles = {float(q): ns for q, ns in read["clat_ns"]["percentile"].items()}
+    return Measured(
+        requests=read["total_ios"],
+        seconds=read["runtime"] / 1e3,
+        p50_us=_us(percentiles[50.0]),
+        p999_us=_us(percentiles[99.9]),
+    )
+
+
+def _us(value_ns: float | None) -> float | None:
+    return None if value_ns is None else value_ns / 1e3

@@ -1,0 +1,472 @@
+"""Measure the speed of writecliff itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from cyclopts import App
+
+from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, opened
+from writecliff.cli.output import emit_json, log, table
+
+GROUP = "validation and research", 5
+app = App(name="bench", help=__doc__)
+
+
+@app.command
+def sim(
+    *,
+    case: str | None = None,
+    device: str = "nvme-tlc-960",
+    scale: float = 1.0,
+    json: bool = False,
+) -> int:
+    """Measure the CPU time of fixed simulations. The whole suite takes some minutes.
+
+    Parameters
+    ----------
+    case
+        A comma-separated list of cases to run (default: all).
+    device
+        The simulated drive (growth-60 and growth-3840 use smaller and larger versions of it).
+    scale
+        Factor on the length of what is measured, not of the preconditioning.
+    json
+        Print {"schema", "device", "scale", "rows": [{"case", "host_ios", "cpu_s",
+        "ios_per_cpu_s", "ns_per_host_io", "ns_per_page_program", "peak_rss_mib", ...}]}.
+        Cases that simulate time have "times_life": virtual time per CPU time; ff-960 after
+        limit-960 has "times_limit": its CPU time over that of the least FTL.
+    """
+    from writecliff.lab.bench.sim import chosen, run
+
+    rows = []
+    for row in run(chosen(case), device=device, scale=scale):
+        rows.append(row)
+        log(f"{row['case']}: {row['cpu_s']:.1f} s of CPU time")
+    if json:
+        document = {"schema": "writecliff/bench-sim/1", "device": device, "scale": scale}
+        emit_json(document | {"rows": rows})
+        return 0
+    header = (
+        "case",
+        "I/Os",
+        "CPU",
+        "M I/O per CPU s",
+        "ns per I/O",
+        "ns per page",
+        "x life",
+        "peak memory",
+    )
+    cells = [
+        (
+            str(row["case"]),
+            f"{row['host_ios']:,}",
+            f"{row['cpu_s']:.1f} s",
+            _millions(row["ios_per_cpu_s"]),
+            _number(row["ns_per_host_io"]),
+            _number(row["ns_per_page_program"]),
+            _number(row.get("times_life")),
+            f"{row['peak_rss_mib']:,.0f} MiB",
+        )
+        for row in rows
+    ]
+    print(table(header, cells))
+    return 0
+
+
+@app.command
+def fio(
+    *,
+    target: TargetOptions = NO_TARGET,
+    seconds: float = 60.0,
+    pairs: int = 3,
+    json: bool = False,
+) -> int:
+    """Measure the overhead over plain fio: 4 KiB random writes, run both ways in turn.
+
+    Parameters
+    ----------
+    seconds
+        Length of each run.
+    pairs
+        Pairs of runs.
+    json
+        Print {"schema", "target", "seconds", "summary": {"iops_ratio", "extra_wall_s",
+        "cpu_ratio", "own_cpu_s", "bare_spread"}, "rows": [{"bare_iops", "bare_wall_s",
+        "bare_cpu_us", "writecliff_...", "own_cpu_s", "iops_ratio", ...}]}.
+    """
+    from writecliff.lab.bench.fio import check, run, summary
+
+    check(seconds, pairs)
+    done = []
+    with opened(target, seed=1) as engine:
+        name = engine.identify().target
+        for pair in run(engine, seconds=seconds, pairs=pairs):
+            done.append(pair)
+            log(f"pair {len(done)} of {pairs}: {100 * pair.iops_ratio:.2f} % of plain fio's IOPS")
+    whole = summary(done)
+    rows = [
+        asdict(pair) | {name: getattr(pair, name) for name in whole if name != "bare_spread"}
+        for pair in done
+    ]
+    if json:
+        document = {"schema": "writecliff/bench-fio/1", "target": name, "seconds": seconds}
+        emit_json(document | {"summary": whole, "rows": rows})
+        return 0
+    header = ("pair", "way", "IOPS", "wall", "CPU per I/O")
+    cells = [
+        (
+            str(number),
+            way,
+            f"{row[f'{key}_iops']:,.0f}",
+            f"{row[f'{key}_wall_s']:.2f} s",
+            f"{row[f'{key}_cpu_us']:.2f} µs",
+        )
+        for number, row in enumerate(rows, 1)
+        for key, way in (("bare", "plain fio"), ("writecliff", "writecliff"))
+    ]
+    print(table(header, cells))
+    print(
+        f"median of the pairs: {100 * whole['iops_ratio']:.1f} % of plain fio's IOPS (its own runs"
+        f" differ by {100 * whole['bare_spread']:.1f} %), {100 * whole['cpu_ratio']:.1f} % of its"
+        f" CPU time per I/O, {whole['extra_wall_s']:+.2f} s of wall time per run;"
+        f" writecliff itself took {whole['own_cpu_s']:.2f} s of CPU time per run"
+    )
+    return 0
+
+
+@app.command
+def serve(
+    *,
+    device: str = "sim:nvme-tlc-960",
+    seconds: float = 3.0,
+    kernel_target: bool = False,
+    json: bool = False,
+) -> int:
+    """Measure what serving a drive adds to a request: 4 KiB random reads without timing.
+
+    Parameters
+    ----------
+    device
+        The drive.
+    seconds
+        Length of each load.
+    kernel_target
+        Measure the kernel's NVMe/TCP target on a null block device too (needs root, and the
+        modules nvmet-tcp and null_blk).
+    json
+        Print {"schema", "device", "seconds", "rows": [{"case", "transport", "client", "iops",
+        "latency_p50_us", "latency_p99_9_us", "added_p50_us", "server_cpu_us"}]}.
+    """
+    from writecliff.lab.bench.serve import run
+
+    rows = []
+    for row in run(device, seconds=seconds, kernel=kernel_target):
+        rows.append(row)
+        log(f"{row['case']} {row['transport']} {row['client']}: {row['iops']:,.0f} IOPS")
+    if json:
+        document = {"schema": "writecliff/bench-serve/1", "device": device, "seconds": seconds}
+        emit_json(document | {"rows": rows})
+        return 0
+    header = ("case", "transport", "client", "IOPS", "50 %", "99.9 %", "server CPU")
+    cells = [
+        (
+            str(row["case"]),
+            str(row["transport"]),
+            str(row["client"]),
+            f"{row['iops']:,.0f}",
+            *(f"{_number(row[name])} µs" for name in ("latency_p50_us", "latency_p99_9_us")),
+            f"{_number(row['server_cpu_us'])} µs",
+        )
+        for row in rows
+    ]
+    print(table(header, cells, "lllrrrr"))
+    return 0
+
+
+@app.command
+def capture(
+    *,
+    iops: int = 50_000,
+    seconds: float = 10.0,
+    pairs: int = 3,
+    json: bool = False,
+) -> int:
+    """Measure what `capture --device` costs: fio at a fixed rate on a loop device in memory.
+
+    Parameters
+    ----------
+    iops
+        The rate of 4 KiB random reads.
+    seconds
+        Length of each run.
+    pairs
+        Pairs of runs, without a capture and with one.
+    json
+        Print {"schema", "iops", "seconds", "rows": [{"bare_iops", "captured_iops", "bare_cpu_us",
+        "captured_cpu_us", "tracepoints_us", "capture_cpu_pct", "machine_cpu_pct", "requests",
+        "lost_events", "trace_bytes"}]}.
+    """
+    from writecliff.lab.bench.capture import run
+
+    rows = []
+    for pair in run(seconds=seconds, pairs=pairs, iops=iops):
+        rows.append(asdict(pair) | {"tracepoints_us": pair.tracepoints_us})
+        log(f"pair {len(rows)} of {pairs}: {pair.capture_cpu_pct:.1f} % of a processor")
+    if json:
+        document = {"schema": "writecliff/bench-capture/1", "iops": iops, "seconds": seconds}
+        emit_json(document | {"rows": rows})
+        return 0
+    header = (
+        "IOPS without", "with", "capture's CPU", "of the machine", "added to an I/O", "lost events",
+        "bytes per request",
+    )  # fmt: skip
+    cells = [
+        (
+            f"{row['bare_iops']:,.0f}",
+            f"{row['captured_iops']:,.0f}",
+            f"{row['capture_cpu_pct']:.1f} %",
+            f"{row['machine_cpu_pct']:.1f} %",
+            f"{row['tracepoints_us']:+.2f} µs",
+            f"{row['lost_events']:,}",
+            f"{row['trace_bytes'] / max(1, row['requests']):.1f}",
+        )
+        for row in rows
+    ]
+    print(table(header, cells))
+    return 0
+
+
+@app.command
+def timed(
+    *,
+    iops: int = 50_000,
+    seconds: float = 5.0,
+    pairs: int = 3,
+    json: bool = False,
+) -> int:
+    """Measure how far timed I/O keeps its times: a trace replayed on a loop device, beside fio.
+
+    Parameters
+    ----------
+    iops
+        The rate of 4 KiB random reads, a Poisson process.
+    seconds
+        Length of the trace.
+    pairs
+        Pairs of replays, by the issuer and by fio.
+    json
+        Print {"schema", "iops", "seconds", "rows": [{"late_p50_us", "late_p99_us", "late_max_us",
+        "length_error_pct", "cpu_s", "fio_length_error_pct", "load", "processors"}]}.
+    """
+    from writecliff.lab.bench.timed import run
+
+    rows = []
+    for pair in run(seconds=seconds, pairs=pairs, iops=iops):
+        rows.append(asdict(pair))
+        log(f"pair {len(rows)} of {pairs}: p99 {_number(pair.late_p99_us)} µs late")
+    if json:
+        document = {"schema": "writecliff/bench-timed/1", "iops": iops, "seconds": seconds}
+        emit_json(document | {"rows": rows})
+        return 0
+    header = ("late p50", "p99", "max", "length", "CPU", "length of fio's", "load")
+    cells = [
+        (
+            *(f"{_number(row[name])} µs" for name in ("late_p50_us", "late_p99_us", "late_max_us")),
+            f"{row['length_error_pct']:+.3f} %",
+            f"{row['cpu_s']:.2f} s",
+            f"{row['fio_length_error_pct']:+.1f} %",
+            f"{row['load']:.1f} on {row['processors']}",
+        )
+        for row in rows
+    ]
+    print(table(header, cells))
+    return 0
+
+
+def _number(value: object) -> str:
+    return f"{value:.1f}" if isinstance(value, int | float) else "-"
+
+
+@app.command
+def fit(*, capacity: str = "1TB", json: bool = False) -> int:
+    """Measure how long a fit of six parameters to ten figures takes, scaled drive first.
+
+    Parameters
+    ----------
+    capacity
+        Of the drive.
+    json
+        Print {"schema", "capacity_bytes", "first_output_s", "scaled_s", "wall_s", "cpu_s",
+        "simulations", "rows": [{"key", "truth", "start", "found", "error_pct",
+        "determined"}], ...}.
+    """
+    from writecliff.lab.bench.fit import run
+
+    found = run(log, capacity=capacity)
+    if json:
+        emit_json(found, "bench-fit")
+        return 0
+    rows = [
+        (row["key"], *(f"{row[name]:,.0f} ns" for name in ("truth", "start", "found")),
+         f"{row['error_pct']:+.1f} %", "" if row["determined"] else "not determined")
+        for row in found["rows"]
+    ]  # fmt: skip
+    print(table(("parameter", "truth", "start", "found", "error", ""), rows, "lrrrrl"))
+    errors = [abs(error) for error in found["figure_errors_pct"] if error is not None]
+    print(
+        f"first output after {found['first_output_s']:.1f} s, scaled drive fitted after "
+        f"{found['scaled_s']:.0f} s, full drive simulated after {found['wall_s']:.0f} s "
+        f"({found['cpu_s']:.0f} s of CPU time); largest error of its figures {max(errors):.1f} %"
+    )
+    return 0
+
+
+@app.command
+def store(*, runs: int = 10_000, folder: Path | None = None, json: bool = False) -> int:
+    """Measure lists, filters and SQL over many runs, each as a whole command.
+
+    Parameters
+    ----------
+    runs
+        How many are made.
+    folder
+        Make them in this folder, which must be empty or not exist, and leave them there (default:
+        a temporary one).
+    json
+        Print {"schema", "runs", "rows": [{"case", "wall_s", "cpu_s", "goal_s"}]}.
+    """
+    import tempfile
+
+    from writecliff.lab.bench.store import run
+    from writecliff.store.files import check_unused
+
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as made:
+        if folder is not None:
+            check_unused(folder)
+        for row in run(folder or Path(made), runs=runs):
+            rows.append(row)
+            log(f"{row['case']}: {row['wall_s']:.2f} s")
+    if json:
+        emit_json({"runs": runs, "rows": rows}, "bench-store")
+        return 0
+    cells = [
+        (str(row["case"]), *("-" if row[name] is None else f"{row[name]:.2f} s"
+                             for name in ("wall_s", "cpu_s", "goal_s")))
+        for row in rows
+    ]  # fmt: skip
+    print(table(("case", "wall", "CPU", "goal"), cells, "lrrr"))
+    return 0
+
+
+@app.command
+def choose(*, drives: int = 20, jobs: Whole = None, json: bool = False) -> int:
+    """Measure `choose` among drives of 1 to 2 TB, 30 minutes of a mixed load: first time, cached.
+
+    Parameters
+    ----------
+    drives
+        How many drives.
+    jobs
+        Runs at a time (default: one per core, as memory allows).
+    json
+        Print {"schema", "rows": [{"case", "wall_s", "goal_s", "drives", "same"}]}.
+    """
+    import tempfile
+
+    from writecliff.lab.bench.choose import run
+
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as folder:
+        for row in run(Path(folder), count=drives, jobs=jobs):
+            rows.append(row)
+            log(f"{row['case']}: {row['wall_s']:.0f} s")
+    if json:
+        emit_json({"rows": rows}, "bench-choose")
+        return 0
+    cells = [
+        (str(row["case"]), str(row["drives"]), f"{row['wall_s']:.0f} s", f"{row['goal_s']:.0f} s",
+         "yes" if row["same"] else "no")
+        for row in rows
+    ]  # fmt: skip
+    print(table(("case", "drives", "wall", "goal for 20", "same answer"), cells, "lrrrl"))
+    return 0
+
+
+@app.command
+def sweep(*, cells: int = 200, pairs: int = 1, json: bool = False) -> int:
+    """Measure a sweep on two local workers of Dask against `--jobs 2`: the same cells both ways.
+
+    Parameters
+    ----------
+    cells
+        Runs of each sweep.
+    pairs
+        How often each way is taken, in turn.
+    json
+        Print {"schema", "cells", "rows": [{"jobs_wall_s", "dask_wall_s", "jobs_cpu_s",
+        "dask_cpu_s", "ratio", "identical"}]}.
+    """
+    import tempfile
+
+    from writecliff.lab.bench.sweep import run
+
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as folder:
+        for pair in run(Path(folder), cells=cells, pairs=pairs):
+            rows.append(asdict(pair) | {"ratio": pair.ratio})
+            log(f"pair {len(rows)} of {pairs}: {pair.ratio:.2f} times the time of --jobs 2")
+    if json:
+        emit_json({"cells": cells, "rows": rows}, "bench-sweep")
+        return 0
+    cells_ = [
+        (*(f"{row[name]:.1f} s" for name in ("jobs_wall_s", "dask_wall_s", "jobs_cpu_s",
+                                             "dask_cpu_s")),
+         f"{row['ratio']:.2f}", "yes" if row["identical"] else "no")
+        for row in rows
+    ]  # fmt: skip
+    header = ("--jobs 2", "Dask", "CPU", "CPU with Dask", "ratio", "identical tables")
+    print(table(header, cells_))
+    return 0
+
+
+@app.command
+def trace(*, lines: Whole = None, json: bool = False) -> int:
+    """Measure how fast a block trace of the MSR Cambridge format is read and characterised.
+
+    Parameters
+    ----------
+    lines
+        Lines of the trace, which is made in a temporary folder (default: 10,000,000).
+    json
+        Print {"schema", "lines", "rows": [{"case", "lines", "bytes", "cpu_s", "wall_s",
+        "lines_per_cpu_s", "peak_rss_mib"}]}.
+    """
+    from writecliff.lab.bench.trace import run
+
+    count = 10_000_000 if lines is None else lines
+    rows = []
+    for row in run(count):
+        rows.append(row)
+        log(f"{row['case']}: {row['lines_per_cpu_s'] / 1e6:.2f} million lines a CPU second")
+    if json:
+        emit_json({"lines": count, "rows": rows}, "bench-trace")
+        return 0
+    cells = [
+        (
+            str(row["case"]),
+            f"{row['lines']:,}",
+            f"{row['cpu_s']:.2f} s",
+            _millions(row["lines_per_cpu_s"]),
+            f"{row['peak_rss_mib']:,.0f} MiB",
+        )
+        for row in rows
+    ]
+    print(table(("case", "lines", "CPU", "M lines per CPU s", "peak memory"), cells, "lrrrr"))
+    return 0
+
+
+def _millions(value: object) -> str:
+    return f"{value / 1e6:.2f}" if isinstance(value, int | float) and value else "-"

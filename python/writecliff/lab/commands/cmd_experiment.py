@@ -1,0 +1,113 @@
+"""Repeat a published experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
+from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.progress import how_many_done
+from writecliff.errors import ConfigError
+from writecliff.parallel import watched
+
+GROUP = "validation and research", 3
+
+
+def experiment(
+    name: str | None = None,
+    *,
+    live: bool = False,
+    repeats: int = 3,
+    trim: Literal["both", "on", "off"] = "both",
+    scale: float | None = None,
+    quick: bool = False,
+    output: OutputPath = None,
+    scheduler: Scheduler = None,
+    list_: ListFlag = False,
+    json: bool = False,
+) -> int:
+    """Repeat a published experiment on simulated drives and write a page of its results.
+
+    Parameters
+    ----------
+    name
+        A name from --list.
+    live
+        Run the program itself on a served drive, with its own client; needs root.
+    repeats
+        Pairs of trials of a live experiment, without and with streams, under each condition.
+    trim
+        Whether the file systems of a live experiment discard what is deleted.
+    scale
+        Factor by which timed drives are smaller than the drives they represent (default: 32, or 96
+        with --quick).
+    quick
+        Write less, for a first look at fms-fio; the page says so.
+    output
+        The HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced.
+        The run directories of a live experiment are in a folder beside it.
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT); not with --live.
+    list_
+        List the experiments.
+    json
+        Print all figures with their precondition, and "report", the page.
+    """
+    from writecliff.lab.experiments import ABOUT_LIVE, EXPERIMENTS, experiment
+    from writecliff.report.pages import write_page
+
+    if list_:
+        known = [{"name": key, "about": about} for key, about in EXPERIMENTS.items()]
+        known += [{"name": f"{key} --live", "about": about} for key, about in ABOUT_LIVE.items()]
+        return show_list("experiments", known, as_json=json)
+    if name is None:
+        raise ConfigError("no experiment given", hint="see `writecliff experiment --list`")
+    if scale is not None and not 1.0 <= scale <= 192.0:
+        raise ConfigError(f"--scale must be 1 to 192, not {scale:g}")
+    if quick and live:
+        raise ConfigError("a live experiment has no quick form", hint="give --repeats 1")
+    if live and scheduler is not None:
+        raise ConfigError("a live experiment runs on this machine", hint="drop --scheduler")
+    if live:
+        path = output or Path(f"{name}-live.html")
+        result, renderer = _live(name, repeats, trim, path)
+    else:
+        runner, renderer = experiment(name)
+        path = output or Path(f"{name}.html")
+        if quick and not hasattr(runner, "QUICK"):
+            raise ConfigError(f"{name} has no quick form", hint="drop --quick")
+        settings = {"scale": 32.0, **(runner.QUICK if quick else {})}
+        if scale is not None:
+            settings["scale"] = scale
+        log(f"{name}: takes some minutes on two cores")
+        with on_scheduler(scheduler), watched(how_many_done):
+            result = runner.run(**settings, log=log)
+    write_page(renderer.page(result), path)
+    figures = renderer.mapping(result)
+    if json:
+        emit_json({"report": path, **figures})
+    else:
+        print(f"precondition: {figures['precondition']}")
+        for shown in renderer.tables(result):
+            print(f"\n{shown.title}\n{table(shown.header, shown.rows)}")
+        print(path)
+    return 0
+
+
+def _live(name: str, repeats: int, trim: str, page: Path) -> tuple[Any, ModuleType]:
+    """The result of a live experiment, and the module that renders it."""
+    from writecliff.lab.experiments import live_application
+    from writecliff.lab.experiments.live import page as renderer
+    from writecliff.lab.experiments.live.trials import run_trials
+
+    trims = {"both": (False, True), "on": (True,), "off": (False,)}[trim]
+    if not 1 <= repeats <= 100:
+        raise ConfigError(f"--repeats must be 1 to 100, not {repeats}")
+    application = live_application(name)
+    trials = 2 * repeats * len(trims)
+    log(f"{name}: {trials} trials of some minutes each on two cores")
+    runs = page.with_suffix("")
+    result = run_trials(application, repeats=repeats, trims=trims, folder=runs, log=log)
+    return result, renderer

@@ -1,0 +1,68 @@
+"""Run simulated drives with and without a reliability feature."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
+from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.progress import how_many_done
+from writecliff.errors import ConfigError
+from writecliff.parallel import watched
+
+GROUP = "validation and research", 2
+
+
+def reliability(
+    name: str | None = None,
+    *,
+    on: str = "sim:sata-tlc-120",
+    output: OutputPath = None,
+    csv: OutputPath = None,
+    scheduler: Scheduler = None,
+    list_: ListFlag = False,
+    json: bool = False,
+) -> int:
+    """Run simulated drives with and without a reliability feature.
+
+    Parameters
+    ----------
+    name
+        A name from --list.
+    on
+        The drive: sim:NAME or sim:PATH.toml.
+    output
+        The HTML file to write (default: NAME.html); an existing file is replaced.
+    csv
+        A folder for the numbers of each plot as CSV.
+    scheduler
+        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+    list_
+        List the campaigns.
+    json
+        Print all figures, the values of the drive with their sources, and "report", the page.
+    """
+    from writecliff.lab.reliability import CAMPAIGNS, page, run
+    from writecliff.report.csvs import write_files
+    from writecliff.report.pages import write_page
+
+    if list_:
+        known = [{"name": key, "about": one.about} for key, one in CAMPAIGNS.items()]
+        return show_list("features", known, as_json=json)
+    if name is None:
+        raise ConfigError("no campaign given", hint="see `writecliff reliability --list`")
+    with on_scheduler(scheduler), watched(how_many_done):
+        result = run(name, on, log)
+    path = write_page(page.page(result), output or Path(f"{name}.html"))
+    if csv is not None:
+        csv.mkdir(parents=True, exist_ok=True)
+        write_files(page.data(result), csv)
+    if json:
+        emit_json({"report": path, **page.mapping(result)})
+    else:
+        print(result.verdict)
+        for shown in page.tables(result):
+            sides = "l" + "r" * (len(shown.header) - 1)
+            print(f"\n{shown.title}\n{table(shown.header, shown.rows, sides)}")
+        print(path)
+    return 0

@@ -1,0 +1,284 @@
+"""The results of `fms-cassandra` as JSON, as tables and as a page with plots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields, replace
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from writecliff.lab.experiments.fms_cassandra import (
+    CLAIM,
+    CLAIMED_IO,
+    CLAIMED_LIFETIME,
+    DEVICE,
+    RULES,
+    UNIT_FILL_PCT,
+    Case,
+    Result,
+    Row,
+    Side,
+)
+from writecliff.lab.experiments.fms_cassandra_findings import (
+    describe,
+    factors,
+    findings,
+    nodes_text,
+    on_off,
+)
+from writecliff.report.axes import Axis, Line
+from writecliff.report.colours import one_page
+from writecliff.report.csvs import csv_text
+from writecliff.report.model import Figure, Section
+from writecliff.report.pages import Page
+from writecliff.report.plots import Reference, lines
+from writecliff.report.stream_advice import lifetime_text
+from writecliff.report.table import RIGHT, TEXT, DataFile, Kind, Table
+from writecliff.units import latency, size
+
+SCHEMA = "writecliff/experiment-fms-cassandra/2"
+CELLS_CSV, STREAMS_CSV = "conditions.csv", "streams.csv"
+
+
+def mapping(result: Result) -> dict[str, Any]:
+    """All results as plain data; `precondition` applies to every figure."""
+    load = result.load
+    return {
+        "schema": SCHEMA,
+        "claim": CLAIM,
+        "claimed": {"lifetime_ratio": CLAIMED_LIFETIME, "io_ratio": CLAIMED_IO},
+        "precondition": result.precondition,
+        "device": DEVICE,
+        "rules": RULES,
+        "captured_now": result.captured_now,
+        "capture": result.metadata,
+        "flushed_table_bytes": load.table_bytes,
+        "reads_per_4k_written": load.reads_per_block,
+        "findings": list(findings(result.rows, result.assigned)),
+        "factors": [asdict(factor) for factor in factors(result.rows)],
+        "rows": [_row(row) for row in result.rows],
+        "assignments": [{**asdict(one.case), "waf": one.waf} for one in result.assigned],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        **asdict(row.case),
+        "simulated_capacity_bytes": row.capacity_bytes,
+        "reclaim_units": row.units,
+        "reclaim_unit_bytes": row.unit_bytes,
+        "rounds": row.rounds,
+        "replayed_bytes": row.replayed_bytes,
+        "mean_fill_pct": row.mean_fill_pct,
+        "off": _side(row, row.off),
+        "on": {**_side(row, row.on), "by_stream": list(row.by_stream)},
+        "lifetime_ratio": row.lifetime_ratio,
+        "io_ratio": row.io_ratio,
+        "io_ratio_reads_cached": row.io_ratio_cached,
+    }
+
+
+def _side(row: Row, side: Side) -> dict[str, Any]:
+    return {**asdict(side), "mapped_pct": _mapped_pct(row, side)}
+
+
+def _mapped_pct(row: Row, side: Side) -> float:
+    return 100 * side.mapped_bytes / row.capacity_bytes
+
+
+def tables(result: Result) -> tuple[Table, ...]:
+    """Findings, conditions, assignments, all rows, and the streams of the best row."""
+    said = findings(result.rows, result.assigned)
+    conditions = Table.of(
+        "Effect of each condition on the lifetime ratio",
+        factors(result.rows),
+        ("condition", TEXT, lambda factor: factor.name),
+        ("values", TEXT, lambda factor: ", ".join(factor.levels)),
+        ("minimum", RIGHT, lambda factor: f"{factor.least:.2f}"),
+        ("median", RIGHT, lambda factor: f"{factor.median:.2f}"),
+        ("maximum", RIGHT, lambda factor: f"{factor.most:.2f}"),
+        ("groups", RIGHT, lambda factor: str(factor.groups)),
+        note="the largest minus the smallest ratio of lifetimes while all other conditions stay",
+    )
+    assigned = Table.of(
+        "Write amplification by assignment",
+        result.assigned[0].waf if result.assigned else (),
+        ("streams", TEXT, str),
+        *_by_case(result),
+        note="the oracle knows when data die, has as many streams, and tries several ways to use "
+        "them",
+    )
+    best = _best(result)
+    streams = Table.of(
+        f"What each stream wrote, and how long it lived: {describe(best.case)}",
+        best.by_stream,
+        ("stream", RIGHT, lambda row: str(row["stream"])),
+        ("class", TEXT, lambda row: str(row["name"])),
+        ("written", RIGHT, lambda row: size(row["written_bytes"])),
+        ("median lifetime", RIGHT, lifetime_text),
+        data=STREAMS_CSV,
+    )
+    findings_table = Table.of("Findings", said, ("", TEXT, str))
+    return findings_table, conditions, assigned, _all_rows(result), streams
+
+
+def _by_case(result: Result) -> list[tuple[str, Kind, Callable[[str], str]]]:
+    """A column for each set of conditions."""
+    return [(describe(one.case), RIGHT, partial(_waf_text, one.waf)) for one in result.assigned]
+
+
+def _waf_text(waf: dict[str, float], name: str) -> str:
+    return f"{waf[name]:.3f}"
+
+
+def _all_rows(result: Result) -> Table:
+    return Table.of(
+        "Streams off and on",
+        result.rows,
+        ("nodes", RIGHT, lambda row: str(row.case.nodes)),
+        ("TRIM", TEXT, lambda row: on_off(row.case.trim)),
+        ("allocator", TEXT, lambda row: row.case.allocator),
+        ("files, peak", RIGHT, lambda row: f"{row.case.fill_pct:g} %"),
+        ("mean", RIGHT, lambda row: f"{row.mean_fill_pct:.0f} %"),
+        ("drive full", RIGHT, lambda row: f"{_mapped_pct(row, row.off):.0f} %"),
+        ("unit", RIGHT, lambda row: f"{row.case.unit_share:g}"),
+        ("WAF off", RIGHT, lambda row: f"{row.off.waf:.3f}"),
+        ("WAF on", RIGHT, lambda row: f"{row.on.waf:.3f}"),
+        ("lifetime", RIGHT, lambda row: f"{row.lifetime_ratio:.2f}"),
+        ("I/O", RIGHT, lambda row: f"{row.io_ratio:.2f}"),
+        ("I/O, reads cached", RIGHT, lambda row: f"{row.io_ratio_cached:.2f}"),
+        ("read p99.99 off", RIGHT, lambda row: latency(row.off.read_p9999_ns)),
+        ("read p99.99 on", RIGHT, lambda row: latency(row.on.read_p9999_ns)),
+        note=f"the deck: lifetime {CLAIMED_LIFETIME:g} x, I/O {CLAIMED_IO:g} x. Drive full: share "
+        "that the drive holds valid at the end, without streams. Unit: reclaim unit, in flushed "
+        "tables",
+        data=CELLS_CSV,
+    )
+
+
+def _best(result: Result) -> Row:
+    return max(result.rows, key=lambda row: row.lifetime_ratio)
+
+
+@one_page()
+def page(result: Result) -> Page:
+    said, conditions, assigned, cells, streams = tables(result)
+    lifetime, waf, operations = _plots(result)
+    load = result.load
+    return Page(
+        title="Cassandra with and without streams",
+        intro=f"Published: {CLAIM}. How full that drive was, whether its host trimmed and how "
+        "large its tables were against a reclaim unit is not known, so all of it is varied here, "
+        f"on a simulated {DEVICE} cut to the files: {result.precondition}.",
+        sections=(
+            Section("Findings", "", tables=(replace(said, title=""), conditions)),
+            Section("Lifetime", "", lifetime),
+            Section("Write amplification", "", waf),
+            Section("Operations", "", operations),
+            Section("All conditions", "", tables=(cells,)),
+            Section("Streams", "", tables=(assigned, streams)),
+        ),
+        data=_data(result),
+        summary=mapping(result),
+        disclosures=(
+            f"Scale: a flushed table has {size(load.table_bytes)} here. The drive is cut to the "
+            "files and its reclaim units to the tables, as their ratio decides how much data of "
+            "different ages share a unit; the drive of 480 GB has units of 302 MB. The deck used "
+            "Cassandra 3.5 with memtables of unknown size.",
+            "Several nodes are copies of the capture beside each other, out of step by equal parts "
+            "of a round, all in the same streams; their peaks do not coincide, so the drive is "
+            "fuller on average.",
+            "Files fill the drive to the stated share at the peak, when the inputs and outputs of "
+            "a compaction exist side by side; the mean is given beside it. Without TRIM the drive "
+            "keeps deleted data until their addresses are written again: it fills up with every "
+            "address that the file system has ever used.",
+            "A round replaces the files of the one before, the oldest first as their space is "
+            "needed, as when a node is rebuilt. Metadata and journal of the file system are not "
+            "modelled.",
+            "Operations are what the drive alone could sustain with "
+            f"{load.reads_per_block:.2f} random reads of 4 KiB for 4 KiB written, which is the "
+            "client's half-and-half if every read misses the caches, or with writes alone, if "
+            "caches serve all reads. The processors of a real host limit it as well.",
+        ),
+    )
+
+
+def _series(rows: Sequence[Row], pick: Callable[[Row], float], more: str = "") -> list[Line]:
+    """A line for TRIM (where allocators make no difference), and one for each allocator without."""
+    labels: dict[str, list[Row]] = {}
+    for row in rows:
+        case = row.case
+        if case.trim and case.allocator != rows[0].case.allocator:
+            continue
+        labels.setdefault("TRIM" if case.trim else f"no TRIM, {case.allocator}", []).append(row)
+    return [
+        Line(label + more, [row.case.fill_pct for row in some], [pick(row) for row in some])
+        for label, some in labels.items()
+    ]
+
+
+def _plots(result: Result) -> tuple[tuple[Figure, ...], ...]:
+    """Figures of lifetime, write amplification and operations."""
+    found: dict[str, tuple[Figure, ...]] = {"life": (), "waf": (), "io": ()}
+    for nodes in dict.fromkeys(row.case.nodes for row in result.rows):
+        rows = [r for r in result.rows if (r.case.nodes, r.case.unit_share) == (nodes, 1)]
+        fills = Axis("Drive taken by files at their peak (%)", from_zero=False)
+        for key, title, y, claimed, series in (
+            ("life", "Lifetime with streams / without", "Lifetime ratio", CLAIMED_LIFETIME,
+             _series(rows, lambda row: row.lifetime_ratio)),
+            ("waf", "Write amplification", "Write amplification", None,
+             _series(rows, lambda r: r.off.waf, ", one stream")
+             + _series(rows, lambda r: r.on.waf, ", streams")),
+            ("io", "Operations with streams / without, reads cached", "Ratio", CLAIMED_IO,
+             _series(rows, lambda row: row.io_ratio_cached)),
+        ):  # fmt: skip
+            about = f"{title}: {nodes_text(nodes)}"
+            found[key] += _plot(f"{key}-{nodes}", about, series, fills, Axis(y), claimed)
+    return found["life"] + _unit_plot(result), found["waf"], found["io"]
+
+
+def _unit_plot(result: Result) -> tuple[Figure, ...]:
+    """The lifetime ratio over the size of reclaim units, at the fill where it was varied."""
+    some: dict[str, list[Row]] = {}
+    for row in sorted(result.rows, key=lambda row: row.case.unit_share):
+        case = row.case
+        if case.fill_pct == UNIT_FILL_PCT and case.allocator == result.rows[0].case.allocator:
+            label = f"{nodes_text(case.nodes)}, {'TRIM' if case.trim else 'no TRIM'}"
+            some.setdefault(label, []).append(row)
+    series = [
+        Line(label, [row.case.unit_share for row in rows], [row.lifetime_ratio for row in rows])
+        for label, rows in some.items()
+    ]
+    shares = sorted({row.case.unit_share for rows in some.values() for row in rows})
+    ticks = tuple((s, f"{s:g}") for s in shares)
+    x = Axis("Reclaim unit, in flushed tables", log=True, ticks=ticks)
+    about = f"Lifetime ratio v size of reclaim units, {UNIT_FILL_PCT:g} % full, next-fit"
+    return _plot("units", about, series, x, Axis("Lifetime ratio"), CLAIMED_LIFETIME)
+
+
+def _plot(
+    name: str, about: str, series: Sequence[Line], x: Axis, y: Axis, claimed: float | None
+) -> tuple[Figure, ...]:
+    claim = () if claimed is None else (Reference("the deck", claimed),)
+    figure = lines(name, about, CELLS_CSV, series, x, y, references=claim)
+    return () if figure is None else (figure,)
+
+
+def _data(result: Result) -> tuple[DataFile, ...]:
+    case, side = ([field.name for field in fields(kind)] for kind in (Case, Side))
+    columns = {
+        **{name: f"case.{name}" for name in case},
+        "reclaim_unit_bytes": "unit_bytes",
+        **{name: name for name in ("mean_fill_pct", "lifetime_ratio", "io_ratio")},
+        "io_ratio_reads_cached": "io_ratio_cached",
+        **{f"{name}_{where}": f"{where}.{name}" for where in ("off", "on") for name in side},
+    }
+    rows = map(attrgetter(*columns.values()), result.rows)
+    keys = ("stream", "name", "written_bytes", "median_lifetime_bytes")
+    streams = ([row[key] for key in keys] for row in _best(result).by_stream)
+    head = ("stream", "class", "written_bytes", "median_lifetime_bytes")
+    return (
+        DataFile(CELLS_CSV, csv_text(columns, rows)),
+        DataFile(STREAMS_CSV, csv_text(head, streams)),
+    )

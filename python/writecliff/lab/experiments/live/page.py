@@ -1,0 +1,309 @@
+"""The results of an experiment with a real program as JSON, as tables and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from writecliff.lab.experiments.live.machine import FILE_SYSTEM
+from writecliff.lab.experiments.live.model import Comparison, Ratio, Result, Trial
+from writecliff.report.axes import Axis
+from writecliff.report.colours import one_page
+from writecliff.report.csvs import csv_text
+from writecliff.report.model import Figure, Section
+from writecliff.report.pages import Page
+from writecliff.report.plots import Bars, bars
+from writecliff.report.table import RIGHT, TEXT, DataFile, Table
+from writecliff.units import latency, size
+
+SCHEMA = "writecliff/experiment-live/1"
+TRIALS_CSV, STREAMS_CSV = "trials.csv", "streams.csv"
+_POINTS = {"mean": "mean", "p50": "p50", "p99": "p99", "p99_9": "p99.9", "max": "maximum"}
+_LATE_MAX = 0.1  # as a served drive warns of
+_WIDE = 3.0
+_OUTSTANDING_MIN = 1.0  # else the drive does not limit the load
+
+
+def mapping(result: Result) -> dict[str, Any]:
+    """All results as plain data; `precondition` applies to every figure."""
+    application = result.application
+    return {
+        "schema": SCHEMA,
+        "experiment": application.name,
+        "about": application.about,
+        "claim": application.claim,
+        "claimed": {
+            "lifetime_ratio": application.claimed_lifetime,
+            "io_ratio": application.claimed_io,
+        },
+        "precondition": result.precondition,
+        "device": result.device,
+        "device_file": result.device_file,
+        "capacity_bytes": result.capacity_bytes,
+        "reclaim_units": result.units,
+        "reclaim_unit_bytes": result.unit_bytes,
+        "overprovision_pct": result.spare_pct,
+        "slow_down": application.slow_down,
+        "file_system": FILE_SYSTEM,
+        "parts": [asdict(part) for part in application.parts],
+        "findings": list(findings(result)),
+        "comparisons": [asdict(one) for one in result.comparisons()],
+        "trials": [_trial(trial) for trial in result.trials],
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        **asdict(trial.condition),
+        "repeat": trial.repeat + 1,
+        "position": trial.position,
+        "operations_per_s": trial.throughput,
+        "latency_ns": {point: trial.latency_ns(point) for point in trial.client.latency_ns},
+        "waf": trial.waf,
+        "outstanding_writes": trial.outstanding,
+        "client": asdict(trial.client),
+        "session": dict(trial.session),
+        "run": trial.run,
+    }
+
+
+def findings(result: Result) -> Iterator[str]:
+    """What the trials say about the claim, a sentence each."""
+    application = result.application
+    for one in result.comparisons():
+        where = _trim(one.trim)
+        lifetime, io = application.claimed_lifetime, application.claimed_io
+        yield (
+            f"{where}: the drive lasts {ratio_text(one.lifetime)} times as long with streams; the "
+            f"claimed {lifetime:g} is {one.lifetime.reaches(lifetime)}."
+        )
+        said = f"{where}: the client does {ratio_text(one.throughput)} times as many operations"
+        claimed = f"; the claimed {io:g} is {one.throughput.reaches(io)}" if io else ""
+        yield f"{said}{claimed}."
+        p99 = ratio_text(one.latency["p99"])
+        yield f"{where}: the 99th percentile of its writes is {p99} times the one without streams."
+    idle = min(trial.outstanding for trial in result.trials)
+    if idle < _OUTSTANDING_MIN:
+        yield (
+            f"The drive had as few as {idle:.1f} writes outstanding on average, so it was often "
+            "idle: this machine and the program limited the operations, too. Write amplification "
+            "is not touched by that."
+        )
+    late = max(trial.late for trial in result.trials)
+    if late > _LATE_MAX:
+        yield (
+            f"Replies of the server were late by up to {100 * late:.0f} % of the drive's own "
+            "latency: the client's figures are this machine's too. Write amplification is not "
+            "touched by that."
+        )
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """A ratio with its confidence interval, unless that says nothing."""
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.mean:.2f}"
+    if ratio.high > _WIDE * ratio.mean:
+        return f"{ratio.mean:.2f} (no interval)"
+    return f"{ratio.mean:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+
+
+def _trim(trim: bool) -> str:
+    return "With TRIM" if trim else "Without TRIM"
+
+
+def tables(result: Result) -> tuple[Table, ...]:
+    """Findings, comparisons, trials, streams, and the layout."""
+    said = Table.of("Findings", list(findings(result)), ("", TEXT, str))
+    return said, _compared(result), _trials(result), _streams(result), _layout(result)
+
+
+def _compared(result: Result) -> Table:
+    points = [point for point in _POINTS if point in result.comparisons()[0].latency]
+    return Table.of(
+        "Streams on against off",
+        result.comparisons(),
+        ("", TEXT, lambda one: _trim(one.trim)),
+        ("lifetime", RIGHT, lambda one: ratio_text(one.lifetime)),
+        ("operations a second", RIGHT, lambda one: ratio_text(one.throughput)),
+        *((f"write {_POINTS[point]}", RIGHT, _latency_ratio(point)) for point in points),
+        note="geometric means of the ratios of pairs, with 95 % confidence intervals (Student's t) "
+        f"if there are several pairs and they are not wider than a factor of {_WIDE:g} either way",
+    )
+
+
+def _latency_ratio(point: str) -> Any:
+    def text(one: Comparison) -> str:
+        return ratio_text(one.latency[point])
+
+    return text
+
+
+def _trials(result: Result) -> Table:
+    points = [point for point in _POINTS if point in result.trials[0].client.latency_ns]
+    return Table.of(
+        "Trials",
+        result.trials,
+        ("order", RIGHT, lambda trial: str(trial.position)),
+        ("TRIM", TEXT, lambda trial: "on" if trial.condition.trim else "off"),
+        ("streams", TEXT, lambda trial: "on" if trial.condition.streams else "off"),
+        ("operations a second", RIGHT, lambda trial: f"{trial.throughput:,.0f}"),
+        *((f"write {_POINTS[point]}", RIGHT, _latency(point)) for point in points),
+        ("WAF", RIGHT, lambda trial: f"{trial.waf:.2f}"),
+        ("lifetime", RIGHT, _lifetime),
+        ("written", RIGHT, lambda trial: size(_written(trial))),
+        ("drive writes", RIGHT, lambda trial: f"{_written(trial) / result.capacity_bytes:.1f}"),
+        ("outstanding", RIGHT, lambda trial: f"{trial.outstanding:.1f}"),
+        ("late", RIGHT, lambda trial: f"{100 * trial.late:.0f} %"),
+        ("run", TEXT, lambda trial: Path(trial.run).name),
+        note="times and rates are the drive's: wall time divided by the factor by which the drive "
+        f"is slowed down. Latency: {result.application.client}. Lifetime: until the flash has its "
+        "rated cycles, at the write amplification of the session. Outstanding: the drive's writes, "
+        "on average. Late: lateness of replies against the drive's own latency",
+        data=TRIALS_CSV,
+    )
+
+
+def _latency(point: str) -> Any:
+    def text(trial: Trial) -> str:
+        return latency(trial.latency_ns(point))
+
+    return text
+
+
+def _lifetime(trial: Trial) -> str:
+    lifetime = trial.session.get("lifetime") or {}
+    endurance = lifetime.get("endurance_bytes")
+    return "unknown" if endurance is None else f"{size(endurance)} written"
+
+
+def _written(trial: Trial) -> int:
+    return int(trial.session["operations"]["write"]["bytes"])
+
+
+def _streams(result: Result) -> Table:
+    return Table.of(
+        "What was written with each stream",
+        list(_stream_rows(result)),
+        ("order", RIGHT, lambda row: str(row[0].position)),
+        ("TRIM", TEXT, lambda row: "on" if row[0].condition.trim else "off"),
+        ("stream", RIGHT, lambda row: str(row[1])),
+        ("holds", TEXT, lambda row: row[2]),
+        ("written", RIGHT, lambda row: size(row[3])),
+        ("share", RIGHT, lambda row: f"{100 * row[3] / _written(row[0]):.0f} %"),
+        data=STREAMS_CSV,
+    )
+
+
+def _stream_rows(result: Result) -> Iterator[tuple[Trial, int, str, int]]:
+    """Trial, stream, what it holds, and bytes written, of trials with streams."""
+    holds = {part.stream: part.holds for part in result.application.parts}
+    for trial in result.trials:
+        if not trial.condition.streams:
+            continue
+        for row in trial.session["streams"]:
+            for number in row["numbers"]:
+                yield trial, number, holds.get(number, ""), row["written_bytes"]
+
+
+def _layout(result: Result) -> Table:
+    return Table.of(
+        f"File systems ({FILE_SYSTEM}) on the drive",
+        result.application.parts,
+        ("name", TEXT, lambda part: part.name),
+        ("holds", TEXT, lambda part: part.holds),
+        ("size", RIGHT, lambda part: size(part.size_bytes)),
+        ("stream", RIGHT, lambda part: str(part.stream)),
+        note="the last one also takes what the others leave of the drive",
+    )
+
+
+@one_page()
+def page(result: Result) -> Page:
+    said, compared, trials, streams, layout = tables(result)
+    application = result.application
+    return Page(
+        title=application.title,
+        intro=f"Published: {application.claim}. Here, {application.about}, on a served simulated "
+        f"drive of the kind {result.device}, {size(result.capacity_bytes)} with {result.units} "
+        f"reclaim units of {size(result.unit_bytes)} and {result.spare_pct:.1f} % "
+        f"over-provisioning. Precondition: {result.precondition}.",
+        sections=(
+            Section("Findings", "", tables=(replace(said, title=""), compared)),
+            Section("Trials", "", _plots(result), (trials,)),
+            Section("Streams", "", tables=(streams, layout)),
+        ),
+        data=_data(result),
+        summary=mapping(result),
+        disclosures=(
+            "Streams by file system: no file system of Linux passes the write hint of a file to a "
+            "drive's write streams (ext4, XFS and btrfs tried on Linux 7.3), so files that belong "
+            "together have a file system of their own, and each file system writes with one "
+            "stream. Without streams the same file systems write without one.",
+            f"Scale: the drive has {size(result.capacity_bytes)} in place of 480 GB, and its "
+            f"reclaim units {size(result.unit_bytes)} in place of 302 MB; dies and their times are "
+            "those of the whole drive.",
+            f"Time: the drive is slowed down by {application.slow_down:g}, so that it limits the "
+            "load and not this machine. What the machine's processors take counts that much less "
+            "than on a real drive; a program that its processors limit gains less.",
+            "Throughput and latency are the client's own. Write amplification, lifetime and "
+            "streams are those of the session of the served drive, kept in a run directory each.",
+            *application.notes,
+        ),
+    )
+
+
+def _plots(result: Result) -> tuple[Figure, ...]:
+    """Bars without and with streams, by condition and repeat."""
+    offs = [trial for trial in result.trials if not trial.condition.streams]
+    groups = [f"{_trim(trial.condition.trim)}, {trial.repeat + 1}" for trial in offs]
+    on = {(t.condition.trim, t.repeat): t for t in result.trials if t.condition.streams}
+    ons = [on[trial.condition.trim, trial.repeat] for trial in offs]
+    figures = (
+        _bars(name, title, groups, [[pick(trial) for trial in side] for side in (offs, ons)])
+        for name, title, pick in (
+            ("waf", "Write amplification", attrgetter("waf")),
+            ("operations", "Operations a second", attrgetter("throughput")),
+        )
+    )
+    return tuple(figure for figure in figures if figure is not None)
+
+
+def _bars(
+    name: str, title: str, groups: Sequence[str], values: Sequence[Sequence[float]]
+) -> Figure | None:
+    sides = ("one stream", "streams")
+    series = [Bars(label, side) for label, side in zip(sides, values, strict=True)]
+    return bars(name, f"{title}, by pair of trials", TRIALS_CSV, groups, series, Axis(title))
+
+
+def _data(result: Result) -> tuple[DataFile, ...]:
+    points = list(result.trials[0].client.latency_ns)
+    head = ["position", "repeat", "trim", "streams", "operations_per_s", "waf", "written_bytes"]
+    head += [f"write_latency_{point}_ns" for point in points] + ["lateness_share"]
+    rows: Iterator[list[float | str]] = (
+        [
+            trial.position,
+            trial.repeat + 1,
+            trial.condition.trim,
+            trial.condition.streams,
+            trial.throughput,
+            trial.waf,
+            _written(trial),
+            *(trial.latency_ns(point) for point in points),
+            trial.late,
+        ]
+        for trial in result.trials
+    )
+    streams: Iterator[list[float | str]] = (
+        [trial.position, trial.condition.trim, number, holds, written]
+        for trial, number, holds, written in _stream_rows(result)
+    )
+    return (
+        DataFile(TRIALS_CSV, csv_text(head, rows)),
+        DataFile(
+            STREAMS_CSV, csv_text(["position", "trim", "stream", "holds", "written_bytes"], streams)
+        ),
+    )

@@ -1,0 +1,138 @@
+"""Cross-validation: each figure as predicted by fits that have not seen it.
+
+The figures are divided into folds by their loads (`folds.py`). For each fold the fits find values
+from the other figures alone (`fold_fits.py`), and the drives with these values are measured under
+the loads of the fold, at their full size and for the full times, as `reproduce` does. So every kind
+of figure is predicted, those too that no fit uses.
+
+A figure is predicted only if fits vary all its drives. What a device file has that no fit varies
+was set with all figures in view, and so were the bounds; the errors do not show that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from writecliff.engines.state_cache import StateCache
+from writecliff.errors import ConfigError
+from writecliff.lab.published.fold_fits import DriveValues, FoldFits, Values, owners_of
+from writecliff.lab.published.folds import folds_of
+from writecliff.parallel import Task, run_side_by_side
+from writecliff.published.conditions import Load, baseline_condition, condition, parts_of, preset_of
+from writecliff.published.figures import PublishedFigure
+from writecliff.published.fit.device_text import with_numbers
+from writecliff.published.fit.specification import Specification
+from writecliff.published.measure import (
+    ComparedDrive,
+    Log,
+    MeasurementObserver,
+    Results,
+    drive_memory,
+    measure_variants,
+)
+from writecliff.published.scores import Row, row_of
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A figure as fits make it that have not seen its fold."""
+
+    row: Row
+    fold: int
+    fits: tuple[str, ...]  # of the drive, and of the baseline where that is another
+
+
+class CrossValidation:
+    """What is predicted: the figures of the drives of `chosen`, some of the fits in `specs`, of
+    which drives that they are compared with may need others."""
+
+    def __init__(
+        self,
+        specs: Mapping[str, Specification],
+        figures: Sequence[PublishedFigure],
+        folds: int,
+        chosen: Collection[str] | None = None,
+    ) -> None:
+        self.specs = specs
+        self.folds = folds
+        self.fold_of = folds_of(figures, folds)
+        self._table = figures
+        self._owners = owners_of(specs)
+        wanted = set(specs if chosen is None else chosen)
+        self.figures = tuple(
+            f
+            for f in self.fold_of
+            if all(d in self._owners for d in _drives(f)) and wanted & set(self.fits_of(f))
+        )
+        if not self.figures:
+            raise ConfigError(f"there are no figures of {', '.join(sorted(wanted))} to predict")
+
+    def fits_of(self, figure: PublishedFigure) -> tuple[str, ...]:
+        """The fits whose drives the figure is of."""
+        return tuple(dict.fromkeys(self._owners[d] for d in _drives(figure) if d in self._owners))
+
+    def fold_fits(self, observer: MeasurementObserver | None = None) -> FoldFits:
+        """The fits that the predictions need."""
+        needed = {(fit, self.fold_of[f]) for f in self.figures for fit in self.fits_of(f)}
+        return FoldFits(self.specs, self._table, self.fold_of, needed, observer)
+
+    def loads(self) -> dict[str, set[Load]]:
+        """The loads that are measured on each drive."""
+        return {
+            drive: {load for loads in by_fold.values() for load in loads}
+            for drive, by_fold in self._loads().items()
+        }
+
+    def measure(
+        self,
+        values: DriveValues,
+        *,
+        cache: StateCache | None = None,
+        time_share: float = 1.0,
+        log: Log = lambda text: None,
+        observer: MeasurementObserver | None = None,
+    ) -> tuple[Prediction, ...]:
+        """The figures with the values of the fits that have not seen them, as `FoldFits.run` gives
+        them; all times are multiplied by `time_share`."""
+        observer = observer or MeasurementObserver()
+        loads = self._loads()
+        drives = {name: ComparedDrive.preset(name) for name in loads}
+        order = sorted(drives, key=lambda name: (-drive_memory(drives[name]), name))
+
+        def one(name: str) -> dict[int, Results]:
+            origin, folds = drives[name], list(loads[name])
+            variants = [(_with(origin, values[name, fold]), loads[name][fold]) for fold in folds]
+            found = measure_variants(origin, variants, cache, log, observer, time_share=time_share)
+            return dict(zip(folds, found, strict=True))
+
+        tasks = [Task(name, 2 * drive_memory(drives[name]), partial(one, name)) for name in order]
+        results = dict(zip(order, run_side_by_side(tasks, stop=observer.stop), strict=True))
+        return tuple(self._prediction(figure, results) for figure in self.figures)
+
+    def _loads(self) -> dict[str, dict[int, set[Load]]]:
+        """The loads of each drive by fold."""
+        found: dict[str, dict[int, set[Load]]] = {}
+        for figure in self.figures:
+            for part in parts_of(figure):
+                for c in (condition(part), baseline_condition(part)):
+                    if c is not None and c.load is not None:
+                        by_fold = found.setdefault(c.device, {})
+                        by_fold.setdefault(self.fold_of[figure], set()).add(c.load)
+        return {drive: dict(sorted(by_fold.items())) for drive, by_fold in sorted(found.items())}
+
+    def _prediction(
+        self, figure: PublishedFigure, results: Mapping[str, Mapping[int, Results]]
+    ) -> Prediction:
+        fold = self.fold_of[figure]
+        own = {drive: results[drive][fold] for drive in _drives(figure)}
+        return Prediction(row_of(figure, own, {}), fold, self.fits_of(figure))
+
+
+def _drives(figure: PublishedFigure) -> tuple[str, ...]:
+    return tuple(preset_of(name) for name in (figure.device, figure.baseline) if name)
+
+
+def _with(drive: ComparedDrive, values: Values) -> ComparedDrive:
+    return ComparedDrive(drive.name, with_numbers(drive.text, values), drive.file_name)

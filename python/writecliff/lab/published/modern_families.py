@@ -1,0 +1,229 @@
+"""Families of drives of today as device files, from the figures that a fit may use.
+
+    .venv/bin/python -m writecliff.lab.published.modern_families
+
+Every drive is derived by rule (`devices.derive`) from its figures of the part "fit" of `modern.csv`
+(`modern_sheets`); what they do not say, from other capacities of its family, and then from what is
+usual for other families (`modern_usual`). Figures that are kept aside are not looked at. A test
+holds the files to this rule, so none is tuned by hand.
+
+Drives of more than 16 TiB of flash came later, and are of another kind: they are made for capacity,
+and write less than others. They count for no other family, so none has changed for them.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from writecliff.devices.derive import Value, derived, quoted_time, text_of
+from writecliff.devices.families import FOLDER
+from writecliff.devices.generations import BITS
+from writecliff.devices.sheet import ANSWERS, DataSheet
+from writecliff.lab.published.modern_scm import scm_values
+from writecliff.published.modern import modern_sources
+from writecliff.published.modern_sheets import (
+    Drive,
+    capacity_bytes,
+    drives,
+    facts,
+    usable_figures,
+    with_siblings,
+)
+from writecliff.published.modern_usual import with_usual
+from writecliff.published.ssd_iq.drives import read_sheets, sheet_of
+
+Sheets = Mapping[str, Sequence[DataSheet]]
+_COMMANDS = ("controller.read_command_time", "controller.write_command_time")
+_FACTS = ("interface", "year", "cell", "power_loss_protection", "dram")
+_RATES = ("sequential_read", "sequential_write", "random_read", "random_write")
+SSD_IQ = "ssd-iq"  # source of the sheets of `ssd_iq/sheets.csv`
+_PAPER = "data sheets of the drives of Haas et al., SSD-iq, PVLDB 18(11), 2025"
+_OWN = ("name", "description", "model", "user_capacity", "rated_writes")  # of each capacity
+
+
+def families() -> dict[str, str]:
+    """The text of each family's file."""
+    all_drives = drives()
+    sheets = {
+        name: [one.sheet for one in own]
+        for name, own in all_drives.items()
+        if facts()[name].get("usual", True)
+    }
+    all_drives = {name: [*own, *_of_ssd_iq(name)] for name, own in all_drives.items()}
+    of_flash = {name: _text(name, own, sheets) for name, own in all_drives.items()}
+    return of_flash | {name: _scm_text(name) for name in facts() if name not in all_drives}
+
+
+def _of_ssd_iq(family: str) -> list[Drive]:
+    """Return the drives of a family that SSD-iq measured. They have only the figures of their own
+    data sheets, so they are the drives that `reproduce ssd-iq` simulates."""
+    found = []
+    for name, listed in facts()[family].get("ssd_iq", {}).items():
+        own = sheet_of(f"{listed} {capacity_bytes(name) / 1e9:g} GB", read_sheets()).sheet
+        given = (f.name for f in ANSWERS if getattr(own, f.name) is not None)
+        found.append(Drive(name, family, replace(own, name=name), dict.fromkeys(given, SSD_IQ)))
+    return found
+
+
+def _siblings(one: Drive, own: Sequence[Drive]) -> list[Drive]:
+    """Return the drives whose figures a drive may take over."""
+    if SSD_IQ in one.sources.values():
+        return [one]
+    return [other for other in own if SSD_IQ not in other.sources.values()]
+
+
+def _scm_text(family: str) -> str:
+    """A family without flash. Its drives differ in their capacities."""
+    own, figures = facts()[family], usable_figures()
+    names = own["drives"]
+    cited = sorted({f.source for f in figures if f.device in names})
+    values = scm_values(names[0], own, figures)
+    text = text_of(values, _head(own["about"], names, cited, "published/modern_scm.py"))
+    capacities = {name: float(name.rpartition("-")[2]) for name in names}
+    tables = (f'[variants.{n}]\nuser_capacity = "{c:g} GB"\n' for n, c in capacities.items())
+    return text + "\n[variants]\n\n" + "\n".join(tables)
+
+
+def _text(family: str, own: Sequence[Drive], sheets: Sheets) -> str:
+    values = _values(own[0], own, sheets)
+    cited = sorted({source for one in own for source in one.sources.values()})
+    names = [one.name for one in own]
+    head = _head(facts()[family]["about"], names, cited, "published/modern_families.py")
+    text = text_of(values, head)
+    return "\n".join((text, _variants(own, values, sheets), _sheets(own, sheets)))
+
+
+def _head(about: str, names: Sequence[str], cited: Sequence[str], rule: str) -> list[str]:
+    """The comment above a family's file."""
+    titles = {name: source.title for name, source in modern_sources().items()} | {SSD_IQ: _PAPER}
+    head = (
+        f"{about}. Derived by rule from the figures of {', '.join(names)} that "
+        f"are not kept aside, see `{rule}`. Sources:"
+    )
+    listed = (f"* {key}: {titles[key]}" for key in cited)
+    return [line for part in (head, *listed) for line in _wrapped(part)]
+
+
+def _values(one: Drive, own: Sequence[Drive], sheets: Sheets) -> list[Value]:
+    """The values of a drive's device file, in its order."""
+    sheet, said = with_siblings(one, _siblings(one, own))
+    client, bits = not sheet.enterprise, BITS[sheet.cell or "tlc"]
+    sheet, usual = with_usual(one.family, sheet, sheets)
+    said |= usual
+    if client and sheet.slc_cache is None:
+        sheet = replace(sheet, slc_cache=sheet.capacity / bits)
+        said["slc_cache"] = f"no figure: all flash that is free, at one bit of {bits}"
+    found = []
+    for value in derived(sheet, said):
+        reason = value.reason.replace("the sheet gives", "the figures give")
+        reason = reason.replace("the sheet's", "the figures'")
+        reason = reason.replace("the sheet", "the figures")
+        reason = reason.replace("yours", "the drive and its capacity")
+        text = f'"{facts()[one.family]["about"]}"' if value.key == "description" else value.value
+        found.append(Value(value.key, text, reason))
+    if client:
+        found.append(Value("slc_cache.dynamic", "true", "uses free flash, as clients of the year"))
+    return found
+
+
+def _variants(own: Sequence[Drive], values: Sequence[Value], sheets: Sheets) -> str:
+    base = {value.key: value.value for value in values}
+    lines = ["[variants]"]
+    for one in own:
+        lines += [
+            "",
+            f"[variants.{one.name}]",
+            f'user_capacity = "{one.sheet.capacity / 1e9:g} GB"',
+        ]
+        if one is own[0]:
+            continue
+        mine = _values(one, own, sheets)
+        keys = {value.key: value for value in mine}
+        for key in _COMMANDS:
+            if key in base and key not in keys:
+                mine.append(replace(keys["controller.command_time"], key=key))
+        for value in mine:
+            if value.key not in _OWN and base.get(value.key) != value.value:
+                lines.append(f'"{value.key}" = {value.value}  # {value.reason}')
+        if one.sheet.tbw:
+            lines.append(f'rated_writes = "{one.sheet.tbw / 1e12:g} TB"  # {one.sources["tbw"]}')
+    return "\n".join(lines) + "\n"
+
+
+def _sheets(own: Sequence[Drive], sheets: Sheets) -> str:
+    """Return the tables from which `devices/capacities.py` derives other capacities."""
+    lines = ["[sheets]"]
+    for name in _FACTS:
+        if (value := getattr(own[0].sheet, name)) is not None:
+            lines.append(f"{name} = {_answer(name, value)}  # all capacities")
+    for drive in own:
+        lines += ["", f"[sheets.{drive.name}]"]
+        for field in ANSWERS:
+            value = getattr(drive.sheet, field.name)
+            if value is not None and field.name not in (*_FACTS, "name", "capacity"):
+                source = drive.sources.get(field.name, "follows from the phases of the drive")
+                lines.append(f"{field.name} = {_answer(field.name, value)}  # {source}")
+        others, reasons = _of_others(drive, own, sheets)
+        if others:
+            lines.append(f"[sheets.{drive.name}.others]")
+            lines += [f"{n} = {_answer(n, v)}  # {reasons[n]}" for n, v in others.items()]
+    return "\n".join((*lines, "", *_class_rates(own, sheets), ""))
+
+
+def _of_others(
+    drive: Drive, own: Sequence[Drive], sheets: Sheets
+) -> tuple[dict[str, object], dict[str, str]]:
+    """Return the fields that come from other families, and why they have their values."""
+    sheet, _ = with_siblings(drive, _siblings(drive, own))
+    sheet, reasons = with_usual(drive.family, sheet, sheets)
+    if not sheet.enterprise and sheet.slc_cache is None:
+        sheet = replace(sheet, slc_cache=sheet.capacity / BITS[sheet.cell or "tlc"])
+        reasons |= {"slc_cache": "no figure: all free flash"}
+    return {name: getattr(sheet, name) for name in reasons}, reasons
+
+
+def _class_rates(own: Sequence[Drive], sheets: Sheets) -> Iterator[str]:
+    """Yield the table of the rates that are usual for the largest drives of the class."""
+    largest = max(own, key=lambda drive: drive.sheet.capacity).sheet
+    rates: dict[str, Any] = dict.fromkeys(_RATES)
+    reads = [drive.sheet.sequential_read for drive in own if drive.sheet.sequential_read]
+    rates["sequential_read"] = max(reads, default=None)
+    sheet, said = with_usual(own[0].family, replace(largest, **rates), sheets)
+    yield "[usual]"
+    for name in _RATES:
+        if name in said:
+            yield f"{name} = {_answer(name, getattr(sheet, name))}  # {said[name]}"
+
+
+def _answer(name: str, value: object) -> str:
+    """Return a field of a data sheet in TOML, as `device new` reads it."""
+    field = next(field for field in ANSWERS if field.name == name)
+    if isinstance(value, bool | str | int):
+        return json.dumps(value)
+    assert isinstance(value, float)
+    match field.metadata.get("unit"):
+        case "size":
+            return f'"{value / 1e12:g} TB"' if value >= 1e13 else f'"{value / 1e9:.6g} GB"'
+        case "rate":
+            return f'"{value / 1e6:.6g} MB/s"'
+        case "time":
+            return quoted_time(value)
+    return f"{value:.0f}"
+
+
+def _wrapped(line: str, width: int = 96) -> list[str]:
+    return textwrap.wrap(line, width, subsequent_indent="  " if line.startswith("*") else "")
+
+
+def main() -> None:
+    """Write the files of all families."""
+    for name, text in families().items():
+        (FOLDER / f"{name}.toml").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""Reproduces a campaign, from figures to scores: measure, derive, compare.
+
+A `Reproduction` has all that reports, `--json` and tests need; nothing in it is adjusted after the
+simulation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from writecliff import units
+from writecliff.devices import describe_device, preset_names, read_device_file
+from writecliff.engines.state_cache import StateCache
+from writecliff.errors import ConfigError, did_you_mean
+from writecliff.lab.published.derived import derive
+from writecliff.published.conditions import (
+    IMPROVEMENT,
+    MEASURED,
+    Condition,
+    Load,
+    baseline_condition,
+    condition,
+    measured_metric,
+    parts_of,
+    preset_of,
+    refusal,
+)
+from writecliff.published.figures import (
+    CAMPAIGNS,
+    OTHERS,
+    OTHERS_ABOUT,
+    OTHERS_NAME,
+    SHIPPED,
+    PublishedFigure,
+    SkippedRow,
+    campaign,
+    read_figures,
+    read_table,
+)
+from writecliff.published.kinds import METRICS, WORDS, is_of
+from writecliff.published.measure import ComparedDrive, Log, MeasurementObserver, measure_all
+from writecliff.published.modern import (
+    MODERN_ABOUT,
+    MODERN_NAME,
+    family_of,
+    is_stated,
+    modern_figures,
+)
+from writecliff.published.predictions import predicted_rows
+from writecliff.published.scores import (
+    PairwiseComparison,
+    Row,
+    Score,
+    comparisons_of,
+    row_of,
+    scores_of,
+)
+from writecliff.published.sheet_check import SMALL_BYTES, fitting_scale
+
+
+@dataclass(frozen=True)
+class DriveRun:
+    """A drive that was measured: its description, the number of loads, and the time it took.
+    `scale`: how many times smaller than the whole drive it was simulated, with
+    `simulated_bytes` of user capacity; `device_hash` is that of the smaller drive."""
+
+    name: str
+    description: str
+    device_hash: str
+    loads: int
+    wall_s: float
+    scale: float
+    simulated_bytes: int
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """All metrics of a load on a drive (see `metrics.py`)."""
+
+    drive: str
+    load: Load
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Every figure of a campaign beside its simulation, in the order of the table; the loads behind
+    them; and the rows of the table that are no figures."""
+
+    name: str
+    about: str
+    rows: tuple[Row, ...]
+    drives: tuple[DriveRun, ...]
+    loads: tuple[LoadResult, ...]
+    skipped: tuple[SkippedRow, ...]
+    wall_s: float
+
+    @property
+    def scores(self) -> list[Score]:
+        return scores_of(self.rows)
+
+    @property
+    def predicted(self) -> dict[str, Score]:
+        """The scores, by kind, of fits that have not seen the figures they predict."""
+        return {score.kind: score for score in scores_of(predicted_rows(self.rows))}
+
+    @property
+    def comparisons(self) -> list[PairwiseComparison]:
+        return comparisons_of(self.rows)
+
+    @property
+    def smaller(self) -> str:
+        """What to say of drives that were simulated smaller; "" if all were whole."""
+        scaled = [drive for drive in self.drives if drive.scale > 1]
+        if not scaled:
+            return ""
+        most = max(scaled, key=lambda drive: drive.scale)
+        size = units.size(most.simulated_bytes)
+        return (
+            f"{len(scaled)} of {len(self.drives)} drives were simulated smaller, at down to "
+            f"1/{most.scale:g} of their capacity ({most.name}: {size}): rates are "
+            "close to those of the whole drive; its slowest I/Os may be slower or faster."
+        )
+
+    @property
+    def missing(self) -> list[Row]:
+        return [row for row in self.rows if row.simulated is None]
+
+    def hash_of(self, figure: PublishedFigure) -> str | None:
+        preset = preset_of(figure.device)
+        return next((drive.device_hash for drive in self.drives if drive.name == preset), None)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The figures to reproduce, the name of the choice, and rows that could not be read."""
+
+    name: str
+    about: str
+    figures: tuple[PublishedFigure, ...]
+    skipped: tuple[SkippedRow, ...] = ()
+    small_bytes: float = 0.0  # drives are simulated as small as this; 0: as they are
+
+
+def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chosen:
+    """The figures of a campaign, of a drive, or of a source in the user's table `path`; "all" takes
+    all. With `kind`, those that a word of `kinds.WORDS` means.
+
+    Raises ConfigError: nothing of that name, a malformed table, no figures of the kind."""
+    found = _chosen(name, path)
+    if kind is None:
+        return found
+    if kind not in WORDS:
+        raise ConfigError.unknown("kind", kind, WORDS)
+    figures = tuple(one for one in found.figures if is_of(one, kind))
+    if not figures:
+        raise ConfigError(f"{name}: no figures of the kind '{kind}'")
+    return replace(found, about=f"{found.about}: {kind}", figures=figures)
+
+
+def _chosen(name: str, path: Path | None) -> Chosen:
+    if name == OTHERS_NAME and path is None:
+        return Chosen(name, OTHERS_ABOUT, read_figures(OTHERS))
+    if path is None and (modern := _modern(name)):
+        return modern
+    table = read_table(path or SHIPPED)
+    figures, skipped = table.figures, table.skipped
+    if not figures:
+        raise ConfigError(str(skipped[0]) if skipped else f"{path}: no figures in it")
+    if name == "all":
+        about = "all published figures" if path is None else str(path)
+        return Chosen(name, about, figures, skipped)
+    if path is None and any(one.name == name for one in CAMPAIGNS):
+        known = campaign(name)
+        return Chosen(name, known.about, tuple(f for f in figures if f.source == known.source))
+    own = tuple(f for f in figures if f.source == name)
+    if path is not None and own:
+        return Chosen(name, f"{name}, from {path}", own, skipped)
+    own = tuple(f for f in figures if name in (f.device, f.baseline, preset_of(f.device)))
+    if own:
+        return Chosen(name, f"{name}, its figures and those relative to it", own, skipped)
+    if path is None:
+        campaign(name)  # refused, with the nearest name
+    sources = dict.fromkeys(figure.source for figure in figures)
+    raise ConfigError.unknown("source", name, list(sources), where=path)
+
+
+def _modern(name: str) -> Chosen | None:
+    """Figures of drives of today: all, or those of a drive or family."""
+    measured = [one for one in modern_figures() if not is_stated(one)]
+    if name == MODERN_NAME:
+        return Chosen(name, MODERN_ABOUT, tuple(measured), small_bytes=SMALL_BYTES)
+    own = tuple(f for f in measured if name in (f.device, family_of(f.device)))
+    return Chosen(name, f"{name}, its figures", own, small_bytes=SMALL_BYTES) if own else None
+
+
+def conditions_of(figures: Iterable[PublishedFigure]) -> list[Condition]:
+    """The conditions of the figures and of their baselines, each once."""
+    parts = (part for figure in figures for part in parts_of(figure) if condition(figure))
+    found = (one for part in parts for one in (condition(part), baseline_condition(part)))
+    return list(dict.fromkeys(one for one in found if one is not None))
+
+
+def without_preset(figures: Iterable[PublishedFigure]) -> Mapping[str, str]:
+    """Why a drive is missing, for each name that is neither a preset nor a device file."""
+    names = {
+        preset_of(name) for f in figures for name in (f.device, f.baseline) if name
+    }  # fmt: skip
+    return {name: why for name in sorted(names) if (why := _no_preset(name))}
+
+
+def _no_preset(name: str) -> str:
+    """Empty if there is such a drive. Raises ConfigError for a malformed device file."""
+    try:
+        text, file_name = read_device_file(name)
+    except ConfigError:
+        hint = did_you_mean(name, preset_names(), "see `writecliff device list`")
+        return f"unknown preset '{name}': {hint}"
+    describe_device(text, file_name)
+    return ""
+
+
+def reproduce(
+    chosen: Chosen,
+    *,
+    cache: StateCache | None = None,
+    workers: int | None = None,
+    time_share: float = 1.0,
+    log: Log = lambda text: None,
+    observer: MeasurementObserver | None = None,
+) -> Reproduction:
+    """Measure the simulated drives under the conditions of the figures and compare. All times are
+    multiplied by `time_share`.
+
+    Raises ConfigError (a malformed device file, a drive larger than the memory), EngineError."""
+    began_s = time.monotonic()
+    missing = without_preset(chosen.figures)
+    wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
+    # Read once: a device file may be edited while its drive is measured for minutes.
+    drives = {one.device: _drive(one.device, chosen.small_bytes) for one in wanted}
+    observer = observer or MeasurementObserver()
+    results = measure_all(
+        drives,
+        wanted,
+        cache=cache,
+        workers=workers,
+        time_share=time_share,
+        log=log,
+        observer=observer,
+    )
+    derived = derive(drives, wanted, results, log=log)
+    rows = tuple(
+        _explained(row_of(figure, results, derived.values), missing, derived.why)
+        for figure in chosen.figures
+    )
+    runs = tuple(
+        _drive_run(drives[name], len(loads), observer.wall_s.get(name, 0.0))
+        for name, loads in sorted(results.items())
+    )
+    loads = tuple(
+        LoadResult(name, load, results[name][load])
+        for name in sorted(results)
+        for load in sorted(results[name], key=lambda one: one.order)
+    )
+    wall_s = time.monotonic() - began_s
+    return Reproduction(chosen.name, chosen.about, rows, runs, loads, chosen.skipped, wall_s)
+
+
+def _drive(name: str, small_bytes: float) -> ComparedDrive:
+    drive = ComparedDrive.preset(name)
+    scale = fitting_scale(drive.text, drive.file_name, small_bytes) if small_bytes else 1.0
+    scale = max(scale, drive.describe().least_scale)
+    return drive.scaled(scale) if scale > 1 else drive
+
+
+def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> Row:
+    """The row with the most specific reason why there is no simulated figure."""
+    if row.simulated is not None:
+        return row
+    for name in (row.figure.device, row.figure.baseline):
+        if preset_of(name) in missing:
+            return replace(row, why=missing[preset_of(name)])
+    if condition(row.figure) is None:
+        return replace(row, why=_no_condition(row))
+    key = f"{preset_of(row.figure.device)} {row.figure.metric}"
+    return replace(row, why=why.get(key, row.why))
+
+
+def _no_condition(row: Row) -> str:
+    """The metric is unknown, or its load is not simulated for single figures."""
+    metric = row.figure.metric
+    if measured_metric(metric) not in MEASURED and not metric.startswith("power_"):
+        if metric in METRICS:
+            return "single figures of this metric are not simulated"
+        known = [*METRICS, *(name + IMPROVEMENT for name in MEASURED)]
+        return f"unknown metric '{metric}': {did_you_mean(metric, known, 'see the guide')}"
+    return refusal(row.figure)
+
+
+def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:
+    described = describe_device(drive.text, drive.file_name)
+    return DriveRun(
+        drive.name,
+        described.description,
+        described.device_hash,
+        loads,
+        wall_s,
+        drive.scale,
+        described.capacity_bytes,
+    )

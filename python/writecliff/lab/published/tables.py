@@ -1,0 +1,443 @@
+"""The tables of a reproduction, and how figures and conditions are put into words.
+
+Cells are finished text; the page and the command line show the same tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from writecliff import units
+from writecliff.engines.preconditioned import RECIPES
+from writecliff.lab.published.notes import note_of
+from writecliff.lab.published.output import CSV, LOADS_CSV
+from writecliff.lab.published.reproduce import LoadResult, Reproduction
+from writecliff.published.conditions import (
+    IMPROVEMENT,
+    STATISTICS,
+    Load,
+    State,
+    condition,
+    preset_of,
+)
+from writecliff.published.figures import PublishedFigure
+from writecliff.published.kinds import MEAN, MIXED, PURE, TAILS, WINNERS
+from writecliff.published.modern import part_scores
+from writecliff.published.scores import (
+    PairwiseComparison,
+    Row,
+    Score,
+    scores_of,
+)
+from writecliff.report.table import RIGHT, TEXT, WHOLE, Kind, Table, table
+
+FAR = "▲"  # marks errors beyond the limit of their kind
+# What each state is, as `measure.py` prepares it.
+STATES: dict[State, str] = {  # `conditions.STATES`
+    "fresh": "purged; the load is the first that is written",
+    "fill": RECIPES["fill"],
+    "sustained": RECIPES["sustained"],
+    "client": "80 % of the capacity twice, 128 KiB in order, then twice the 8 GiB of 1,024 "
+    "segments that loads use, 4 KiB at random",
+}
+_METRICS = {
+    "iops": "IOPS",
+    "iops_fob": "IOPS, fresh out of the box",
+    "iops_steady": "IOPS, steady",
+    "throughput_fob": "throughput, fresh out of the box",
+    "tbw": "TBW",
+    "dwpd": "drive writes per day",
+    "waf": "write amplification",
+    "lifetime_ratio_streams_vs_none": "lifetime with streams",
+    "power_idle": "power, idle",
+    "power_read": "power, reads",
+    "power_write": "power, writes",
+    "power_seq_read": "power, sequential reads",
+    "power_random_write": "power, random writes",
+    "power_random_read_min": "power, random reads, minimum",
+    "power_random_read_max": "power, random reads, maximum",
+    "power_active_read_max": "power, reads, maximum",
+    "power_active_write_max": "power, writes, maximum",
+}
+# Parts of the names of metrics that are put together: what, of which operations, in which way.
+_WHAT = {
+    "iops_stddev": "standard deviation of IOPS",
+    "iops_consistency": "consistency of IOPS",
+    "iops": "IOPS",
+    "throughput": "throughput",
+    "latency_avg": "mean latency",
+    "latency_max": "maximum latency",
+    "latency_p99.99": "99.99 % latency",
+    "latency_p99.9": "99.9 % latency",
+    "latency_p99": "99 % latency",
+}
+_WAY = {"read": "reads", "write": "writes"}
+_BETTER = {
+    "_improvement_min": ", least improvement",
+    "_improvement_max": ", greatest improvement",
+    IMPROVEMENT: ", better by",
+}
+
+
+# -- words --------------------------------------------------------------------------------------
+
+
+def label_of(figure: PublishedFigure) -> str:
+    """Metric and load of a figure: "mean latency, random 4 KiB 0 % read QD 1"."""
+    return _label(figure.metric, figure.label)
+
+
+def _label(metric: str, load: str) -> str:
+    name = metric_text(metric)
+    return f"{name}, {load}" if load else name
+
+
+def metric_text(metric: str) -> str:
+    """The name of a metric: "99.99 % latency of reads, better by"."""
+    if metric in _METRICS:
+        return _METRICS[metric]
+    ending = next((suffix for suffix in _BETTER if metric.endswith(suffix)), "")
+    words = metric.removesuffix(ending)
+    way = next((way for way in _WAY if f"_{way}" in words or words.startswith(f"{way}_")), "")
+    what = words.replace(f"_{way}", "").removeprefix(f"{way}_") if way else words
+    if what not in _WHAT:
+        return metric.replace("_", " ")
+    return _WHAT[what] + (f" of {_WAY[way]}" if way else "") + _BETTER.get(ending, "")
+
+
+def drive_text(figure: PublishedFigure) -> str:
+    """The drive, or both drives of a comparison."""
+    return f"{figure.device} v {figure.baseline}" if figure.baseline else figure.device
+
+
+def drive_name(name: str) -> str:
+    """The drive as the source calls it, with the preset where that differs."""
+    preset = preset_of(name)
+    return name if preset == name else f"{name} ({preset})"
+
+
+def load_text(load: Load, depths: tuple[int, int] | None = None) -> str:
+    """The load without state and time: "random 4 KiB, 70 % reads, 32 outstanding"."""
+    if load.profile:
+        text = f"profile {load.profile}"
+    else:
+        read = load.read_pct or 0.0
+        mix = {0.0: " writes", 100.0: " reads"}.get(read, f", {read:g} % reads")
+        text = f"{load.pattern} {(load.block_bytes or 0) / 1024:g} KiB{mix}"
+    if depths:
+        text += f", {depths[0]} to {depths[1]} outstanding"
+    elif load.outstanding:
+        text += f", {load.outstanding} outstanding"
+    data = load.compressible_pct
+    return f"{text}, data compressible by {data:g} %" if data else text
+
+
+def condition_text(row: Row) -> str:
+    """State, load and time behind the simulated figure."""
+    one = condition(row.figure)
+    if one is None or row.simulated is None:
+        return units.UNKNOWN
+    if one.metric == "lifetime_ratio_streams_vs_none":
+        return "as in experiment fms-fio: write amplification, the smaller of its two readings"
+    if one.load is None:
+        return "idle"
+    text = (
+        f"{one.load.state}; {load_text(one.load, row.figure.depths)}; {one.load.seconds:g}\u00a0s"
+    )
+    if one.metric in ("tbw", "dwpd"):
+        return f"rated cycles and the write amplification of: {text}"
+    return text
+
+
+def value_text(value: float | None, figure: PublishedFigure) -> str:
+    """Three digits and the unit; improvements with their sign."""
+    if value is None:
+        return units.UNKNOWN
+    if figure.unit == "%":
+        return f"{value:{'+' if figure.baseline else ''}.1f} %"
+    return f"{units.significant(value)} {figure.unit}".rstrip()
+
+
+def error_text(row: Row) -> str:
+    """The error in the unit of its kind: "+3.2 %", "1.80 x", "-4.5 points"."""
+    if row.error is None:
+        return units.UNKNOWN
+    return _in_unit(row.error, row.kind.unit, sign=True)
+
+
+def _in_unit(value: float, unit: str, *, sign: bool = False) -> str:
+    plus = "+" if sign else ""
+    return f"{value:.2f} x" if unit == "x" else f"{value:{plus}.1f} {unit}"
+
+
+def reason_of(row: Row) -> str:
+    """Why there is no figure: the note on it, else the reason that the program gives."""
+    return note_of(row.figure) or row.why
+
+
+def _published(row: Row) -> str:
+    return value_text(row.figure.value, row.figure)
+
+
+def _simulated(row: Row) -> str:
+    return value_text(row.simulated, row.figure)
+
+
+def _marked(row: Row) -> str:
+    return f"{FAR} {error_text(row)}" if row.is_far else error_text(row)
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+def parts_tables(found: Reproduction) -> list[Table]:
+    """Return the errors of current drives: figures of the fit and held-out figures.
+
+    The rule sets constants from the figures of the fit, so the table shows no error for them.
+    """
+    rows = [
+        (one.part, one.kind, str(one.figures), "set by the rule", "")
+        if one.part == "fit"
+        else (one.part, one.kind, str(one.figures), f"{one.value:.1f} %", f"{one.goal:g} %")
+        for one in part_scores(found.rows)
+    ]
+    header = ("Part", "Kind", "Figures", "Median error", "Goal")
+    title = "Figures of the fit and figures kept aside"
+    return [table(title, header, rows, "llrrr")] if rows else []
+
+
+def kinds_table(found: Reproduction) -> Table:
+    """The summary: errors by kind of figure, and how often the right drive wins."""
+
+    def goal(score: Score) -> str:
+        if score.goal is None:
+            return ""
+        sign = "≤" if score.statistic == "median" else "≥"
+        return f"{sign} {_in_unit(score.goal, score.unit)}"
+
+    predicted = found.predicted
+
+    def cross_validated(score: Score) -> str:
+        one = predicted.get(score.kind)
+        return "" if one is None else f"{_in_unit(one.value, one.unit)} ({one.figures})"
+
+    def worst(score: Score) -> str:
+        if score.worst is None:
+            return ""
+        figure = score.worst.figure
+        return f"{error_text(score.worst)}: {drive_text(figure)}, {label_of(figure)}"
+
+    return Table.of(
+        "Errors by kind",
+        found.scores,
+        ("figures of", WHOLE, lambda s: s.kind),
+        ("number", RIGHT, lambda s: str(s.figures)),
+        ("statistic", TEXT, lambda s: s.statistic),
+        ("value", RIGHT, lambda s: _in_unit(s.value, s.unit)),
+        ("cross-validated", RIGHT, cross_validated),
+        ("goal", RIGHT, goal),
+        ("", TEXT, lambda s: {None: "", True: "reached", False: "missed"}[s.reached]),
+        ("worst", TEXT, worst),
+        note=f"{len(found.rows)} figures, {len(found.missing)} of them not simulated; relative "
+        "errors in %, tails and deviations as simulated over published or its reciprocal, "
+        "percentages in points; cross-validated: errors and number of figures that were each "
+        "predicted by a fit of other loads; empty without predictions of these presets",
+        data=CSV,
+    )
+
+
+def sources_table(found: Reproduction) -> Table:
+    """The main lines of the summary by source."""
+    by_source: dict[str, list[Row]] = {}
+    for row in found.rows:
+        by_source.setdefault(row.figure.source, []).append(row)
+    scores = {source: scores_of(rows) for source, rows in by_source.items()}
+
+    def cell(source: str, kind: str) -> str:
+        own = (one for one in scores[source] if one.kind == kind)
+        return next((_in_unit(one.value, one.unit) for one in own), units.UNKNOWN)
+
+    lines = (PURE.name, MIXED.name, MEAN.name, TAILS.name, WINNERS)
+    return Table.of(
+        "By source",
+        by_source.items(),
+        ("source", WHOLE, lambda pair: pair[0]),
+        ("figures", RIGHT, lambda pair: str(len(pair[1]))),
+        ("simulated", RIGHT, lambda p: str(sum(row.simulated is not None for row in p[1]))),
+        *((name, RIGHT, lambda pair, name=name: cell(pair[0], name)) for name in lines),
+        data=CSV,
+    )
+
+
+def loads_table(found: Reproduction) -> Table:
+    """What each load measured, the latencies of reads and writes apart."""
+
+    def number(name: str) -> Callable[[LoadResult], str]:
+        return lambda one: units.significant(one.metrics.get(name))
+
+    latencies: list[tuple[str, Kind, Callable[[LoadResult], str]]] = [
+        (f"{statistic} {way}, ms", RIGHT, number(f"latency_{statistic}_{way}"))
+        for way in _WAY
+        for statistic in STATISTICS
+    ]
+    return Table.of(
+        "Loads",
+        found.loads,
+        ("drive", WHOLE, lambda one: one.drive),
+        ("state", TEXT, lambda one: one.load.state),
+        ("load", TEXT, lambda one: load_text(one.load)),
+        ("s", RIGHT, lambda one: f"{one.load.seconds:g}"),
+        ("read IOPS", RIGHT, number("read_iops")),
+        ("write IOPS", RIGHT, number("write_iops")),
+        *latencies,
+        data=LOADS_CSV,
+    )
+
+
+def rows_table(rows: Sequence[Row]) -> Table:
+    """Every figure beside its simulation, by drive."""
+    return Table.of(
+        "Figures",
+        sorted(rows, key=lambda row: drive_text(row.figure)),
+        ("drive", WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", TEXT, lambda row: label_of(row.figure)),
+        ("published", RIGHT, _published),
+        ("simulated", RIGHT, _simulated),
+        ("error", RIGHT, _marked),
+        data=CSV,
+    )
+
+
+def item_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
+    """The tables for one table or figure of a source: drives side by side where it compares them,
+    then every figure with its condition."""
+
+    def remarks(row: Row) -> str:
+        why = note_of(row.figure) if row.simulated is not None else reason_of(row)
+        remark = why if row.simulated is not None else f"not simulated: {why}"
+        return "; ".join(part for part in (remark, row.figure.note) if part)
+
+    item = rows[0].figure.item
+    whole = Table.of(
+        f"{item}: all figures",
+        rows,
+        ("figure", TEXT, lambda row: label_of(row.figure)),
+        ("drive", WHOLE, lambda row: drive_text(row.figure)),
+        ("published", RIGHT, _published),
+        ("simulated", RIGHT, _simulated),
+        ("error", RIGHT, _marked),
+        ("simulated under", TEXT, condition_text),
+        ("remarks", TEXT, remarks),
+        data=CSV,
+    )
+    beside = _side_by_side(item, rows)
+    return (whole,) if beside is None else (beside, whole)
+
+
+def _side_by_side(item: str, rows: Sequence[Row]) -> Table | None:
+    """A row a test, a column a drive; None unless some test has two drives."""
+    by_test: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if not row.figure.baseline:
+            by_test.setdefault(label_of(row.figure), {})[row.figure.device] = row
+    drives = list(dict.fromkeys(row.figure.device for row in rows if not row.figure.baseline))
+    if not any(len(found) > 1 for found in by_test.values()):
+        return None
+    body: list[tuple[str, ...]] = []
+    for test, found in by_test.items():
+        unit = next(iter(found.values())).figure.unit
+        published = f"published, {unit}" if unit else "published"
+        for number, what in enumerate((published, "simulated", "error")):
+            cells = (_cell(found.get(drive), number) for drive in drives)
+            body.append((test if not number else "", what, *cells))
+    header = ("", "", *map(drive_name, drives))
+    return table(f"{item}: drives side by side", header, body, "ww", data=CSV)
+
+
+def _cell(row: Row | None, line: int) -> str:
+    """The published value, the simulated one or the error of a figure."""
+    if row is None:
+        return ""
+    values = (row.figure.value, row.simulated)
+    return units.significant(values[line]) if line < len(values) else _marked(row)
+
+
+def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
+    """The comparisons with the wrong winner."""
+
+    def ratio(pair: tuple[float, float]) -> str:
+        return f"{pair[0] / pair[1]:.3g}" if pair[1] else units.UNKNOWN
+
+    return Table.of(
+        "Wrong winner",
+        [one for one in comparisons if not one.right],
+        ("item", TEXT, lambda one: one.item),
+        ("test", TEXT, lambda one: _label(one.metric, one.label)),
+        ("drives", WHOLE, lambda one: " v ".join(one.drives)),
+        ("published ratio", RIGHT, lambda one: ratio(one.published)),
+        ("simulated ratio", RIGHT, lambda one: ratio(one.simulated)),
+        data=CSV,
+    )
+
+
+def missing_table(rows: Sequence[Row]) -> Table:
+    """The figures that are not simulated, with the reasons."""
+    return Table.of(
+        "Not simulated",
+        rows,
+        ("item", TEXT, lambda row: row.figure.item),
+        ("drive", WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", TEXT, lambda row: label_of(row.figure)),
+        ("published", RIGHT, _published),
+        ("reason", TEXT, reason_of),
+        data=CSV,
+    )
+
+
+def missing_summary(rows: Sequence[Row]) -> Table:
+    """The figures that are not simulated, counted by reason."""
+    by_reason: dict[str, list[Row]] = {}
+    for row in rows:
+        by_reason.setdefault(reason_of(row), []).append(row)
+    return Table.of(
+        "Not simulated",
+        by_reason.values(),
+        ("figures", RIGHT, lambda those: str(len(those))),
+        ("drives", TEXT, lambda those: ", ".join(dict.fromkeys(r.figure.device for r in those))),
+        ("reason", TEXT, lambda those: reason_of(those[0])),
+        data=CSV,
+    )
+
+
+def missed_table(rows: Sequence[Row]) -> Table:
+    """Figures with errors beyond the limit of their kind, the worst first, with their notes."""
+    return Table.of(
+        "Missed",
+        sorted((r for r in rows if r.is_far), key=lambda r: -(r.size or 0.0) / r.kind.limit),
+        ("drive", WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", TEXT, lambda row: label_of(row.figure)),
+        ("published", RIGHT, _published),
+        ("simulated", RIGHT, _simulated),
+        ("error", RIGHT, error_text),
+        ("reason", TEXT, lambda row: note_of(row.figure)),
+        data=CSV,
+    )
+
+
+def drives_table(found: Reproduction) -> Table:
+    return Table.of(
+        "Drives",
+        found.drives,
+        ("preset", WHOLE, lambda drive: drive.name),
+        ("description", TEXT, lambda drive: drive.description),
+        ("simulated", RIGHT, lambda drive: units.size(drive.simulated_bytes)),
+        (
+            "of its capacity",
+            RIGHT,
+            lambda drive: f"1/{drive.scale:g}" if drive.scale > 1 else "all",
+        ),
+        ("loads", RIGHT, lambda drive: str(drive.loads)),
+        ("wall time", RIGHT, lambda drive: f"{drive.wall_s:,.0f} s"),
+        ("device hash", TEXT, lambda drive: drive.device_hash[:16]),
+        data=CSV,
+    )

@@ -1,0 +1,111 @@
+"""A campaign's result as a page, as tables, as JSON and as CSV files."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from writecliff.lab.reliability.model import Plot, Result
+from writecliff.report.axes import Axis, Line
+from writecliff.report.colours import one_page
+from writecliff.report.csvs import csv_text
+from writecliff.report.model import Figure, section
+from writecliff.report.pages import Page
+from writecliff.report.plots import Reference, lines
+from writecliff.report.table import DataFile, Table, table
+
+SCHEMA = "writecliff/reliability/1"
+
+
+def mapping(result: Result) -> dict[str, Any]:
+    """All results as plain data."""
+    found = asdict(result)
+    checks = [asdict(check) | {"error_pct": check.error_pct} for check in result.checks]
+    return {"schema": SCHEMA, **found, "checks": checks}
+
+
+def _number(value: float | str | None) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    small = value != 0 and abs(value) < 1e-3
+    return f"{value:.2e}" if small else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def tables(result: Result) -> tuple[Table, ...]:
+    """The findings by variant; the comparison with closed forms, where there are any."""
+    found = table(
+        "What each drive did",
+        ["", *result.variants],
+        [[one.what, *map(_number, one.values)] for one in result.findings],
+    )
+    checks = table(
+        "Beside the closed form",
+        ["", "simulated", "expected", "difference"],
+        [
+            [one.what, _number(one.measured), _number(one.expected), f"{one.error_pct:+.2f} %"]
+            for one in result.checks
+        ],
+    )
+    return (found, checks) if result.checks else (found,)
+
+
+def data(result: Result) -> tuple[DataFile, ...]:
+    """The numbers of each plot, and the settings."""
+    files = [DataFile(f"{plot.name}.csv", _plot_csv(plot)) for plot in result.plots]
+    rows = [(one.key, one.value, one.source) for one in result.settings]
+    return (*files, DataFile("settings.csv", csv_text(("key", "value", "source"), rows)))
+
+
+def _plot_csv(plot: Plot) -> str:
+    rows = [
+        (curve.label, x, y) for curve in plot.curves for x, y in zip(curve.x, curve.y, strict=True)
+    ]
+    return csv_text(("drive", plot.x_label, plot.y_label), rows)
+
+
+def _figure(plot: Plot) -> Figure | None:
+    return lines(
+        plot.name,
+        plot.title,
+        f"{plot.name}.csv",
+        [Line(curve.label, curve.x, curve.y) for curve in plot.curves],
+        Axis(plot.x_label, log=plot.x_log),
+        Axis(plot.y_label, log=plot.y_log, from_zero=plot.from_zero),
+        references=[Reference(label, value) for label, value in plot.limits],
+    )
+
+
+@one_page()
+def page(result: Result) -> Page:
+    """The page of a campaign."""
+    found, *checks = tables(result)
+    size = "" if result.scale == 1.0 else f", simulated {result.scale:g} times smaller"
+    settings = table(
+        "Values of the drive",
+        ["key", "value", "source"],
+        [(one.key, one.value, one.source) for one in result.settings],
+        "lll",
+        data="settings.csv",
+    )
+    return Page(
+        title=result.title,
+        intro=f"{result.intro} Drive: {result.drive}{size}.",
+        verdict=result.verdict,
+        sections=(
+            section("With and without", "", found, *map(_figure, result.plots)),
+            *((section("Theory", "", *checks),) if checks else ()),
+            section(
+                "What was assumed",
+                "Sections that the drive's file lacks are added with these values. A figure that "
+                "is assumed shows how the mechanism works, not what a drive of this name does.",
+                settings,
+            ),
+        ),
+        data=data(result),
+        summary=mapping(result),
+        disclosures=tuple(result.notes),
+    )

@@ -1,0 +1,55 @@
+"""File systems on an attached drive."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from writecliff.errors import ConfigError, TargetError
+from writecliff.lab.torture.attachment import run
+
+# Programs that make them; their packages on Debian.
+_MAKE = {
+    "ext4": (("mkfs.ext4", "-q", "-F"), "e2fsprogs"),
+    "xfs": (("mkfs.xfs", "-q", "-f"), "xfsprogs"),
+    "btrfs": (("mkfs.btrfs", "-q", "-f"), "btrfs-progs"),
+}
+KINDS = tuple(_MAKE)
+_BUSY_TIMEOUT_S = 30.0
+_POLL_S = 0.02
+
+
+def check(kind: str) -> None:
+    """Raises ConfigError for an unknown kind, TargetError if its tools are not installed."""
+    if kind not in _MAKE:
+        raise ConfigError.unknown("file system", kind, KINDS)
+    words, package = _MAKE[kind]
+    if shutil.which(words[0]) is None:
+        raise TargetError(
+            f"{words[0]} is not installed", hint=f"on Debian: apt-get install {package}"
+        )
+
+
+def make(kind: str, device: str) -> None:
+    """Make an empty file system. Raises WritecliffError if it fails."""
+    run(*_MAKE[kind][0], device)
+
+
+@contextmanager
+def mounted(device: str, folder: Path, options: str = "defaults") -> Iterator[Path]:
+    """The file system of a device at `folder`. Raises WritecliffError if it cannot be mounted."""
+    run("mount", "-o", options, device, str(folder))
+    try:
+        yield folder
+    finally:
+        # Servers that were killed may take a moment to close their files.
+        deadline = time.monotonic() + _BUSY_TIMEOUT_S
+        while subprocess.run(["umount", folder], capture_output=True, check=False).returncode:
+            if time.monotonic() > deadline:
+                subprocess.run(["umount", "--lazy", folder], capture_output=True, check=False)
+                break
+            time.sleep(_POLL_S)

@@ -1,0 +1,200 @@
+"""Initially and persistently isolated handles, as Song et al. compare them ("Characterizing and
+Emulating FDP SSDs with WARP", FAST 2026, figure 17).
+
+The simulated drive has the over-provisioning, thresholds and handles of their emulator and their
+three writers (`crates/validate/src/handles.rs` gives the sources). Two questions:
+
+* does it write what the emulator wrote? Recorded runs (`emulator_runs.py`) are repeated at the
+  rates of their writers, from the empty drive to the same volume, and judged;
+* where does persistent isolation begin to pay? The points of the figure are measured as there,
+  after five capacities from the empty drive, and long after (`waf_settled`).
+
+No parameter sets the rates of the three writers: they follow from the speed of machine, guest and
+emulator, and differ between recorded runs (the sequential writer has 74 to 88 % of the bytes). The
+paper does not give those of its figure. Both kinds are measured at the mean rates of the recorded
+runs with units of 256 MiB, and persistent isolation with slower sequential writers too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import fmean
+
+from writecliff import _native
+from writecliff.lab.validate.emulator_runs import RUNS, WITHIN_RUNS, RecordedRun
+from writecliff.lab.validate.stream_rows import Crossover, StreamsCase
+
+INITIALLY, PERSISTENTLY = "initially isolated", "persistently isolated"
+FIGURE = "three writers, 80/20"
+SEED = 1
+
+# (initially, persistently isolated) by unit in MiB and over-provisioning.
+PUBLISHED = {
+    (256, 0.03): (2.92, 3.80),
+    (256, 0.05): (2.18, 2.37),
+    (256, 0.10): (1.34, 1.18),
+    (128, 0.03): (2.52, 2.78),
+    (128, 0.05): (1.74, 1.91),
+    (128, 0.10): (1.13, 1.09),
+}
+PUBLISHED_CROSSOVER = {256: (0.07, 0.09), 128: (0.05, 0.07)}
+OVERPROVISIONS = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
+# Of the sequential writer, in runs with persistent isolation.
+SLOWER_SHARES = (0.86, 0.85, 0.84, 0.83)
+
+# From 5 % on, and below: there more than half of the spare units are kept free or open, and the
+# write amplification follows every change of the rates, of which a log shows only the sum.
+TOLERANCE_PCT, TOLERANCE_SCARCE_PCT = 6.0, 15.0
+_SCARCE_BELOW = 0.05
+
+_USER_MIB = 224 * 1024
+# Slots of a unit of 256 MiB, for a page of the other loads' units: fewer for the many points of the
+# figure, which moves them by 1 % or less.
+_SLOTS_RECORDED, _SLOTS_FIGURE = 4, 2
+_FIGURE_CAPACITIES = 5.0
+_SETTLED = (15.0, 20.0)
+
+Rates = tuple[float, float, float]
+
+
+def mean_rates() -> Rates:
+    """The mean rates of the recorded runs with units of 256 MiB."""
+    rates = [run.rates for run in RUNS if run.unit_mib == 256]
+    first, second, third = (fmean(of) for of in zip(*rates, strict=True))
+    return first, second, third
+
+
+def _with_share(sequential: float) -> Rates:
+    """Rates with this sequential share; the other two are nearly equal in every recorded run."""
+    return sequential, (1 - sequential) / 2, (1 - sequential) / 2
+
+
+def calls(pages_per_block: int) -> list[Callable[[], StreamsCase]]:
+    """Every case, in order; `pages_per_block` as in `streams.run`."""
+    mean = mean_rates()
+    kinds = (
+        (False, mean, _SETTLED),
+        (True, mean, _SETTLED),
+        *((True, _with_share(share), (0.0, 0.0)) for share in SLOWER_SHARES),
+    )
+    return [
+        *(partial(recorded, run, pages_per_block) for run in (*RUNS, *WITHIN_RUNS)),
+        *(
+            partial(figure, unit, op, persistent, rates, settled, pages_per_block)
+            for unit in PUBLISHED_CROSSOVER
+            for op in OVERPROVISIONS
+            for persistent, rates, settled in kinds
+        ),
+    ]
+
+
+def largest_pages(pages_per_block: int) -> int:
+    """Pages of the largest drive, which decides how much memory a case needs."""
+    overprovision = max(run.overprovision for run in RUNS)
+    return round(_SLOTS_RECORDED * pages_per_block * _USER_MIB / 256 * (1 + overprovision))
+
+
+def _slots(pages: int, unit_mib: int) -> int:
+    return pages * unit_mib // 256
+
+
+def _units(unit_mib: int, overprovision: float) -> tuple[int, int]:
+    """All reclaim units, rounded down as in the artifact's scripts, and those of the host."""
+    user = _USER_MIB // unit_mib
+    return math.floor(user * (1 + overprovision) + 1e-9), user
+
+
+def recorded(run: RecordedRun, pages_per_block: int) -> StreamsCase:
+    """Repeat one recorded run to the volume at the end of its log."""
+    measured, _ = _native.validate_handles(
+        *_units(run.unit_mib, run.overprovision),
+        _slots(_SLOTS_RECORDED * pages_per_block, run.unit_mib),
+        persistent=run.persistent,
+        rates=run.rates,
+        capacities=run.capacities,
+        seed=SEED,
+    )
+    scarce = run.overprovision < _SCARCE_BELOW
+    return StreamsCase(
+        load=f"three writers, {run.capacities:.1f} capacities",
+        treatment=PERSISTENTLY if run.persistent else INITIALLY,
+        overprovision=run.overprovision,
+        unit_mib=run.unit_mib,
+        waf_measured=measured,
+        reference=run.waf,
+        source=f"recorded: {run.log}",
+        tolerance_pct=TOLERANCE_SCARCE_PCT if scarce else TOLERANCE_PCT,
+        sequential_share=run.rates[0],
+    )
+
+
+def figure(
+    unit_mib: int,
+    op: float,
+    persistent: bool,
+    rates: Rates,
+    settled: tuple[float, float],
+    pages_per_block: int,
+) -> StreamsCase:
+    """Measure one point of the published figure; `settled` as for `validate_handles`."""
+    measured, later = _native.validate_handles(
+        *_units(unit_mib, op),
+        _slots(_SLOTS_FIGURE * pages_per_block, unit_mib),
+        persistent=persistent,
+        rates=rates,
+        capacities=_FIGURE_CAPACITIES,
+        settled=settled,
+        seed=SEED,
+    )
+    published = PUBLISHED.get((unit_mib, op))
+    return StreamsCase(
+        load=FIGURE,
+        treatment=PERSISTENTLY if persistent else INITIALLY,
+        overprovision=op,
+        unit_mib=unit_mib,
+        waf_measured=measured,
+        reference=published[persistent] if published else None,
+        source="published: Song et al., FAST 2026",
+        tolerance_pct=None,
+        sequential_share=rates[0],
+        waf_settled=None if math.isnan(later) else later,
+    )
+
+
+def crossovers(rows: Sequence[StreamsCase]) -> tuple[Crossover, ...]:
+    """By reclaim unit: at equal rates, when settled, and with slower sequential writers."""
+    mean = mean_rates()[0]
+    cases = (
+        ((mean, mean), False),
+        ((mean, mean), True),
+        *(((mean, slower), False) for slower in SLOWER_SHARES),
+    )
+    return tuple(
+        crossover(unit, shares, settled, rows)
+        for unit in PUBLISHED_CROSSOVER
+        for shares, settled in cases
+    )
+
+
+def crossover(
+    unit_mib: int, shares: tuple[float, float], settled: bool, rows: Sequence[StreamsCase]
+) -> Crossover:
+    """Where the sign of the difference changes, searched from the top of the range."""
+    waf = {
+        (row.overprovision, row.treatment, row.sequential_share): (
+            row.waf_settled if settled else row.waf_measured
+        )
+        for row in rows
+        if row.load == FIGURE and row.unit_mib == unit_mib
+    }
+    found: tuple[float | None, float | None] = (None, OVERPROVISIONS[0])
+    for op, above in zip(OVERPROVISIONS, (*OVERPROVISIONS[1:], None), strict=True):
+        initially, persistently = (
+            waf[op, INITIALLY, shares[0]],
+            waf[op, PERSISTENTLY, shares[1]],
+        )
+        if initially is not None and persistently is not None and persistently > initially:
+            found = (op, above)
+    return Crossover(unit_mib, shares, settled, found, PUBLISHED_CROSSOVER[unit_mib])

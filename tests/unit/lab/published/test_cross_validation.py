@@ -1,0 +1,383 @@
+"""Folds know nothing of what they leave out, and drives come out as the other figures tell.
+
+Most tests replace the simulation with formulas, of which every figure follows exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from writecliff.devices.edit import with_values
+from writecliff.devices.quantities import number
+from writecliff.engines.state_cache import StateCache
+from writecliff.errors import ConfigError
+from writecliff.lab.published import cross_validation as cross_validation_module
+from writecliff.lab.published.cross_validation import CrossValidation
+from writecliff.lab.published.folds import folds_of
+from writecliff.published.conditions import Load, condition, preset_of
+from writecliff.published.figures import COLUMNS, COMPRESSIBLE, PublishedFigure, read_figures
+from writecliff.published.fit import read_specification, shipped_fits
+from writecliff.published.fit import simulations as simulations_module
+from writecliff.published.fit.problem import Problem
+from writecliff.published.kinds import CONSISTENCY, MIXED
+from writecliff.published.measure import (
+    ComparedDrive,
+    Results,
+    measure,
+    measure_variants,
+)
+from writecliff.published.scores import Row, row_of
+from writecliff.report.csvs import csv_text
+
+COMMAND, MAPPING, RELOCATION = (
+    f"controller.{name}" for name in ("command_time", "mapping_update_time", "relocation_time")
+)
+TRUE_US = {COMMAND: 25.0, MAPPING: 60.0, RELOCATION: 90.0}
+START_US = {COMMAND: 9.0, MAPPING: 45.0, RELOCATION: 140.0}
+# Access, KiB, % reads, outstanding.
+LOADS = [
+    ("random", 4, 0, 1),
+    ("random", 4, 0, 32),
+    ("random", 8, 0, 32),
+    ("random", 4, 70, 32),
+    ("random", 8, 50, 16),
+    ("random", 4, 100, 16),
+    ("random", 4, 100, 32),
+    ("random", 8, 100, 32),
+    ("sequential", 128, 0, 32),
+    ("sequential", 64, 0, 8),
+]
+
+
+def _text(base: str, values_us: Mapping[str, float]) -> str:
+    return with_values(base, {key: (f'"{value:g} us"', None) for key, value in values_us.items()})
+
+
+@pytest.fixture(scope="module")
+def base() -> str:
+    return ComparedDrive.preset("sata-tlc-120").scaled(48).text
+
+
+def _device(folder: Path, name: str, base: str, values_us: Mapping[str, float]) -> str:
+    path = folder / f"{name}.toml"
+    path.write_text(_text(base, values_us), encoding="utf-8")
+    return str(path)
+
+
+def _specification(
+    folder: Path,
+    name: str,
+    drive: str,
+    rivals: Iterable[str] = (),
+    keys: Iterable[str] = tuple(TRUE_US),
+) -> Path:
+    path = folder / f"{name}.toml"
+    bounds = "\n".join(f'[parameters."{key}"]\nfrom = "5 us"\nto = "250 us"' for key in keys)
+    quoted = ", ".join(f'"{rival}"' for rival in rivals)
+    head = f'drives = ["{drive}"]\nrivals = [{quoted}]\nscale = 1\n'
+    path.write_text(head + bounds + "\n", encoding="utf-8")
+    return path
+
+
+def _asked(device: str, metrics: Iterable[str] = ("iops", "latency_avg")) -> list[PublishedFigure]:
+    return [
+        PublishedFigure(
+            "test", "test", device, "", access, 1024 * kib, read_pct, depth, metric, 1.0, "", ""
+        )
+        for access, kib, read_pct, depth in LOADS
+        for metric in metrics
+    ]
+
+
+def _answered(
+    asked: Iterable[PublishedFigure], results: Mapping[str, Results]
+) -> list[PublishedFigure]:
+    """The figures with the values that the drives have."""
+    rows = [row_of(figure, results, {}) for figure in asked]
+    return [replace(row.figure, value=row.simulated or 0.0) for row in rows]
+
+
+def _sizes_pct(rows: Iterable[Row]) -> list[float]:
+    errors_pct = [row.error_pct for row in rows]
+    return [abs(one) for one in errors_pct if one is not None]
+
+
+# -- formulas in place of simulations --------------------------------------------------------------
+
+
+def _results(text: str, loads: Iterable[Load]) -> Results:
+    """What a drive does whose commands run one after another."""
+    file = tomllib.loads(text)["controller"]
+    times_ns = [number(file[key.rpartition(".")[2]]) for key in TRUE_US]
+    return {load: _metrics(load, *times_ns) for load in loads}
+
+
+def _metrics(load: Load, command: float, mapping: float, relocation: float) -> dict[str, float]:
+    slots, share = (load.block_bytes or 0) / 4096, (load.read_pct or 0.0) / 100
+    write = slots * (mapping + (relocation if load.pattern == "random" else 0.0))
+    time_ns = command + share * 5e3 * slots + (1 - share) * write
+    return {
+        "iops": 1e9 / time_ns,
+        "latency_avg": (load.outstanding or 1) * time_ns / 1e6,
+        "iops_consistency": 100 * command / (command + mapping),
+    }
+
+
+@pytest.fixture
+def formulas(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(drive: ComparedDrive, loads: Iterable[Load], **options: object) -> Results:
+        return _results(drive.text, loads)
+
+    def measure_variants(origin, variants, cache, log, observer, *, time_share):  # type: ignore[no-untyped-def]
+        return [_results(drive.text, loads) for drive, loads in variants]
+
+    monkeypatch.setattr(simulations_module, "measure", measure)
+    monkeypatch.setattr(cross_validation_module, "measure_variants", measure_variants)
+
+
+def _true(device: str, base: str) -> dict[str, Results]:
+    loads = [one.load for f in _asked(device) if (one := condition(f)) and one.load]
+    loads += [replace(load, seconds=1200.0) for load in loads]
+    return {device: _results(_text(base, TRUE_US), loads)}
+
+
+def _predicted(found: CrossValidation) -> dict[PublishedFigure, float | None]:
+    predictions = found.measure(found.fold_fits().run())
+    return {one.row.figure: one.row.simulated for one in predictions}
+
+
+def test_every_kind_of_figure_is_predicted(formulas: None, base: str, tmp_path: Path) -> None:
+    device = _device(tmp_path, "drive", base, START_US)
+    asked = _asked(device, ("iops", "latency_avg", "iops_consistency"))
+    figures = _answered(asked, _true(device, base))
+    specs = {"own": read_specification(_specification(tmp_path, "own", device))}
+    found = CrossValidation(specs, figures, 5)
+    predictions = found.measure(found.fold_fits().run())
+    assert {one.row.figure for one in predictions} == set(figures)
+    assert {MIXED, CONSISTENCY} <= {one.row.kind for one in predictions}
+    assert {one.fold for one in predictions} == {1, 2, 3, 4, 5}
+    # A fit ends where its cost changes by less than 0.5 %.
+    assert max(_sizes_pct(one.row for one in predictions)) < 1
+
+
+def test_a_wrong_figure_does_not_change_its_own_prediction(
+    formulas: None, base: str, tmp_path: Path
+) -> None:
+    device = _device(tmp_path, "drive", base, START_US)
+    figures = _answered(_asked(device), _true(device, base))
+    specs = {"own": read_specification(_specification(tmp_path, "own", device))}
+    found = CrossValidation(specs, figures, 5)
+    before = _predicted(found)
+    wrong = figures[2]
+    tampered = [replace(f, value=f.value * 10) if f is wrong else f for f in figures]
+    after = _predicted(CrossValidation(specs, tampered, 5))
+    pairs = list(zip(figures, before.values(), after.values(), strict=True))
+    fold = found.fold_of[wrong]
+    assert all(a == b for f, a, b in pairs if found.fold_of[f] == fold)
+    assert any(a != b for f, a, b in pairs if found.fold_of[f] != fold)
+
+
+def test_predictions_do_not_depend_on_what_the_device_files_say(
+    formulas: None, base: str, tmp_path: Path
+) -> None:
+    """Of the values that a fit varies: neither of its drive nor of a rival that has a fit."""
+    folders = [tmp_path / "start", tmp_path / "true"]
+    found = []
+    for folder, values_us in zip(folders, (START_US, TRUE_US), strict=True):
+        folder.mkdir()
+        one, other = (_device(folder, name, base, values_us) for name in ("one", "other"))
+        results = {**_true(one, base), **_true(other, base)}
+        better = [
+            replace(f, baseline=one, metric="iops_improvement") for f in _asked(other, ["iops"])
+        ]
+        figures = _answered([*_asked(one), *better], results)
+        specs = {
+            "one": read_specification(_specification(folder, "fit-one", one)),
+            "other": read_specification(_specification(folder, "fit-other", other, [one])),
+        }
+        cross_validation = CrossValidation(specs, figures, 5, ["other"])
+        assert {(fit, fold) for fit, fold in cross_validation.fold_fits().needed} == {
+            (fit, fold) for fit in specs for fold in range(1, 6)
+        }
+        found.append(list(_predicted(cross_validation).values()))
+    assert len(found[0]) == len(LOADS)
+    assert found[0] == found[1]
+
+
+def test_a_drive_without_a_fit_is_not_predicted(base: str, tmp_path: Path) -> None:
+    own, other = (_device(tmp_path, name, base, START_US) for name in ("own", "other"))
+    figures = [*_asked(own), *(replace(f, baseline=other) for f in _asked(own)), *_asked(other)]
+    specs = {"own": read_specification(_specification(tmp_path, "spec", own))}
+    found = CrossValidation(specs, figures, 5)
+    assert list(found.figures) == _asked(own)
+    assert set(found.loads()) == {own}
+    with pytest.raises(ConfigError, match="no figures of none to predict"):
+        CrossValidation(specs, figures, 5, ["none"])
+
+
+def test_fits_that_need_each_other_are_refused(base: str, tmp_path: Path) -> None:
+    one, other = (_device(tmp_path, name, base, START_US) for name in ("one", "other"))
+    specs = {
+        "fit-one": read_specification(_specification(tmp_path, "fit-one", one, [other])),
+        "fit-other": read_specification(_specification(tmp_path, "fit-other", other, [one])),
+    }
+    found = CrossValidation(specs, _asked(one), 5)
+    with pytest.raises(ConfigError, match="fit-one and fit-other have each other's drives"):
+        found.fold_fits().run()
+
+
+# -- folds -----------------------------------------------------------------------------------------
+
+
+def test_folds_keep_the_figures_of_a_load_together() -> None:
+    figures = [f for device in "ab" for f in _asked(device)]
+    folds = folds_of(figures, 3)
+    assert list(folds) == figures
+    assert sorted(set(folds.values())) == [1, 2, 3]
+    by_load: dict[object, set[int]] = {}
+    for figure, fold in folds.items():
+        by_load.setdefault(figure.label, set()).add(fold)
+    assert len(by_load) == len(LOADS)
+    assert all(len(fold) == 1 for fold in by_load.values())
+    for count in (1, len(LOADS) + 1):
+        with pytest.raises(ConfigError, match="folds: there must be"):
+            folds_of(figures, count)
+
+
+def test_a_range_of_outstanding_ios_is_in_the_fold_of_each_of_them() -> None:
+    single = [f for f in _asked("a", ["iops"]) if f.access == "random" and f.read_pct == 0]
+    spanned = replace(
+        single[0], baseline="b", metric="iops_improvement_max", outstanding=None, depths=(1, 32)
+    )
+    assert [f.outstanding for f in single if f.block_bytes == 4096] == [1, 32]
+    folds = folds_of([*_asked("a"), spanned], 4)
+    assert {folds[f] for f in single if f.block_bytes == 4096} == {folds[spanned]}
+
+
+def test_folds_are_the_same_for_every_fit() -> None:
+    figures, specs = read_figures(), shipped_fits()
+    all_fits = CrossValidation(specs, figures, 5)
+    for name in ("840", "pm863", "mlc-a"):
+        one = CrossValidation(specs, figures, 5, [name])
+        assert one.fold_of == all_fits.fold_of
+        assert set(one.figures) < set(all_fits.figures)
+    # The white paper compares drives of two fits.
+    by_load: dict[object, set[int]] = {}
+    for figure in all_fits.figures:
+        one = condition(figure)
+        assert one is not None and one.load is not None
+        load = replace(one.load, state="fresh", seconds=0.0)
+        by_load.setdefault((figure.source, load), set()).add(all_fits.fold_of[figure])
+    assert all(len(folds) == 1 for folds in by_load.values())
+
+
+def test_comparisons_with_a_drive_of_another_fit_are_predicted() -> None:
+    found = CrossValidation(shipped_fits(), read_figures(), 5, ["pm863"])
+    both = [f for f in found.figures if found.fits_of(f) == ("pm863", "mlc-a")]
+    assert both
+    assert {preset_of(f.baseline) for f in both} == {"mlc-a-800"}
+    assert {"mlc-a-800", "mlc-b-800"} <= set(found.loads())
+
+
+# -- simulations -----------------------------------------------------------------------------------
+
+SHARE = 0.1  # of the times for which loads are measured: 6 s of writes
+
+
+def test_drives_are_found_from_the_other_figures(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The figures are of the same drive with other times, measured for longer than fits simulate. So
+    what separates a prediction from its figure is what fits see of short simulations: the noise is
+    what these are off by on the true drive. Figures share parameters, so their noise adds up less
+    than once; but a figure may hang on one other alone, and its own noise was that of a longer
+    measurement. So twice the noise is accepted."""
+    monkeypatch.setattr(simulations_module, "SECONDS_MAX", 1.0)
+    wrong_us = {key: START_US[key] for key in (COMMAND, RELOCATION)}
+    device = _device(tmp_path, "drive", base, {**TRUE_US, **wrong_us})
+    asked = _asked(device, ["latency_avg"])
+    loads = {one.load for f in asked if (one := condition(f)) and one.load}
+    truth = ComparedDrive("truth", _text(base, TRUE_US), "truth.toml")
+    figures = _answered(asked, {device: measure(truth, loads, time_share=SHARE)})
+    spec = read_specification(_specification(tmp_path, "own", device, keys=wrong_us))
+
+    true_spec = replace(spec, drives=(_device(tmp_path, "true", base, TRUE_US),))
+    problem = Problem(true_spec, [replace(f, device=true_spec.drives[0]) for f in figures])
+    short = problem.rows(problem.coordinates.start)
+    noise_pct = max(_sizes_pct(short))
+    assert noise_pct < 3
+
+    found = CrossValidation({"own": spec}, figures, 5)
+    predictions = found.measure(found.fold_fits().run(), time_share=SHARE)
+    errors_pct = _sizes_pct(one.row for one in predictions)
+    assert len(errors_pct) == len(LOADS)
+    assert max(errors_pct) < 2 * noise_pct
+
+
+def test_variants_of_a_drive_are_measured_as_if_alone(base: str, tmp_path: Path) -> None:
+    """From states that are made once, those of the drive itself."""
+    loads = {one.load for f in _asked("x", ["iops"])[::4] if (one := condition(f)) and one.load}
+    origin = ComparedDrive("drive", _text(base, START_US), "drive.toml")
+    variants = [
+        replace(origin, text=_text(base, values_us))
+        for values_us in (TRUE_US, {**TRUE_US, RELOCATION: 30.0})
+    ]
+    assert {load.state for load in loads} == {"fill", "sustained"}
+    cache = StateCache(tmp_path)
+    together = measure_variants(origin, [(v, loads) for v in variants], cache, time_share=0.01)
+    assert len(list(tmp_path.glob("*.wcs"))) == 2
+    assert together[0] != together[1]
+    assert together == [measure(one, loads, time_share=0.01) for one in variants]
+    assert together == measure_variants(
+        origin, [(v, loads) for v in variants], cache, time_share=0.01
+    )
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_the_command_shows_predictions_of_every_kind(
+    formulas: None, base: str, tmp_path: Path, cli: CommandLine
+) -> None:
+    device = _device(tmp_path, "drive", base, START_US)
+    figures = _answered(_asked(device, ("iops", "iops_consistency")), _true(device, base))
+    own = tmp_path / "own.csv"
+    own.write_text(csv_text((*COLUMNS, COMPRESSIBLE), (f.columns.values() for f in figures)))
+    spec = _specification(tmp_path, "spec", device)
+    out = tmp_path / "predictions.csv"
+    words = ["fit", str(spec), "--figures", str(own), "--cross-validate", "5"]
+    said = cli([*words, "--predictions", str(out), "--json"])
+    assert said.code == 0, said.err
+    assert "[5/5 fits" in said.err
+    found = json.loads(said.out)
+    by_kind = {one["kind"]: one for one in found["errors"]}
+    assert by_kind[MIXED.name]["before"] > 5 > by_kind[MIXED.name]["cross_validated"]
+    assert by_kind[CONSISTENCY.name]["before"] is None  # no fit uses it
+    assert by_kind[CONSISTENCY.name]["cross_validated"] < 1
+    assert len(found["figures"]) == len(figures)
+    assert all(one["predicted"] for one in found["figures"])
+    assert len(read_figures(out)) == len(figures)
+    shown = cli(words).out
+    assert "cross-validated" in shown and CONSISTENCY.name in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("fit all", "'all' needs --cross-validate"),
+        ("fit all --cross-validate 5 --output x", "--output is of one fit"),
+        ("fit 840 --predictions x.csv", "--predictions needs --cross-validate"),
+        ("fit 84", "unknown fit '84'"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(words: str, message: str, cli: CommandLine) -> None:
+    said = cli(words)
+    assert said.code == 2
+    assert message in said.err
