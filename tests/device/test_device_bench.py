@@ -1,4 +1,4 @@
-"""`writecliff bench fio`: both ways are run on the same device, and told apart honestly."""
+"""`writecliff lab bench fio`: both ways are run on the same device, and told apart honestly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 def test_pairs_on_a_loop_device(loop: str, cli: CommandLine) -> None:
-    said = cli(f"bench fio --on {loop} --destroy {loop} --seconds 1 --pairs 1 --json")
+    said = cli(f"lab bench fio --on {loop} --destroy {loop} --seconds 1 --pairs 1 --json")
     assert said.code == 0, said.err
     document = json.loads(said.out)
     assert (document["schema"], document["target"]) == ("writecliff/bench-fio/1", loop)
@@ -64,7 +64,7 @@ def test_mistakes_are_reported_in_one_line(
     cli: CommandLine, tmp_path: Path, words: list[str], message: str
 ) -> None:
     target = [] if "--on" in words else ["--on", f"file:{tmp_path / 'x.img'}", "--size", "1MB"]
-    said = cli(["bench", "fio", *words, *target])
+    said = cli(["lab", "bench", "fio", *words, *target])
     assert said.code == 2
     assert message in said.err
     assert not (tmp_path / "x.img").exists()

@@ -380,7 +380,7 @@ def test_a_kernel_without_tracefs_is_said(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_benchmark_counts_what_it_captured(cli: CommandLine) -> None:
-    answer = cli("bench capture --iops 2000 --seconds 1 --pairs 1 --json")
+    answer = cli("lab bench capture --iops 2000 --seconds 1 --pairs 1 --json")
     assert answer.code == 0, answer.err
     (row,) = json.loads(answer.out)["rows"]
     assert row["requests"] >= row["captured_iops"] * 0.9 > 0

@@ -38,7 +38,17 @@ def test_rocksdb_writes_each_part_with_its_stream(
     )  # fmt: skip
     monkeypatch.setattr(rocksdb, "RocksDB", lambda: small)
     output = tmp_path / "page.html"
-    words = ["experiment", "streams-rocksdb", "--live", "--repeats", "1", "--trim", "off", "--json"]
+    words = [
+        "lab",
+        "experiment",
+        "streams-rocksdb",
+        "--live",
+        "--repeats",
+        "1",
+        "--trim",
+        "off",
+        "--json",
+    ]
     said = CommandLine(capsys)([*words, "--output", str(output)])
     assert said.code == 0, said.err
     told = json.loads(said.out)

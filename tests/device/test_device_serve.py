@@ -70,7 +70,10 @@ def test_fio_trims(server: DriveServer, tmp_path: Path) -> None:
 
 def test_the_benchmark_has_its_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     drive = write_small_drive(tmp_path)
-    assert main(["bench", "serve", "--device", f"sim:{drive}", "--seconds", "0.1", "--json"]) == 0
+    assert (
+        main(["lab", "bench", "serve", "--device", f"sim:{drive}", "--seconds", "0.1", "--json"])
+        == 0
+    )
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "writecliff/bench-serve/1"
     rows = document["rows"]
@@ -92,7 +95,7 @@ def test_the_kernels_target_needs_modules(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert main(["bench", "serve", "--kernel-target"]) == 1
+    assert main(["lab", "bench", "serve", "--kernel-target"]) == 1
     said = capsys.readouterr()
     assert said.out == ""
     assert "needs the module null_blk: there is no modprobe" in said.err

@@ -1,4 +1,4 @@
-"""`writecliff torture`: programs on a file system on a drive whose power is cut."""
+"""`writecliff lab torture`: programs on a file system on a drive whose power is cut."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_program_keeps_what_it_syncs(
     check = f"{sys.executable} {_program(tmp_path, 'check', CHECK)}"
     command = [sys.executable, _program(tmp_path, "append", APPEND), *(["--sync"] if sync else [])]
     words = ["--cuts", "4", "--writes", "60", "--check", check, "--json", "--", *command]
-    done = cli(["torture", drive, *words])
+    done = cli(["lab", "torture", drive, *words])
     said = json.loads(done.out)
     if sync:
         assert (done.code, said["intact"], said["first_failure"]) == (0, 4, None), done.err
@@ -97,24 +97,24 @@ def test_a_program_keeps_what_it_syncs(
 
 
 def test_sqlite_keeps_what_it_has_committed(drive: str, cli: CommandLine) -> None:
-    done = cli(f"torture {drive} --app sqlite --cuts 2 --writes 100")
+    done = cli(f"lab torture {drive} --app sqlite --cuts 2 --writes 100")
     assert done.code == 0, done.err
     assert "Nothing that was acknowledged was lost." in done.out
 
 
 def test_sqlite_that_does_not_sync_loses_something(drive: str, cli: CommandLine) -> None:
-    done = cli(f"torture {drive} --app sqlite --no-sync --cuts 5 --writes 200")
+    done = cli(f"lab torture {drive} --app sqlite --no-sync --cuts 5 --writes 200")
     assert (done.code, "Lost at seed" in done.out) == (1, True), done
 
 
 def test_a_program_that_ends_early_is_an_error(drive: str, folder: Path, cli: CommandLine) -> None:
-    done = cli(f"torture {drive} --check true -- false")
+    done = cli(f"lab torture {drive} --check true -- false")
     assert (done.code, "false ended with exit code 1 before write" in done.err) == (1, True), done
     assert not attached(folder)
 
 
 def test_nothing_stays_mounted_after_sigterm(drive: str, folder: Path) -> None:
-    words = f"-m writecliff torture {drive} --app sqlite --cuts 1000".split()
+    words = f"-m writecliff lab torture {drive} --app sqlite --cuts 1000".split()
     process = subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     assert "preparing" in process.stderr.readline()
@@ -136,5 +136,5 @@ def test_nothing_stays_mounted_after_sigterm(drive: str, folder: Path) -> None:
     ],
 )
 def test_bad_words_are_refused(drive: str, words: str, message: str, cli: CommandLine) -> None:
-    done = cli(f"torture {drive} {words}")
+    done = cli(f"lab torture {drive} {words}")
     assert (done.code, message in done.err) == (2, True), done

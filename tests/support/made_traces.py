@@ -1,4 +1,4 @@
-"""Traces of five servers, made up: tables that `writecliff synthesise` can be held against.
+"""Traces of five servers, made up: tables that `writecliff trace synthesise` can be held against.
 
 Each is a different kind: what is hot, which sizes, which runs, how arrivals come. They are the same
 on every machine.

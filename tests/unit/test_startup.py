@@ -26,6 +26,22 @@ def test_importing_writecliff_changes_nothing_of_the_process() -> None:
     assert _printed(f"import writecliff.cli.main, writecliff.suite.member{_STATE}") == "False False"
 
 
+def test_commands_of_the_product_do_not_load_the_lab() -> None:
+    code = (
+        "import sys\n"
+        "from importlib import import_module\n"
+        "from writecliff.cli.commands import build_app, commands\n"
+        "app = build_app()\n"
+        "for command in commands():\n"
+        "    import_module(command.target.partition(':')[0])\n"
+        "    app[command.name]\n"
+        "print([name for name in sys.modules if name.startswith('writecliff.lab')])\n"
+        "app['lab']\n"
+        "print('writecliff.lab.commands' in sys.modules)"
+    )
+    assert _printed(code).split() == ["[]", "True"]
+
+
 def test_a_process_of_ours_stores_tables_without_pandas() -> None:
     pytest.importorskip("pandas", reason="the extra pandas")
     table = "import sys, pyarrow; pyarrow.Table.from_pylist([{'a': 1}]); "

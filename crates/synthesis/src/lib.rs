@@ -1,4 +1,4 @@
-//! A model of the I/Os of a trace, from which a job draws its own (`writecliff synthesise`).
+//! A model of the I/Os of a trace, from which a job draws its own (`writecliff trace synthesise`).
 //!
 //! The I/Os of one [`Pass`], with their times, follow from the model and its seed; a job repeats
 //! them as an open loop. Three parts, one file each:

@@ -275,7 +275,7 @@ section! {
         log: unread Option<IoLog>, "I/Os of a log in place of generated ones.";
         model: optional Inner<IoModel>(writecliff_synthesis::read),
             "a model of a trace, from which the job draws its I/Os in place of the keys above; \
-             [`writecliff synthesise`](cli.md#writecliff-synthesise) writes it";
+             [`writecliff trace synthesise`](cli.md#writecliff-trace-synthesise) writes it";
         compressible_pct as compressible: default Percent(SHARE) = 0.0,
             "share of the data that a compressing controller can save";
         duplicate_pct as duplicates: default Percent(SHARE) = 0.0,

@@ -1,32 +1,48 @@
-"""Attach a drive that is served over NVMe/TCP to this machine."""
+"""Attach a drive that is served over NVMe/TCP, or detach it."""
 
 from __future__ import annotations
 
 from writecliff.cli.output import emit_json
+from writecliff.errors import ConfigError
 
 GROUP = "drives", 4
 
 
-def attach(address: str, *, host_nqn: str | None = None, json: bool = False) -> int:
+def attach(
+    address: str, *, host_nqn: str | None = None, detach: bool = False, json: bool = False
+) -> int:
     """Attach a drive that is served over NVMe/TCP to this machine, and print its block device.
 
     Needs root, nvme-cli and the kernel module nvme-tcp, which is loaded. The drive may be one of
-    `writecliff serve --listen` or any other. It stays until `writecliff detach`.
+    `writecliff serve --listen` or any other. It stays attached until `writecliff attach --detach`.
 
     Parameters
     ----------
     address
-        The drive: nvme-tcp://HOST:PORT if one is served there, else nvme-tcp://HOST:PORT/NQN.
+        The drive: nvme-tcp://HOST:PORT if one is served there, else nvme-tcp://HOST:PORT/NQN. With
+        --detach, its block device, such as /dev/nvme0n1, or its NVMe qualified name.
     host_nqn
         Call this machine so, such as nqn.2014-08.org.nvmexpress:uuid:UUID (default: the name in
         /etc/nvme/hostnqn).
+    detach
+        Detach the drive. A drive that is in use, such as by a mounted file system, is left alone.
     json
-        Print {"schema", "device", "devices", "nqn"}.
+        Print {"schema", "device", "devices", "nqn"}; without "device" if the drive is detached.
     """
     from writecliff.engines.blockdev.nvme.fabrics import RemoteDrive
     from writecliff.engines.blockdev.nvme.fabrics import attach as attach_drive
+    from writecliff.engines.blockdev.nvme.fabrics import detach as detach_drive
     from writecliff.engines.blockdev.topology import System
 
+    if detach:
+        if host_nqn is not None:
+            raise ConfigError("--detach takes no --host-nqn", hint="leave out one of them")
+        gone = detach_drive(address, System())
+        if json:
+            emit_json({"devices": gone.devices, "nqn": gone.nqn}, "detach")
+        else:
+            print(f"{' '.join(gone.devices) or gone.nqn} detached")
+        return 0
     drive = attach_drive(RemoteDrive.parse(address, host_nqn), System())
     device, *_ = drive.devices
     if json:

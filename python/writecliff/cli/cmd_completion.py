@@ -7,7 +7,7 @@ from typing import Literal
 
 from writecliff.cli.output import emit_json
 
-GROUP = "validation and research", 8
+GROUP = "hidden", 1
 FOLDER = Path(__file__).with_name("shells")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from cyclopts import App
 
 from writecliff import units
+from writecliff.cli.device_cache import app as cache
 from writecliff.cli.device_new import new
 from writecliff.cli.options import OutputPath
 from writecliff.cli.output import emit_json, latency_text, pairs, table
@@ -18,6 +19,7 @@ GROUP = "drives", 1
 
 app = App(name="device", help=__doc__)
 app.command(new)
+app.command(cache)
 
 
 @app.command(name="list")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from writecliff.cli.output import emit_json, table
 
-GROUP = "validation and research", 7
+GROUP = "drives", 5
 _MARKS = {"ok": "ok", "limited": "limited", "missing": "-"}
 
 

@@ -8,19 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cyclopts import App
+
 from writecliff import units
 from writecliff.cli.options import OutputPath, Whole
 from writecliff.cli.output import emit_json, factor_text, latency_text, log, pairs
 from writecliff.cli.screen import Screen
+from writecliff.cli.serve_power_cut import power_cut
 from writecliff.errors import ConfigError, EngineError
 
 if TYPE_CHECKING:
     from writecliff.serve import DriveServer, Snapshot
 
 GROUP = "drives", 3
+app = App(name="serve", usage="writecliff serve DEVICE [OPTIONS]")
+app.command(power_cut)
 _LOOK_S = 1.0
 
 
+@app.default
 def serve(
     device: str,
     *,
@@ -88,8 +94,8 @@ def serve(
     metrics
         Show figures for Prometheus at http://HOST:PORT/metrics; a port alone is on 127.0.0.1.
     cut_at_write
-        Cut the power when the drive is sent its nth write. `writecliff power-cut` and SIGUSR1 cut
-        it at any time.
+        Cut the power when the drive is sent its nth write. SIGUSR1 and `writecliff serve
+        power-cut` cut it at any time.
     cut_after
         Cut the power after this time of the drive, such as "30 s", or a random one such as
         "10 s..60 s". With --fast, which has no time, it is the wall's.
@@ -214,7 +220,7 @@ def _session(
         try:
             stack.enter_context(ControlServer(server))
         except EngineError as error:
-            log(f"warning: `writecliff power-cut` will not find this drive: {error}")
+            log(f"warning: `writecliff serve power-cut` will not find this drive: {error}")
         if metrics is not None:
             exposed = stack.enter_context(MetricsServer(server, metrics))
             log(f"metrics at {exposed.url}")

@@ -1,4 +1,4 @@
-"""Convert block traces; list their formats and examples."""
+"""Convert block traces; write workloads that behave like them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from cyclopts import App, Parameter
 from writecliff import units
 from writecliff.cli.options import MadePath
 from writecliff.cli.output import emit_json, log, pairs, table
+from writecliff.cli.trace_synthesise import synthesise
 
 GROUP = "workloads and traces", 6
 app = App(name="trace", help=__doc__)
+app.command(synthesise)
 
 
 @app.command

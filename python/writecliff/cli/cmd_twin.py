@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from writecliff.api.twin import TwinChecked, TwinMade
     from writecliff.cli.screen import Screen
 
-GROUP = "drives", 7
+GROUP = "drives", 2
 EXIT_DEGRADED = 3
 
 

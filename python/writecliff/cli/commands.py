@@ -1,9 +1,10 @@
 """The commands: the root help screen, and the application that runs them.
 
 A command is one file, `cmd_NAME.py`. The first line of its docstring is the command's line on the
-root screen, `GROUP = "drives", 2` its group and its position in the group; the command is the
-`App` called `app` in it, or else the function NAME. These are read from the text of the file, so
-that `writecliff --help` loads neither the commands nor cyclopts.
+root screen, `GROUP = "drives", 2` its group and its position in the group ("hidden": it is not on
+that screen); the command is the `App` called `app` in it, or else the function NAME. These are read
+from the text of the file, so that `writecliff --help` loads neither the commands nor cyclopts. The
+commands of the lab are in `writecliff.lab.commands`, which is loaded by name.
 """
 
 from __future__ import annotations
@@ -19,20 +20,36 @@ if TYPE_CHECKING:
 
 PROGRAM = "writecliff"
 TAGLINE = "An SSD performance laboratory: the SNIA tests on simulated and real drives."
+TARGETS = (
+    ("sim:NAME", "a simulated drive; see `writecliff device list`"),
+    ("sim:PATH.toml", "a simulated drive described by a file"),
+    ("file:PATH", "a file, through fio"),
+    ("/dev/NAME", "a drive, through fio; its data is destroyed, see --destroy"),
+)
 EPILOGUE = """\
-Targets:
-  sim:NAME        a simulated drive; see `writecliff device list`
-  sim:PATH.toml   a simulated drive described by a file
-  file:PATH       a file, through fio
-  /dev/NAME       a drive, through fio; its data is destroyed, see --destroy
-
 Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 3 a limit of
 --expect or the --baseline is missed, 130 interrupted.
-Every command takes --json (data on stdout; an error is then one JSON object on
-stderr) and --debug (full traceback). NO_COLOR is honoured."""
+Every command takes --help, --json (data on stdout; an error is then one JSON
+object on stderr) and --debug (full traceback). NO_COLOR is honoured."""
 
-
-GROUPS = ("tests and suites", "workloads and traces", "drives", "validation and research")
+GROUPS = ("tests and suites", "workloads and traces", "drives")
+LAB = "lab", "writecliff.lab.commands:app"
+LAB_ABOUT = "Research and development: check the simulator, repeat published results."
+MOVED = {
+    "act": ("lab", "act"),
+    "bench": ("lab", "bench"),
+    "cache": ("device", "cache"),
+    "detach": ("attach", "--detach"),
+    "experiment": ("lab", "experiment"),
+    "fit": ("lab", "fit"),
+    "power-cut": ("serve", "power-cut"),
+    "reliability": ("lab", "reliability"),
+    "reproduce": ("lab", "reproduce"),
+    "synthesise": ("trace", "synthesise"),
+    "torture": ("lab", "torture"),
+    "validate": ("lab", "validate"),
+}
+"""Names of commands until 0.1, which work until 0.2, and where these commands are now."""
 
 
 class Command:
@@ -44,17 +61,26 @@ class Command:
         self.help = help
         self.target = target
 
+    @property
+    def shown(self) -> bool:
+        """`True` if the root screen lists the command."""
+        return self.position[0] < len(GROUPS)
+
 
 @cache
 def commands() -> tuple[Command, ...]:
-    """All commands in the order of the root screen."""
-    folder = os.path.dirname(__file__)  # noqa: PTH120 - pathlib takes longer than the rest
+    """All commands of the product, in the order of the root screen."""
+    return read_commands(os.path.dirname(__file__), "writecliff.cli", (*GROUPS, "hidden"))  # noqa: PTH120 - pathlib takes longer than the rest
+
+
+def read_commands(folder: str, package: str, groups: tuple[str, ...]) -> tuple[Command, ...]:
+    """Return the commands that the files of a package declare, in the order of `groups`."""
     files = (name for name in os.listdir(folder) if name.startswith("cmd_"))
-    found = (_command(os.path.join(folder, name)) for name in files)  # noqa: PTH118
-    return tuple(sorted(found, key=lambda one: (one.position, one.name)))
+    found = (_command(os.path.join(folder, name), package, groups) for name in files)  # noqa: PTH118
+    return tuple(sorted(found, key=lambda command: (command.position, command.name)))
 
 
-def _command(path: str) -> Command:
+def _command(path: str, package: str, groups: tuple[str, ...]) -> Command:
     with open(path, encoding="utf-8") as file:
         text = file.read()
     stem = os.path.basename(path).removeprefix("cmd_").removesuffix(".py")  # noqa: PTH119
@@ -62,10 +88,10 @@ def _command(path: str) -> Command:
     group, order = text.split('\nGROUP = "', 1)[1].split("\n", 1)[0].split('", ')
     attribute = "app" if "\napp = App(" in text else stem
     return Command(
-        position=(GROUPS.index(group), int(order)),
+        position=(groups.index(group), int(order)),
         name=stem.replace("_", "-"),
         help=help_line,
-        target=f"writecliff.cli.cmd_{stem}:{attribute}",
+        target=f"{package}.cmd_{stem}:{attribute}",
     )
 
 
@@ -77,13 +103,13 @@ def root_screen() -> str:
         own = (command for command in commands() if command.position[0] == number)
         lines += ["", f"{group.capitalize()}:"]
         lines += [f"  {command.name:{width}}  {command.help}" for command in own]
+    simulated, described, file, device = (name for name, _ in TARGETS)
     lines += [
         "",
-        "Options:",
-        "  --help, -h  Show this screen; `writecliff COMMAND --help` shows a command.",
-        "  --version   Show the version.",
-        "",
+        f"Drives: {simulated} and {described} are simulated; {file} and {device} are",
+        "tested by fio, which destroys their data (see --destroy).",
         EPILOGUE,
+        f"`{PROGRAM} --version` prints the version, `{PROGRAM} lab` research commands.",
     ]
     return "\n".join(lines)
 
@@ -108,4 +134,13 @@ def build_app() -> App:
     )
     for command in commands():
         app.command(command.target, name=command.name)
+    name, target = LAB
+    app.command(target, name=name)
     return app
+
+
+def names_below(app: App, words: tuple[str, ...]) -> list[str]:
+    """Return the names of the commands below the command `words`."""
+    for word in words:
+        app = app[word]
+    return [name for name in app if not name.startswith("-")]

@@ -8,11 +8,12 @@ own are found without cyclopts, which takes longer to load than all the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from writecliff.cli.commands import build_app, commands
+from writecliff.cli.commands import LAB, LAB_ABOUT, build_app, commands
 from writecliff.cli.complete_values import OPTIONS, POSITIONS, Values
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def answer(words: Sequence[str]) -> Answer:
         found = _value_of(option, before, value)
         return Answer([(f"{option}={word}", about) for word, about in found.words], found.files)
     if not before:
-        known = [(command.name, command.help) for command in commands()]
+        known = [(c.name, c.help) for c in commands() if c.shown]
+        known.append((LAB[0], LAB_ABOUT))
         return _fitting([*known, ("--help", ""), ("--version", "")], typed)
     if before[-1] in OPTIONS:
         return _named(OPTIONS[before[-1]], typed)
@@ -156,6 +158,16 @@ def _position(path: str, arguments: Sequence[Argument], rest: Sequence[str], typ
             index += 1
     if not places or (index >= len(places) and not places[-1].is_var_positional()):
         return _fitting(_options(arguments), typed)
-    if path in POSITIONS:
-        return _named(POSITIONS[path], typed)
+    values = _positions(path).get(path)
+    if values is not None:
+        return _named(values, typed)
     return _of_argument(places[min(index, len(places) - 1)], typed)
+
+
+def _positions(path: str) -> Mapping[str, Values]:
+    """Values of arguments by command: the lab has a table of its own."""
+    name, target = LAB
+    if not path.startswith(f"{name} "):
+        return POSITIONS
+    positions: Mapping[str, Values] = import_module(target.partition(":")[0]).POSITIONS
+    return positions

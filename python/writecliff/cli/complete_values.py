@@ -103,35 +103,6 @@ def sweeps(typed: str) -> Names:
     return [(name, "") for name in PRESETS]
 
 
-def reliability(typed: str) -> Names:
-    """Campaigns on reliability features."""
-    from writecliff.lab.reliability import CAMPAIGNS
-
-    return [(name, one.about) for name, one in CAMPAIGNS.items()]
-
-
-def experiments(typed: str) -> Names:
-    """Published experiments."""
-    from writecliff.lab.experiments import EXPERIMENTS
-
-    return list(EXPERIMENTS.items())
-
-
-def published(typed: str) -> Names:
-    """Published campaigns, and all of them."""
-    from writecliff.published.figures import CAMPAIGNS, OTHERS_NAME
-
-    known = [(one.name, one.about) for one in CAMPAIGNS]
-    return [*known, ("all", "all of them"), (OTHERS_NAME, "")]
-
-
-def fits(typed: str) -> Names:
-    """Fits behind the presets."""
-    from writecliff.published.fit import shipped_fits
-
-    return [*((name, "") for name in shipped_fits()), ("all", "")]
-
-
 def runs(typed: str) -> Names:
     """Runs of the store, the name in the store first; a store that cannot be read has none."""
     from writecliff.errors import WritecliffError
@@ -148,8 +119,8 @@ def runs(typed: str) -> Names:
 
 
 _TARGET = Values(targets)
-_SIMULATED = Values(simulated_targets)
-_RUNS = Values(runs, files=True)
+SIMULATED = Values(simulated_targets)
+RUNS = Values(runs, files=True)
 
 OPTIONS = {
     "--on": _TARGET,
@@ -159,32 +130,25 @@ OPTIONS = {
     "--test": Values(tests),
     "--tests": Values(tests, is_list=True),
     "--workload": Values(workloads, files=True),
-    "--baseline": _RUNS,
-    "--resume": _RUNS,
+    "--baseline": RUNS,
+    "--resume": RUNS,
 }
 """Options by name; one name means the same with every command that has it."""
 
 POSITIONS = {
-    "act log": _RUNS,
-    "act latency": _RUNS,
-    "compare": _RUNS,
+    "compare": RUNS,
     "device export": Values(devices, files=True),
     "device show": Values(devices, files=True),
-    "experiment": Values(experiments),
-    "fit": Values(fits, files=True),
     "profile show": Values(workloads),
-    "reliability": Values(reliability),
-    "report": _RUNS,
-    "reproduce": Values(published),
+    "report": RUNS,
     "run": Values(workloads, files=True),
-    "runs delete": _RUNS,
-    "runs diff": _RUNS,
-    "runs export": _RUNS,
-    "runs show": _RUNS,
-    "runs tag": _RUNS,
-    "serve": _SIMULATED,
+    "runs delete": RUNS,
+    "runs diff": RUNS,
+    "runs export": RUNS,
+    "runs show": RUNS,
+    "runs tag": RUNS,
+    "serve": SIMULATED,
     "suite": Values(editions),
     "sweep": Values(sweeps),
-    "torture": _SIMULATED,
 }
 """What commands take without an option."""

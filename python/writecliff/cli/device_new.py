@@ -155,7 +155,9 @@ def new(
     if rows:
         print(_table(rows), end="\n\n")
     print(f"{path}: run it with --on sim:{device}, see its reasons with `writecliff device show`")
-    print(f"measured more? add it to {table_path}, then `writecliff fit {fit_path} --figures ...`")
+    print(
+        f"measured more? add it to {table_path}, then `writecliff lab fit {fit_path} --figures ...`"
+    )
     if rows:
         print(_verdict(rows))
     return 0

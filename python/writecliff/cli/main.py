@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from writecliff import version
-from writecliff.cli.commands import root_screen
+from writecliff.cli.commands import MOVED, PROGRAM, root_screen
 from writecliff.cli.streams import safe_streams
 from writecliff.errors import NO_SPACE_HINT, InternalError, WritecliffError
 from writecliff.startup import lean
@@ -64,7 +64,7 @@ def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
         else:
             if not debug:
                 _silence_libraries()
-            code = _dispatch(arguments)
+            code = _dispatch(_present_names(arguments, quiet=as_json))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -101,6 +101,18 @@ def _complete(arguments: list[str]) -> int:
 
     print(answer(arguments[1:]).text())
     return EXIT_OK
+
+
+def _present_names(arguments: list[str], *, quiet: bool) -> list[str]:
+    """Replace a command name of 0.1 by the present name, and print a hint unless `quiet`."""
+    name, *rest = arguments
+    if name not in MOVED:
+        return arguments
+    present = MOVED[name]
+    if not quiet:
+        command = " ".join((PROGRAM, *present))
+        print(f"hint: `{PROGRAM} {name}` is now `{command}`", file=sys.stderr)
+    return [*present, *rest]
 
 
 def _silence_libraries() -> None:

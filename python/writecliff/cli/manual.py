@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import version
-from writecliff.cli.commands import EPILOGUE, GROUPS, PROGRAM, TAGLINE, build_app, commands
+from writecliff.cli.commands import (
+    EPILOGUE,
+    GROUPS,
+    LAB,
+    LAB_ABOUT,
+    PROGRAM,
+    TAGLINE,
+    TARGETS,
+    build_app,
+    commands,
+    names_below,
+)
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -41,6 +52,7 @@ def pages() -> dict[str, str]:
     found = {f"{PROGRAM}.1": _root_page()}
     for command in commands():
         found[f"{PROGRAM}-{command.name}.1"] = _command_page(app, command.name, command.help)
+    found[f"{PROGRAM}-{LAB[0]}.1"] = _command_page(app, LAB[0], LAB_ABOUT)
     return found
 
 
@@ -58,13 +70,11 @@ def _root_page() -> str:
         for command in commands():
             if command.position[0] == number:
                 lines += [".TP", f".BR {roff(f'{PROGRAM}-{command.name}')} (1)", roff(command.help)]
-    targets, _, rest = EPILOGUE.removeprefix("Targets:\n").partition("\n\n")
     lines.append(".SH TARGETS")
-    for line in targets.splitlines():
-        name, _, about = line.strip().partition("  ")
-        lines += [".TP", f".B {roff(name)}", roff(about.strip())]
+    for name, about in TARGETS:
+        lines += [".TP", f".B {roff(name)}", roff(about)]
     lines.append(".SH EXIT STATUS AND OUTPUT")
-    lines += [roff(" ".join(rest.split()))]
+    lines += [roff(" ".join(EPILOGUE.split()))]
     lines.append(".SH ENVIRONMENT")
     for name, about in _ENVIRONMENT:
         lines += [".TP", f".B {name}", roff(about)]
@@ -73,12 +83,18 @@ def _root_page() -> str:
 
 def _command_page(app: App, name: str, about: str) -> str:
     lines = [*_head(f"{PROGRAM}-{name}", about.rstrip(".")), *_help(app, (name,), ".SH")]
-    for below in app[name]:
-        if not below.startswith("-"):
-            lines.append(f".SH {roff(f'{PROGRAM} {name} {below}')}")
-            lines += _help(app, (name, below), ".SS")
+    lines += _below(app, (name,))
     lines += [".SH SEE ALSO", f".BR {PROGRAM} (1)"]
     return "\n".join(lines) + "\n"
+
+
+def _below(app: App, words: tuple[str, ...]) -> Iterator[str]:
+    """The commands below a command, each as a section."""
+    for name in names_below(app, words):
+        below = (*words, name)
+        yield f".SH {roff(' '.join((PROGRAM, *below)))}"
+        yield from _help(app, below, ".SS")
+        yield from _below(app, below)
 
 
 def _help(app: App, words: Sequence[str], heading: str) -> Iterator[str]:

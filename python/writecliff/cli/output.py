@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from writecliff import units
+from writecliff.cli.schema import Schema
 
 NOTHING_DONE = "\nnothing was done (--dry-run)"
 
@@ -23,25 +24,33 @@ def log(text: str) -> None:
         sys.stderr.flush()
 
 
-def emit_json(value: Any, schema: str | None = None) -> None:
+def emit_json(
+    value: Any, schema: str | None = None, schemas: Mapping[str, Schema] | None = None
+) -> None:
     """One JSON object, indented, with a newline, on stdout. NaN and infinities become null.
 
-    `schema`: the name of its schema in `schemas.py`, for an object that does not have it yet.
+    `schema`: the name of its schema in `schemas` (default: those of `schemas.py`), for an object
+    that does not have it yet.
     """
     if schema is not None:
-        from writecliff.cli.schemas import stamped
+        from writecliff.cli.schemas import SCHEMAS, stamped
 
-        value = stamped(schema, value)
+        value = stamped(schema, value, SCHEMAS if schemas is None else schemas)
     json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 
 
 def show_list(
-    name: str, items: Sequence[Mapping[str, Any]], align: str = "", *, as_json: bool
+    name: str,
+    items: Sequence[Mapping[str, Any]],
+    align: str = "",
+    *,
+    as_json: bool,
+    schemas: Mapping[str, Schema] | None = None,
 ) -> int:
     """Answer --list with {name: items}, or with a table that has a column per key; returns 0."""
     if as_json:
-        emit_json({name: items}, f"{name.removesuffix('s')}-list")
+        emit_json({name: items}, f"{name.removesuffix('s')}-list", schemas)
     else:
         print(table(tuple(items[0]), [[*map(_cell, item.values())] for item in items], align))
     return 0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from writecliff.cli.commands import GROUPS, PROGRAM, build_app, commands, root_screen
+from writecliff.cli.commands import GROUPS, PROGRAM, build_app, commands, names_below, root_screen
 from writecliff.cli.helptext import WIDTH_MAX
 from writecliff.procedures.registry import PROCEDURES
 
@@ -36,26 +36,31 @@ _OPTION = re.compile(r"^  -.*\n(?:(?!  -).*\n?)*", re.M)
 def reference() -> str:
     """The text of the reference, in Markdown."""
     app = build_app()
-    parts = [_HEAD, _block(root_screen())]
-    for number, group in enumerate(GROUPS):
+    parts = [_HEAD, block(root_screen())]
+    for number, group in enumerate((*GROUPS, "other commands")):
         parts.append(f"## {group.capitalize()}\n")
         for command in commands():
             if command.position[0] != number:
                 continue
-            parts += _command(app, (command.name,))
             if command.name == "test":
+                parts += _command(app, (command.name,))
                 parts += _tests(app, "test of the standard", campaigns=False)
                 parts += _tests(app, "campaign", campaigns=True)
             else:
-                for name in app[command.name]:
-                    if not name.startswith("-"):
-                        parts += _command(app, (command.name, name))
+                parts += screens(app, (command.name,))
     return "\n".join(parts)
+
+
+def screens(app: App, words: tuple[str, ...]) -> Iterator[str]:
+    """Yield the section of a command, then the sections of the commands below it."""
+    yield from _command(app, words)
+    for name in names_below(app, words):
+        yield from screens(app, (*words, name))
 
 
 def _command(app: App, words: tuple[str, ...]) -> Iterator[str]:
     yield f"### `{' '.join((PROGRAM, *words))}`\n"
-    yield _block(_screen(app, words))
+    yield block(_screen(app, words))
 
 
 def _tests(app: App, what: str, *, campaigns: bool) -> Iterator[str]:
@@ -66,12 +71,12 @@ def _tests(app: App, what: str, *, campaigns: bool) -> Iterator[str]:
     first, *others = options.values()
     common = [text for text in first if all(text in other for other in others)]
     yield f"### Options of every {what}\n\nOne that differs for a test is listed with it again.\n"
-    yield _block("".join(common))
+    yield block("".join(common))
     for name, screen in screens.items():
         about = _OPTION.sub("", screen).replace("Options:", "").strip()
         own = "".join(text for text in options[name] if text not in common)
         yield f"### `{PROGRAM} test {name}`\n"
-        yield _block(f"{about}\n\n{own}")
+        yield block(f"{about}\n\n{own}")
 
 
 def _options(screen: str) -> list[str]:
@@ -87,7 +92,8 @@ def _screen(app: App, words: tuple[str, ...]) -> str:
     return out.getvalue()
 
 
-def _block(text: str) -> str:
+def block(text: str) -> str:
+    """Return a screen as a block of code."""
     lines = [line.rstrip() for line in text.strip("\n").splitlines()]
     return "\n".join(["```text", *lines, "```", ""])
 

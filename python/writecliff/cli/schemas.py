@@ -7,15 +7,15 @@ is printed that is not documented. `python -m writecliff.cli.schemas` prints
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from writecliff.cli.commands import PROGRAM
 from writecliff.cli.schema import Schema
 from writecliff.cli.schemas_captured import CAPTURED
 from writecliff.cli.schemas_runs import RUNS
 from writecliff.cli.schemas_served import SERVED
 from writecliff.cli.schemas_twins import TWINS
-from writecliff.lab.commands.schemas_validated import VALIDATED
 
 _PREFIX = "writecliff/"
 _IDENTITY = "the drive: `target`, `vendor`, `model`, `serial`, `capacity_bytes`, `simulated`, ..."
@@ -141,15 +141,6 @@ SCHEMAS: Mapping[str, Schema] = {
         "demo",
         {"run": "the run directory", "report": "its page", "summary": "the summary of the run"},
         more="run",
-    ),
-    "act-log": Schema("act log", {"run": "the run directory", "log": "the log as ACT writes it"}),
-    "act-latency": Schema(
-        "act latency",
-        {
-            "run": "the run directory",
-            "slices": "`slice` (its number), `reads`, and `over_1ms_pct` to `over_64ms_pct`: the "
-            "share of its reads over each threshold",
-        },
     ),
     "workload-run": Schema(
         "run",
@@ -319,9 +310,11 @@ SCHEMAS: Mapping[str, Schema] = {
             "verdict": "sentences",
         },
     ),
-    "cache-list": Schema("cache list", {**_CACHED, "states": _STATES}, "cache-of-prepared-drives"),
+    "cache-list": Schema(
+        "device cache list", {**_CACHED, "states": _STATES}, "cache-of-prepared-drives"
+    ),
     "cache-prune": Schema(
-        "cache prune", {**_CACHED, "removed": _STATES}, "cache-of-prepared-drives"
+        "device cache prune", {**_CACHED, "removed": _STATES}, "cache-of-prepared-drives"
     ),
     "doctor": Schema(
         "doctor",
@@ -333,126 +326,27 @@ SCHEMAS: Mapping[str, Schema] = {
     "completion": Schema(
         "completion", {"shell": "", "script": "to be put where the shell finds it"}
     ),
-    **VALIDATED,
-    "campaign-list": Schema(
-        "reproduce --list", {"campaigns": "`name`, `figures`, `about` of each"}
-    ),
-    "reproduce": Schema(
-        "reproduce",
-        dict.fromkeys(
-            (
-                "report",
-                "campaign",
-                "about",
-                "build",
-                "wall_s",
-                "kinds",
-                "comparisons",
-                "parts",
-                "figures",
-                "not_simulated",
-                "skipped",
-                "loads",
-                "drives",
-            ),
-            "",
-        ),
-        more="published-figures-reproduced",
-        version=2,
-    ),
-    "reproduce-ssd-iq": Schema(
-        "reproduce ssd-iq",
-        {
-            "report": "the page",
-            "campaign": "",
-            "build": "the build of the simulator",
-            "wall_s": "duration of the simulations in seconds",
-            "rows": "each figure of the table with `condition`, `metric`, `value`, `unit`, "
-            "`simulated` (`null` with a `reason` if it could not be simulated), `error_pct` "
-            "(simulated over published, minus 1), `note`, `drive` (name and capacity on the data "
-            "sheet), `load`",
-            "curves": "write rates relative to uniform writes: `drive`, `load`, `kind` "
-            "(`zipf`, `static`, `zones`), `published`, `simulated`, `error_pct`",
-            "scores": "absolute errors by `kind`: number of `figures`, `median` and `p90` in "
-            "`unit` (`%`, or `x` for the larger value over the smaller), `within` (percentage of "
-            "factors up to 1.5)",
-            "disclosures": "what a reader of the errors must know",
-            "drives": "each simulated drive: `drive` (name and capacity on the data sheet), "
-            "`name`, `device_hash`, `scale` (factor by which it was scaled down), number of "
-            "`loads`",
-        },
-    ),
-    "experiment-list": Schema("experiment --list", {"experiments": "`name`, `about` of each"}),
-    "feature-list": Schema("reliability --list", {"features": "`name`, `about` of each"}),
-    "fit-list": Schema("fit --list", {"fits": "`name`, `drives`, `parameters` (keys) of each"}),
-    "fit": Schema(
-        "fit",
-        {
-            "fits": "names",
-            "drives": "that are fitted",
-            "scale": "the drives are simulated so many times smaller",
-            "simulations": "how many were made",
-            "output": "the folder of the fitted device files, or `null`",
-            "parameters": "`key`, `drive` (`null`: all), `unit`, `start`, `value`, bounds `low` "
-            "and `high`, `error_pct` (one standard error), `at_bound`, `determined`",
-            "unidentifiable": "combinations (key: share) that change hardly any figure",
-            "measure_next": "what would determine a `combination` (its place in that list): "
-            "`device`, `load`, `metric`, and `change_pct` of it if the combination changes by 10 %",
-            "errors": "by kind of figure: before the fit, after it, of predictions",
-            "figures": "measured, simulated and predicted, with errors",
-        },
-    ),
-    "bench-fit": Schema(
-        "bench fit",
-        {
-            "capacity_bytes": "of the drive",
-            "parameters": "how many",
-            "figures": "how many",
-            "first_output_s": "until the first line",
-            "scaled_s": "until the search on the scaled drive has ended",
-            "wall_s": "until the drive was simulated at full size too",
-            "cpu_s": "user and system",
-            "simulations": "how many",
-            "rows": "of each parameter `key`, `truth`, `start`, `found`, `error_pct`, `determined`",
-            "figure_errors_pct": "of the figures at full size",
-        },
-    ),
-    "bench-sim": Schema(
-        "bench sim", {"device": "", "scale": "of the drive", "rows": "a case each"}
-    ),
-    "bench-serve": Schema(
-        "bench serve",
-        {
-            "device": "",
-            "seconds": "of a load",
-            "rows": "of each load `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`; "
-            "`nvmet-tcp`: the kernel's), `client` (`lean`, or `fio` over NBD), `iops`, "
-            "`latency_p50_us`, `latency_p99_9_us`, `added_p50_us` (to the latency of the drive), "
-            "`server_cpu_us` (CPU time of the server per request, null for the kernel's)",
-        },
-    ),
-    "bench-fio": Schema(
-        "bench fio", {"target": "", "seconds": "of a run", "summary": "", "rows": "a pair each"}
-    ),
 }
 
 
-def schema_id(name: str) -> str:
+def schema_id(name: str, schemas: Mapping[str, Schema] = SCHEMAS) -> str:
     """The value of the key `schema`: "writecliff/replay/1"."""
-    return f"{_PREFIX}{name}/{SCHEMAS[name].version}"
+    return f"{_PREFIX}{name}/{schemas[name].version}"
 
 
-def stamped(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+def stamped(
+    name: str, value: Mapping[str, Any], schemas: Mapping[str, Schema] = SCHEMAS
+) -> dict[str, Any]:
     """The object with its schema. Raises ValueError for a key that is not documented."""
-    unknown = set(value) - set(SCHEMAS[name].keys) - {"schema"}
+    unknown = set(value) - set(schemas[name].keys) - {"schema"}
     if unknown:
-        raise ValueError(f"'{min(unknown)}' is no key of {schema_id(name)}")
-    return {"schema": schema_id(name), **value}
+        raise ValueError(f"'{min(unknown)}' is no key of {schema_id(name, schemas)}")
+    return {"schema": schema_id(name, schemas), **value}
 
 
 def reference() -> str:
     """The page of all schemas, in Markdown."""
-    parts = [
+    head = (
         "# What `--json` prints\n\n"
         "Generated by `python -m writecliff.cli.schemas > docs/reference/json-commands.md`; do not "
         "edit it by hand.\n\n"
@@ -460,21 +354,26 @@ def reference() -> str:
         "version: within a version keys may be added, but never renamed or removed. Units are in "
         "the names. Unknown is `null`. An error is one object on stderr: `error` with `message`, "
         "`hint` and `exit_code`. `run --output-format fio-json` prints fio's own format. What is "
-        "nested further is described in [JSON summaries](json.md).\n"
-    ]
-    for name, one in SCHEMAS.items():
-        commands = ", ".join(f"`writecliff {command}`" for command in one.command.split(", "))
-        parts.append(f'## {commands}\n\n`schema` is `"{schema_id(name)}"`.\n')
+        "nested further is described in [JSON summaries](json.md). Objects of the lab are on [its "
+        "page](lab.md#what-json-prints).\n"
+    )
+    return "\n".join((head, *sections(SCHEMAS, PROGRAM, "##")))
+
+
+def sections(schemas: Mapping[str, Schema], program: str, heading: str) -> Iterator[str]:
+    """Yield the section of each schema, in Markdown."""
+    for name, one in schemas.items():
+        commands = ", ".join(f"`{program} {command}`" for command in one.command.split(", "))
+        yield f'{heading} {commands}\n\n`schema` is `"{schema_id(name, schemas)}"`.\n'
         described = {key: text for key, text in one.keys.items() if text}
         if described:
             rows = "".join(f"| `{key}` | {text} |\n" for key, text in described.items())
-            parts.append(f"| key | meaning |\n|---|---|\n{rows}")
+            yield f"| key | meaning |\n|---|---|\n{rows}"
         plain = [f"`{key}`" for key in one.keys if key not in described]
         if plain:
-            parts.append(f"Keys{' too' if described else ''}: {', '.join(plain)}.\n")
+            yield f"Keys{' too' if described else ''}: {', '.join(plain)}.\n"
         if one.more:
-            parts.append(f"More: [{one.more.replace('-', ' ')}](json.md#{one.more}).\n")
-    return "\n".join(parts)
+            yield f"More: [{one.more.replace('-', ' ')}](json.md#{one.more}).\n"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from writecliff.cli.commands import PROGRAM, commands
+from writecliff.cli.commands import LAB, PROGRAM, commands
 from writecliff.errors import WritecliffError, did_you_mean
 from writecliff.procedures.registry import PROCEDURES
 
@@ -96,5 +96,5 @@ def _option_names(error: CycloptsError) -> list[str]:
 
 def _command_names(error: CycloptsError) -> list[str]:
     if error.app is None or not error.command_chain:
-        return [command.name for command in commands()]
+        return [*(command.name for command in commands() if command.shown), LAB[0]]
     return [name for name in error.app if not name.startswith("-")]

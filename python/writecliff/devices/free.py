@@ -20,10 +20,15 @@ FREE = {
 
 
 def fit_specification(text: str, device: str, scale: float) -> str:
-    """A specification for `writecliff fit`, of the derived device file `text` at the path `device`:
-    its free parameters with bounds around what was derived."""
+    """Return a specification for `writecliff lab fit`: free parameters with bounds around them.
+
+    Args:
+        text: derived device file.
+        device: path of that file.
+        scale: factor by which the fit scales the drive down.
+    """
     lines = [
-        "# What measurements of the drive may move, and how far, for `writecliff fit`.",
+        "# What measurements of the drive may move, and how far, for `writecliff lab fit`.",
         "",
         f'drives = ["{device}"]',
         f"scale = {scale:g}",

@@ -3,8 +3,8 @@
 A test that writes the drive four times shows the write cliff at any size of the drive. So `--quick`
 leaves the length of a test in drive fills as it is, and scales the drive and all times down
 (`engines/scaled.py`). What does not shrink with the drive bounds the scale: the write buffer, which
-must keep all dies busy, and what is outstanding at the end of a step. `writecliff validate quick`
-measures how far a quick suite is from the full-length one (docs/performance.md).
+must keep all dies busy, and what is outstanding at the end of a step. `writecliff lab validate
+quick` measures how far a quick suite is from the full-length one (docs/performance.md).
 
 A drive of more flash than page numbers reach cannot be simulated whole: it is scaled down in the
 same way without being asked, and every result says so.

@@ -25,7 +25,7 @@ def fio_job_text(measures: Mapping[str, Any], name: str, range_bytes: int) -> st
     """The job file; `measures` are those of the trace."""
     seconds = max(measures["duration_s"], 1e-3)
     lines = [
-        f"; Made by `writecliff synthesise` from {name}. fio's language does not say:",
+        f"; Made by `writecliff trace synthesise` from {name}. fio's language does not say:",
         *(f"; - {note}" for note in NOTES),
         "[global]",
         "; its data are overwritten",

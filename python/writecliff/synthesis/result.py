@@ -1,4 +1,4 @@
-"""What `writecliff synthesise` makes of a trace, and how near it comes."""
+"""What `writecliff trace synthesise` makes of a trace, and how near it comes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Synthesised:
         return workload, job
 
     def mapping(self) -> dict[str, Any]:
-        """All of it, as `writecliff synthesise --json` prints it."""
+        """All of it, as `writecliff trace synthesise --json` prints it."""
         model = self.model
         return {
             "trace": self.trace,

@@ -29,7 +29,7 @@ def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
     """The file, in TOML. The job ends after one pass."""
     span = units.duration(model.duration_ns)
     lines = [
-        f"# Made by `writecliff synthesise` from {name}: {model.ios:,} I/Os in {span},",
+        f"# Made by `writecliff trace synthesise` from {name}: {model.ios:,} I/Os in {span},",
         f"# as a model of {model.numbers:,} numbers. The I/Os follow from it and its seed.",
         f"name = {json.dumps(name, ensure_ascii=False)}",
         "",

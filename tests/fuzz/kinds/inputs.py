@@ -139,7 +139,7 @@ def _synthesise(corpus: Path, folder: Path, draw: Random) -> list[str]:
     name = draw.choice(sorted(TEXTS))
     written(folder / name, mutate.text(TEXTS[name], draw, ["Read", "R", "W", "D"]), draw)
     on = ["--on", f"sim:{corpus}/small.toml"] if draw.random() < 0.3 else []
-    return ["synthesise", name, "--output", "out", *on]
+    return ["trace", "synthesise", name, "--output", "out", *on]
 
 
 def _table(corpus: Path, folder: Path, draw: Random) -> list[str]:
@@ -151,7 +151,7 @@ def _table(corpus: Path, folder: Path, draw: Random) -> list[str]:
         words = ["time", "ts", "us", "operation", "offset", "lba", "sectors", "length", "ns", "x"]
         columns = mutate.text(COLUMNS, draw, words).decode("utf-8", "surrogateescape")
     written(folder / "t.csv", table, draw)
-    words = draw.choice((["characterise"], ["synthesise"], ["trace", "convert"]))
+    words = draw.choice((["characterise"], ["trace", "synthesise"], ["trace", "convert"]))
     more = ["out.parquet"] if words[0] == "trace" else ["--output", "out.html"]
     return [*words, "t.csv", *more, *_arguments(["--columns", columns])]
 
@@ -314,7 +314,7 @@ def _words(corpus: Path, folder: Path, draw: Random) -> list[str]:
          ["runs", "list", "--store", text], ["runs", "tag", text, f"+{text}", "--store", "."], ["trace", "convert", text, text],
          ["test", "act", "--on", drive, "--load", odd, "--dry-run"], ["test", "wsat", "--on", drive, "--time-hours", odd, "--dry-run"],
          ["sweep", "act", "--vary", f"load={odd},{text}", "--on", drive, "--output", "out", "--dry-run"],
-         ["cache", "prune", odd], ["fio", f"--on={drive}", "--name=j", f"--size={odd}", f"--bs={odd}", "--runtime=1ms"],
+         ["device", "cache", "prune", odd], ["fio", f"--on={drive}", "--name=j", f"--size={odd}", f"--bs={odd}", "--runtime=1ms"],
          ["profile", "show", text], ["replay", text, "--on", drive, "--fills", odd], [text], [text, odd], ["--json", text],
          ["serve", drive, "--nbd", text, "--memory", odd, "--precondition", text], ["characterise", text])
     ))  # fmt: skip

@@ -123,7 +123,7 @@ def _reading(corpus: Path, run: str, draw: Random) -> list[str]:
         (["report", run, "--output", "r.html"], ["report", run, "--output", "r.html", "--csv", "csv", "--json"],
          ["report", run, "--output", "r.html"], ["runs", "show", run], ["runs", "show", run, "--json"],
          ["runs", "list", "--store", "."], ["runs", "diff", run, other], ["compare", run, other, "--output", "c.html"],
-         ["compare", other, run, "--output", "c.html", "--json"], ["act", "log", run], ["act", "latency", run],
+         ["compare", other, run, "--output", "c.html", "--json"], ["lab", "act", "log", run], ["lab", "act", "latency", run],
          ["runs", "index", "--store", "."],
          ["runs", "sql", "select * from intervals limit 3", "--store", "."], ["runs", "sql", "select * from runs", "--store", "."])
     )  # fmt: skip

@@ -88,7 +88,7 @@ def _act(corpus: Path, folder: Path, draw: Random) -> list[str]:
         mutate.text(ACT, draw, [*ITEMS, *WITHOUT_EFFECT], ["yes", "no", "²", "1", "0"])
     )
     more = draw.choice((["--dry-run"], ["--output", "out"], ["--output", "out", "--json"]))
-    return ["act", "run", "act.conf", "--on", f"sim:{corpus}/small.toml", *more]
+    return ["lab", "act", "run", "act.conf", "--on", f"sim:{corpus}/small.toml", *more]
 
 
 def _figures(corpus: Path, folder: Path, draw: Random) -> list[str]:

@@ -150,7 +150,7 @@ def _fit(corpus: Path, folder: Path, draw: Random) -> list[str]:
     (folder / "fit.toml").write_text(text, "utf-8", "surrogateescape")
     (folder / "figures.csv").write_text(figures, "utf-8", "surrogateescape")
     more = draw.choice(([], ["--cross-validate", "2"], ["--output", "out"]))
-    return ["fit", "fit.toml", "--figures", "figures.csv", "--no-whole-drive", *more]
+    return ["lab", "fit", "fit.toml", "--figures", "figures.csv", "--no-whole-drive", *more]
 
 
 def _device_texts(corpus: Path) -> list[str]:

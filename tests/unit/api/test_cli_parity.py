@@ -227,7 +227,7 @@ PAIRS = {
         {"rounds.parquet", "twin.toml", "twin.html"},
     ),
     "synthesise": Pair(
-        lambda i: ["synthesise", i.path("msr.csv")],
+        lambda i: ["trace", "synthesise", i.path("msr.csv")],
         lambda i, output: api.synthesise_trace(i.path("msr.csv")).write(output),
         {"workload.toml", "workload.fio"},
     ),

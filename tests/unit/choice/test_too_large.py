@@ -43,7 +43,7 @@ def test_a_long_load_leaves_out_nothing(tmp_path: Path) -> None:
 
 
 def test_a_trace_needs_drives_that_can_be_simulated_whole(tmp_path: Path) -> None:
-    assert main(["synthesise", "example:sqlite", "--output", str(tmp_path)]) == 0
+    assert main(["trace", "synthesise", "example:sqlite", "--output", str(tmp_path)]) == 0
     load = str(tmp_path / "workload.toml")
     asked = Question(workload=load, candidates=("fl6-1600", BEYOND, "p5800x-400"))
     found = without_too_large(asked, (), budget_bytes=20 * GB)

@@ -84,7 +84,7 @@ def test_a_drive_is_attached_and_detached(cli: CommandLine, initiator: Initiator
     ]
     again = cli("attach nvme-tcp://127.0.0.1:4420")
     assert (again.code, f"is attached already as {device}" in again.err) == (2, True)
-    said = cli(f"detach {device}")
+    said = cli(f"attach --detach {device}")
     assert (said.code, said.out) == (0, f"{device} detached\n")
     assert initiator.calls[-1] == ["nvme", "disconnect", "-n", NQN]
 
@@ -101,7 +101,7 @@ def test_json_and_a_name(cli: CommandLine, initiator: Initiator) -> None:
     assert [call[1] for call in initiator.calls] == ["nvme-tcp", "connect"], "nothing to discover"
     assert initiator.calls[-1][5] == "::1"
     assert "--hostnqn" not in initiator.calls[-1]
-    said = json.loads(cli(f"detach {NQN} --json").out)
+    said = json.loads(cli(f"attach --detach {NQN} --json").out)
     assert said == {"schema": "writecliff/detach/1", "devices": [device], "nqn": NQN}
 
 
@@ -181,7 +181,7 @@ def test_mistakes_are_explained(
     initiator.has_namespace = False
     said = cli("attach nvme-tcp://127.0.0.1:4420")
     assert (said.code, "no block device has appeared" in said.err) == (1, True)
-    said = cli(f"detach {OTHER}")
+    said = cli(f"attach --detach {OTHER}")
     assert (said.code, f"attached over NVMe/TCP: {NQN}" in said.err) == (2, True)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     before = len(initiator.calls)
@@ -195,10 +195,10 @@ def test_a_drive_in_use_or_of_this_machine_stays(cli: CommandLine, initiator: In
     device = initiator.machine.dev / "nvme0n1"
     cli("attach nvme-tcp://127.0.0.1:4420")
     initiator.machine.mount("259:0", "/mnt", str(device))
-    said = cli(f"detach {device}")
+    said = cli(f"attach --detach {device}")
     assert (said.code, "in use" in said.err, "/mnt" in said.err) == (2, True, True)
     (initiator.machine.sys / "devices/virtual/nvme0/transport").write_text("pcie\n")
-    said = cli(f"detach {device}")
+    said = cli(f"attach --detach {device}")
     assert (said.code, "is not attached over NVMe/TCP" in said.err) == (2, True)
     assert initiator.calls[-1][1] == "connect", "nothing was disconnected"
 
@@ -206,5 +206,5 @@ def test_a_drive_in_use_or_of_this_machine_stays(cli: CommandLine, initiator: In
 def test_a_drive_that_stays_is_an_error(cli: CommandLine, initiator: Initiator) -> None:
     cli("attach nvme-tcp://127.0.0.1:4420")
     initiator.disconnects = False
-    said = cli(f"detach {NQN}")
+    said = cli(f"attach --detach {NQN}")
     assert (said.code, "is still attached" in said.err) == (1, True)

@@ -1,4 +1,4 @@
-"""`writecliff cache` lists prepared states and removes them."""
+"""`writecliff device cache` lists prepared states and removes them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def answer(cli: CommandLine, words: str) -> dict[str, Any]:
 
 
 def test_states_are_listed_with_what_they_are(cli: CommandLine, folder: Path) -> None:
-    found = answer(cli, "cache list --json")
+    found = answer(cli, "device cache list --json")
     old, new = found["states"]
     assert (old["current"], new["current"]) == (False, True)
     assert old["drive"] == new["drive"] != "unknown"
@@ -48,39 +48,41 @@ def test_states_are_listed_with_what_they_are(cli: CommandLine, folder: Path) ->
     sizes = sorted(path.stat().st_size for path in folder.glob("*.wcs"))
     assert sorted(one["size_bytes"] for one in found["states"]) == sizes
     assert found["size_bytes"] == sum(sizes)
-    shown = cli("cache list").out
+    shown = cli("device cache list").out
     assert "of another build" in shown
     assert "2 states, " in shown and "at most 20" in shown
 
 
 def test_pruning_removes_what_no_build_here_can_use(cli: CommandLine, folder: Path) -> None:
-    (removed,) = answer(cli, "cache prune --json")["removed"]
+    (removed,) = answer(cli, "device cache prune --json")["removed"]
     assert removed["current"] is False
     assert [path.suffix for path in sorted(folder.glob("*.[jw]*"))] == [".json", ".wcs"]
-    assert answer(cli, "cache prune --json")["removed"] == []
-    assert "1 state, " in cli("cache prune 1kB").out
+    assert answer(cli, "device cache prune --json")["removed"] == []
+    assert "1 state, " in cli("device cache prune 1kB").out
     assert not list(folder.glob("*.[jw]*"))
 
 
 def test_all_can_be_removed(cli: CommandLine, folder: Path) -> None:
-    assert len(answer(cli, "cache prune --all --json")["removed"]) == 2
-    assert cli("cache list").out.startswith("0 states, 0 ")
+    assert len(answer(cli, "device cache prune --all --json")["removed"]) == 2
+    assert cli("device cache list").out.startswith("0 states, 0 ")
 
 
 def test_a_state_without_its_label_is_listed_and_removed(cli: CommandLine, folder: Path) -> None:
     for label in folder.glob("*.json"):
         label.write_text("{")
-    assert {one["drive"] for one in answer(cli, "cache list --json")["states"]} == {"unknown"}
-    assert len(answer(cli, "cache prune --json")["removed"]) == 2
+    assert {one["drive"] for one in answer(cli, "device cache list --json")["states"]} == {
+        "unknown"
+    }
+    assert len(answer(cli, "device cache prune --json")["removed"]) == 2
 
 
 def test_the_limit_may_be_set(
     cli: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WRITECLIFF_CACHE_LIMIT", "5 GB")
-    assert answer(cli, "cache list --json")["limit_bytes"] == 5_000_000_000
+    assert answer(cli, "device cache list --json")["limit_bytes"] == 5_000_000_000
     monkeypatch.setenv("WRITECLIFF_CACHE_LIMIT", "much")
-    said = cli("cache list")
+    said = cli("device cache list")
     assert said.code == 2
     assert "WRITECLIFF_CACHE_LIMIT: invalid size 'much'" in said.err
 
@@ -89,6 +91,6 @@ def test_a_cache_that_is_not_there_is_empty(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path / "nowhere"))
-    assert answer(cli, "cache list --json")["states"] == []
-    assert answer(cli, "cache prune --json")["removed"] == []
-    assert cli("cache prune 1GB --all").code == 2
+    assert answer(cli, "device cache list --json")["states"] == []
+    assert answer(cli, "device cache prune --json")["removed"] == []
+    assert cli("device cache prune 1GB --all").code == 2

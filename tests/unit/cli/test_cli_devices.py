@@ -1,4 +1,4 @@
-"""`writecliff device` and `writecliff validate` on what the program really ships."""
+"""`writecliff device` and `writecliff lab validate` on what the program really ships."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_validate_waf_holds_every_row_to_half_a_percent(
 ) -> None:
     monkeypatch.setattr(theory, "BLOCKS", 2048)
     monkeypatch.setattr(theory, "OVERPROVISIONS", (0.28,))
-    said = cli("validate waf --json")
+    said = cli("lab validate waf --json")
     assert said.code == 0
     answer = json.loads(said.out)
     assert answer["ok"] is True
@@ -125,7 +125,7 @@ def test_validate_reduction_holds_every_row_to_half_a_percent(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(theory, "REDUCTION_OVERPROVISIONS", (0.28,))
-    said = cli("validate reduction --json")
+    said = cli("lab validate reduction --json")
     answer = json.loads(said.out)
     assert (said.code, answer["ok"]) == (0, True)
     rows = answer["rows"]
@@ -141,7 +141,7 @@ def test_validate_reduction_fails_when_a_row_is_off(
     conditions = {"data": "half", "policy": "greedy", "overprovision": 0.28}
     bad = TheoryCase(conditions, 0.56, 0.55)
     monkeypatch.setattr(theory, "reduction_cases", lambda: [bad])
-    said = cli("validate reduction")
+    said = cli("lab validate reduction")
     assert said.code == 1
     assert "OFF" in said.out
     assert "off by more than 0.5 %" in said.err
@@ -153,7 +153,7 @@ def test_validate_waf_fails_when_a_row_is_off(
     conditions = {"policy": "greedy", "overprovision": 0.07}
     good, bad = TheoryCase(conditions, 7.6, 7.6), TheoryCase(conditions, 3.2, 3.15)
     monkeypatch.setattr(theory, "waf_cases", lambda: [good, bad])
-    said = cli("validate waf")
+    said = cli("lab validate waf")
     assert said.code == 1
     assert [line.rstrip().rpartition(" ")[2] for line in said.out.splitlines()[1:]] == ["ok", "OFF"]
     assert "off by more than 0.5 %" in said.err

@@ -57,7 +57,7 @@ def test_device_show(cli: CommandLine) -> None:
             "sweep over-provisioning --on sim:hdd-15k-80 --output {}",
             "over-provisioning needs flash",
         ),
-        ("bench sim --device hdd-15k-80", "the benchmark needs flash"),
+        ("lab bench sim --device hdd-15k-80", "the benchmark needs flash"),
     ],
 )
 def test_what_needs_flash_says_so(cli: CommandLine, tmp_path: Path, words: str, says: str) -> None:

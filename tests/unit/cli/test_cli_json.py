@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import CommandLine
-from writecliff.cli.commands import build_app, commands
+from writecliff.cli.commands import build_app, commands, names_below
 from writecliff.cli.schemas import SCHEMAS, reference, schema_id, stamped
+from writecliff.lab.commands.schemas import SCHEMAS as LAB_SCHEMAS
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "json-commands.md"
 LISTS = {
@@ -23,12 +24,12 @@ LISTS = {
     "device show hdd-15k-80": "device",
     "device export sata-tlc-120": "device-file",
     "device probe .": "device-probe",
-    "cache list": "cache-list",
-    "cache prune": "cache-prune",
-    "reproduce --list": "campaign-list",
-    "experiment --list": "experiment-list",
-    "reliability --list": "feature-list",
-    "fit --list": "fit-list",
+    "device cache list": "cache-list",
+    "device cache prune": "cache-prune",
+    "lab reproduce --list": "campaign-list",
+    "lab experiment --list": "experiment-list",
+    "lab reliability --list": "feature-list",
+    "lab fit --list": "fit-list",
     "test wsat --on sim:fake --dry-run": "test-plan",
     "suite pts-e --on sim:fake --dry-run": "suite-plan",
 }
@@ -37,12 +38,15 @@ LISTS = {
 def _leaves() -> Iterator[tuple[str, ...]]:
     """All commands that do something."""
     app = build_app()
-    for command in commands():
-        found = app[command.name]
-        below = [name for name in found if not name.startswith("-")]
-        yield from ((command.name, name) for name in below)
-        if not below:
-            yield (command.name,)
+
+    def below(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        names = names_below(app, words)
+        yield from (leaf for name in names for leaf in below((*words, name)))
+        if not names or words == ("serve",):
+            yield words
+
+    for name in (*(command.name for command in commands()), "lab"):
+        yield from below((name,))
 
 
 def test_every_command_takes_json(cli: CommandLine) -> None:
@@ -61,8 +65,9 @@ def test_an_object_has_its_schema_and_documented_keys(
     monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path))
     found = json.loads(cli(f"{words} --json").out)
     name = LISTS[words]
-    assert next(iter(found)) == "schema" and found["schema"] == schema_id(name)
-    assert set(found) == {"schema", *SCHEMAS[name].keys}
+    schemas = LAB_SCHEMAS if words.startswith("lab ") else SCHEMAS
+    assert next(iter(found)) == "schema" and found["schema"] == schema_id(name, schemas)
+    assert set(found) == {"schema", *schemas[name].keys}
 
 
 def test_a_key_that_is_not_documented_is_refused() -> None:
@@ -79,7 +84,7 @@ def test_the_page_is_what_the_program_says() -> None:
     run = "python -m writecliff.cli.schemas > docs/reference/json-commands.md"
     assert written == reference(), f"run: {run}"
     anchors = (PAGE.parent / "json.md").read_text(encoding="utf-8").lower()
-    for one in SCHEMAS.values():
+    for one in (*SCHEMAS.values(), *LAB_SCHEMAS.values()):
         if one.more:
             heading = one.more.replace("-", " ")
             plain = "".join(c for c in anchors if c not in "`,:/")

@@ -8,15 +8,19 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from inline_snapshot import snapshot
 
 from tests.support.cli import CommandLine
 from writecliff.cli import commands as commands_module
-from writecliff.cli.commands import build_app, commands
+from writecliff.cli.commands import MOVED, Command, build_app, commands
+from writecliff.lab import commands as lab_module
+from writecliff.lab.commands import lab_commands
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = ("cyclopts", "numpy", "pyarrow", "matplotlib", "duckdb", "rich", "writecliff._native")
@@ -57,13 +61,22 @@ def test_help_takes_little_more_than_the_start_of_python() -> None:
     assert help_s / empty_s < 4.5
 
 
-def test_a_command_is_one_file() -> None:
-    files = {path.stem for path in Path(commands_module.__file__).parent.glob("cmd_*.py")}
-    assert {f"cmd_{command.name.replace('-', '_')}" for command in commands()} == files
+@pytest.mark.parametrize(
+    ("module", "read", "above"),
+    [(commands_module, commands, ()), (lab_module, lab_commands, ("lab",))],
+)
+def test_a_command_is_one_file(
+    module: ModuleType, read: Callable[[], Sequence[Command]], above: tuple[str, ...]
+) -> None:
+    assert module.__file__ is not None
+    files = {path.stem for path in Path(module.__file__).parent.glob("cmd_*.py")}
+    assert {f"cmd_{command.name.replace('-', '_')}" for command in read()} == files
     app = build_app()
-    for command in commands():
-        module, _, attribute = command.target.partition(":")
-        assert hasattr(import_module(module), attribute), command.name
+    for word in above:
+        app = app[word]
+    for command in read():
+        name, _, attribute = command.target.partition(":")
+        assert hasattr(import_module(name), attribute), command.name
         assert command.help[0].isupper() and command.help.endswith("."), command.name
         assert app[command.name] is not None
 
@@ -151,7 +164,21 @@ stderr) and --debug (full traceback). NO_COLOR is honoured.
 
 
 def test_root_screen_fits_a_terminal(cli: CommandLine) -> None:
-    assert max(map(len, cli("--help").out.splitlines())) <= 80
+    lines = cli("--help").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 40
+    assert sum(command.shown for command in commands()) <= 22
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_name_of_0_1_runs_the_command_and_prints_its_present_name(
+    cli: CommandLine, name: str
+) -> None:
+    present = " ".join(MOVED[name])
+    old, new = cli(f"{name} --help"), cli(f"{present} --help")
+    assert (old.code, old.out) == (new.code, new.out) and new.code == 0
+    assert old.err == f"hint: `writecliff {name}` is now `writecliff {present}`\n"
+    assert cli(f"{name} --no-such --json").err.startswith('{"error": ')
 
 
 def test_test_screen(cli: CommandLine) -> None:
@@ -482,7 +509,7 @@ def test_broken_pipe_is_quiet() -> None:
     [
         ("capture", "its exit code is passed on"),
         ("compare", "A suite counts as one"),
-        ("validate streams", "persistent isolation pays off"),
+        ("lab validate streams", "persistent isolation pays off"),
     ],
 )
 def test_the_help_of_a_command_explains_more_than_its_line_on_the_root_screen(
@@ -491,7 +518,10 @@ def test_the_help_of_a_command_explains_more_than_its_line_on_the_root_screen(
     assert detail in " ".join(cli(f"{command} --help").out.split())
 
 
-@pytest.mark.parametrize("command", [command.name for command in commands()])
+@pytest.mark.parametrize(
+    "command",
+    [*(c.name for c in commands()), *(f"lab {c.name}" for c in lab_commands())],
+)
 def test_no_help_shows_a_default_twice_or_an_empty_one(cli: CommandLine, command: str) -> None:
     shown = " ".join(cli(f"{command} --help").out.split())
     for option in shown.split(" --")[1:]:

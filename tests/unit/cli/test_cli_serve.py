@@ -171,18 +171,18 @@ def test_power_is_cut_after_times_and_by_the_command(
     assert process.stderr is not None
     while two not in process.stderr.readline():
         pass
-    done = cli(["power-cut", address, "--json"])
+    done = cli(["serve", "power-cut", address, "--json"])
     assert done.code == 0, done.err
     said = json.loads(done.out)
     assert (said["pid"], said["addresses"], said["number"]) == (process.pid, [address], 3)
-    assert cli(f"power-cut {process.pid}").out.startswith("sim:")
+    assert cli(f"serve power-cut {process.pid}").out.startswith("sim:")
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     cuts = json.loads(out)["power_cuts"]
     assert [cut["seed"] for cut in cuts] == [1, 2, 3, 4]
     assert cuts[0]["wall_ns"] >= 1e6 and cuts[2] == said["cut"]
-    assert cli("power-cut").code == 2
+    assert cli("serve power-cut").code == 2
 
 
 @pytest.mark.parametrize(

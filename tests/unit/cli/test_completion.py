@@ -15,6 +15,7 @@ from tests.support.terminal import Terminal
 from writecliff.cli.commands import build_app, commands
 from writecliff.cli.complete import answer
 from writecliff.cli.complete_values import OPTIONS, POSITIONS
+from writecliff.lab import commands as lab_commands
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -24,8 +25,14 @@ def completed(*words: str) -> list[str]:
 
 
 def test_commands_and_their_commands() -> None:
-    assert {*completed("")} == {*(c.name for c in commands()), "--help", "--version"}
-    assert {*completed("rep")} == {"report", "replay", "reproduce"}
+    assert {*completed("")} == {
+        *(c.name for c in commands() if c.shown),
+        "lab",
+        "--help",
+        "--version",
+    }
+    assert {*completed("rep")} == {"report", "replay"}
+    assert {*completed("lab", "rep")} == {"reproduce"}
     assert {"list", "show", "sql", "diff"} <= {*completed("runs", "")}
     assert {"wsat", "act"} <= {*completed("test", "")}
 
@@ -52,6 +59,8 @@ def test_options_with_their_help() -> None:
         (["run", "web-server", "--seed", ""], []),
         (["device", "show", "nvme-tlc"], ["nvme-tlc-960"]),
         (["serve", "sim:nvme-tlc"], ["sim:nvme-tlc-960"]),
+        (["lab", "torture", "sim:nvme-tlc"], ["sim:nvme-tlc-960"]),
+        (["lab", "fit", "pm86"], ["pm863"]),
     ],
 )
 def test_values(words: list[str], expected: list[str]) -> None:
@@ -96,7 +105,7 @@ def test_nonsense_completes_to_nothing() -> None:
 
 def test_the_tables_name_what_there_is() -> None:
     app = build_app()
-    for path in POSITIONS:
+    for path in (*POSITIONS, *lab_commands.POSITIONS):
         command = app
         for word in path.split():
             command = command[word]
@@ -104,7 +113,7 @@ def test_the_tables_name_what_there_is() -> None:
         assert places, path
     taken = {
         name
-        for words in (["test", "wsat"], ["suite"], ["sweep"], ["replay"], ["capture"], ["validate"])
+        for words in (["test", "wsat"], ["suite"], ["sweep"], ["replay"], ["capture"])
         for name in completed(*words, "--")
     }
     assert {"--on", "--baseline", "--resume", "--tests", "--test", "--workload"} <= taken
@@ -168,7 +177,7 @@ def test_in_a_real_shell(shell: str, tmp_path: Path) -> None:
         terminal.type("echo loa''ded\r")
         terminal.until("loaded")
         for typed, expected in (
-            ("writecliff relia", "bility"),
+            ("writecliff lab relia", "bility"),
             ("writecliff profile show jesd", "219-enterprise"),
             ("writecliff test wsat --on sim:sas-m", "s-480"),
             ("writecliff test wsat --on=sim:sas-m", "s-480"),

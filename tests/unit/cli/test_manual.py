@@ -28,7 +28,11 @@ def said(*command: str) -> str:
 
 
 def test_there_is_a_page_for_each_command() -> None:
-    expected = {"writecliff.1", *(f"writecliff-{command.name}.1" for command in commands())}
+    expected = {
+        "writecliff.1",
+        "writecliff-lab.1",
+        *(f"writecliff-{command.name}.1" for command in commands()),
+    }
     assert pages().keys() == expected
 
 

@@ -15,6 +15,8 @@ from writecliff.cli.reference import reference
 from writecliff.cli.reference_limits import reference as limits_reference
 from writecliff.engines.counters import declared
 from writecliff.engines.counters import reference as counters_reference
+from writecliff.lab.commands import lab_commands
+from writecliff.lab.reference import reference as lab_reference
 from writecliff.latency_causes import reference as causes_reference
 from writecliff.procedures.registry import PROCEDURES, procedure_class
 from writecliff.store.manifest import Manifest
@@ -33,10 +35,18 @@ def test_the_command_line_reference_is_what_help_says() -> None:
     assert cli_reference() == reference(), hint
 
 
+def test_the_reference_of_the_lab_is_what_its_commands_say() -> None:
+    hint = "run: python -m writecliff.lab.reference > docs/reference/lab.md"
+    assert (DOCS / "reference" / "lab.md").read_text(encoding="utf-8") == lab_reference(), hint
+
+
 def test_every_command_is_in_the_reference() -> None:
     text = cli_reference()
     for command in commands():
         assert f"\n### `writecliff {command.name}`\n" in text, command.name
+    text = (DOCS / "reference" / "lab.md").read_text(encoding="utf-8")
+    for command in lab_commands():
+        assert f"\n### `writecliff lab {command.name}`\n" in text, command.name
 
 
 @pytest.mark.parametrize("test", PROCEDURES)

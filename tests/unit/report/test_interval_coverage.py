@@ -1,4 +1,4 @@
-"""A small `writecliff validate intervals`: repetitions of one load, equal and slower drives."""
+"""A small `writecliff lab validate intervals`: repetitions of one load, equal and slower drives."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ CRATE = ROOT / "crates" / "python" / "src"
 # Modules that need more than the result types. A new name here is a decision: see
 # docs/explanation/design.md.
 USERS = {
-    "bench/serve.py",  # the load that it measures servers with
-    "bench/sim.py",
-    "bench/trace.py",  # the reader and the measures themselves
+    "lab/bench/serve.py",  # the load that it measures servers with
+    "lab/bench/sim.py",
+    "lab/bench/trace.py",  # the reader and the measures themselves
     "capture/block/run.py",  # reads the kernel's trace buffers
     "cli/reference_limits.py",  # what bounds workloads
     "devices/__init__.py",
@@ -33,12 +33,12 @@ USERS = {
     "engines/fio/parse.py",  # fills the same histogram from fio's bins
     "engines/sim.py",
     "engines/state_cache.py",
-    "experiments/fms_fio.py",
+    "lab/experiments/fms_fio.py",
     "latency_causes.py",  # their names and meanings
     "native_errors.py",
     "serve/figures.py",  # merges histograms
     "serve/server.py",  # the drive itself
-    "reliability/power_loss.py",  # cuts the power
+    "lab/reliability/power_loss.py",  # cuts the power
     "store/tables.py",  # rebuilds histograms
     "synthesis/fit.py",  # finds the runs of a trace
     "synthesis/result.py",  # draws the I/Os of a model, and measures them
@@ -51,10 +51,10 @@ USERS = {
     "traces/parquet.py",  # the meaning of columns and operations
     "traces/source.py",  # reads them
     "units.py",  # reads sizes as device files do
-    "validate/handles.py",
-    "validate/power_cuts.py",
-    "validate/theory.py",
-    "validate/streams.py",
+    "lab/validate/handles.py",
+    "lab/validate/power_cuts.py",
+    "lab/validate/theory.py",
+    "lab/validate/streams.py",
     "workload/load.py",  # reads workload files, and checks stored workloads, as the simulator does
     "replay/columns.py",
     "replay/model.py",

@@ -196,13 +196,13 @@ def test_act_passes_its_own_load_and_prints_it(
     assert (found["load"], found["passed"], found["stopped"]) == (1, True, False)
     assert [item["slice"] for item in found["slices"]] == [1, 2]
     assert [item["reads"] for item in found["slices"]] == [4000, 4000]
-    assert main(["act", "log", str(runs["act"])]) == 0
+    assert main(["lab", "act", "log", str(runs["act"])]) == 0
     log = capsys.readouterr().out
     assert log.count("\nafter ") == 4
     assert "\nafter 4 sec:\nreads (8000 total)\n" in log
     # 23.53 a second for 4 s: with O_DSYNC each write is flushed, and the rate is kept all the same.
     assert "large-block-writes (95 total)" in log or "large-block-writes (96 total)" in log
-    assert main(["act", "latency", str(runs["act"])]) == 0
+    assert main(["lab", "act", "latency", str(runs["act"])]) == 0
     table = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in table[4:]] == ["1", "2", "-----", "avg", "max"]
 
@@ -222,7 +222,7 @@ def test_act_of_a_damaged_run_says_so(
     sink = io.BytesIO()
     pq.write_table(table.select(names).replace_schema_metadata(metadata), sink)
     path.write_bytes(seal_parquet(sink.getvalue()))
-    assert main(["act", command, str(run)]) == 2
+    assert main(["lab", "act", command, str(run)]) == 2
     assert capsys.readouterr().err.startswith(f"error: damaged: {run}: ")
 
 
@@ -233,7 +233,16 @@ def test_act_of_the_old_model_counts_from_the_queue(drive: Path, tmp_path: Path)
         "report-interval-sec: 1\nread-reqs-per-sec: 2000\nlarge-block-ops-per-sec: 24\n"
         "read-req-num-512-blocks: 3\nlarge-block-op-kbytes: 128\n"
     )
-    words = ["act", "run", str(config), "--on", f"sim:{drive}", "--output", str(tmp_path / "r")]
+    words = [
+        "lab",
+        "act",
+        "run",
+        str(config),
+        "--on",
+        f"sim:{drive}",
+        "--output",
+        str(tmp_path / "r"),
+    ]
     assert main([*words, "--quiet"]) == 0
     with RunDirectory.open(tmp_path / "r") as run:
         kinds = run.query("select distinct kind from histograms where job_name = 'reads'")

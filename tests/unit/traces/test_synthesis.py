@@ -232,7 +232,7 @@ def test_a_trace_of_one_io_and_one_of_flushes(tmp_path: Path) -> None:
 def test_an_example_of_flushes_and_a_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["synthesise", "example:sqlite", "--output", str(tmp_path / "s"), "--json"]
+    words = ["trace", "synthesise", "example:sqlite", "--output", str(tmp_path / "s"), "--json"]
     assert main(words) == 0
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert said["ios"] == 9000

@@ -143,7 +143,7 @@ def test_hidden_drives_are_drawn_by_their_number() -> None:
         (["twin", "sim:sata-tlc-120", "--check", "no-such-drive"], "no-such-drive"),
         (["twin", "sim:hdd-15k-80"], "sim:hdd-15k-80 is a hard disk"),
         (["twin", "sim:hdd-15k-80", "--dry-run"], "a twin is a model of flash"),
-        (["validate", "twin", "--drive", "drawn-x"], "hidden drive"),
+        (["lab", "validate", "twin", "--drive", "drawn-x"], "hidden drive"),
         (["twin", "sim:sata-tlc-120", "--seconds", "0"], "seconds must be"),
         (["twin", "sim:sata-tlc-120", "--no-purge"], "--no-purge is for real drives"),
     ],

@@ -1,5 +1,5 @@
 //! Tests write amplification against theory on drives small enough for every test run. The full
-//! table is `writecliff validate waf`.
+//! table is `writecliff lab validate waf`.
 
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};

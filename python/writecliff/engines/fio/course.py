@@ -14,7 +14,11 @@ def refuse_what_only_simulation_has(section: Section) -> None:
     for name, given, instead in (
         ("host_zones", job.host_zones, "fio itself, with zonemode=zbd"),
         ("log", job.log, "run the log with fio itself"),
-        ("model", job.model, "the fio job file that `writecliff synthesise` writes beside it"),
+        (
+            "model",
+            job.model,
+            "the fio job file that `writecliff trace synthesise` writes beside it",
+        ),
         ("files", job.files > 1, "one job for each part of the range"),
         ("one_position", job.one_position, "a job for each operation"),
         ("start_bytes", job.start_bytes or job.write_start_bytes, "an offset"),

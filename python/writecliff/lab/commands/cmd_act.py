@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from writecliff.cli.options import NEW_RUN, NO_TARGET, RunOptions, TargetOptions
-from writecliff.cli.output import emit_json, log
+from writecliff.cli.output import log
 from writecliff.cli.runner import run_test
 from writecliff.errors import ConfigError
+from writecliff.lab.commands.output import emit_json
 
 if TYPE_CHECKING:
     from writecliff.procedures.campaigns.act_judge import Slice, Trial
     from writecliff.report.testdata import TestData
 
-GROUP = "tests and suites", 6
+GROUP = "lab", 7
 app = App(name="act", help=__doc__)
 
 
@@ -101,7 +102,7 @@ def latency(run: Path, *, json: bool = False) -> int:
         data, trial = _tested(run)
         done = slices(data, trial)
     if not done:
-        raise ConfigError(f"{run} has no complete slice", hint="see `writecliff act log`")
+        raise ConfigError(f"{run} has no complete slice", hint="see `writecliff lab act log`")
     if json:
         emit_json({"run": run, "slices": [_slice(one) for one in done]}, "act-latency")
         return 0
@@ -123,7 +124,7 @@ def _tested(path: Path) -> tuple[TestData, Trial]:
     if data.manifest.procedure != "act":
         raise ConfigError(
             f"{path} is a run of {data.manifest.procedure}, not of act",
-            hint="give a run of `writecliff act run` or `writecliff test act`",
+            hint="give a run of `writecliff lab act run` or `writecliff test act`",
         )
     trial = certified(data)
     if trial is None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from cyclopts import App
 
 from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, opened
-from writecliff.cli.output import emit_json, log, table
+from writecliff.cli.output import log, table
+from writecliff.lab.commands.output import emit_json
 
-GROUP = "validation and research", 5
+GROUP = "lab", 8
 app = App(name="bench", help=__doc__)
 
 

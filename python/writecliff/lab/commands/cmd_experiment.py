@@ -7,12 +7,13 @@ from types import ModuleType
 from typing import Any, Literal
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
-from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.output import log, table
 from writecliff.cli.progress import how_many_done
 from writecliff.errors import ConfigError
+from writecliff.lab.commands.output import emit_json, show_list
 from writecliff.parallel import watched
 
-GROUP = "validation and research", 3
+GROUP = "lab", 4
 
 
 def experiment(
@@ -63,7 +64,7 @@ def experiment(
         known += [{"name": f"{key} --live", "about": about} for key, about in ABOUT_LIVE.items()]
         return show_list("experiments", known, as_json=json)
     if name is None:
-        raise ConfigError("no experiment given", hint="see `writecliff experiment --list`")
+        raise ConfigError("no experiment given", hint="see `writecliff lab experiment --list`")
     if scale is not None and not 1.0 <= scale <= 192.0:
         raise ConfigError(f"--scale must be 1 to 192, not {scale:g}")
     if quick and live:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, Whole, on_scheduler
-from writecliff.cli.output import emit_json, log, show_list
+from writecliff.cli.output import log
 from writecliff.errors import ConfigError
+from writecliff.lab.commands.output import emit_json, show_list
 
 if TYPE_CHECKING:
     from writecliff.lab.published.cross_validation import CrossValidation, Prediction
     from writecliff.published.figures import PublishedFigure
     from writecliff.published.fit import FitResult, Specification
 
-GROUP = "validation and research", 4
+GROUP = "lab", 3
 _ALL = "all"
 
 
@@ -115,7 +116,7 @@ def _specifications(name: str | None) -> tuple[list[str], dict[str, Specificatio
 
     shipped = shipped_fits()
     if name is None:
-        raise ConfigError("no fit given", hint="see `writecliff fit --list`")
+        raise ConfigError("no fit given", hint="see `writecliff lab fit --list`")
     if name == _ALL:
         return list(shipped), shipped
     if not name.endswith(".toml"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
-from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.output import log, table
 from writecliff.cli.progress import how_many_done
 from writecliff.errors import ConfigError
+from writecliff.lab.commands.output import emit_json, show_list
 from writecliff.parallel import watched
 
-GROUP = "validation and research", 2
+GROUP = "lab", 5
 
 
 def reliability(
@@ -50,7 +51,7 @@ def reliability(
         known = [{"name": key, "about": one.about} for key, one in CAMPAIGNS.items()]
         return show_list("features", known, as_json=json)
     if name is None:
-        raise ConfigError("no campaign given", hint="see `writecliff reliability --list`")
+        raise ConfigError("no campaign given", hint="see `writecliff lab reliability --list`")
     with on_scheduler(scheduler), watched(how_many_done):
         result = run(name, on, log)
     path = write_page(page.page(result), output or Path(f"{name}.html"))

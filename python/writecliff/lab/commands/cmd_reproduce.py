@@ -14,14 +14,15 @@ from writecliff.cli.options import (
     new_path,
     on_scheduler,
 )
-from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.output import log, table
 from writecliff.errors import ConfigError
+from writecliff.lab.commands.output import emit_json, show_list
 
 if TYPE_CHECKING:
     from writecliff.lab.commands.reproduce_view import ReproduceView
     from writecliff.lab.published.reproduce import Chosen, Reproduction
 
-GROUP = "validation and research", 2
+GROUP = "lab", 2
 ROWS_SHOWN = 100  # of figures; more are only in the files
 SSD_IQ = "ssd-iq"
 
@@ -82,7 +83,7 @@ def reproduce(
     if list_:
         return _list(json)
     if campaign is None and figures is None:
-        raise ConfigError("no campaign given", hint="see `writecliff reproduce --list`")
+        raise ConfigError("no campaign given", hint="see `writecliff lab reproduce --list`")
     check_jobs(jobs)
     if campaign == SSD_IQ:
         if kind is not None or scheduler is not None:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from writecliff.cli.output import emit_json, log, pairs
+from writecliff.cli.output import log, pairs
 from writecliff.errors import ConfigError
+from writecliff.lab.commands.output import emit_json
 
 if TYPE_CHECKING:
     from writecliff.lab.torture.programs import Program
     from writecliff.lab.torture.trial import Trial
 
-GROUP = "drives", 8
-app = App(name="torture", usage="writecliff torture DEVICE [OPTIONS] -- COMMAND [ARGUMENTS]")
+GROUP = "lab", 6
+app = App(name="torture", usage="writecliff lab torture DEVICE [OPTIONS] -- COMMAND [ARGUMENTS]")
 
 
 @app.default

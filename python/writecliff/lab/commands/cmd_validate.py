@@ -10,8 +10,9 @@ from cyclopts import App
 
 from writecliff import units
 from writecliff.cli.options import OutputPath, Scheduler, Whole, on_scheduler
-from writecliff.cli.output import emit_json, log, table
+from writecliff.cli.output import log, table
 from writecliff.cli.progress import how_many_done
+from writecliff.lab.commands.output import emit_json
 from writecliff.parallel import watched
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from writecliff.lab.validate.theory import TheoryCase
     from writecliff.twin.validation import TwinCase
 
-GROUP = "validation and research", 1
+GROUP = "lab", 1
 app = App(name="validate", help=__doc__)
 
 
@@ -417,7 +418,7 @@ def power_cuts(
         print(f"\nNot covered, and refused without power-loss protection: {kinds}.")
     if (failure := report.failure) is None:
         return 0
-    again = f"writecliff validate power-cuts --seed {seed} --drive {failure['drive']}"
+    again = f"writecliff lab validate power-cuts --seed {seed} --drive {failure['drive']}"
     log(f"drive {failure['drive']}: {failure['violation']}\nrepeat it: {again}")
     return 1
 

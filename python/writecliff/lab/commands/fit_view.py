@@ -1,4 +1,4 @@
-"""What `writecliff fit` shows: progress on stderr, tables and JSON on stdout."""
+"""What `writecliff lab fit` shows: progress on stderr, tables and JSON on stdout."""
 
 from __future__ import annotations
 

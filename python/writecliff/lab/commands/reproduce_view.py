@@ -1,4 +1,4 @@
-"""Progress of `writecliff reproduce` on stderr: drives done, what runs, how long it may take."""
+"""Progress of `writecliff lab reproduce` on stderr: drives done, what runs, time remaining."""
 
 from __future__ import annotations
 

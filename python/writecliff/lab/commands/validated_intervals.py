@@ -1,4 +1,4 @@
-"""Tables of `writecliff validate intervals`."""
+"""Tables of `writecliff lab validate intervals`."""
 
 from __future__ import annotations
 

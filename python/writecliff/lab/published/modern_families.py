@@ -82,7 +82,7 @@ def _scm_text(family: str) -> str:
     names = own["drives"]
     cited = sorted({f.source for f in figures if f.device in names})
     values = scm_values(names[0], own, figures)
-    text = text_of(values, _head(own["about"], names, cited, "published/modern_scm.py"))
+    text = text_of(values, _head(own["about"], names, cited, "lab/published/modern_scm.py"))
     capacities = {name: float(name.rpartition("-")[2]) for name in names}
     tables = (f'[variants.{n}]\nuser_capacity = "{c:g} GB"\n' for n, c in capacities.items())
     return text + "\n[variants]\n\n" + "\n".join(tables)
@@ -92,7 +92,7 @@ def _text(family: str, own: Sequence[Drive], sheets: Sheets) -> str:
     values = _values(own[0], own, sheets)
     cited = sorted({source for one in own for source in one.sources.values()})
     names = [one.name for one in own]
-    head = _head(facts()[family]["about"], names, cited, "published/modern_families.py")
+    head = _head(facts()[family]["about"], names, cited, "lab/published/modern_families.py")
     text = text_of(values, head)
     return "\n".join((text, _variants(own, values, sheets), _sheets(own, sheets)))
 

@@ -59,7 +59,7 @@ def page_of(found: Reproduction) -> Page:
         intro="Published figures of real drives beside those of the simulated drives of the "
         "catalogue under the same conditions. No figure is adjusted after the simulation. A few "
         "parameters of each drive were fitted to figures of the shipped table (with 'writecliff "
-        "fit'); 'writecliff reproduce others' shows figures that no fit has used.",
+        "fit'); 'writecliff lab reproduce others' shows figures that no fit has used.",
         sections=(
             Section(
                 "Overall",

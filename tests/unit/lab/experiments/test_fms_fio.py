@@ -130,16 +130,16 @@ def test_every_output_states_the_precondition(small: fms_fio.Result) -> None:
 def test_the_command_lists_refuses_and_writes(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: fms_fio.Result
 ) -> None:
-    assert "fms-fio" in cli("experiment --list").out
-    said = cli("experiment fms-foo")
+    assert "fms-fio" in cli("lab experiment --list").out
+    said = cli("lab experiment fms-foo")
     assert (said.code, said.out) == (2, "")
     assert "did you mean 'fms-fio'?" in said.err
-    assert cli("experiment").code == 2
-    assert cli("experiment fms-fio --scale 0").code == 2
-    said = cli("experiment fms-fio --scale 128")
+    assert cli("lab experiment").code == 2
+    assert cli("lab experiment fms-fio --scale 0").code == 2
+    said = cli("lab experiment fms-fio --scale 128")
     assert said.code == 2 and "sas-ms-480 cannot be scaled by 128" in said.err
-    assert cli("experiment fms-cassandra --quick").code == 2
-    assert cli("experiment fms-cassandra --live --quick").code == 2
+    assert cli("lab experiment fms-cassandra --quick").code == 2
+    assert cli("lab experiment fms-cassandra --live --quick").code == 2
     asked: list[dict[str, Any]] = []
 
     def measured(**settings: Any) -> fms_fio.Result:
@@ -149,10 +149,10 @@ def test_the_command_lists_refuses_and_writes(
     monkeypatch.setattr(fms_fio, "run", measured)
     for words in ("", "--quick", "--quick --scale 64"):
         page_of = tmp_path / "other.html"
-        assert cli(f"experiment fms-fio {words} --output {page_of}").code == 0
+        assert cli(f"lab experiment fms-fio {words} --output {page_of}").code == 0
     assert asked == [{"scale": 32.0}, {**fms_fio.QUICK}, {**fms_fio.QUICK, "scale": 64.0}]
     report = tmp_path / "page.html"
-    said = cli(["experiment", "fms-fio", "--output", str(report), "--json"])
+    said = cli(["lab", "experiment", "fms-fio", "--output", str(report), "--json"])
     assert said.code == 0
     assert json.loads(said.out)["report"] == str(report)
     assert report.read_text().startswith("<!DOCTYPE html>")

@@ -173,7 +173,7 @@ def test_bad_options_are_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, str]
 ) -> None:
     cli = CommandLine(capsys)
-    assert cli(["experiment", "streams-rocksdb", "--live", *words]).code == 2
+    assert cli(["lab", "experiment", "streams-rocksdb", "--live", *words]).code == 2
 
 
 def test_a_part_needs_no_stream_of_the_default() -> None:

@@ -352,7 +352,7 @@ def test_the_command_shows_predictions_of_every_kind(
     own.write_text(csv_text((*COLUMNS, COMPRESSIBLE), (f.columns.values() for f in figures)))
     spec = _specification(tmp_path, "spec", device)
     out = tmp_path / "predictions.csv"
-    words = ["fit", str(spec), "--figures", str(own), "--cross-validate", "5"]
+    words = ["lab", "fit", str(spec), "--figures", str(own), "--cross-validate", "5"]
     said = cli([*words, "--predictions", str(out), "--json"])
     assert said.code == 0, said.err
     assert "[5/5 fits" in said.err
@@ -371,10 +371,10 @@ def test_the_command_shows_predictions_of_every_kind(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("fit all", "'all' needs --cross-validate"),
-        ("fit all --cross-validate 5 --output x", "--output is of one fit"),
-        ("fit 840 --predictions x.csv", "--predictions needs --cross-validate"),
-        ("fit 84", "unknown fit '84'"),
+        ("lab fit all", "'all' needs --cross-validate"),
+        ("lab fit all --cross-validate 5 --output x", "--output is of one fit"),
+        ("lab fit 840 --predictions x.csv", "--predictions needs --cross-validate"),
+        ("lab fit 84", "unknown fit '84'"),
     ],
 )
 def test_what_cannot_be_done_is_refused(words: str, message: str, cli: CommandLine) -> None:

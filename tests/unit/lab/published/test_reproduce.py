@@ -1,4 +1,4 @@
-"""`writecliff reproduce` on drives that are small and loads that are short."""
+"""`writecliff lab reproduce` on drives that are small and loads that are short."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_command_writes_a_folder_and_prints_the_results(
     cli: CommandLine, own: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    said = cli(["reproduce", "--figures", str(own), "--output", str(out), "--json"])
+    said = cli(["lab", "reproduce", "--figures", str(own), "--output", str(out), "--json"])
     assert said.code == 0, said.err
     found = json.loads(said.out)
     assert found["report"] == str(out / "report.html")
@@ -99,7 +99,7 @@ def test_the_command_writes_a_folder_and_prints_the_results(
 def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
     cli: CommandLine, own: Path, tmp_path: Path
 ) -> None:
-    words = ["reproduce", "a", "--figures", str(own), "--quiet", "--jobs", "1", "--output"]
+    words = ["lab", "reproduce", "a", "--figures", str(own), "--quiet", "--jobs", "1", "--output"]
     first, second = cli([*words, str(tmp_path / "1")]), cli([*words, str(tmp_path / "2")])
     assert first.err == second.err == ""
     assert first.out.splitlines()[:-1] == second.out.splitlines()[:-1]
@@ -117,13 +117,13 @@ def test_mistakes_are_reported_before_anything_runs(
     monkeypatch.chdir(tmp_path)
     for words, message, hint in (
         ("reproduce", "no campaign given", "--list"),
-        ("reproduce pm836", "unknown campaign 'pm836'", "'pm863'"),
-        ("reproduce ssdiq", "unknown campaign 'ssdiq'", "did you mean 'ssd-iq'?"),
-        ("reproduce zzz", "unknown campaign 'zzz'", "others, modern, ssd-iq"),
-        (f"reproduce c --figures {own}", "unknown source 'c'", "known: a, b"),
-        ("reproduce --figures none.csv", "cannot read none.csv", ""),
-        ("reproduce pm863 --jobs 0", "--jobs must be at least 1", ""),
-        (f"reproduce pm863 --output {tmp_path}", "exists and is not empty", "new directory"),
+        ("lab reproduce pm836", "unknown campaign 'pm836'", "'pm863'"),
+        ("lab reproduce ssdiq", "unknown campaign 'ssdiq'", "did you mean 'ssd-iq'?"),
+        ("lab reproduce zzz", "unknown campaign 'zzz'", "others, modern, ssd-iq"),
+        (f"lab reproduce c --figures {own}", "unknown source 'c'", "known: a, b"),
+        ("lab reproduce --figures none.csv", "cannot read none.csv", ""),
+        ("lab reproduce pm863 --jobs 0", "--jobs must be at least 1", ""),
+        (f"lab reproduce pm863 --output {tmp_path}", "exists and is not empty", "new directory"),
     ):
         said = cli(words)
         assert (said.code, said.out) == (2, ""), words
@@ -135,20 +135,20 @@ def test_a_malformed_device_file_is_reported_with_its_line(
     cli: CommandLine, own: Path, small: Path, tmp_path: Path
 ) -> None:
     small.write_text(small.read_text().replace("channels =", "chanels ="))
-    said = cli(["reproduce", "--figures", str(own), "--output", str(tmp_path / "out")])
+    said = cli(["lab", "reproduce", "--figures", str(own), "--output", str(tmp_path / "out")])
     assert said.code == 2
     assert said.err.startswith(f"error: {small}:")
     assert not (tmp_path / "out").exists()
 
 
 def test_campaigns_are_listed(cli: CommandLine) -> None:
-    said = cli("reproduce --list")
+    said = cli("lab reproduce --list")
     names = [line.split()[0] for line in said.out.splitlines()[1:]]
     assert names == [
         "pm863", "primer", "840-850", "845dc", "fms2016", "intel-530", "all", "others", "modern",
         "ssd-iq",
     ]  # fmt: skip
-    listed = json.loads(cli("reproduce --list --json").out)["campaigns"]
+    listed = json.loads(cli("lab reproduce --list --json").out)["campaigns"]
     *campaigns, whole, others, modern, ssd_iq = listed
     assert sum(one["figures"] for one in campaigns) == whole["figures"]
     assert len(choose("others").figures) == others["figures"] > 0
@@ -272,7 +272,16 @@ def test_rows_that_are_unknown_are_skipped_one_by_one(
         f"c,Figure 7 web server,{small},{small},composite,,,QD1-QD2,iops_improvement_max,0,%,",
     ]
     own.write_text(own.read_text() + "\n".join(bad) + "\n")
-    words = ["reproduce", "c", "--figures", str(own), "--output", str(tmp_path / "out"), "--json"]
+    words = [
+        "lab",
+        "reproduce",
+        "c",
+        "--figures",
+        str(own),
+        "--output",
+        str(tmp_path / "out"),
+        "--json",
+    ]
     said = cli(words)
     assert said.code == 0, said.err
     found = json.loads(said.out)

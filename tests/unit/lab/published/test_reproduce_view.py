@@ -1,4 +1,4 @@
-"""What `writecliff reproduce` says while it runs: drives that are done, and where a long one is."""
+"""What `writecliff lab reproduce` says while it runs: drives that are done, and where a long one is."""
 
 from __future__ import annotations
 

@@ -437,7 +437,16 @@ def test_the_command_compares_other_drives(
     zipf = "Acme X9-T 1.6 TB; 2 capacities, zipf theta 0.95, shuffled"
     rows = [(zipf, "rate relative to uniform", "1.1", "x"), (zipf, "WAF", "", "")]
     figures = write_table(tmp_path / "own.csv", rows)
-    words = ["reproduce", "ssd-iq", "--figures", str(figures), "--sheets", str(sheets), "--json"]
+    words = [
+        "lab",
+        "reproduce",
+        "ssd-iq",
+        "--figures",
+        str(figures),
+        "--sheets",
+        str(sheets),
+        "--json",
+    ]
     said = cli([*words, "--quiet", "--output", str(tmp_path / "out")])
     assert (said.code, said.err) == (0, "")
     data = json.loads(said.out)

@@ -26,9 +26,9 @@ def test_ten_thousand_cuts_break_no_promise() -> None:
 
 
 def test_what_is_not_covered_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", "power-cuts", "--cuts", "20"]) == 0
+    assert main(["lab", "validate", "power-cuts", "--cuts", "20"]) == 0
     assert capsys.readouterr().out.rstrip().endswith(f"{', '.join(power_cuts.NOT_COVERED)}.")
-    assert main(["validate", "power-cuts", "--cuts", "20", "--json"]) == 0
+    assert main(["lab", "validate", "power-cuts", "--cuts", "20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_covered"] == list(power_cuts.NOT_COVERED)
 
 
@@ -47,7 +47,7 @@ def test_the_first_failure_is_reported_with_the_command_that_repeats_it(
         return found | {"violation": "cut 3: page 7 is gone"} if drive >= 2 else found
 
     monkeypatch.setattr(_native, "validate_power_cuts", broken)
-    assert main(["validate", "power-cuts", "--cuts", "100", "--seed", "5", "--json"]) == 1
+    assert main(["lab", "validate", "power-cuts", "--cuts", "100", "--seed", "5", "--json"]) == 1
     out, err = capsys.readouterr()
     document = json.loads(out)
     assert not document["ok"]
@@ -57,5 +57,5 @@ def test_the_first_failure_is_reported_with_the_command_that_repeats_it(
 
 @pytest.mark.parametrize("words", [["--cuts", "0"], ["--seed", "-1"], ["--jobs", "0"]])
 def test_bad_numbers_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["validate", "power-cuts", *words]) == 2
+    assert main(["lab", "validate", "power-cuts", *words]) == 2
     assert words[0].strip("-") in capsys.readouterr().err

@@ -131,13 +131,13 @@ def test_the_command_fails_when_a_row_that_theory_decides_is_off(
     for rows, code in (((GOOD,), 0), ((GOOD, off), 1)):
         report = StreamsReport(rows, (crossover,))
         monkeypatch.setattr("writecliff.lab.validate.streams.run", lambda report=report: report)
-        said = cli("validate streams --json")
+        said = cli("lab validate streams --json")
         assert said.code == code
         answer = json.loads(said.out)
         assert answer["ok"] is (code == 0)
         assert [row["ok"] for row in answer["rows"]] == [True, False][: len(rows)]
         assert answer["crossovers"][0]["reproduced"] is False
-    said = cli("validate streams")
+    said = cli("lab validate streams")
     assert said.code == 1
     assert "OFF" in said.out
     assert "87.0 % of the bytes (84.0 % with persistent isolation)" in said.out

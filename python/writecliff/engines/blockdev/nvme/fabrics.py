@@ -89,7 +89,8 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
         drive = AttachedDrive(nqn, _devices(system, nqn))
         where = f" as {drive.devices[0]}" if drive.devices else ""
         raise TargetError(
-            f"{nqn} is attached already{where}", hint=f"to attach it anew: writecliff detach {nqn}"
+            f"{nqn} is attached already{where}",
+            hint=f"to attach it anew: writecliff attach --detach {nqn}",
         )
     _nvme(["connect", *remote.options, "-n", nqn], remote, system)
     deadline = time.monotonic() + _APPEARS_S
@@ -97,7 +98,7 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
         if time.monotonic() >= deadline:
             raise EngineError(
                 f"{remote}: connected, but no block device has appeared within {_APPEARS_S:g} s",
-                hint=f"see `dmesg`; to disconnect: writecliff detach {nqn}",
+                hint=f"see `dmesg`; to disconnect: writecliff attach --detach {nqn}",
             )
         time.sleep(_POLL_S)
     return AttachedDrive(nqn, devices)

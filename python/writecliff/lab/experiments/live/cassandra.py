@@ -58,7 +58,7 @@ class Cassandra:
         return (
             "The commit log alone has a stream of its own (Multi-Log). Cassandra has no setting "
             "that puts flushed tables and compacted ones apart; the replay of a capture "
-            "(writecliff experiment fms-cassandra) has the assignment that does.",
+            "(writecliff lab experiment fms-cassandra) has the assignment that does.",
             "The measured session includes the start of the server and its end, at which it "
             "flushes; the client's figures do not. Reads come from the page cache, mostly.",
         )

@@ -15,7 +15,6 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from writecliff.engines.state_cache import CachedState, StateCache
 
-GROUP = "drives", 2
 app = App(name="cache", help=__doc__)
 
 

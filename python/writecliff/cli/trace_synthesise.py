@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from writecliff.synthesis.played import Played
     from writecliff.synthesis.result import Synthesised
 
-GROUP = "workloads and traces", 8
-
 
 def synthesise(
     trace: Path,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from writecliff.cli.output import emit_json
 
-GROUP = "drives", 6
-
 
 def power_cut(drive: str | None = None, *, json: bool = False) -> int:
     """Cut the power of a drive that you serve on this machine, and give it back.
