@@ -70,11 +70,12 @@ class Command:
 @cache
 def commands() -> tuple[Command, ...]:
     """All commands of the product, in the order of the root screen."""
-    return read_commands(os.path.dirname(__file__), "writecliff.cli", (*GROUPS, "hidden"))  # noqa: PTH120 - pathlib takes longer than the rest
+    return read_commands(__file__, "writecliff.cli", (*GROUPS, "hidden"))
 
 
-def read_commands(folder: str, package: str, groups: tuple[str, ...]) -> tuple[Command, ...]:
-    """Return the commands that the files of a package declare, in the order of `groups`."""
+def read_commands(file: str, package: str, groups: tuple[str, ...]) -> tuple[Command, ...]:
+    """Return the commands of the package of `file`, in the order of `groups`."""
+    folder = os.path.dirname(file)  # noqa: PTH120 - pathlib takes longer than the rest
     files = (name for name in os.listdir(folder) if name.startswith("cmd_"))
     found = (_command(os.path.join(folder, name), package, groups) for name in files)  # noqa: PTH118
     return tuple(sorted(found, key=lambda command: (command.position, command.name)))

@@ -55,7 +55,11 @@ def answer(words: Sequence[str]) -> Answer:
     if typed.startswith("-"):
         return _fitting([*_options(arguments), ("--help", "")], typed)
     if app is not None and not rest and (below := _subcommands(app)):
-        return _fitting(below, typed)
+        names = _fitting(below, typed)
+        if app.default_command is None:
+            return names
+        values = _position(" ".join(path), arguments, rest, typed)
+        return Answer([*names.words, *values.words], values.files)
     return _position(" ".join(path), arguments, rest, typed)
 
 

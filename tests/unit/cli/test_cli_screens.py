@@ -109,7 +109,6 @@ Tests and suites:
   report          Write the report of a run.
   compare         Compare runs: who is better at what, and by more than noise.
   sweep           Run a test or load with settings varied.
-  act             Run ACT from its own configuration files.
   choose          Find the drive for a load, by limits, weights and prices.
   demo            See a write cliff in a minute.
   runs            List, query, tag, compare and move runs.
@@ -122,44 +121,23 @@ Workloads and traces:
   capture         Trace the I/O of a command or of a block device.
   replay          Replay a trace on a drive.
   advise-streams  Find the best stream assignment for a trace.
-  trace           Convert block traces; list their formats and examples.
+  trace           Convert block traces; write workloads that behave like them.
   characterise    Show what a block trace says of its workload.
-  synthesise      Write a workload that behaves like a block trace.
 
 Drives:
   device          List, show, export and make simulated drives, probe real ones.
-  cache           List and remove the prepared drives that are kept.
-  serve           Serve a simulated drive to other programs.
-  attach          Attach a drive that is served over NVMe/TCP to this machine.
-  detach          Detach a drive that `attach` has attached.
-  power-cut       Cut the power of a served drive.
   twin            Make a twin of a drive, or check a drive against its twin.
-  torture         Cut the power under a program, and check what it kept.
-
-Validation and research:
-  validate        Check the simulator against theory, and twins.
-  reliability     Run simulated drives with and without a reliability feature.
-  reproduce       Compare simulated drives with published results.
-  experiment      Repeat a published experiment.
-  fit             Fit drive parameters to measured figures.
-  bench           Measure the speed of writecliff itself.
+  serve           Serve a simulated drive to other programs.
+  attach          Attach a drive that is served over NVMe/TCP, or detach it.
   doctor          Show what this machine can do, and how to get what is missing.
-  completion      Print a script that completes commands in a shell.
 
-Options:
-  --help, -h  Show this screen; `writecliff COMMAND --help` shows a command.
-  --version   Show the version.
-
-Targets:
-  sim:NAME        a simulated drive; see `writecliff device list`
-  sim:PATH.toml   a simulated drive described by a file
-  file:PATH       a file, through fio
-  /dev/NAME       a drive, through fio; its data is destroyed, see --destroy
-
+Drives: sim:NAME and sim:PATH.toml are simulated; file:PATH and /dev/NAME are
+tested by fio, which destroys their data (see --destroy).
 Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 3 a limit of
 --expect or the --baseline is missed, 130 interrupted.
-Every command takes --json (data on stdout; an error is then one JSON object on
-stderr) and --debug (full traceback). NO_COLOR is honoured.
+Every command takes --help, --json (data on stdout; an error is then one JSON
+object on stderr) and --debug (full traceback). NO_COLOR is honoured.
+`writecliff --version` prints the version, `writecliff lab` research commands.
 """)
 
 
@@ -375,7 +353,7 @@ hint: did you mean 'test'?
 """),
     "frobnicate": snapshot("""\
 error: unknown command 'frobnicate' for `writecliff`
-hint: commands: test, suite, report, compare, sweep, act, choose, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, synthesise, device, cache, serve, attach, detach, power-cut, twin, torture, validate, reliability, reproduce, experiment, fit, bench, doctor, completion
+hint: commands: test, suite, report, compare, sweep, choose, demo, runs, ui, run, fio, profile, capture, replay, advise-streams, trace, characterise, device, twin, serve, attach, doctor, lab
 """),
     "test wast": snapshot("""\
 error: unknown command 'wast' for `writecliff test`

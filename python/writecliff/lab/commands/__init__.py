@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 from cyclopts import App
@@ -17,7 +16,7 @@ app = App(name="lab", help=LAB_ABOUT)
 @cache
 def lab_commands() -> tuple[Command, ...]:
     """All commands of the lab, in the order of its screen."""
-    return read_commands(os.path.dirname(__file__), __name__, GROUPS)  # noqa: PTH120 - as in `cli`
+    return read_commands(__file__, __name__, GROUPS)
 
 
 for command in lab_commands():
