@@ -76,8 +76,8 @@ def commands() -> tuple[Command, ...]:
 def read_commands(file: str, package: str, groups: tuple[str, ...]) -> tuple[Command, ...]:
     """Return the commands of the package of `file`, in the order of `groups`."""
     folder = os.path.dirname(file)  # noqa: PTH120 - pathlib takes longer than the rest
-    files = (name for name in os.listdir(folder) if name.startswith("cmd_"))
-    found = (_command(os.path.join(folder, name), package, groups) for name in files)  # noqa: PTH118
+    names = (name for name in os.listdir(folder) if name.startswith("cmd_"))
+    found = (_command(f"{folder}/{name}", package, groups) for name in names)
     return tuple(sorted(found, key=lambda command: (command.position, command.name)))
 
 
