@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import Procedure
     from writecliff.procedures.progress import RunProgress
     from writecliff.report.base import TestReport
-    from writecliff.report.expectations import Expectation
+    from writecliff.report.expectations import Expectation, Judged
     from writecliff.store.rundir import RunDirectory
     from writecliff.workload.load import WorkloadFile
     from writecliff.workload.model import Workload
@@ -31,10 +31,28 @@ PathLike = str | Path
 class Run(Shows):
     """A run on disk; a notebook shows its outcome and figures.
 
-    Tables and figures are read when they are first asked for."""
+    Tables and figures are read when they are first asked for; a run that was just measured keeps
+    its report."""
 
     path: Path
     """The run directory."""
+
+    ended: RunOutcome | None = field(default=None, repr=False, compare=False)
+    """How the session ended that measured the run; None for a run that was opened."""
+
+    @classmethod
+    def of_report(cls, report: TestReport, ended: RunOutcome | None = None) -> Run:
+        """Return the run of a report that is already made."""
+        run = cls(report.data.run.path, ended)
+        vars(run).update(directory=report.data.run, report=report)  # its cached properties
+        return run
+
+    @property
+    def page(self) -> Path:
+        """The HTML report in the run directory."""
+        from writecliff.report import REPORT_NAME
+
+        return self.path / REPORT_NAME
 
     @cached_property
     def directory(self) -> RunDirectory:
@@ -44,7 +62,8 @@ class Run(Shows):
         return RunDirectory.open(self.path)
 
     @cached_property
-    def _report(self) -> TestReport:
+    def report(self) -> TestReport:
+        """The report as data."""
         from writecliff.report import report_of
 
         return report_of(self.directory)
@@ -77,19 +96,26 @@ class Run(Shows):
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The figures of the run, as `writecliff report --json` has them."""
-        return self._report.summary()
+        return self.report.summary()
 
     @cached_property
     def figures(self) -> Figures:
         """What the run is quoted by: key, value, unit and 95 % interval of each figure."""
         from writecliff.api.tables import Figures
 
-        return Figures(self._report.headlines())
+        return Figures(self.report.headlines())
+
+    @property
+    def limits(self) -> Sequence[Judged]:
+        """The limits that were held against the run, and what became of them."""
+        from writecliff.report.expectations import Judged
+
+        return [Judged(**item) for item in self.directory.manifest.expectations]
 
     @property
     def verdict(self) -> str:
         """The outcome in one line."""
-        return self._report.answer()
+        return self.report.answer()
 
     def _shown(self) -> Shown:
         from writecliff.api.tables import figures_grid
@@ -138,8 +164,7 @@ def run_test(
         opened(on, procedure.seed) as engine,
         output_path(output, "runs", test, engine.identify().target) as directory,
     ):
-        execute(procedure, engine, directory, progress)
-    return Run(directory)
+        return execute(procedure, engine, directory, progress)
 
 
 def run_workload(
@@ -174,8 +199,7 @@ def run_workload(
         file = _workload_file(load, identity.capacity_bytes, seed)
         procedure = WorkloadRun.of(file, identity, precondition=precondition, seed=drive_seed)
         with output_path(output, "runs", file.path.stem, identity.target) as directory:
-            execute(procedure, engine, directory, progress)
-    return Run(directory)
+            return execute(procedure, engine, directory, progress)
 
 
 def _workload_file(
@@ -210,8 +234,7 @@ def resume_run(
     procedure = procedure_from_mapping(manifest.procedure, manifest.options)
     opening = opening_of(run.directory)
     with opened(on or target_now(manifest.device), procedure.seed, **opening) as engine:
-        execute(procedure, engine, run.path, progress, resume=True)
-    return Run(run.path)
+        return execute(procedure, engine, run.path, progress, resume=True)
 
 
 def opening_of(run: RunDirectory) -> dict[str, Any]:
@@ -227,19 +250,31 @@ def execute(
     *,
     resume: bool = False,
     expect: Sequence[Expectation] = (),
-) -> tuple[RunOutcome, Path]:
+) -> Run:
     """Run a procedure, hold the limits of its file and those in `expect` against it, and write its
-    report; the outcome and the page. Raises as `run_test`."""
+    report, which the run that is returned keeps. Raises as `run_test`."""
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.progress import RunProgress
-    from writecliff.report import write_report
-    from writecliff.report.expectations import check_procedure, judge_run
+    from writecliff.report.expectations import check_procedure
 
     limits = check_procedure(expect, procedure)
-    outcome = run_procedure(procedure, engine, directory, progress or RunProgress(), resume=resume)
-    if limits:
-        judge_run(outcome.run_directory, limits)
-    return outcome, write_report(outcome.run_directory)
+    ended = run_procedure(procedure, engine, directory, progress or RunProgress(), resume=resume)
+    return judged_run(ended.run_directory, limits, ended)
+
+
+def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | None = None) -> Run:
+    """Hold limits against a run that has just been stored, and write its report. Raises
+    StoreError."""
+    from writecliff.report import report_of, write_pages
+    from writecliff.report.expectations import judge_report
+    from writecliff.store.rundir import RunDirectory
+
+    with RunDirectory.open(path, write=bool(limits)) as directory:
+        report = report_of(directory)
+        if limits:
+            judge_report(report, limits)
+        write_pages(report)
+    return Run.of_report(report, ended)
 
 
 @contextmanager

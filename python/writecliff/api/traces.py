@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from writecliff.api.runs import PathLike
+from writecliff.api.runs import PathLike, Run, judged_run
 from writecliff.errors import ConfigError
 from writecliff.shown import Grid, Shown, Shows
 from writecliff.traces.progress import UNSEEN, TraceProgress
@@ -160,18 +160,14 @@ class Replay(Shows):
 
         return replay_mapping(self.trace, self.setup, self.done)
 
-    def store(self, output: PathLike, *, expect: Sequence[Expectation] = ()) -> Path:
+    def store(self, output: PathLike, *, expect: Sequence[Expectation] = ()) -> Run:
         """Keep the replay in a run directory, which must be empty or not exist, hold the limits in
-        `expect` against it, and write its report; the page. Raises ConfigError, StoreError."""
+        `expect` against it, and write its report. Raises ConfigError, StoreError."""
         from writecliff.replay.record import store
-        from writecliff.report import write_report
-        from writecliff.report.expectations import judge_run
 
-        folder, answer = Path(output), self.mapping()
-        store(folder, self.setup, self.done, answer, target=self.on, seed=self.seed)
-        if expect:
-            judge_run(folder, expect)
-        return write_report(folder)
+        folder = Path(output)
+        store(folder, self.setup, self.done, self.mapping(), target=self.on, seed=self.seed)
+        return judged_run(folder, expect)
 
 
 def replay_trace(

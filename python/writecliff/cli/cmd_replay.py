@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from writecliff import units
-from writecliff.cli.baseline import against, check_baseline
-from writecliff.cli.limits import check_limits, outcome_of
+from writecliff.api.outcome import Outcome, check_limits, read_baseline
 from writecliff.cli.options import NO_TRACE_OPTIONS, OutputPath, TraceOptions, Whole
 from writecliff.cli.output import (
     emit_json,
@@ -120,7 +119,7 @@ def replay(
 
     directory = output or new_path("runs", f"replay-{trace.stem}", options.target, store=store)
     check_unused(directory)
-    check_baseline(baseline)
+    earlier = read_baseline(baseline)
     limits = check_limits(expect, junit)
     with TraceView(Screen(), "reading the trace").showing() as view:
         replayed = replay_trace(
@@ -130,16 +129,16 @@ def replay(
     setup, done = replayed.setup, replayed.done
     if (overflow := overflow_text(done)) is not None:
         log(f"warning: {overflow}")
-    page = replayed.store(directory, expect=limits)
-    end = outcome_of(directory, against(baseline, directory))
+    run = replayed.store(directory, expect=limits)
+    end = Outcome.of_run(run, earlier)
     if json:
-        ends = {"run": directory, "report": page, **end.mapping()}
+        ends = {"run": directory, "report": run.page, **end.mapping()}
         emit_json({**replayed.mapping(), **ends}, "replay")
         return end.end(junit)
     print(pairs(_lines(setup, done)))
     print()
     print(_streams(setup, done))
-    print(f"\n{pairs((('run', str(directory)), ('report', str(page))))}")
+    print(f"\n{pairs((('run', str(directory)), ('report', str(run.page))))}")
     print(f"\n{verdict_text(setup, done)}")
     if said := [*end.lines()]:
         print(f"\n{pairs(said)}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from writecliff.cli.baseline import against, check_baseline
-from writecliff.cli.limits import Outcome, check_limits, outcome_of
+from writecliff.api.outcome import Outcome, check_limits, read_baseline
 from writecliff.cli.options import (
     NEW_RUN,
     NO_TARGET,
@@ -25,6 +24,8 @@ from writecliff.errors import ConfigError
 from writecliff.workload.load import WorkloadFile, check_workload_path, load_workload
 
 if TYPE_CHECKING:
+    from writecliff.api import Run
+    from writecliff.api.outcome import Baseline
     from writecliff.engines.base import Engine, StepResult
     from writecliff.procedures.model import Procedure
     from writecliff.report.workload import WorkloadRunReport
@@ -71,10 +72,11 @@ def run(
     if form == "fio-json" and run.baseline is not None:
         raise ConfigError("--baseline cannot be given with --output-format fio-json",
                           hint="use --json")  # fmt: skip
-    check_baseline(run.baseline)
+    baseline = read_baseline(run.baseline)
     limits = check_limits(run.expect, run.junit)
     if run.resume is not None:
-        return _resumed(file, target, run, form, given=precondition is not None or seed is not None)
+        given = precondition is not None or seed is not None
+        return _resumed(file, target, run, form, baseline, given=given)
     if file is None:
         raise ConfigError(
             "missing argument FILE for `writecliff run`", hint="see `writecliff run --help`"
@@ -110,11 +112,17 @@ def run(
             check_permission(engine)
         directory = run.output or new_path("runs", file.stem, target.on, store=run.store)
         view = _View(screen)
-        return _execute(procedure, engine, directory, view, form, run, load=load)
+        return _execute(procedure, engine, directory, view, form, run, baseline, load=load)
 
 
 def _resumed(
-    file: Path | None, target: TargetOptions, run: RunOptions, form: Form, *, given: bool
+    file: Path | None,
+    target: TargetOptions,
+    run: RunOptions,
+    form: Form,
+    baseline: Baseline | None,
+    *,
+    given: bool,
 ) -> int:
     """Resume the run in `run.resume`, whose manifest has all that the file said."""
     if file is not None or given:
@@ -138,7 +146,7 @@ def _resumed(
         if writes:
             check_permission(engine)
         view = _View(Screen(quiet=run.quiet))
-        return _execute(procedure, engine, directory, view, form, run, resume=True)
+        return _execute(procedure, engine, directory, view, form, run, baseline, resume=True)
 
 
 def _execute(
@@ -148,16 +156,15 @@ def _execute(
     view: _View,
     form: Form,
     run: RunOptions,
+    baseline: Baseline | None,
     *,
     load: WorkloadFile | None = None,
     resume: bool = False,
 ) -> int:
     from writecliff.api import execute
-    from writecliff.report import report_of
-    from writecliff.store.rundir import RunDirectory
 
     limits = check_limits(run.expect, run.junit)
-    _, page = execute(procedure, engine, directory, view, resume=resume, expect=limits)
+    made = execute(procedure, engine, directory, view, resume=resume, expect=limits)
     if load is not None and load.fio is not None:
         from writecliff.engines.fiologs import write_logs
 
@@ -167,15 +174,14 @@ def _execute(
 
         assert load is not None and load.fio is not None
         emit_json(fio_json(load.fio, view.results))
-        return outcome_of(directory).end(run.junit)
-    report = cast("WorkloadRunReport", report_of(RunDirectory.open(directory)))
-    show = _show_json if form == "json" else _show
-    end = outcome_of(directory, against(run.baseline, directory))
-    show(report, page, end)
+        return Outcome.of_run(made).end(run.junit)
+    end = Outcome.of_run(made, baseline)
+    (_show_json if form == "json" else _show)(made, end)
     return end.end(run.junit)
 
 
-def _show_json(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
+def _show_json(run: Run, end: Outcome) -> None:
+    report = cast("WorkloadRunReport", run.report)
     manifest = report.data.manifest
     emit_json(
         {
@@ -183,7 +189,7 @@ def _show_json(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
             "scale": manifest.device.scale,
             **report.results(),
             "run": report.data.run.path,
-            "report": page,
+            "report": run.page,
             "warnings": manifest.warnings,
             **end.mapping(),
             "verdict": report.answer(),
@@ -192,7 +198,8 @@ def _show_json(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
     )
 
 
-def _show(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
+def _show(run: Run, end: Outcome) -> None:
+    report = cast("WorkloadRunReport", run.report)
     titles = len(report.loads) > 1
     for load in report.loads:
         print((f"{load.name}\n" if titles else "") + result_table(load))
@@ -200,7 +207,7 @@ def _show(report: WorkloadRunReport, page: Path, end: Outcome) -> None:
     ends = [("scale", scale)] if scale else []
     ends += [
         ("run", str(report.data.run.path)),
-        ("report", str(page)),
+        ("report", str(run.page)),
         ("verdict", report.answer()),
     ]
     print(f"\n{pairs([*ends, *end.lines()])}")

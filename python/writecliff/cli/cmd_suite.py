@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
-from writecliff.cli.limits import check_limits, check_set_limits
+from writecliff.api.outcome import check_limits, check_set_limits
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from writecliff.cli.limits import check_limits, check_set_limits
+from writecliff.api.outcome import check_limits, check_set_limits
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.cli.baseline import against, check_baseline
-from writecliff.cli.limits import Outcome, check_limits, outcome_of
+from writecliff.api.outcome import Outcome, check_limits, read_baseline
 from writecliff.cli.options import RunOptions, TargetOptions, new_path, opened
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, pairs
 from writecliff.cli.progress import ProgressView, drive_text, written_text
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from writecliff.api import Run
     from writecliff.engines.base import DeviceIdentity, Engine
     from writecliff.errors import WritecliffError
-    from writecliff.procedures.framework import RunOutcome
     from writecliff.procedures.model import Estimate, Procedure
 
 
@@ -30,7 +28,7 @@ def run_test(
     name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions, *, as_json: bool
 ) -> int:
     """Run the test `name` with the options that were `given`, or resume `run.resume`."""
-    check_baseline(run.baseline)
+    baseline = read_baseline(run.baseline)
     limits = check_limits(run.expect, run.junit)
     if run.resume is not None:
         if given:
@@ -52,14 +50,13 @@ def run_test(
         if run.dry_run:
             return show_plan(procedure, engine, as_json)
         check_permission(engine)
-        from writecliff.api import Run, execute
+        from writecliff.api import execute
 
         view = ProgressView(Screen(quiet=run.quiet))
         resume = run.resume is not None
-        outcome, page = execute(procedure, engine, directory, view, resume=resume, expect=limits)
-    made = Run(outcome.run_directory)
-    end = outcome_of(made.path, against(run.baseline, made.path))
-    _show_outcome(procedure, outcome, page, made, end, as_json)
+        made = execute(procedure, engine, directory, view, resume=resume, expect=limits)
+    end = Outcome.of_run(made, baseline)
+    _show_outcome(procedure, made, end, as_json)
     return end.end(run.junit)
 
 
@@ -183,17 +180,12 @@ def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[
     ]
 
 
-def _show_outcome(
-    procedure: Procedure,
-    outcome: RunOutcome,
-    page: Path,
-    run: Run,
-    end_of: Outcome,
-    as_json: bool,
-) -> None:
+def _show_outcome(procedure: Procedure, run: Run, end_of: Outcome, as_json: bool) -> None:
     from writecliff.report.steady import OTHER_ENDS, SteadyView
     from writecliff.report.steady_stages import views_text
 
+    outcome = run.ended
+    assert outcome is not None
     last = outcome.history.rows[-1]
     stages = [stage for stage in outcome.history.stages.values() if stage.tracker is not None]
     end = outcome.reason if outcome.ended_by in OTHER_ENDS else ""
@@ -205,7 +197,7 @@ def _show_outcome(
         emit_json(
             {
                 "run": outcome.run_directory,
-                "report": page,
+                "report": run.page,
                 "status": "complete",
                 "scale": device.scale,
                 "ended_by": outcome.ended_by,
@@ -232,7 +224,7 @@ def _show_outcome(
                 ("device time", units.duration(outcome.history.elapsed_ns)),
                 ("written", f"{units.size(written_bytes)} ({fills:.2f} fills)"),
                 ("last step", f"{last.iops:,.0f} IOPS"),
-                ("report", str(page)),
+                ("report", str(run.page)),
                 ("verdict", run.verdict),
                 *end_of.lines(),
             )

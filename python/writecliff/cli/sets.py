@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.cli.baseline import against, check_baseline
-from writecliff.cli.limits import Outcome, check_limits, check_set_limits
+from writecliff.api.outcome import Outcome, check_limits, check_set_limits, read_baseline
 from writecliff.cli.options import SetOptions, TargetOptions
 from writecliff.cli.output import emit_json, pairs
 from writecliff.cli.progress import Silence
@@ -54,7 +53,7 @@ def run_members(
     """Run what is not done yet, write the summary page, and print its path."""
     from writecliff.api import run_members as run
 
-    check_baseline(options.baseline)
+    baseline = read_baseline(options.baseline)
     tests = {*folder.members} | {one.test for one in folder.members.values()}
     limits = check_limits(options.expect, options.junit, tests)
     simulated = all(map(is_simulated, folder.targets))
@@ -74,7 +73,8 @@ def run_members(
             expect=limits,
         )
     judged = {name or folder.path.name: found for name, found in done.limits.items()}
-    end = Outcome(folder.path.name, judged, against(options.baseline, folder.path))
+    compared = None if baseline is None else baseline.compare(folder.path)
+    end = Outcome(folder.path.name, judged, compared)
     if as_json:
         emit_json(_outcome(folder, done.page, end), "set-outcome")
         return end.end(options.junit)

@@ -81,17 +81,31 @@ def write_report(
     Raises StoreError: no such run, nothing measured yet, or not writable; PdfUnavailableError,
     before anything is written.
     """
+    from writecliff.report.pages import check_page
+    from writecliff.store.rundir import RunDirectory
+
+    check_page(run_dir / REPORT_NAME if output is None else output)
+    return write_pages(report_of(RunDirectory.open(run_dir)), output, pdf=pdf, csv=csv)
+
+
+def write_pages(
+    report: TestReport,
+    output: Path | None = None,
+    *,
+    pdf: Path | None = None,
+    csv: Path | None = None,
+) -> Path:
+    """Write a report as `write_report` does, and return the path of the HTML file."""
     from writecliff.report.csvs import write_files
     from writecliff.report.damage import damage_said
     from writecliff.report.kept_figures import keep_figures
     from writecliff.report.pages import check_page, render_html
     from writecliff.store.files import write_atomically
-    from writecliff.store.rundir import RunDirectory
 
+    run_dir = report.data.run.path
     page = run_dir / REPORT_NAME if output is None else output
     check_page(page)
     with damage_said(run_dir):
-        report = report_of(RunDirectory.open(run_dir))
         model = report.model()
         files = {page: render_html(model).encode(errors="replace")}
         if pdf is not None:

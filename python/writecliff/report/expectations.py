@@ -24,6 +24,7 @@ from writecliff.report.table import Quantity, digits, table
 
 if TYPE_CHECKING:
     from writecliff.procedures.model import Procedure
+    from writecliff.report.base import TestReport
     from writecliff.store.manifest import Manifest
 
 Result = Literal["met", "missed", "unknown"]
@@ -319,13 +320,18 @@ def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
     from writecliff.store.rundir import RunDirectory
 
     with RunDirectory.open(folder, write=True) as run:
-        report, percentiles = report_of(run), percentiles_of(expected)
-        figures, missing = report.limit_figures(percentiles)
-        judged = [judge(one, figures, missing) for one in expected]
-        run.update(
-            updated=run.manifest.updated,  # when it was measured
-            expectations=tuple(asdict(one) for one in judged),
-        )
+        return judge_report(report_of(run), expected)
+
+
+def judge_report(report: TestReport, expected: Sequence[Expectation]) -> list[Judged]:
+    """Compare a run that is open for writing with limits, as `judge_run` does."""
+    run = report.data.run
+    figures, missing = report.limit_figures(percentiles_of(expected))
+    judged = [judge(limit, figures, missing) for limit in expected]
+    run.update(
+        updated=run.manifest.updated,  # when it was measured
+        expectations=tuple(asdict(limit) for limit in judged),
+    )
     return judged
 
 
@@ -337,23 +343,25 @@ def judge_members(
 
     Writes the manifests and reports of the runs. Raises StoreError.
     """
-    from writecliff.report import report_of, write_report
+    from writecliff.report import report_of, write_pages
     from writecliff.store.rundir import RunDirectory
 
     found: dict[str, list[Judged]] = {}
     used: set[Expectation] = set()
     for name, (test, path) in members.items():
-        figures, missing = report_of(RunDirectory.open(path)).limit_figures(())
-        keys = [*(item.key for item in figures), *missing]
-        mine = [
-            one
-            for one in expected
-            if one.test in (name, test) or (not one.test and matching(one.figure, keys))
-        ]
-        used |= {*mine}
-        if mine:
-            found[name] = judge_run(path, mine)
-            write_report(path)
+        with RunDirectory.open(path, write=True) as run:
+            report = report_of(run)
+            figures, missing = report.limit_figures(())
+            keys = [*(item.key for item in figures), *missing]
+            mine = [
+                one
+                for one in expected
+                if one.test in (name, test) or (not one.test and matching(one.figure, keys))
+            ]
+            used |= {*mine}
+            if mine:
+                found[name] = judge_report(report, mine)
+                write_pages(report)
     if left := [one for one in expected if one not in used]:
         found[""] = [_unknown(one, "no run has such a figure") for one in left]
     return found

@@ -54,6 +54,8 @@ class PartedTable:
         self._schema = SCHEMAS[name]
         # By the first and last step: parts that this object has written.
         self._written: dict[tuple[int, int], pa.Table] = {}
+        self._merged_to: int | None = None  # last step of the file that this object has merged
+        self._verified: Any = None  # the merged file, once its end is read and until its rows are
 
     def _parts(self) -> dict[int, int]:
         """The last step of each part, by its first."""
@@ -70,20 +72,19 @@ class PartedTable:
 
     def _merged(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table]:
         """The last step that the merged file covers, and its rows; 0 and none without one."""
+        file, self._verified = self._verified, None
         try:
-            table = self._typed(self.merged, columns)
+            table = with_types(self._name, _read(self.merged, columns, file), self.merged)
         except FileNotFoundError:
             return 0, self._schema.empty_table()
         return _covered(table.schema.metadata, self.merged), table
-
-    def _typed(self, path: Path, columns: Sequence[str] | None) -> pa.Table:
-        return with_types(self._name, _read(path, columns), path)
 
     def _rows_of(self, first: int, last: int, columns: Sequence[str] | None) -> pa.Table:
         """The rows of a part."""
         table = self._written.get((first, last))
         if table is None:
-            return self._typed(self._part(first, last), columns)
+            path = self._part(first, last)
+            return with_types(self._name, _read(path, columns), path)
         if columns is None:
             return table
         return table.select([name for name in table.column_names if name in columns])
@@ -111,11 +112,16 @@ class PartedTable:
     def last(self) -> int:
         """The last step of the table, merged or not."""
         ends = self._parts().values()  # first: a writer removes parts only after it has merged them
+        return max([self._covered(), *ends])
+
+    def _covered(self) -> int:
+        """Return the last step that the merged file covers; 0 without one."""
         try:
-            merged = _last_of(self.merged)
+            with _opened(self.merged) as file:
+                self._verified = file
+                return _covered(file.metadata.metadata, self.merged)
         except FileNotFoundError:
-            merged = 0
-        return max([merged, *ends])
+            return 0
 
     def rows(self) -> int:
         """Rows of the merged file, as its end says; reads none of them. Raises StoreError."""
@@ -172,10 +178,11 @@ class PartedTable:
     def tidy(self, last: int) -> None:
         """Remove what a crash left behind: temporary files, and parts that do not count."""
         remove_temporaries(self.folder)
-        covered, _ = self._merged()
-        for first, end in self._parts().items():
-            if end > last or end <= covered:
-                self._part(first, end).unlink(missing_ok=True)
+        if parts := self._parts():
+            covered = self._covered() if self._merged_to is None else self._merged_to
+            for first, end in parts.items():
+                if end > last or end <= covered:
+                    self._part(first, end).unlink(missing_ok=True)
         with suppress(OSError):  # absent, or there are parts to be merged
             self.folder.rmdir()
 
@@ -184,18 +191,19 @@ class PartedTable:
         if self._parts():
             write_atomically(self.merged, _parquet(self.read(last), last, _MERGED_FORMAT))
             self._written.clear()
+            self._merged_to, self._verified = last, None
 
 
-def _read(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows of a file. Raises FileNotFoundError, and StoreError: unreadable or damaged."""
-    with _opened(path) as file:
-        return file.read(columns, use_threads=False)
-
-
-def _last_of(path: Path) -> int:
-    """The step up to which a merged file covers all; reads no row. Raises as `_read`."""
-    with _opened(path) as file:
-        return _covered(file.metadata.metadata, path)
+def _read(path: Path, columns: Sequence[str] | None, verified: Any = None) -> pa.Table:
+    """The rows of a file, which may be `verified` already. Raises FileNotFoundError, and
+    StoreError: unreadable or damaged."""
+    try:
+        if verified is not None:
+            return verified.read(columns, use_threads=False)
+        with _opened(path) as file:
+            return file.read(columns, use_threads=False)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise damaged(path, _one_line(error)) from error
 
 
 def _covered(metadata: Mapping[bytes, bytes] | None, path: Path) -> int:

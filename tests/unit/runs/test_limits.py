@@ -153,12 +153,12 @@ def test_a_worse_baseline_is_exit_code_3(
     assert cli(f"{TEST} --output base").code == 0
     assert cli(f"{TEST} --output same --baseline base --junit same.xml").code == 0
     assert set(cases(tmp_path / "same.xml").values()) == {None}
-    from writecliff.cli import baseline
+    from writecliff.api import outcome
 
     def judged(self: Any) -> Any:
         yield "IOPS", "worse", "IOPS is worse: 1, in the baseline \x002"
 
-    monkeypatch.setattr(baseline.AgainstBaseline, "judged", judged)
+    monkeypatch.setattr(outcome.BaselineComparison, "judged", judged)
     assert cli(f"{TEST} --output worse --baseline base --junit worse.xml").code == 3
     assert cases(tmp_path / "worse.xml")["IOPS"] == "IOPS is worse: 1, in the baseline \ufffd2"
 

@@ -27,7 +27,7 @@ from writecliff.errors import ConfigError
 from writecliff.report.comparison.contenders import Contender, contenders_in, differences
 from writecliff.report.comparison.figures import Figure, figures_of
 from writecliff.report.comparison.grids import SharedGrid, grids_of
-from writecliff.report.comparison.runs import Difference
+from writecliff.report.comparison.runs import Difference, Run
 from writecliff.report.comparison.verdict import verdict_of
 from writecliff.shown import Grid, Shown, Shows
 
@@ -78,13 +78,13 @@ class Comparison(Shows):
         return Shown("", [self.verdict], [grid] if rows else [])
 
 
-def compare(paths: Sequence[Path]) -> Comparison:
+def compare(paths: Sequence[Path], known: dict[Path, Run] | None = None) -> Comparison:
     """Compare what is in `paths`: run directories, suites, sweeps, folders of them, saved answers.
 
-    Raises ConfigError: fewer than two contenders, or nothing that two of them measured; StoreError
-    for a damaged run.
+    `known`: runs that need not be read, see `contenders_in`. Raises ConfigError: fewer than two
+    contenders, or nothing that two of them measured; StoreError for a damaged run.
     """
-    found = Comparison(contenders_in(paths))
+    found = Comparison(contenders_in(paths, known))
     if len(found.contenders) < 2:
         (one,) = found.contenders
         raise ConfigError(

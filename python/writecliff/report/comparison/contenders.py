@@ -53,13 +53,14 @@ class Contender:
         )
 
 
-def contenders_in(paths: Iterable[Path]) -> list[Contender]:
-    """The contenders in `paths` in their order, labelled. Raises ConfigError for a path without a
-    run, StoreError for a damaged one."""
+def contenders_in(paths: Iterable[Path], known: dict[Path, Run] | None = None) -> list[Contender]:
+    """The contenders in `paths` in their order, labelled. `known`: runs that need not be read, by
+    resolved path; those that are read are added. Raises ConfigError for a path without a run,
+    StoreError for a damaged one."""
     found: list[Contender] = []
     seen: set[Path] = set()
     for path in paths:
-        here = list(_in(path, seen))
+        here = list(_in(path, seen, known))
         if not here and path.resolve() not in seen:
             raise ConfigError(
                 f"there is no run in {path}",
@@ -81,7 +82,7 @@ def _add(found: list[Contender], new: Contender) -> None:
     found.append(new)
 
 
-def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
+def _in(path: Path, seen: set[Path], known: dict[Path, Run] | None) -> Iterator[Contender]:
     """What `path` holds, each directory once."""
     if path.resolve() in seen:
         return
@@ -92,23 +93,28 @@ def _in(path: Path, seen: set[Path]) -> Iterator[Contender]:
         return
     if (path / MANIFEST_NAME).is_file():
         seen.add(path.resolve())
-        run = read_run(path)
+        run = read_run(path, known)
         yield Contender({run.test: run}, name=path.resolve().name)
     elif (path / SUITE_NAME).is_file():
         seen.add(path.resolve())
         name = path.resolve().name
-        yield from (replace(one, name=name) for one in of_folder(SuiteFolder.open(path), {}))
+        runs = of_folder(SuiteFolder.open(path), {}, known)
+        yield from (replace(run, name=name) for run in runs)
     elif path.is_dir():
         for child in sorted(path.iterdir()):
             if child.is_dir():
-                yield from _in(child, seen)
+                yield from _in(child, seen, known)
 
 
-def of_folder(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Iterator[Contender]:
+def of_folder(
+    folder: SuiteFolder,
+    reports: Mapping[str, TestReport],
+    known: dict[Path, Run] | None = None,
+) -> Iterator[Contender]:
     """A suite as one contender, a sweep as one for each of its runs. Runs that have not measured
     anything yet are left out. `reports` has those reports, by name of the run, that are already
-    read."""
-    runs, left_out = _measured(folder, reports)
+    read; `known`: see `contenders_in`."""
+    runs, left_out = _measured(folder, reports, known)
     if folder.kind == "sweep":
         for name, run in runs.items():
             label = settings_text(folder.members[name])
@@ -129,7 +135,9 @@ def members_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> list[C
 
 
 def _measured(
-    folder: SuiteFolder, reports: Mapping[str, TestReport]
+    folder: SuiteFolder,
+    reports: Mapping[str, TestReport],
+    known: dict[Path, Run] | None = None,
 ) -> tuple[dict[str, Run], list[Path]]:
     """The runs by name, and the directories of those that have not measured anything yet."""
     runs: dict[str, Run] = {}
@@ -139,7 +147,7 @@ def _measured(
         if not (path / MANIFEST_NAME).is_file():
             continue
         try:
-            runs[name] = run_of(reports[name]) if name in reports else read_run(path)
+            runs[name] = run_of(reports[name]) if name in reports else read_run(path, known)
         except StoreError:
             left_out.append(path)
     return runs, left_out

@@ -68,10 +68,20 @@ class Difference:
     tests: Sequence[str] = ()  # of several; empty: all that are in common
 
 
-def read_run(path: Path) -> Run:
-    """A run directory. Raises StoreError: damaged, without a report, or nothing measured yet."""
-    with damage_said(path), RunDirectory.open(path) as run:
-        return run_of(report_of(run))
+def read_run(path: Path, known: dict[Path, Run] | None = None) -> Run:
+    """Read a run directory, or take the run from `known`, to which it is added otherwise.
+
+    Raises:
+        StoreError: damaged, without a report, or nothing measured yet.
+    """
+    key = path.resolve()
+    if known is not None and key in known:
+        return known[key]
+    with damage_said(path), RunDirectory.open(path) as directory:
+        run = run_of(report_of(directory))
+    if known is not None:
+        known[key] = run
+    return run
 
 
 def run_of(report: TestReport) -> Run:

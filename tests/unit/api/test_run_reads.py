@@ -1,0 +1,67 @@
+"""A run that was just measured is read once: for its limits, its report and its comparison."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import CommandLine, serve_fake_drive
+from tests.support.fake_engine import FakeEngine
+from writecliff.report.base import TestReport
+from writecliff.store import parts, rundir
+
+TEST = "test wsat --on sim:fake --end time --time-hours 0.02 --quiet"
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Reports that are built, Parquet files and manifests that are read."""
+    found: Counter[str] = Counter()
+
+    def counted(place: Any, name: str, what: str) -> None:
+        original: Callable[..., Any] = getattr(place, name)
+
+        def count(*values: Any, **named: Any) -> Any:
+            result = original(*values, **named)
+            found[what] += 1
+            return result
+
+        monkeypatch.setattr(place, name, count)
+
+    counted(TestReport, "__init__", "reports")
+    counted(rundir, "read_manifest", "manifests")
+    counted(rundir, "read_state", "manifests")
+    opened = parts._opened
+
+    @contextmanager
+    def count_opened(path: Path) -> Iterator[Any]:
+        with opened(path) as file:
+            found["Parquet files"] += 1
+            yield file
+
+    monkeypatch.setattr(parts, "_opened", count_opened)
+    return found
+
+
+def test_limits_baseline_and_report_of_a_new_run_read_it_once(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    counts: Counter[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    serve_fake_drive(monkeypatch, FakeEngine)
+    cli = CommandLine(capsys)
+    assert cli(f"{TEST} --output base").code == 0
+    counts.clear()
+    said = cli(f"{TEST} --output new --expect waf<=99 --baseline base --json")
+    assert said.code == 0, said.err
+    # One report of the run and one of the baseline.
+    assert counts["reports"] == 2
+    assert counts["Parquet files"] <= 6
+    assert counts["manifests"] <= 3
