@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
+    from writecliff.api.answers.tests import Comparison as ComparisonAnswer
     from writecliff.api.runs import Run
     from writecliff.report.comparison import Comparison
     from writecliff.report.comparison.judgement import Judgement
@@ -128,11 +129,17 @@ class BaselineComparison:
         """`True` if a figure is worse than in the baseline by more than noise."""
         return any(word == "worse" for _, word, _ in self.judged())
 
-    def mapping(self) -> dict[str, Any]:
+    def answer(self) -> ComparisonAnswer:
         """Return the comparison as `writecliff compare --json` prints it."""
-        from writecliff.report.comparison.page import comparison_mapping
+        return comparison_answer(self.found, self.page)
 
-        return {"report": self.page, **comparison_mapping(self.found)}
+
+def comparison_answer(found: Comparison, page: Path, **files: Path | None) -> ComparisonAnswer:
+    """Return a comparison with its page and, in `files`, the `pdf` and `csv` of the page."""
+    from writecliff.api.answers.tests import Comparison
+    from writecliff.report.comparison.page import comparison_mapping
+
+    return Comparison.of(comparison_mapping(found), report=page, **files)
 
 
 @dataclass(frozen=True)
@@ -164,12 +171,16 @@ class Outcome:
         missed = any(not limit.met for limits in self.judged.values() for limit in limits)
         return EXIT_MISSED if missed or (self.compared and self.compared.worse) else 0
 
-    def mapping(self) -> dict[str, Any]:
-        """Return the keys `expectations` and `comparison` of the answer with --json."""
+    def answer(self) -> dict[str, Any]:
+        """Return the fields `expectations` and `comparison` of an answer."""
+        from writecliff.api.answers.base import LimitResult
+
         limits = [
-            {"run": run, **vars(limit)} for run, judged in self.judged.items() for limit in judged
+            LimitResult(run, **vars(limit))
+            for run, judged in self.judged.items()
+            for limit in judged
         ]
-        compared = None if self.compared is None else self.compared.mapping()
+        compared = None if self.compared is None else self.compared.answer()
         return {"expectations": limits, "comparison": compared}
 
     def end(self, junit: Path | None) -> int:

@@ -47,7 +47,9 @@ def capture_block(
     )
     metadata = done.metadata
     if as_json:
-        emit_json({"trace": done.output, **metadata}, "capture-device")
+        from writecliff.api.answers.captures import DeviceCapture
+
+        emit_json(DeviceCapture(trace=done.output, **metadata))
     else:
         log(pairs([("trace", f"{path}, {units.size(path.stat().st_size)}"), *lines(metadata)]))
     if not sum(metadata["requests"].values()) and not done.exit_code:

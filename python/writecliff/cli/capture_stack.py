@@ -38,7 +38,9 @@ def capture_stack(
     )
     page = write_stack(stack, folder)
     if as_json:
-        emit_json({"report": page, "folder": folder, **stack.mapping()}, "capture-stack")
+        from writecliff.api.answers.captures import StackCapture
+
+        emit_json(StackCapture(report=page, folder=folder, **stack.mapping()))
     else:
         log(_text(stack, page))  # the command owns stdout
     return stack.exit_code

@@ -12,7 +12,7 @@ from writecliff.cli.progress import how_many_done
 from writecliff.parallel import watched
 
 if TYPE_CHECKING:
-    from writecliff.replay.advice import StreamAdvice
+    from writecliff.replay.advice import StreamAdvice as Advice
     from writecliff.replay.model import Replayed
 
 
@@ -59,13 +59,15 @@ def advise_streams(
         found = advise(trace, options.target, counts=numbers, on_cell=log_cell, **options.given())
     page = write_page(found, output or Path("stream-advice.html"))
     if json:
-        emit_json({"report": page, **advice_mapping(found)})
+        from writecliff.api.answers.tests import StreamAdvice
+
+        emit_json(StreamAdvice.of(advice_mapping(found), report=page))
     else:
         print(_text(found, page))
     return 0
 
 
-def _text(found: StreamAdvice, page: Path) -> str:
+def _text(found: Advice, page: Path) -> str:
     from writecliff.replay.advice import BOUNDS, NAMES, verdict
 
     setup = found.setup

@@ -39,14 +39,18 @@ def attach(
             raise ConfigError("--detach takes no --host-nqn", hint="leave out one of them")
         gone = detach_drive(address, System())
         if json:
-            emit_json({"devices": gone.devices, "nqn": gone.nqn}, "detach")
+            from writecliff.api.answers.served import Detached
+
+            emit_json(Detached(gone.devices, gone.nqn))
         else:
             print(f"{' '.join(gone.devices) or gone.nqn} detached")
         return 0
     drive = attach_drive(RemoteDrive.parse(address, host_nqn), System())
     device, *_ = drive.devices
     if json:
-        emit_json({"device": device, "devices": drive.devices, "nqn": drive.nqn}, "attach")
+        from writecliff.api.answers.served import Attached
+
+        emit_json(Attached(device, drive.devices, drive.nqn))
     else:
         print(device)
     return 0

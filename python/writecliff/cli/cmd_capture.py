@@ -180,7 +180,9 @@ def _check_strace(via: str, command: tuple[str, ...], *, repair_hints: bool) -> 
 def _show(done: Captured, *, as_json: bool) -> None:
     metadata = done.metadata
     if as_json:
-        emit_json({"trace": done.output, **metadata}, "capture")
+        from writecliff.api.answers.captures import Capture
+
+        emit_json(Capture(trace=done.output, **metadata))
         return
     hints = metadata["hints"]
     errors = ", ".join(f"{name} {count}" for name, count in hints["errors"].items())

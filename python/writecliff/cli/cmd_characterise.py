@@ -78,7 +78,9 @@ def characterise(
     page = write_page(found, output or Path("workload.html"), csv=csv)
     if json:
         other = found[1].mapping() if against is not None else None
-        emit_json({**found[0].mapping(), "against": other, "report": page}, "characterise")
+        from writecliff.api.answers.traces import Characterised
+
+        emit_json(Characterised.of(found[0].mapping(), against=other, report=page))
         return 0
     for one in found:
         lines = [("trace", str(one.trace)), *summary(one.mapping())]

@@ -14,7 +14,7 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from writecliff.api.choose import Choice
+    from writecliff.api.choose import Choice as Made
     from writecliff.choice.question import Question
 
 GROUP = "tests and suites", 6
@@ -206,13 +206,15 @@ def _answer(
         done = choose_drive(question, output=path, named=named, workers=jobs, scheduler=scheduler,
                             log=view.log, begin=begin, note=screen.log)  # fmt: skip
     if as_json:
-        emit_json({**done.answer.mapping(), "folder": path, "report": done.page}, "choose")
+        from writecliff.api.answers.choices import Choice
+
+        emit_json(Choice(**done.answer.mapping(), folder=path, report=done.page))
     else:
         _show(done)
     return 0 if done.answer.answered else EXIT_MISSED
 
 
-def _show(done: Choice) -> None:
+def _show(done: Made) -> None:
     from writecliff.choice.answer import lines_of
     from writecliff.cli.output import table
 

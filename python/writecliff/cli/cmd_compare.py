@@ -45,15 +45,15 @@ def compare(
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")
     from writecliff.api import compare as compare_runs
     from writecliff.api import write_page
+    from writecliff.api.outcome import comparison_answer
     from writecliff.cli.comparison import show_comparison
-    from writecliff.report.comparison.page import comparison_mapping
 
     path = output or Path("comparison.html")
     paper = paper_of(path, output, pdf=pdf, csv=csv)
     found = compare_runs(*paths)
     page = write_page(found, path, pdf=paper, csv=csv)
     if json:
-        emit_json({"report": page, "pdf": paper, "csv": csv, **comparison_mapping(found)})
+        emit_json(comparison_answer(found, page, pdf=paper, csv=csv))
     else:
         show_comparison(found, *filter(None, (page, paper, csv)))
     return 0

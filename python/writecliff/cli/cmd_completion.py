@@ -25,7 +25,9 @@ def completion(shell: Literal["bash", "zsh", "fish"], *, json: bool = False) -> 
     """
     script = (FOLDER / shell).read_text(encoding="utf-8")
     if json:
-        emit_json({"shell": shell, "script": script}, "completion")
+        from writecliff.api.answers.devices import Completion
+
+        emit_json(Completion(shell, script))
     else:
         print(script, end="")
     return 0

@@ -42,10 +42,8 @@ def demo(
         raise ConfigError(
             f"the demo runs on simulated drives only, not on {on}", hint="give --on sim:NAME"
         )
-    from writecliff.api import Run
-    from writecliff.procedures.framework import run_procedure
+    from writecliff.api import execute
     from writecliff.procedures.wsat import Wsat, WsatOptions
-    from writecliff.report import summarise, write_report
 
     procedure = Wsat(
         WsatOptions(
@@ -56,13 +54,14 @@ def demo(
     )
     progress = ProgressView(Screen(quiet=quiet), samples_only=True)
     with opened(TargetOptions(on=on), seed=procedure.seed) as engine:
-        run_procedure(procedure, engine, output, progress)
-    path = write_report(output)
+        run = execute(procedure, engine, output, progress)
     if json:
-        emit_json({"run": output, "report": path, "summary": summarise(output)}, "demo")
+        from writecliff.api.answers.tests import Demo
+
+        emit_json(Demo(output, run.page, run.summary))
         return 0
     log("")
-    print(path)
+    print(run.page)
     log(f"open it in a browser; run the whole test with: writecliff test wsat --on {on}")
-    print(Run(output).verdict)
+    print(run.verdict)
     return 0

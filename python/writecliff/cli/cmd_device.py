@@ -37,7 +37,9 @@ def list_command(*, json: bool = False) -> int:
 
     devices = [asdict(device) for device in list_devices()]
     if json:
-        emit_json({"devices": devices}, "device-list")
+        from writecliff.api.answers.devices import DriveList, ListedDrive
+
+        emit_json(DriveList([ListedDrive(**device) for device in devices]))
     elif devices:
         scales = [device.pop("least_scale") for device in devices]
         header = tuple(devices[0])
@@ -94,7 +96,9 @@ def show(
         description["power_states"] = [
             {"max_active_dies": dies, "watts_max": watts} for dies, watts in states
         ]
-        emit_json(description, "device")
+        from writecliff.api.answers.devices import SimulatedDrive
+
+        emit_json(SimulatedDrive(**description))
         return 0
     values = description.pop("values")
     least = description["least_scale"]
@@ -143,8 +147,9 @@ def export(name: str, *, output: OutputPath = None, json: bool = False) -> int:
             raise ConfigError(f"{output} exists", hint="give another name")
         write_atomically(output, encoded(text))
     if json:
-        shown = {"name": name.removeprefix("sim:"), "output": output, "text": text}
-        emit_json(shown, "device-file")
+        from writecliff.api.answers.devices import DeviceFile
+
+        emit_json(DeviceFile(name.removeprefix("sim:"), output, text))
     elif output is None:
         sys.stdout.write(text)
     else:
@@ -173,7 +178,9 @@ def probe_command(path: str, *, json: bool = False) -> int:
 
     found = probe(path)
     if json:
-        emit_json(found.mapping(), "device-probe")
+        from writecliff.api.answers.devices import ProbedDrive
+
+        emit_json(ProbedDrive(**found.mapping()))
         return 0
     rows = [(answer.call, answer.hint, answer.refused or "accepted") for answer in found.hints]
     print(table(("call", "hint", "kernel"), rows))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from writecliff.cli.output import emit_json, table
 
 GROUP = "drives", 5
@@ -25,7 +23,9 @@ def doctor(*, json: bool = False) -> int:
 
     found = checks()
     if json:
-        emit_json({"checks": [asdict(one) for one in found]}, "doctor")
+        from writecliff.api.answers.devices import Checks
+
+        emit_json(Checks(found))
         return 0
     rows = [(one.name, _MARKS[one.state], one.purpose, one.found) for one in found]
     print(table(("", "", "for", "found"), rows))

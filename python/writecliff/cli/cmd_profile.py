@@ -31,7 +31,9 @@ def list_(*, json: bool = False) -> int:
 
     found = [profile(name) for name in profile_names()]
     if json:
-        emit_json({"profiles": [_mapping(item) for item in found]}, "profile-list")
+        from writecliff.api.answers.traces import ListedProfile, ProfileList
+
+        emit_json(ProfileList([ListedProfile(**_fields(item)) for item in found]))
         return 0
     rows = [(item.name, _sizes(item), _reads(item), _pattern(item), item.title) for item in found]
     print(table(("profile", "block sizes", "reads", "pattern", "description"), rows))
@@ -53,13 +55,15 @@ def show(name: str, *, json: bool = False) -> int:
 
     found = profile(name)
     if json:
-        emit_json(_mapping(found), "profile")
+        from writecliff.api.answers.traces import Profile
+
+        emit_json(Profile(**_fields(found)))
         return 0
     sys.stdout.write(found.path.read_text(encoding="utf-8"))
     return 0
 
 
-def _mapping(item: Profile) -> dict[str, Any]:
+def _fields(item: Profile) -> dict[str, Any]:
     shown = {key: getattr(item, key) for key in ("name", "title", "source")}
     return shown | {"jobs": [_job(job) for job in item.jobs]}
 

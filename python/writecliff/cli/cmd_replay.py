@@ -132,8 +132,10 @@ def replay(
     run = replayed.store(directory, expect=limits)
     end = Outcome.of_run(run, earlier)
     if json:
-        ends = {"run": directory, "report": run.page, **end.mapping()}
-        emit_json({**replayed.mapping(), **ends}, "replay")
+        from writecliff.api.answers.tests import Replay
+
+        files = {"run": directory, "report": run.page}
+        emit_json(Replay.of(replayed.mapping(), **files, **end.answer()))
         return end.end(junit)
     print(pairs(_lines(setup, done)))
     print()

@@ -54,8 +54,9 @@ def report(
         keep(power, run, offset_s=power_offset)
     write_report(run, output=page, pdf=paper, csv=csv)
     if json:
-        shown = {"report": page, "pdf": paper, "csv": csv, "summary": Run(run).summary}
-        emit_json(shown, "report")
+        from writecliff.api.answers.tests import ReportFiles
+
+        emit_json(ReportFiles(page, paper, csv, Run(run).summary))
     else:
         print(*filter(None, (page, paper, csv)), Run(run).verdict, sep="\n")
     return 0

@@ -183,18 +183,19 @@ def _execute(
 def _show_json(run: Run, end: Outcome) -> None:
     report = cast("WorkloadRunReport", run.report)
     manifest = report.data.manifest
+    from writecliff.api.answers.tests import WorkloadOutcome
+
     emit_json(
-        {
-            "target": manifest.device.target,
-            "scale": manifest.device.scale,
+        WorkloadOutcome(
+            target=manifest.device.target,
+            scale=manifest.device.scale,
+            run=run.path,
+            report=run.page,
+            warnings=manifest.warnings,
+            verdict=run.verdict,
             **report.results(),
-            "run": report.data.run.path,
-            "report": run.page,
-            "warnings": manifest.warnings,
-            **end.mapping(),
-            "verdict": report.answer(),
-        },
-        "workload-run",
+            **end.answer(),
+        )
     )
 
 

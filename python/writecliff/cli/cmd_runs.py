@@ -44,10 +44,11 @@ def list_(
     catalogue = catalogue_of(store)
     found = listed(catalogue, selection.selection(), progress=progress_log())
     if json:
+        from writecliff.api.answers.runs import RunsList
         from writecliff.cli.runs_view import plain
 
         shown = [plain(one) for one in found]
-        emit_json({"store": catalogue.place.location, "runs": shown}, "runs-list")
+        emit_json(RunsList(catalogue.place.location, shown))
         return 0
     from writecliff.cli.runs_view import runs_table
 
@@ -75,7 +76,9 @@ def show(run: str, *, store: StoreOption = None, json: bool = False) -> int:
     name = run_named(run, catalogue.place, known_runs(catalogue.place))
     found = details(catalogue, name)
     if json:
-        emit_json({"store": catalogue.place.location, **found}, "runs-show")
+        from writecliff.api.answers.runs import RunDetails
+
+        emit_json(RunDetails(catalogue.place.location, **found))
     else:
         print(run_text(found))
     return 0
@@ -116,7 +119,9 @@ def tag(
     except FileNotFoundError:
         raise ConfigError(f"{name} has gone") from None
     if json:
-        emit_json({"run": name, "tags": tags}, "runs-tag")
+        from writecliff.api.answers.runs import RunTags
+
+        emit_json(RunTags(name, tags))
     else:
         print(", ".join(map(printable, tags)) or "no tags")
     return 0
@@ -154,7 +159,9 @@ def delete(
     if chosen and (yes or _confirmed(chosen, place.location)):
         deleted = delete_runs(place, chosen)
     if json:
-        emit_json({"store": place.location, "deleted": deleted}, "runs-delete")
+        from writecliff.api.answers.runs import RunsDeleted
+
+        emit_json(RunsDeleted(place.location, deleted))
     else:
         print("\n".join(map(printable, deleted)) or "nothing was deleted")
     return 0
@@ -214,7 +221,9 @@ def index(
     catalogue.place.sweep()
     found = index_mapping(catalogue, changes)
     if json:
-        emit_json(found, "runs-index")
+        from writecliff.api.answers.runs import RunsIndex
+
+        emit_json(RunsIndex(**found))
     else:
         print(index_text(found))
     return 0

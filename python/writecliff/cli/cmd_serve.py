@@ -163,7 +163,9 @@ def serve(
 
         summary["report"] = write_report(output)
     if json:
-        emit_json(summary, "serve")
+        from writecliff.api.answers.served import Served
+
+        emit_json(Served.of(summary))
     else:
         print(_text(summary))
     return 0

@@ -21,7 +21,7 @@ from writecliff.cli.options import (
     test_names,
 )
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, table
-from writecliff.cli.runner import refusal_mapping, refused
+from writecliff.cli.runner import refusal_answer, refused
 from writecliff.cli.sets import run_members, stored_folder
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
@@ -141,8 +141,9 @@ def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bo
             scales[engine_now.identify().scale_text] = None
             plans[name] = with_estimate(plan, procedure, engine_now, tell=log)
     if as_json:
-        shown = {"dry_run": True, "target": identity, "tests": plans}
-        emit_json({**shown, "refusal": refusal_mapping(refusal)}, "suite-plan")
+        from writecliff.api.answers.tests import SuitePlan
+
+        emit_json(SuitePlan(True, identity, plans, refusal_answer(refusal)))
         return refused(refusal)
     print(_estimates(plans) if identity.simulated else _bounds(plans))
     for text in filter(None, scales):

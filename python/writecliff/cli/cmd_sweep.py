@@ -84,8 +84,10 @@ def sweep(
     from writecliff.suite.sweep import PRESETS, plan_sweep
 
     if list_:
-        presets = [{"name": name, **vars(preset)} for name, preset in PRESETS.items()]
-        return show_list("sweeps", presets, as_json=json)
+        from writecliff.api.answers.tests import SweepEntry, SweepList
+
+        presets = [SweepEntry(name, **vars(preset)) for name, preset in PRESETS.items()]
+        return show_list(SweepList(presets), as_json=json)
     check_jobs(options.jobs)
     check_scheduler(options.scheduler, [target.on])
     check_limits(options.expect, options.junit)

@@ -32,9 +32,16 @@ def overview(
         print(f"tests: {', '.join(PROCEDURES)}; see `writecliff test NAME --help`")
         return 0
     if json:
-        keys = ("name", "title", "summary", "editions", "required", "campaign")
-        tests = [{key: getattr(e, key) for key in keys} for e in PROCEDURES.values()]
-        emit_json({"tests": tests}, "test-list")
+        from writecliff.api.answers.tests import TestEntry, TestList
+
+        emit_json(
+            TestList(
+                [
+                    TestEntry(e.name, e.title, e.summary, e.editions, e.required, e.campaign)
+                    for e in PROCEDURES.values()
+                ]
+            )
+        )
         return 0
     rows = [
         (e.name, e.title, e.campaign or ", ".join(e.editions), e.summary)

@@ -62,19 +62,20 @@ def convert(
             trace, output, to=to, format=format_, columns=columns, member=member, progress=view
         )
     if json:
+        from writecliff.api.answers.traces import TraceConverted
+
         emit_json(
-            {
-                "trace": trace,
-                "output": done.output,
-                "format": ", ".join(done.formats),
-                "written_as": done.written_as,
-                "ios": done.ios,
-                "left_out": done.left_out,
-                "moved": done.moved,
+            TraceConverted(
+                trace=trace,
+                output=done.output,
+                format=", ".join(done.formats),
+                written_as=done.written_as,
+                ios=done.ios,
+                left_out=done.left_out,
+                moved=done.moved,
+                notes=done.notes,
                 **skipped_mapping(done.skipped),
-                "notes": done.notes,
-            },
-            "trace-convert",
+            )
         )
         return 0
     lines = [
@@ -107,7 +108,9 @@ def formats(*, json: bool = False) -> int:
 
     rows = [one.mapping() for one in all_formats()]
     if json:
-        emit_json({"formats": rows}, "trace-formats")
+        from writecliff.api.answers.traces import TraceFormat, TraceFormats
+
+        emit_json(TraceFormats([TraceFormat(**row) for row in rows]))
         return 0
     cells = [(row["name"], row["title"], "yes" if row["written"] else "") for row in rows]
     print(table(("format", "of", "written"), cells, "lll"))
@@ -128,12 +131,12 @@ def examples(*, json: bool = False) -> int:
 
     found = all_examples()
     if json:
-        rows = [
-            {"name": one.name, "title": one.title, "path": one.path,
-             "bytes": one.path.stat().st_size}
-            for one in found
-        ]  # fmt: skip
-        emit_json({"examples": rows}, "trace-examples")
+        from writecliff.api.answers.traces import TraceExample, TraceExamples
+
+        examples = [
+            TraceExample(one.name, one.title, one.path, one.path.stat().st_size) for one in found
+        ]
+        emit_json(TraceExamples(examples))
         return 0
     print(table(("trace", "load"), [(SCHEME + one.name, one.title) for one in found], "ll"))
     return 0

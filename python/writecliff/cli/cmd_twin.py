@@ -205,7 +205,9 @@ def _checked(run: Path, expected: str, screen: Screen, *, as_json: bool) -> int:
     done: TwinChecked = check_run(run, expected, log=screen.log)
     found = done.check
     if as_json:
-        emit_json({**found.mapping(), "run": run, "report": done.page}, "twin-check")
+        from writecliff.api.answers.choices import TwinCheck
+
+        emit_json(TwinCheck.of(found.mapping(), run=run, report=done.page))
     else:
         from writecliff.cli.output import table
 
@@ -222,8 +224,10 @@ def _checked(run: Path, expected: str, screen: Screen, *, as_json: bool) -> int:
 def _show(made: TwinMade, run: Path, *, as_json: bool) -> None:
     result = made.result
     if as_json:
-        shown = {**result.mapping(), "device_file": made.device_file, "run": run}
-        emit_json({**shown, "report": made.page}, "twin")
+        from writecliff.api.answers.choices import Twin
+
+        files = {"device_file": made.device_file, "run": run, "report": made.page}
+        emit_json(Twin.of({**result.mapping(), **files}))
         return
     errors = result.errors
     lines = [

@@ -61,8 +61,9 @@ def ui(
 
     def ready(address: str) -> None:
         if json:
-            shown = {"address": address, "store": options.location, "allow_changes": allow_changes}
-            emit_json(shown, "ui")
+            from writecliff.api.answers.runs import Dashboard
+
+            emit_json(Dashboard(address, options.location, allow_changes))
         else:
             print(address)
         sys.stdout.flush()

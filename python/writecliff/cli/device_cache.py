@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cyclopts import App
 
@@ -13,7 +13,8 @@ from writecliff.cli.output import emit_json, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
-    from writecliff.engines.state_cache import CachedState, StateCache
+    from writecliff.api.answers.devices import CachedDrive
+    from writecliff.engines.state_cache import CachedState
 
 app = App(name="cache", help=__doc__)
 
@@ -32,9 +33,9 @@ def list_(*, json: bool = False) -> int:
     cache = StateCache.of_user()
     states = cache.states()
     if json:
-        emit_json(
-            _mapping(cache, states) | {"states": [_state(one) for one in states]}, "cache-list"
-        )
+        from writecliff.api.answers.devices import CacheList
+
+        emit_json(CacheList(cache.folder, cache.bytes_max, _size(states), _states(states)))
         return 0
     if states:
         print(_table(states))
@@ -67,8 +68,9 @@ def prune(size: str | None = None, *, all_: bool = False, json: bool = False) ->
     removed = cache.prune(0 if all_ else keep)
     left = cache.states()
     if json:
-        gone = {"removed": [_state(one) for one in removed]}
-        emit_json(_mapping(cache, left) | gone, "cache-prune")
+        from writecliff.api.answers.devices import CachePruned
+
+        emit_json(CachePruned(cache.folder, cache.bytes_max, _size(left), _states(removed)))
         return 0
     if removed:
         print(_table(removed))
@@ -76,20 +78,24 @@ def prune(size: str | None = None, *, all_: bool = False, json: bool = False) ->
     return 0
 
 
-def _mapping(cache: StateCache, states: list[CachedState]) -> dict[str, Any]:
-    size_bytes = sum(one.size_bytes for one in states)
-    return {"folder": cache.folder, "limit_bytes": cache.bytes_max, "size_bytes": size_bytes}
+def _size(states: list[CachedState]) -> int:
+    return sum(state.size_bytes for state in states)
 
 
-def _state(one: CachedState) -> dict[str, Any]:
-    return {
-        "file": Path(one.path).name,
-        "drive": one.drive,
-        "steps": one.steps,
-        "size_bytes": one.size_bytes,
-        "used": _time(one),
-        "current": one.current,
-    }
+def _states(states: list[CachedState]) -> list[CachedDrive]:
+    from writecliff.api.answers.devices import CachedDrive
+
+    return [
+        CachedDrive(
+            Path(state.path).name,
+            state.drive,
+            state.steps,
+            state.size_bytes,
+            _time(state),
+            state.current,
+        )
+        for state in states
+    ]
 
 
 def _table(states: list[CachedState]) -> str:
@@ -112,4 +118,4 @@ def _time(one: CachedState) -> str:
 
 def _sum(states: list[CachedState]) -> str:
     count = len(states)
-    return f"{units.plural(count, 'state')}, {units.size(sum(one.size_bytes for one in states))}"
+    return f"{units.plural(count, 'state')}, {units.size(_size(states))}"

@@ -149,8 +149,14 @@ def new(
     ):
         write_atomically(one, content.encode())
     if json:
-        files = {"device_file": path, "figures_file": table_path, "fit_file": fit_path}
-        emit_json({**files, "figures": [_mapping(row) for row in rows]}, "device-new")
+        from writecliff.api.answers.devices import NewDrive, SheetFigure
+
+        shown = [
+            SheetFigure(of.label, of.metric, of.value, row.simulated, of.unit, row.error_pct)
+            for row in rows
+            for of in (row.figure,)
+        ]
+        emit_json(NewDrive(path, table_path, fit_path, shown))
         return 0
     if rows:
         print(_table(rows), end="\n\n")
@@ -184,17 +190,6 @@ def _asked(given: Mapping[str, object]) -> Mapping[str, object]:
         if text := sys.stdin.readline().strip():
             found[item.name] = text
     return found
-
-
-def _mapping(row: Row) -> dict[str, object]:
-    return {
-        "load": row.figure.label,
-        "metric": row.figure.metric,
-        "sheet": row.figure.value,
-        "simulated": row.simulated,
-        "unit": row.figure.unit,
-        "error_pct": row.error_pct,
-    }
 
 
 def _table(rows: Sequence[Row]) -> str:

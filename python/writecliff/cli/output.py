@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from writecliff import units
-from writecliff.cli.schema import Schema
+
+if TYPE_CHECKING:
+    from writecliff.api.answers.base import Answer
 
 NOTHING_DONE = "\nnothing was done (--dry-run)"
 
@@ -24,34 +26,19 @@ def log(text: str) -> None:
         sys.stderr.flush()
 
 
-def emit_json(
-    value: Any, schema: str | None = None, schemas: Mapping[str, Schema] | None = None
-) -> None:
-    """One JSON object, indented, with a newline, on stdout. NaN and infinities become null.
-
-    `schema`: the name of its schema in `schemas` (default: those of `schemas.py`), for an object
-    that does not have it yet.
-    """
-    if schema is not None:
-        from writecliff.cli.schemas import SCHEMAS, stamped
-
-        value = stamped(schema, value, SCHEMAS if schemas is None else schemas)
+def emit_json(value: Any) -> None:
+    """Print an answer as one indented JSON object. NaN and infinities become null."""
     json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 
 
-def show_list(
-    name: str,
-    items: Sequence[Mapping[str, Any]],
-    align: str = "",
-    *,
-    as_json: bool,
-    schemas: Mapping[str, Schema] | None = None,
-) -> int:
-    """Answer --list with {name: items}, or with a table that has a column per key; returns 0."""
+def show_list(answer: Answer, align: str = "", *, as_json: bool) -> int:
+    """Answer --list with an answer that has one field, or with a table of the objects in it."""
     if as_json:
-        emit_json({name: items}, f"{name.removesuffix('s')}-list", schemas)
+        emit_json(answer)
     else:
+        (name,) = answer.__struct_fields__
+        items = _plain(getattr(answer, name))
         print(table(tuple(items[0]), [[*map(_cell, item.values())] for item in items], align))
     return 0
 
@@ -63,6 +50,14 @@ def _cell(value: Any) -> str:
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return _plain(asdict(value))
+    if hasattr(value, "__struct_config__"):
+        import msgspec
+
+        config = value.__struct_config__
+        fields = msgspec.structs.asdict(value).items()
+        tag = {config.tag_field: config.tag} if config.tag_field else {}
+        known = {key: item for key, item in fields if item is not msgspec.UNSET}
+        return {**tag, **_plain(known)}
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

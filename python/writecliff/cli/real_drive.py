@@ -31,13 +31,9 @@ def show_real_drive(path: str, *, json: bool) -> int:
     found = probe(node, system)
     power = power_states(NvmeDrive(system, disk)) if is_nvme(disk) else None
     if json:
-        shown = {
-            "device": asdict(identity),
-            "health": health,
-            "power": None if power is None else asdict(power),
-            "data_placement": found.mapping(),
-        }
-        emit_json(shown, "drive")
+        from writecliff.api.answers.devices import RealDrive
+
+        emit_json(RealDrive(identity, health, power, found.mapping()))
         return 0
     print(pairs(_identity_lines(identity)))
     print()

@@ -14,6 +14,7 @@ from writecliff.errors import ConfigError
 from writecliff.operation_names import plural_of
 
 if TYPE_CHECKING:
+    from writecliff.api.answers.tests import ReplayTimed
     from writecliff.engines.timed.issuing import TraceIssued
 
 _OF_BOTH = ("on", "seed")  # options of `TraceOptions` that real drives have, too
@@ -100,7 +101,7 @@ def replay_timed(asked: Asked, *, seed: int, as_json: bool) -> int:
         on_tick=on_tick,
     )
     if as_json:
-        emit_json({**mapping(asked, done), "issued_trace": output}, "replay-timed")
+        emit_json(_answer(asked, done, output))
         return 0
     print(pairs(_lines(asked, done, output)))
     print()
@@ -109,19 +110,21 @@ def replay_timed(asked: Asked, *, seed: int, as_json: bool) -> int:
     return 0
 
 
-def mapping(asked: Asked, done: TraceIssued) -> dict[str, Any]:
-    """What `--json` prints."""
-    return {
-        "trace": asked.trace,
-        "target": asked.target,
-        "speed": asked.speed,
-        "ios": dict(done.ios),
-        "elapsed_s": done.elapsed_ns / _SECOND_NS,
-        "timing": dict(done.timing),
-        "response_ms": {name: _times(one["response"]) for name, one in done.operations.items()},
-        "service_ms": {name: _times(service) for name, service in done.service.items()},
-        "notes": list(done.notes),
-    }
+def _answer(asked: Asked, done: TraceIssued, output: Path) -> ReplayTimed:
+    from writecliff.api.answers.tests import ReplayTimed
+
+    return ReplayTimed(
+        trace=asked.trace,
+        target=asked.target,
+        speed=asked.speed,
+        ios=dict(done.ios),
+        elapsed_s=done.elapsed_ns / _SECOND_NS,
+        timing=dict(done.timing),
+        response_ms={name: _times(of["response"]) for name, of in done.operations.items()},
+        service_ms={name: _times(service) for name, service in done.service.items()},
+        notes=done.notes,
+        issued_trace=output,
+    )
 
 
 def _times(of: Any) -> dict[str, float | None]:

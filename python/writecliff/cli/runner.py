@@ -19,6 +19,7 @@ from writecliff.procedures.registry import procedure_from_mapping
 
 if TYPE_CHECKING:
     from writecliff.api import Run
+    from writecliff.api.answers.base import Refusal
     from writecliff.engines.base import DeviceIdentity, Engine
     from writecliff.errors import WritecliffError
     from writecliff.procedures.model import Estimate, Procedure
@@ -103,9 +104,11 @@ def refused(refusal: WritecliffError | None) -> int:
     return refusal.exit_code
 
 
-def refusal_mapping(refusal: WritecliffError | None) -> dict[str, str | None] | None:
-    """Return the JSON form of the refusal of a planned run."""
-    return None if refusal is None else {"message": str(refusal), "hint": refusal.hint}
+def refusal_answer(refusal: WritecliffError | None) -> Refusal | None:
+    """Return the refusal of a planned run as part of an answer."""
+    from writecliff.api.answers.base import Refusal
+
+    return None if refusal is None else Refusal(str(refusal), refusal.hint)
 
 
 def show_plan(procedure: Procedure, engine: Engine, as_json: bool, *, writes: bool = True) -> int:
@@ -123,15 +126,9 @@ def show_plan(procedure: Procedure, engine: Engine, as_json: bool, *, writes: bo
     plan = procedure.plan(identity, engine.speed_limit)
     plan = with_estimate(plan, procedure, engine, tell=log)
     if as_json:
-        emit_json(
-            {
-                "dry_run": True,
-                "target": identity,
-                "plan": {**vars(plan), "deviations": [vars(d) for d in plan.deviations]},
-                "refusal": refusal_mapping(refusal),
-            },
-            "test-plan",
-        )
+        from writecliff.api.answers.tests import TestPlan
+
+        emit_json(TestPlan(True, identity, plan, refusal_answer(refusal)))
         return refused(refusal)
     print(f"{plan.title} on {identity.target}: {drive_text(identity)}\n")
     for number, phase in enumerate(plan.phases, 1):
@@ -194,24 +191,25 @@ def _show_outcome(procedure: Procedure, run: Run, end_of: Outcome, as_json: bool
     written_bytes = outcome.history.host_write_bytes
     fills = written_bytes / device.capacity_bytes
     if as_json:
+        from writecliff.api.answers.tests import TestOutcome
+
         emit_json(
-            {
-                "run": outcome.run_directory,
-                "report": run.page,
-                "status": "complete",
-                "scale": device.scale,
-                "ended_by": outcome.ended_by,
-                "steps": len(outcome.history.rows),
-                "stages": [view.mapping() for view in views],
-                "device_time_ns": outcome.history.elapsed_ns,
-                "host_write_bytes_total": written_bytes,
-                "drive_fills": fills,
-                "last_step": vars(last),
-                "warnings": outcome.warnings,
-                **end_of.mapping(),
-                "verdict": run.verdict,
-            },
-            "test-outcome",
+            TestOutcome(
+                run=outcome.run_directory,
+                report=run.page,
+                status="complete",
+                scale=device.scale,
+                ended_by=outcome.ended_by,
+                steps=len(outcome.history.rows),
+                stages=[view.mapping() for view in views],
+                device_time_ns=outcome.history.elapsed_ns,
+                host_write_bytes_total=written_bytes,
+                drive_fills=fills,
+                last_step=vars(last),
+                warnings=outcome.warnings,
+                verdict=run.verdict,
+                **end_of.answer(),
+            )
         )
         return
     print(

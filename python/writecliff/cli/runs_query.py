@@ -13,6 +13,7 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from writecliff.api.answers.runs import RunsDifference
     from writecliff.runs.difference import RunDifference
 
 _MOST = 200  # rows on a terminal
@@ -57,11 +58,12 @@ def sql(
     for note in notes:
         log(f"warning: {note}")
     if json:
+        from writecliff.api.answers.runs import Column, QueryResult
+
         fields = () if answer is None else answer.schema
-        columns = [{"name": field.name, "type": str(field.type)} for field in fields]
+        columns = [Column(field.name, str(field.type)) for field in fields]
         rows = [] if answer is None else [plain(row) for row in answer.to_pylist()]
-        shown = {"store": catalogue.place.location, "columns": columns, "rows": rows}
-        emit_json(shown, "runs-sql")
+        emit_json(QueryResult(catalogue.place.location, columns, rows))
     elif answer is not None:
         _show(answer, csv=csv)
     return 0
@@ -124,33 +126,34 @@ def diff(first: str, second: str, *, store: StoreOption = None, json: bool = Fal
         paths = [stack.enter_context(catalogue.place.as_folder(name)) for name in names]
         found = difference(paths[0], paths[1], names)
         if json:
-            emit_json(_diff_mapping(found, names), "runs-diff")
+            emit_json(_diff_answer(found, names))
         else:
             print(_diff_text(found, names))
     return 0
 
 
-def _diff_mapping(found: RunDifference, names: list[str]) -> dict[str, Any]:
+def _diff_answer(found: RunDifference, names: list[str]) -> RunsDifference:
+    from writecliff.api.answers.base import Difference
+    from writecliff.api.answers.runs import RunsDifference
     from writecliff.report.comparison.figures import RULE
     from writecliff.report.comparison.page import figure_mapping
 
-    return {
-        "runs": names,
-        "differences": [
-            {"what": part.what, "values": list(part.values), "tests": list(part.tests)}
-            for part in found.compared.differences
+    return RunsDifference(
+        runs=names,
+        differences=[
+            Difference(part.what, part.values, part.tests) for part in found.compared.differences
         ],
-        "environment": [
+        environment=[
             {"what": what, "values": [mine, its]} for what, mine, its in found.environment
         ],
-        "figures": [
+        figures=[
             {**figure_mapping(found.compared, figure), "judgement": word}
             for figure, word in found.judgements
         ],
-        "rule": RULE,
-        "judgement": found.judgement,
-        "verdict": found.verdict,
-    }
+        rule=RULE,
+        judgement=found.judgement,
+        verdict=found.verdict,
+    )
 
 
 def _diff_text(found: RunDifference, names: list[str]) -> str:

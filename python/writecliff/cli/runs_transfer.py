@@ -59,8 +59,9 @@ def export(
     else:
         _write_tables(catalogue, chosen, output, tables)
     if json:
-        shown = {"store": catalogue.place.location, "runs": chosen, "output": output}
-        emit_json(shown, "runs-export")
+        from writecliff.api.answers.runs import RunsExported
+
+        emit_json(RunsExported(catalogue.place.location, chosen, output))
     else:
         print("\n".join(map(printable, chosen)), output, sep="\n")
     return 0
@@ -120,7 +121,9 @@ def import_(
             if found.run in made or found.member_of in made:
                 change_tags(place, found.run, add=tag)
     if json:
-        emit_json({"store": place.location, "runs": made}, "runs-import")
+        from writecliff.api.answers.runs import RunsImported
+
+        emit_json(RunsImported(place.location, made))
     else:
         print("\n".join(map(printable, made)))
     return 0

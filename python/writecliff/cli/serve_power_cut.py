@@ -26,8 +26,9 @@ def power_cut(drive: str | None = None, *, json: bool = False) -> int:
     found = find_served(served_drives(), drive)
     answer = found.power_cut()
     if json:
-        of = {"target": found.target, "addresses": found.addresses, "pid": found.pid}
-        emit_json({**of, **answer}, "power-cut")
+        from writecliff.api.answers.served import PowerCutDone
+
+        emit_json(PowerCutDone(found.target, found.addresses, found.pid, **answer))
         return 0
     number, cut = answer["number"], PowerCut(**answer["cut"])
     print(f"{found.target}: power cut {number}: {cut_text(cut)}")

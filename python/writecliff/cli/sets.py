@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from writecliff import units
 from writecliff.api.outcome import Outcome, check_limits, check_set_limits, read_baseline
@@ -20,6 +20,7 @@ from writecliff.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from writecliff.api.answers.tests import SetOutcome
     from writecliff.report.suite_page import SuitePage
     from writecliff.suite.children import ChildEvent
     from writecliff.suite.folder import Kind, SuiteFolder
@@ -76,7 +77,7 @@ def run_members(
     compared = None if baseline is None else baseline.compare(folder.path)
     end = Outcome(folder.path.name, judged, compared)
     if as_json:
-        emit_json(_outcome(folder, done.page, end), "set-outcome")
+        emit_json(_answer(folder, done.page, end))
         return end.end(options.junit)
     _show(done.written)
     if said := [*end.lines()]:
@@ -98,26 +99,22 @@ def _show(page: SuitePage) -> None:
         print(knee_text(page.knee))
 
 
-def _outcome(folder: SuiteFolder, page: Path, end: Outcome) -> dict[str, Any]:
+def _answer(folder: SuiteFolder, page: Path, end: Outcome) -> SetOutcome:
+    from writecliff.api.answers.tests import SetOutcome, SetRun
     from writecliff.report import REPORT_NAME
 
-    return {
-        "kind": folder.kind,
-        "about": folder.about,
-        "folder": folder.path,
-        "report": page,
-        **end.mapping(),
-        "runs": [
-            {
-                "name": name,
-                "test": member.test,
-                "status": folder.status(name),
-                "run": folder.run_directory(name),
-                "report": folder.run_directory(name) / REPORT_NAME,
-            }
-            for name, member in folder.members.items()
-        ],
-    }
+    runs = []
+    for name, member in folder.members.items():
+        path = folder.run_directory(name)
+        runs.append(SetRun(name, member.test, folder.status(name), path, path / REPORT_NAME))
+    return SetOutcome(
+        kind=folder.kind,
+        about=folder.about,
+        folder=folder.path,
+        report=page,
+        runs=runs,
+        **end.answer(),
+    )
 
 
 class SetView:

@@ -24,7 +24,9 @@ def show_sheet(name: str, page: Path | None, *, whole: bool, as_json: bool) -> i
     if page is not None:
         write_page(page_of(found), page)
     if as_json:
-        emit_json(found.mapping() | {"page": page}, "data-sheet")
+        from writecliff.api.answers.devices import DataSheet
+
+        emit_json(DataSheet.of(found.mapping(), page=page))
         return 0
     for group, rows in of_groups(found.rows):
         print(f"{group}\n")

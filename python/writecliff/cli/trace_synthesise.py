@@ -82,7 +82,9 @@ def synthesise(
     page = write_page(synthetic_page(found), folder / "synthetic.html", csv=csv)
     if json:
         files = {"workload": workload, "fio_job": job, "report": page}
-        emit_json({**found.mapping(), **files}, "synthesise")
+        from writecliff.api.answers.traces import Synthesised
+
+        emit_json(Synthesised.of(found.mapping(), **files))
         return 0
     print(pairs(_summary(found, skipped=[skipped_line(one) for one in found.skipped])) + "\n")
     head = ("", "trace", "workload", "difference", "bound")

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
+from writecliff.api.answers.reference import answer_types, sections
 from writecliff.cli.commands import LAB, PROGRAM, build_app
 from writecliff.cli.reference import screens
-from writecliff.cli.schemas import sections
-from writecliff.lab.commands.schemas import SCHEMAS
 
 _LAB = f"{PROGRAM} {LAB[0]}"
 _HEAD = f"""\
@@ -34,8 +33,10 @@ As for [other commands](json-commands.md).
 
 def reference() -> str:
     """Return the text of the reference, in Markdown."""
+    kinds = answer_types("writecliff.lab.commands.answers").values()
+    answers = sections(kinds, _LAB, "###")
     commands = screens(build_app(), (LAB[0],))
-    return "\n".join((_HEAD, *commands, _JSON, *sections(SCHEMAS, _LAB, "###")))
+    return "\n".join((_HEAD, *commands, _JSON, *answers))
 
 
 if __name__ == "__main__":

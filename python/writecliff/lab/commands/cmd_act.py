@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from writecliff.cli.options import NEW_RUN, NO_TARGET, RunOptions, TargetOptions
-from writecliff.cli.output import log
+from writecliff.cli.output import emit_json, log
 from writecliff.cli.runner import run_test
 from writecliff.errors import ConfigError
-from writecliff.lab.commands.output import emit_json
+from writecliff.lab.commands.answers import ActLatency, ActLog
 
 if TYPE_CHECKING:
     from writecliff.procedures.campaigns.act_judge import Slice, Trial
@@ -78,7 +78,7 @@ def print_log(run: Path, *, json: bool = False) -> int:
     with damage_said(run):
         text = log_text(*_tested(run))
     if json:
-        emit_json({"run": run, "log": text}, "act-log")
+        emit_json(ActLog.of({"run": run, "log": text}))
     else:
         sys.stdout.write(text)
     return 0
@@ -104,7 +104,7 @@ def latency(run: Path, *, json: bool = False) -> int:
     if not done:
         raise ConfigError(f"{run} has no complete slice", hint="see `writecliff lab act log`")
     if json:
-        emit_json({"run": run, "slices": [_slice(one) for one in done]}, "act-latency")
+        emit_json(ActLatency.of({"run": run, "slices": [_slice(one) for one in done]}))
         return 0
     sys.stdout.write(table_text(done, old=procedure_of(data).options.model == "3.x"))
     return 0

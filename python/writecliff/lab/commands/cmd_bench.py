@@ -8,8 +8,14 @@ from pathlib import Path
 from cyclopts import App
 
 from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, opened
-from writecliff.cli.output import log, table
-from writecliff.lab.commands.output import emit_json
+from writecliff.cli.output import emit_json, log, table
+from writecliff.lab.commands.answers import (
+    BenchChoose,
+    BenchFit,
+    BenchStore,
+    BenchSweep,
+    BenchTrace,
+)
 
 GROUP = "lab", 8
 app = App(name="bench", help=__doc__)
@@ -307,7 +313,7 @@ def fit(*, capacity: str = "1TB", json: bool = False) -> int:
 
     found = run(log, capacity=capacity)
     if json:
-        emit_json(found, "bench-fit")
+        emit_json(BenchFit.of(found))
         return 0
     rows = [
         (row["key"], *(f"{row[name]:,.0f} ns" for name in ("truth", "start", "found")),
@@ -351,7 +357,7 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: bool = False)
             rows.append(row)
             log(f"{row['case']}: {row['wall_s']:.2f} s")
     if json:
-        emit_json({"runs": runs, "rows": rows}, "bench-store")
+        emit_json(BenchStore.of({"runs": runs, "rows": rows}))
         return 0
     cells = [
         (str(row["case"]), *("-" if row[name] is None else f"{row[name]:.2f} s"
@@ -385,7 +391,7 @@ def choose(*, drives: int = 20, jobs: Whole = None, json: bool = False) -> int:
             rows.append(row)
             log(f"{row['case']}: {row['wall_s']:.0f} s")
     if json:
-        emit_json({"rows": rows}, "bench-choose")
+        emit_json(BenchChoose.of({"rows": rows}))
         return 0
     cells = [
         (str(row["case"]), str(row["drives"]), f"{row['wall_s']:.0f} s", f"{row['goal_s']:.0f} s",
@@ -420,7 +426,7 @@ def sweep(*, cells: int = 200, pairs: int = 1, json: bool = False) -> int:
             rows.append(asdict(pair) | {"ratio": pair.ratio})
             log(f"pair {len(rows)} of {pairs}: {pair.ratio:.2f} times the time of --jobs 2")
     if json:
-        emit_json({"cells": cells, "rows": rows}, "bench-sweep")
+        emit_json(BenchSweep.of({"cells": cells, "rows": rows}))
         return 0
     cells_ = [
         (*(f"{row[name]:.1f} s" for name in ("jobs_wall_s", "dask_wall_s", "jobs_cpu_s",
@@ -453,7 +459,7 @@ def trace(*, lines: Whole = None, json: bool = False) -> int:
         rows.append(row)
         log(f"{row['case']}: {row['lines_per_cpu_s'] / 1e6:.2f} million lines a CPU second")
     if json:
-        emit_json({"lines": count, "rows": rows}, "bench-trace")
+        emit_json(BenchTrace.of({"lines": count, "rows": rows}))
         return 0
     cells = [
         (

@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import Any, Literal
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
-from writecliff.cli.output import log, table
+from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.cli.progress import how_many_done
 from writecliff.errors import ConfigError
-from writecliff.lab.commands.output import emit_json, show_list
+from writecliff.lab.commands.answers import ExperimentList
 from writecliff.parallel import watched
 
 GROUP = "lab", 4
@@ -62,7 +62,7 @@ def experiment(
     if list_:
         known = [{"name": key, "about": about} for key, about in EXPERIMENTS.items()]
         known += [{"name": f"{key} --live", "about": about} for key, about in ABOUT_LIVE.items()]
-        return show_list("experiments", known, as_json=json)
+        return show_list(ExperimentList(known), as_json=json)
     if name is None:
         raise ConfigError("no experiment given", hint="see `writecliff lab experiment --list`")
     if scale is not None and not 1.0 <= scale <= 192.0:

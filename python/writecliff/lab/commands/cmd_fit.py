@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, Whole, on_scheduler
-from writecliff.cli.output import log
+from writecliff.cli.output import emit_json, log, show_list
 from writecliff.errors import ConfigError
-from writecliff.lab.commands.output import emit_json, show_list
+from writecliff.lab.commands.answers import Fit, FitList
 
 if TYPE_CHECKING:
     from writecliff.lab.published.cross_validation import CrossValidation, Prediction
@@ -86,7 +86,7 @@ def fit(
         write_atomically(predictions, table_of(cross_validate, predicted).encode())
     if json:
         own = {one: specs[one] for one in chosen}
-        emit_json(fit_view.mapping(own, result, predicted, output), "fit")
+        emit_json(Fit.of(fit_view.mapping(own, result, predicted, output)))
     else:
         fit_view.show(result, predicted)
     return 0
@@ -106,7 +106,7 @@ def _list(as_json: bool) -> int:
         {"name": name, "drives": spec.drives, "parameters": [p.key for p in spec.parameters]}
         for name, spec in shipped_fits().items()
     ]
-    return show_list("fits", fits, as_json=as_json)
+    return show_list(FitList(fits), as_json=as_json)
 
 
 def _specifications(name: str | None) -> tuple[list[str], dict[str, Specification]]:

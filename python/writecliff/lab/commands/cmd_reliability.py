@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
-from writecliff.cli.output import log, table
+from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.cli.progress import how_many_done
 from writecliff.errors import ConfigError
-from writecliff.lab.commands.output import emit_json, show_list
+from writecliff.lab.commands.answers import FeatureList
 from writecliff.parallel import watched
 
 GROUP = "lab", 5
@@ -49,7 +49,7 @@ def reliability(
 
     if list_:
         known = [{"name": key, "about": one.about} for key, one in CAMPAIGNS.items()]
-        return show_list("features", known, as_json=json)
+        return show_list(FeatureList(known), as_json=json)
     if name is None:
         raise ConfigError("no campaign given", hint="see `writecliff lab reliability --list`")
     with on_scheduler(scheduler), watched(how_many_done):

@@ -14,9 +14,9 @@ from writecliff.cli.options import (
     new_path,
     on_scheduler,
 )
-from writecliff.cli.output import log, table
+from writecliff.cli.output import emit_json, log, show_list, table
 from writecliff.errors import ConfigError
-from writecliff.lab.commands.output import emit_json, show_list
+from writecliff.lab.commands.answers import CampaignList
 
 if TYPE_CHECKING:
     from writecliff.lab.commands.reproduce_view import ReproduceView
@@ -197,7 +197,7 @@ def _list(as_json: bool) -> int:
     ssd_iq = len(read_rows(SSD_IQ_FIGURES))
     known.append({"name": MODERN_NAME, "figures": modern, "about": MODERN_ABOUT})
     known.append({"name": SSD_IQ, "figures": ssd_iq, "about": SSD_IQ_ABOUT})
-    return show_list("campaigns", known, "lrl", as_json=as_json)
+    return show_list(CampaignList(known), "lrl", as_json=as_json)
 
 
 def _print(found: Reproduction) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from writecliff.cli.output import log, pairs
+from writecliff.cli.output import emit_json, log, pairs
 from writecliff.errors import ConfigError
-from writecliff.lab.commands.output import emit_json
+from writecliff.lab.commands.answers import Torture
 
 if TYPE_CHECKING:
     from writecliff.lab.torture.programs import Program
@@ -99,7 +99,7 @@ def torture(
         "first_failure": asdict(failed) if failed else None,
     }
     if json:
-        emit_json(summary, "torture")
+        emit_json(Torture.of(summary))
     else:
         print(_text(summary, failed))
     return 1 if failed else 0

@@ -10,9 +10,14 @@ from cyclopts import App
 
 from writecliff import units
 from writecliff.cli.options import OutputPath, Scheduler, Whole, on_scheduler
-from writecliff.cli.output import log, table
+from writecliff.cli.output import emit_json, log, table
 from writecliff.cli.progress import how_many_done
-from writecliff.lab.commands.output import emit_json
+from writecliff.lab.commands.answers import (
+    ValidateIntervals,
+    ValidatePowerCuts,
+    ValidateQuick,
+    ValidateTwin,
+)
 from writecliff.parallel import watched
 
 if TYPE_CHECKING:
@@ -248,7 +253,7 @@ def quick(
     ok = bool(rows) and all(row.ok for row in rows)
     if json:
         found = [row.mapping() for row in rows]
-        emit_json({"tolerance_pct": TOLERANCE_PCT, "ok": ok, "rows": found}, "validate-quick")
+        emit_json(ValidateQuick.of({"tolerance_pct": TOLERANCE_PCT, "ok": ok, "rows": found}))
     else:
         print(_quick_table(rows))
     if not ok:
@@ -332,7 +337,7 @@ def twin(
     if json:
         goals = {"rates_pct": RATES_PCT, "tails_pct": TAILS_PCT}
         found = [case.mapping() for case in cases]
-        emit_json({"ok": ok, "goals": goals, "drives": found}, "validate-twin")
+        emit_json(ValidateTwin.of({"ok": ok, "goals": goals, "drives": found}))
     else:
         for case in cases:
             print(_twin_table(case), end="\n\n")
@@ -411,7 +416,7 @@ def power_cuts(
         rows = [asdict(row) for row in report.rows]
         document = {"ok": report.failure is None, "seed": seed, "rows": rows}
         document |= {"not_covered": list(check.NOT_COVERED), "failure": report.failure}
-        emit_json(document, "validate-power-cuts")
+        emit_json(ValidatePowerCuts.of(document))
     else:
         print(_power_cuts_table(report))
         kinds = ", ".join(check.NOT_COVERED)
@@ -494,7 +499,7 @@ def intervals(
     report = check.run(seeds, seconds, first_seed=first_seed, log=Screen(quiet=quiet).log,
                        loads=[load] if load else tuple(check.LOADS))  # fmt: skip
     if json:
-        emit_json(report.mapping(), "validate-intervals")
+        emit_json(ValidateIntervals.of(report.mapping()))
     else:
         print(intervals_tables(report))
     for problem in report.problems:
