@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from writecliff import units
 from writecliff.cli.options import NO_TRACE_OPTIONS, OutputPath, TraceOptions
-from writecliff.cli.output import emit_json, latency_text, log, table
+from writecliff.cli.output import JsonFlag, emit_json, latency_text, log, table
 from writecliff.cli.progress import how_many_done
 from writecliff.parallel import watched
 
@@ -25,7 +25,7 @@ def advise_streams(
     options: TraceOptions = NO_TRACE_OPTIONS,
     counts: str | None = None,
     output: OutputPath = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Compare ways to assign a trace's writes to streams, and recommend the best.
 
@@ -41,9 +41,6 @@ def advise_streams(
         A comma-separated list of stream counts to compare (default: 2,4,8).
     output
         The HTML file to write (default: stream-advice.html).
-    json
-        Print {"schema", "report", "trace", "device", "verdict", "best", "cells": [{"assign",
-        "bound", "streams", "waf", "endurance_bytes", "years", "read_p9999_ns", ...}], "mistagged"}.
     """
     from writecliff.api import advise_streams as advise
     from writecliff.api import write_page

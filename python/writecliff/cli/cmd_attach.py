@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from writecliff.cli.output import emit_json
+from writecliff.cli.output import JsonFlag, emit_json
 from writecliff.errors import ConfigError
 
 GROUP = "drives", 4
 
 
 def attach(
-    address: str, *, host_nqn: str | None = None, detach: bool = False, json: bool = False
+    address: str, *, host_nqn: str | None = None, detach: bool = False, json: JsonFlag = False
 ) -> int:
     """Attach a drive that is served over NVMe/TCP to this machine, and print its block device.
 
@@ -26,8 +26,6 @@ def attach(
         /etc/nvme/hostnqn).
     detach
         Detach the drive. A drive that is in use, such as by a mounted file system, is left alone.
-    json
-        Print {"schema", "device", "devices", "nqn"}; without "device" if the drive is detached.
     """
     from writecliff.engines.blockdev.nvme.fabrics import RemoteDrive
     from writecliff.engines.blockdev.nvme.fabrics import attach as attach_drive

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from writecliff import units
 from writecliff.cli.options import OutputPath, new_path
-from writecliff.cli.output import emit_json, log, pairs
+from writecliff.cli.output import JsonFlag, emit_json, log, pairs
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def capture(
     device: Path | None = None,
     for_: Annotated[str | None, Parameter(name="--for")] = None,
     stack: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Run a command and trace its file I/O: file, thread, process and write hint of each write.
 
@@ -82,11 +82,6 @@ def capture(
     stack
         Show what becomes of the command's I/O on its way through page cache, file system and block
         layer to the drive: the page stack.html, CSV, and both traces.
-    json
-        Print {"trace", "exit_code", "command", "duration_ns", "bytes_written", "hints", "notes",
-        ...}; with --device {"trace", "device", "requests", "bytes", "lost_events", "overhead",
-        ...}; with --stack {"steps", "origins", "page_cache", "journal", ...}. The output of the
-        command then goes to stderr.
     """
     if stack:
         from writecliff.cli.capture_stack import capture_stack

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import emit_json, pairs
+from writecliff.cli.output import JsonFlag, emit_json, pairs
 
 GROUP = "workloads and traces", 7
 
@@ -24,7 +24,7 @@ def characterise(
     on: str | None = None,
     output: OutputPath = None,
     csv: OutputPath = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Show what a block trace says of its workload: streams, sizes, bursts, working set, reuse.
 
@@ -52,10 +52,6 @@ def characterise(
         The HTML file to write (default: workload.html); an existing file is replaced.
     csv
         A folder to write the numbers of all figures and tables to.
-    json
-        Print {"trace", "format", "ios", "read_pct", "read_bytes", "write_bytes", "duration_s",
-        "sizes", "streams", "sequential_pct", "unique_bytes", "queue_depth", "response_ms",
-        "skipped_lines", ..., "report", "against"}.
     """
     from writecliff.api import characterise_trace, write_page
     from writecliff.cli.screen import Screen

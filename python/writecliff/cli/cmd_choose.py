@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from writecliff.cli.options import OutputPath, Scheduler, Whole, check_jobs, new_path
-from writecliff.cli.output import emit_json
+from writecliff.cli.output import JsonFlag, emit_json
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def choose(
     jobs: Whole = None,
     scheduler: Scheduler = None,
     quiet: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Find the drive for a load, by limits, weights and prices.
 
@@ -98,9 +98,6 @@ def choose(
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     quiet
         Show no progress on stderr.
-    json
-        Print {"schema", "ranking": [{"device", "rank", "metrics", "passes", "why", ...}],
-        "what_if", "verdict", "folder", "report"}.
     """
     from writecliff.choice.candidates import find_candidates
     from writecliff.choice.question import Question, read_prices, read_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import emit_json
+from writecliff.cli.output import JsonFlag, emit_json
 from writecliff.cli.report_files import paper_of
 from writecliff.errors import ConfigError
 
@@ -17,7 +17,7 @@ def compare(
     output: OutputPath = None,
     pdf: bool = False,
     csv: OutputPath = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Compare runs: what differs in their set-up, and who is better at what by how much.
 
@@ -37,9 +37,6 @@ def compare(
         Also write it as PDF, next to the HTML file: comparison.pdf.
     csv
         A folder for the data of every figure and table as CSV; created if needed.
-    json
-        Print {"schema", "report", "pdf", "csv", "contenders", "differences", "figures", "grids",
-        "rule", "verdict"}.
     """
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")

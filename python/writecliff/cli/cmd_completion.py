@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from writecliff.cli.output import emit_json
+from writecliff.cli.output import JsonFlag, emit_json
 
 GROUP = "hidden", 1
 FOLDER = Path(__file__).with_name("shells")
 
 
-def completion(shell: Literal["bash", "zsh", "fish"], *, json: bool = False) -> int:
+def completion(shell: Literal["bash", "zsh", "fish"], *, json: JsonFlag = False) -> int:
     """Print a script that completes commands, options, drives, workloads and runs in a shell.
 
     The script asks the program at every Tab, so it need not be made anew when the program changes.
@@ -20,8 +20,6 @@ def completion(shell: Literal["bash", "zsh", "fish"], *, json: bool = False) -> 
     ----------
     shell
         bash, zsh or fish.
-    json
-        Print {"schema", "shell", "script"}.
     """
     script = (FOLDER / shell).read_text(encoding="utf-8")
     if json:

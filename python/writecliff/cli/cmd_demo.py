@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.options import MadePath, TargetOptions, opened
-from writecliff.cli.output import emit_json, log
+from writecliff.cli.output import JsonFlag, emit_json, log
 from writecliff.cli.progress import ProgressView
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
@@ -22,7 +22,7 @@ def demo(
     *,
     on: str = DRIVE,
     output: MadePath = Path("demo"),
-    json: bool = False,
+    json: JsonFlag = False,
     quiet: bool = False,
 ) -> int:
     """See a write cliff: a short write saturation test on a simulated drive, and its report.
@@ -33,8 +33,6 @@ def demo(
         The simulated drive.
     output
         Directory of the run and its report; it must be empty or not exist.
-    json
-        Print {"run": PATH, "report": PATH, "summary": {...}}.
     quiet
         Show no progress on stderr.
     """

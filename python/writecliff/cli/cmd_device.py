@@ -12,7 +12,7 @@ from writecliff import units
 from writecliff.cli.device_cache import app as cache
 from writecliff.cli.device_new import new
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import emit_json, latency_text, pairs, table
+from writecliff.cli.output import JsonFlag, emit_json, latency_text, pairs, table
 from writecliff.errors import ConfigError, encoded
 
 GROUP = "drives", 1
@@ -23,15 +23,10 @@ app.command(cache)
 
 
 @app.command(name="list")
-def list_command(*, json: bool = False) -> int:
+def list_command(*, json: JsonFlag = False) -> int:
     """List the simulated drives; each can be used as sim:NAME.
 
     Other capacities of current drives are derived on request: sim:pm9a3-1920.
-
-    Parameters
-    ----------
-    json
-        Print {"devices": [...]}.
     """
     from writecliff.devices import list_devices
 
@@ -59,7 +54,7 @@ def show(
     sheet: bool = False,
     page: OutputPath = None,
     whole: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Show the parameters of a simulated drive, each with its source, or what a real one says.
 
@@ -76,9 +71,6 @@ def show(
     whole
         Measure the whole drive for the sheet, with its slowest I/Os; without it a drive scaled down
         to some GB, in seconds.
-    json
-        Print the description as JSON; sizes in bytes, times in ns. Of a block device: {"device",
-        "health", "data_placement"}.
     """
     if sheet or page is not None or whole:
         from writecliff.cli.sheet import show_sheet
@@ -123,7 +115,7 @@ def show(
 
 
 @app.command
-def export(name: str, *, output: OutputPath = None, json: bool = False) -> int:
+def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> int:
     """Print the device file of a simulated drive, a variant of a family written out whole.
 
     A copy to change: `writecliff device export sata-tlc-120 --output my.toml`, then run it with
@@ -135,8 +127,6 @@ def export(name: str, *, output: OutputPath = None, json: bool = False) -> int:
         A name from `writecliff device list`, or the path of a .toml file.
     output
         Write it to this file, which must not exist (default: stdout).
-    json
-        Print {"name", "output", "text"}; "output" is null without --output.
     """
     from writecliff.devices import read_device_file
     from writecliff.store.files import write_atomically
@@ -158,7 +148,7 @@ def export(name: str, *, output: OutputPath = None, json: bool = False) -> int:
 
 
 @app.command(name="probe")
-def probe_command(path: str, *, json: bool = False) -> int:
+def probe_command(path: str, *, json: JsonFlag = False) -> int:
     """Test which write hints and streams the kernel and a real drive accept. Writes nothing.
 
     Tries every hint (F_SET_RW_HINT) and restores the previous one; reads the queue's write streams;
@@ -169,10 +159,6 @@ def probe_command(path: str, *, json: bool = False) -> int:
     ----------
     path
         A block device, a file, or a folder (tried with an unnamed file in it).
-    json
-        Print {"path", "disk", "kernel", "hints": [{"call", "hint", "refused"}],
-        "max_write_streams", "fdp_handles", "streams", "permanent_streams": {"reduced_control",
-        "lifetimes"}, "notes", "verdict"}.
     """
     from writecliff.engines.blockdev.data_placement_probe import probe, verdict
 

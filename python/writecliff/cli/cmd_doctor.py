@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from writecliff.cli.output import emit_json, table
+from writecliff.cli.output import JsonFlag, emit_json, table
 
 GROUP = "drives", 5
 _MARKS = {"ok": "ok", "limited": "limited", "missing": "-"}
 
 
-def doctor(*, json: bool = False) -> int:
+def doctor(*, json: JsonFlag = False) -> int:
     """Show what this machine can do, and how to get what is missing. Changes nothing.
 
     Simulated drives need none of it. What is missing only limits what the second column names.
-
-    Parameters
-    ----------
-    json
-        Print {"checks": [{"name", "purpose", "state", "found", "remedy"}]}; `state` is ok,
-        limited or missing.
     """
     from writecliff.doctor import checks
 

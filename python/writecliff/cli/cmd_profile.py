@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
-from writecliff.cli.output import emit_json, table
+from writecliff.cli.output import JsonFlag, emit_json, table
 
 if TYPE_CHECKING:
     from writecliff.profiles import Profile
@@ -19,14 +19,8 @@ app = App(name="profile", help=__doc__)
 
 
 @app.command(name="list")
-def list_(*, json: bool = False) -> int:
-    """List the ready-made workloads; `writecliff run NAME` runs one.
-
-    Parameters
-    ----------
-    json
-        Print the list as JSON: {"profiles": [{"name", "title", "source", "jobs"}]}.
-    """
+def list_(*, json: JsonFlag = False) -> int:
+    """List the ready-made workloads; `writecliff run NAME` runs one."""
     from writecliff.profiles import profile, profile_names
 
     found = [profile(name) for name in profile_names()]
@@ -41,15 +35,13 @@ def list_(*, json: bool = False) -> int:
 
 
 @app.command
-def show(name: str, *, json: bool = False) -> int:
+def show(name: str, *, json: JsonFlag = False) -> int:
     """Print a ready-made workload as a file, to copy and edit.
 
     Parameters
     ----------
     name
         Name of the profile.
-    json
-        Print it as JSON: {"name", "title", "source", "jobs"}.
     """
     from writecliff.profiles import profile
 

@@ -10,13 +10,7 @@ from cyclopts import Parameter
 from writecliff import units
 from writecliff.api.outcome import Outcome, check_limits, read_baseline
 from writecliff.cli.options import NO_TRACE_OPTIONS, OutputPath, TraceOptions, Whole
-from writecliff.cli.output import (
-    emit_json,
-    latency_text,
-    log,
-    pairs,
-    table,
-)
+from writecliff.cli.output import JsonFlag, emit_json, latency_text, log, pairs, table
 
 if TYPE_CHECKING:
     from writecliff.replay.model import Replayed, ReplaySetup
@@ -45,7 +39,7 @@ def replay(
     store: str | None = None,
     expect: tuple[str, ...] = (),
     junit: OutputPath = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Replay a trace on a drive.
 
@@ -97,9 +91,6 @@ def replay(
         exit code is 3.
     junit
         Write limits and the comparison with the baseline to this file, as JUnit's XML.
-    json
-        Print {"schema", "trace", "device", "waf", "endurance_bytes", "years", ...}; on a real
-        drive {"trace", "target", "ios", "timing", "response_ms", "issued_trace", ...}.
     """
     from writecliff.cli.replay_timed import Asked, check_real, check_simulated, replay_timed
     from writecliff.engines.target import is_simulated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import emit_json
+from writecliff.cli.output import JsonFlag, emit_json
 from writecliff.cli.report_files import paper_of
 
 GROUP = "tests and suites", 3
@@ -19,7 +19,7 @@ def report(
     csv: OutputPath = None,
     power: Path | None = None,
     power_offset: float = 0.0,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Write the report of a run; print its path and the outcome in one line.
 
@@ -38,8 +38,6 @@ def report(
         of IOPS and of the comparison by block size show power over time.
     power_offset
         What the meter's time was, in seconds, when the run's first step began.
-    json
-        Print {"report": PATH, "pdf": PATH, "csv": PATH, "summary": {...}} with the run's figures.
     """
     from writecliff.api import Run, write_report
     from writecliff.report import REPORT_NAME

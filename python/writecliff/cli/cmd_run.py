@@ -15,7 +15,7 @@ from writecliff.cli.options import (
     new_path,
     opened,
 )
-from writecliff.cli.output import emit_json, pairs
+from writecliff.cli.output import JsonFlag, emit_json, pairs
 from writecliff.cli.progress import ProgressView
 from writecliff.cli.results import result_table
 from writecliff.cli.runner import check_permission, show_plan, stored_run
@@ -42,7 +42,7 @@ def run(
     seed: Whole = None,
     precondition: str | None = None,
     output_format: Form = "table",
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Run a job or workload file on a drive: results, and a run directory with a report.
 
@@ -65,8 +65,6 @@ def run(
         purged first, and it takes hours.
     output_format
         table for people, json (stable and small, times in ns), or fio-json as fio prints it.
-    json
-        Same as --output-format json.
     """
     form: Form = "json" if json else output_format
     if form == "fio-json" and run.baseline is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from writecliff.cli.output import emit_json, log
+from writecliff.cli.output import JsonFlag, emit_json, log
 from writecliff.cli.runs_options import (
     ALL_RUNS,
     SelectionOptions,
@@ -27,7 +27,7 @@ def list_(
     *,
     selection: SelectionOptions = ALL_RUNS,
     store: StoreOption = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """List the runs of a store, the latest first.
 
@@ -36,8 +36,6 @@ def list_(
     store
         The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else the
         current folder).
-    json
-        Print {"schema", "store", "runs": [{"run", "status", "test", "target", "tags", ...}]}.
     """
     from writecliff.runs.queries import listed
 
@@ -57,7 +55,7 @@ def list_(
 
 
 @app.command
-def show(run: str, *, store: StoreOption = None, json: bool = False) -> int:
+def show(run: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
     """Show a run: its set-up, figures with intervals, limits and tags.
 
     Parameters
@@ -66,8 +64,6 @@ def show(run: str, *, store: StoreOption = None, json: bool = False) -> int:
         Its name, the path of its directory, or what only its name begins with.
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
-    json
-        Print {"schema", "store", "run": {...}, "figures": [...], "expectations": [...]}.
     """
     from writecliff.cli.runs_view import details, run_text
     from writecliff.runs.names import known_runs, run_named
@@ -89,7 +85,7 @@ def tag(
     run: str,
     *changes: Annotated[str, Parameter(allow_leading_hyphen=True)],
     store: StoreOption = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Add tags to a run and remove tags: `runs tag RUN +baseline -draft`.
 
@@ -101,8 +97,6 @@ def tag(
         +TAG adds a tag, -TAG removes it; without any, the tags are shown.
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
-    json
-        Print {"schema", "run", "tags"}.
     """
     from writecliff.cli.runs_view import printable
     from writecliff.runs.names import runs_named
@@ -133,7 +127,7 @@ def delete(
     selection: SelectionOptions = ALL_RUNS,
     yes: bool = False,
     store: StoreOption = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Delete runs, or suites with all their runs. Asks before.
 
@@ -145,8 +139,6 @@ def delete(
         Do not ask.
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
-    json
-        Print {"schema", "store", "deleted": [...]}.
     """
     from writecliff.cli.runs_view import printable, select_runs
     from writecliff.runs.delete import check_deletable, delete_runs
@@ -186,7 +178,7 @@ def index(
     rebuild: bool = False,
     tables: bool = False,
     store: StoreOption = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Bring the catalogue of a store up to date, with the figures of all runs.
 
@@ -201,8 +193,6 @@ def index(
         Also copy rounds, intervals and histograms for SQL.
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
-    json
-        Print {"schema", "store", "runs", "read", "gone", "damaged": [{"run", "damage"}]}.
     """
     from writecliff.cli.runs_view import index_mapping, index_text
     from writecliff.runs.columns import STEP_TABLES

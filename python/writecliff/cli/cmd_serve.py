@@ -12,7 +12,7 @@ from cyclopts import App
 
 from writecliff import units
 from writecliff.cli.options import OutputPath, Whole
-from writecliff.cli.output import emit_json, factor_text, latency_text, log, pairs
+from writecliff.cli.output import JsonFlag, emit_json, factor_text, latency_text, log, pairs
 from writecliff.cli.screen import Screen
 from writecliff.cli.serve_power_cut import power_cut
 from writecliff.errors import ConfigError, EngineError
@@ -48,7 +48,7 @@ def serve(
     cut_after: str | None = None,
     cuts: Whole = None,
     cut_seed: int = 1,
-    json: bool = False,
+    json: JsonFlag = False,
     quiet: bool = False,
 ) -> int:
     """Serve a simulated drive in real time, until Ctrl-C or SIGTERM.
@@ -104,8 +104,6 @@ def serve(
     cut_seed
         Of the random moments, and of what a power cut loses where the drive does not tell; each
         further cut takes the next one.
-    json
-        At the end, print {"schema", "target", "addresses", "operations", "waf", "streams", ...}.
     quiet
         Show nothing on stderr but the addresses and warnings.
     """

@@ -20,7 +20,7 @@ from writecliff.cli.options import (
     opened,
     test_names,
 )
-from writecliff.cli.output import NOTHING_DONE, emit_json, log, table
+from writecliff.cli.output import NOTHING_DONE, JsonFlag, emit_json, log, table
 from writecliff.cli.runner import refusal_answer, refused
 from writecliff.cli.sets import run_members, stored_folder
 from writecliff.engines.target import is_simulated
@@ -45,7 +45,7 @@ def suite(
     no_purge: bool = False,
     seed: Whole = None,
     dry_run: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Run all tests of an edition on a drive, each from a purge, and write one summary.
 
@@ -70,9 +70,6 @@ def suite(
         Seed of all random choices (default: 1).
     dry_run
         Show what would be run and how long it would take; touch nothing.
-    json
-        Print {"kind", "about", "folder", "report", "runs": [{"name", "test", "status", "run",
-        "report"}]}.
     """
     check_jobs(options.jobs)
     check_scheduler(options.scheduler, [target.on])

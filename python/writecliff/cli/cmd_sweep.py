@@ -23,7 +23,7 @@ from writecliff.cli.options import (
     opened,
     target_of,
 )
-from writecliff.cli.output import show_list
+from writecliff.cli.output import JsonFlag, show_list
 from writecliff.cli.sets import run_members, stored_folder
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
@@ -49,7 +49,7 @@ def sweep(
     sample_seed: int = 1,
     set_: Settings = (),
     list_: ListFlag = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Run a test or load with settings varied, each time from a purge; compare on one page.
 
@@ -78,8 +78,6 @@ def sweep(
         An option of the test that stays the same, as OPTION=VALUE; may be repeated.
     list_
         List the predefined sweeps.
-    json
-        Print {"kind", "about", "folder", "report", "runs": [...]}.
     """
     from writecliff.suite.sweep import PRESETS, plan_sweep
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cyclopts import App
 
 from writecliff.cli.options import ListFlag
-from writecliff.cli.output import emit_json, table
+from writecliff.cli.output import JsonFlag, emit_json, table
 from writecliff.procedures.registry import PROCEDURES
 
 GROUP = "tests and suites", 1
@@ -16,7 +16,7 @@ app = App(name="test")
 def overview(
     *,
     list_: ListFlag = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Run a test of the standard, or a published campaign, on a drive.
 
@@ -24,9 +24,6 @@ def overview(
     ----------
     list_
         List the tests.
-    json
-        Print the list as JSON: {"tests": [{"name", "title", "summary", "editions", "required",
-        "campaign"}]}.
     """
     if not list_ and not json:
         print(f"tests: {', '.join(PROCEDURES)}; see `writecliff test NAME --help`")

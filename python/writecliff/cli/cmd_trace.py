@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from writecliff import units
 from writecliff.cli.options import MadePath
-from writecliff.cli.output import emit_json, log, pairs, table
+from writecliff.cli.output import JsonFlag, emit_json, log, pairs, table
 from writecliff.cli.trace_synthesise import synthesise
 
 GROUP = "workloads and traces", 6
@@ -26,7 +26,7 @@ def convert(
     format_: Annotated[str | None, Parameter(name="--format")] = None,
     columns: str | None = None,
     member: str | None = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Write a trace in another format: Parquet for `writecliff replay`, or one of other programs.
 
@@ -48,9 +48,6 @@ def convert(
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
         Read only this member of an archive.
-    json
-        Print {"trace", "output", "format", "written_as", "ios", "left_out", "moved",
-        "skipped_lines", "skipped", "notes"}.
     """
     from writecliff.api import convert_trace
     from writecliff.cli.screen import Screen
@@ -96,14 +93,8 @@ def convert(
 
 
 @app.command
-def formats(*, json: bool = False) -> int:
-    """List the formats that traces are read and written in.
-
-    Parameters
-    ----------
-    json
-        Print {"formats": [{"name", "title", "columns", "units", "written"}]}.
-    """
+def formats(*, json: JsonFlag = False) -> int:
+    """List the formats that traces are read and written in."""
     from writecliff.traces.formats import all_formats
 
     rows = [one.mapping() for one in all_formats()]
@@ -118,14 +109,8 @@ def formats(*, json: bool = False) -> int:
 
 
 @app.command
-def examples(*, json: bool = False) -> int:
-    """List the captured traces that ship with writecliff; example:NAME stands for the file.
-
-    Parameters
-    ----------
-    json
-        Print {"examples": [{"name", "title", "path", "bytes"}]}.
-    """
+def examples(*, json: JsonFlag = False) -> int:
+    """List the captured traces that ship with writecliff; example:NAME stands for the file."""
     from writecliff.traces.examples import SCHEME
     from writecliff.traces.examples import examples as all_examples
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.cli.options import NO_TARGET, OutputPath, TargetOptions, Whole, new_path, opened
-from writecliff.cli.output import emit_json, pairs
+from writecliff.cli.output import JsonFlag, emit_json, pairs
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def twin(
     store: str | None = None,
     dry_run: bool = False,
     quiet: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Make a twin of a drive, or check a drive against its twin.
 
@@ -87,9 +87,6 @@ def twin(
         Show what would be done and how much would be written; touch nothing.
     quiet
         Show no progress on stderr.
-    json
-        Print the twin: its device file, errors of what was kept aside, values, what could not be
-        told apart.
     """
     from writecliff.api.twin import new_device_file
     from writecliff.cli.screen import Screen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from writecliff.cli.output import emit_json, log
+from writecliff.cli.output import JsonFlag, emit_json, log
 
 GROUP = "tests and suites", 9
 
@@ -16,7 +16,7 @@ def ui(
     listen: str = "127.0.0.1",
     allow_changes: bool = False,
     token: str | None = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Serve a dashboard of a run store on this machine, until Ctrl-C or SIGTERM.
 
@@ -37,8 +37,6 @@ def ui(
         Let tags be changed and runs be deleted.
     token
         The token, of at least 16 letters and digits (default: a new one each time).
-    json
-        Print {"schema", "address", "store", "allow_changes"}.
     """
     import asyncio
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from writecliff import units
-from writecliff.cli.output import emit_json, table
+from writecliff.cli.output import JsonFlag, emit_json, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,14 +20,8 @@ app = App(name="cache", help=__doc__)
 
 
 @app.command(name="list")
-def list_(*, json: bool = False) -> int:
-    """List the prepared states of simulated drives that are kept, the least recently used first.
-
-    Parameters
-    ----------
-    json
-        Print {"folder", "limit_bytes", "size_bytes", "states": [...]}.
-    """
+def list_(*, json: JsonFlag = False) -> int:
+    """List the prepared states of simulated drives that are kept, the least recently used first."""
     from writecliff.engines.state_cache import StateCache
 
     cache = StateCache.of_user()
@@ -44,7 +38,7 @@ def list_(*, json: bool = False) -> int:
 
 
 @app.command
-def prune(size: str | None = None, *, all_: bool = False, json: bool = False) -> int:
+def prune(size: str | None = None, *, all_: bool = False, json: JsonFlag = False) -> int:
     """Remove prepared states: those that another build of the simulator made, then the oldest.
 
     A state that is missing is made again by the next command that needs it.
@@ -56,8 +50,6 @@ def prune(size: str | None = None, *, all_: bool = False, json: bool = False) ->
         20 GB).
     all_
         Remove every state.
-    json
-        Print {"folder", "limit_bytes", "size_bytes", "removed": [...]}.
     """
     from writecliff.engines.state_cache import StateCache
 

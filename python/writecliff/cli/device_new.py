@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import emit_json, latency_text, log, table
+from writecliff.cli.output import JsonFlag, emit_json, latency_text, log, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
     from writecliff.published.scores import Row
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Data sheet", sort_key=0))
 @dataclass(frozen=True, kw_only=True)
 class SheetOptions:
     """What the data sheet says; what it does not say is left out."""
@@ -94,7 +94,7 @@ def new(
     answers: Path | None = None,
     output: OutputPath = None,
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Make a simulated drive from a data sheet, and show how well it meets the sheet.
 
@@ -111,9 +111,6 @@ def new(
         The device file to write, which must not exist (default: NAME.toml).
     check
         Simulate the drive and compare it with the sheet.
-    json
-        Print {"device_file", "figures_file", "fit_file", "figures": [{"load", "metric", "sheet",
-        "simulated", "unit", "error_pct"}]}.
     """
     from writecliff.devices.derive import device_text
     from writecliff.devices.free import fit_specification

@@ -14,6 +14,36 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 WIDTH_MIN, WIDTH_MAX = 20, 88  # below, words would be cut
+# Placeholders of values, by the name of an option that takes text, and by the unit that a name
+# ends with.
+_METAVARS = {
+    "on": "DEVICE", "candidates": "DEVICE", "device": "DEVICE", "destroy": "SERIAL",
+    "expect": "LIMIT", "limit": "LIMIT", "weight": "FIGURE=WEIGHT", "vary": "KEY=VALUES",
+    "set": "OPTION=VALUE", "values": "VALUES", "tests": "TESTS", "test": "TEST",
+    "scheduler": "ADDRESS", "listen": "ADDRESS", "nbd": "ADDRESS", "metrics": "ADDRESS",
+    "store": "STORE", "size": "SIZE", "capacity": "SIZE", "memory": "SIZE", "slc-cache": "SIZE",
+    "tbw": "SIZE", "writes-per-day": "SIZE", "duration": "DURATION", "for": "DURATION",
+    "cut-after": "DURATION", "read-latency": "DURATION", "write-latency": "DURATION",
+    "since": "TIME", "sequential-read": "RATE", "sequential-write": "RATE",
+    "write-after-cache": "RATE", "write-while-folding": "RATE", "precondition": "STATE",
+    "where": "CONDITION", "sort": "COLUMN", "columns": "COLUMNS", "format": "FORMAT",
+    "to": "FORMAT", "tag": "TAG", "sponsor": "NAME", "streams": "RULES", "data-file": "PATH",
+}  # fmt: skip
+_UNITS = {
+    "pct": "PERCENT", "pcts": "PERCENTS", "seconds": "SECONDS", "minutes": "MINUTES",
+    "hours": "HOURS", "years": "YEARS", "ms": "MS", "gib": "GIB", "kib": "KIB", "seed": "SEED",
+}  # fmt: skip
+_OF_TYPE = {"STR": "TEXT", "INT": "N", "FLOAT": "NUMBER"}
+
+
+def _metavar(name: str, given: str) -> str:
+    """Return the placeholder of an option's value; `given`: that of cyclopts, by type."""
+    plain = given.removesuffix("...")
+    if plain not in _OF_TYPE:
+        return given
+    name = name.lstrip("-")
+    unit = _UNITS.get(name.rpartition("-")[2], _OF_TYPE[plain])
+    return (_METAVARS.get(name, unit) if plain == "STR" else unit) + given[len(plain) :]
 
 
 def _width(console: Console) -> int:
@@ -65,8 +95,8 @@ class PlainHelp:
         label = ", ".join(entry.display_labels)
         if entry.choices:
             label = f"{label} {'|'.join(entry.choices)}"
-        elif not entry.positional_label:
-            label = ", ".join(entry.display_labels_with_metavar)
+        elif entry.metavar and not entry.positional_label:
+            label += f" {_metavar(entry.positive_names[0], entry.metavar)}"
         if entry.required:
             label += "  (required)"
         text = " ".join(_text(entry.description).split())

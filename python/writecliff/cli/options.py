@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter, Token
+from cyclopts import Group, Parameter, Token
 
 from writecliff.api import new_path as new_path  # noqa: PLC0414 - commands take it from here
+from writecliff.cli.output import ADVANCED, DRIVE, OUTPUT
 from writecliff.errors import ConfigError, TargetError
 from writecliff.output_files import check_output
 from writecliff.units import parse_size
@@ -37,7 +38,7 @@ def _no_device(_type: Any, path: Path | None) -> None:
 
 MadePath = Annotated[Path, Parameter(validator=_no_device)]
 """The annotation of a file or folder that is made."""
-OutputPath = Annotated[Path | None, Parameter(validator=_no_device)]
+OutputPath = Annotated[Path | None, Parameter(validator=_no_device, group=OUTPUT)]
 """The same of one that need not be given."""
 Whole = Annotated[int | None, Parameter(converter=_whole)]
 """The annotation of an option that is a whole number or not given."""
@@ -96,7 +97,10 @@ def test_names(text: str | None) -> list[str] | None:
 _DESCRIBED = ("nand_type", "form_factor", "sponsor", "note")
 
 
-@Parameter(name="*")
+_Advanced = Annotated[str | None, Parameter(group=ADVANCED)]
+
+
+@Parameter(name="*", group=DRIVE)
 @dataclass(frozen=True, kw_only=True)
 class TargetOptions:
     """Which drive, and what may be done to it."""
@@ -117,19 +121,19 @@ class TargetOptions:
     size: str | None = None
     """For file: targets: size of the file to create, such as 10GB or 8GiB."""
 
-    nand_type: str | None = None
+    nand_type: _Advanced = None
     """For real drives: the type of their flash, for the report's header; drives do not tell."""
 
-    form_factor: str | None = None
+    form_factor: _Advanced = None
     """For real drives: their form factor, for the report's header."""
 
-    sponsor: str | None = None
+    sponsor: _Advanced = None
     """The sponsor of the test, for the report's header."""
 
-    note: str | None = None
+    note: _Advanced = None
     """A remark, for the report's header."""
 
-    attribute_latency: bool = False
+    attribute_latency: Annotated[bool, Parameter(group=ADVANCED)] = False
     """For simulated SSDs: record what the latency of I/Os is spent on, by percentile; slower."""
 
     def opening(self) -> dict[str, Any]:
@@ -199,7 +203,7 @@ def opened(options: TargetOptions, *, seed: int, look_only: bool = False) -> Ite
         engine.close()
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """Where a run is kept, and whether it is resumed or only planned."""
@@ -232,7 +236,7 @@ class RunOptions:
     """Show no progress on stderr."""
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class SetOptions:
     """Where the runs of a suite or sweep are kept, and how they are run."""
@@ -268,12 +272,12 @@ class SetOptions:
     """Show no progress on stderr."""
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Replay", sort_key=1.5))
 @dataclass(frozen=True, kw_only=True)
 class TraceOptions:
     """The drive on which a trace is replayed, its size, and the length of the replay."""
 
-    on: Annotated[str | None, Parameter(name="--on")] = None
+    on: Annotated[str | None, Parameter(name="--on", group=DRIVE)] = None
     """The drive: sim:NAME or sim:PATH.toml."""
 
     rules: Annotated[str | None, Parameter(name="--streams")] = None

@@ -9,12 +9,27 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
 
 from writecliff import units
 
 if TYPE_CHECKING:
     from writecliff.api.answers.base import Answer
+
+# Groups of options in `--help`, in this order, after those of the command itself.
+DRIVE = Group("Drive", sort_key=1)
+OUTPUT = Group("Output", sort_key=2)
+ADVANCED = Group("Advanced", sort_key=3)
+
+JsonFlag = Annotated[
+    bool,
+    Parameter(
+        group=OUTPUT, help="Print the answer as JSON; docs/reference/json-commands.md has the keys."
+    ),
+]
+"""The annotation of `json`."""
 
 NOTHING_DONE = "\nnothing was done (--dry-run)"
 

@@ -30,7 +30,8 @@ do not edit it by hand. Guides: [the PTS](../guides/pts.md), [WSAT](../guides/ws
 
 ## `{PROGRAM}`
 """
-_OPTION = re.compile(r"^  -.*\n(?:(?!  -).*\n?)*", re.M)
+_OPTION = re.compile(r"^  -.*\n(?:      .*\n)*", re.M)
+_GROUP = re.compile(r"^[A-Z]\w+:$\n*", re.M)
 
 
 def reference() -> str:
@@ -73,7 +74,7 @@ def _tests(app: App, what: str, *, campaigns: bool) -> Iterator[str]:
     yield f"### Options of every {what}\n\nOne that differs for a test is listed with it again.\n"
     yield block("".join(common))
     for name, screen in screens.items():
-        about = _OPTION.sub("", screen).replace("Options:", "").strip()
+        about = _GROUP.sub("", _OPTION.sub("", screen)).strip()
         own = "".join(text for text in options[name] if text not in common)
         yield f"### `{PROGRAM} test {name}`\n"
         yield block(f"{about}\n\n{own}")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from writecliff import units
 from writecliff.cli.options import Whole
@@ -24,7 +24,7 @@ _Status = Literal["complete", "running", "interrupted", "failed", "planned", "da
 _FIRST_S, _EACH_S = 1.0, 2.0
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=Group("Selection", sort_key=0))
 @dataclass(frozen=True, kw_only=True)
 class SelectionOptions:
     """Which runs; all that is given must hold."""

@@ -6,7 +6,7 @@ import csv as csv_files
 import sys
 from typing import TYPE_CHECKING, Any
 
-from writecliff.cli.output import emit_json, log, table
+from writecliff.cli.output import JsonFlag, emit_json, log, table
 from writecliff.cli.runs_options import StoreOption, catalogue_of, progress_log
 from writecliff.errors import ConfigError
 
@@ -25,7 +25,7 @@ def sql(
     csv: bool = False,
     allow_files: bool = False,
     store: StoreOption = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Answer SQL (of DuckDB) over all runs: views runs, figures, tags, rounds, intervals,
     histograms.
@@ -45,8 +45,6 @@ def sql(
         network. Give it only for queries that you wrote or have read.
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
-    json
-        Print {"schema", "store", "columns": [{"name", "type"}], "rows": [{...}]}.
     """
     from writecliff.cli.runs_view import plain
     from writecliff.runs.queries import sql_table
@@ -95,7 +93,7 @@ def _is_number(field: Any) -> bool:
     return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
 
 
-def diff(first: str, second: str, *, store: StoreOption = None, json: bool = False) -> int:
+def diff(first: str, second: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
     """Say how run B differs from run A: set-up, versions and host, and figures.
 
     Each figure is better, worse or equal, or it cannot be told: a difference counts if it is more
@@ -110,9 +108,6 @@ def diff(first: str, second: str, *, store: StoreOption = None, json: bool = Fal
         Run or suite B.
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
-    json
-        Print {"schema", "runs", "differences", "environment", "figures", "judgement",
-        "verdict"}.
     """
     from contextlib import ExitStack
 

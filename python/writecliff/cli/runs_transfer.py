@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from writecliff.cli.options import MadePath
-from writecliff.cli.output import emit_json, log
+from writecliff.cli.output import JsonFlag, emit_json, log
 from writecliff.cli.runs_options import (
     ALL_RUNS,
     SelectionOptions,
@@ -28,7 +28,7 @@ def export(
     tables: Literal["parquet", "csv"] | None = None,
     selection: SelectionOptions = ALL_RUNS,
     store: StoreOption = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Write runs to an archive, or their tables to a folder.
 
@@ -43,8 +43,6 @@ def export(
         histograms, as Parquet or CSV.
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
-    json
-        Print {"schema", "store", "runs", "output"}.
     """
     from writecliff.cli.runs_view import printable, select_runs
 
@@ -83,7 +81,7 @@ def import_(
     tag: tuple[str, ...] = (),
     capacity: str | None = None,
     store: StoreOption = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Copy run directories, suites, archives of them and results of fio into a store.
 
@@ -100,8 +98,6 @@ def import_(
         Of the drive of a result of fio, such as 960GB (default: the largest size of its jobs).
     store
         The store (default: WRITECLIFF_STORE, else the current folder).
-    json
-        Print {"schema", "store", "runs"}.
     """
     from writecliff.cli.runs_view import printable
     from writecliff.runs.importing import import_path

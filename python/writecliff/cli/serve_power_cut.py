@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from writecliff.cli.output import emit_json
+from writecliff.cli.output import JsonFlag, emit_json
 
 
-def power_cut(drive: str | None = None, *, json: bool = False) -> int:
+def power_cut(drive: str | None = None, *, json: JsonFlag = False) -> int:
     """Cut the power of a drive that you serve on this machine, and give it back.
 
     Connections to the drive end without replies, what it had not made durable is lost, and it finds
@@ -16,8 +16,6 @@ def power_cut(drive: str | None = None, *, json: bool = False) -> int:
     drive
         What `writecliff serve` printed as its address, such as nvme-tcp://127.0.0.1:4420 or
         nbd+unix:/tmp/drive.sock, or the number of its process; not needed if there is one only.
-    json
-        Print {"schema", "target", "addresses", "pid", "number", "cut"}.
     """
     from writecliff.cli.serve_view import cut_text, rebuild_text
     from writecliff.serve import PowerCut

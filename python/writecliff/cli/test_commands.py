@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from cyclopts import Parameter
 
 from writecliff.cli.options import NEW_RUN, NO_TARGET, RunOptions, TargetOptions, Whole
+from writecliff.cli.output import JsonFlag
 from writecliff.cli.runner import run_test
 from writecliff.errors import ConfigError
 from writecliff.procedures.options import CAMPAIGN, Rule, rule_of, value_text
@@ -44,7 +45,7 @@ def command_for(name: str) -> Command:
         target: TargetOptions = NO_TARGET,
         run: RunOptions = NEW_RUN,
         options: Any = nothing,
-        json: bool = False,
+        json: JsonFlag = False,
     ) -> int:
         return run_test(name, _given(name, options), target, run, as_json=json)
 
@@ -54,7 +55,7 @@ def command_for(name: str) -> Command:
         "target": TargetOptions,
         "run": RunOptions,
         "options": kind,
-        "json": bool,
+        "json": JsonFlag,
         "return": int,
     }
     return command
@@ -63,11 +64,7 @@ def command_for(name: str) -> Command:
 def _help(name: str) -> str:
     entry = PROCEDURES[name]
     whose = "the campaign's" if entry.campaign else "the standard's"
-    return (
-        f"{entry.help}\n\n"
-        f"Options that are not at {whose} value are disclosed in the report.\n\n"
-        "Parameters\n----------\njson\n    Print the outcome as JSON on stdout."
-    )
+    return f"{entry.help}\n\nOptions that are not at {whose} value are disclosed in the report."
 
 
 def _options_type(name: str) -> type:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from writecliff import units
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import emit_json, pairs, table
+from writecliff.cli.output import JsonFlag, emit_json, pairs, table
 
 if TYPE_CHECKING:
     from writecliff.synthesis.played import Played
@@ -26,7 +26,7 @@ def synthesise(
     seed: int = 1,
     output: OutputPath = None,
     csv: OutputPath = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Write a workload that behaves like a block trace, and show how near it comes.
 
@@ -55,9 +55,6 @@ def synthesise(
         TRACE-synthetic); files in it that have these names are replaced.
     csv
         A folder to write the numbers of all figures and tables to.
-    json
-        Print {"trace", "format", "ios", "workload", "fio_job", "model", "measures", "missed",
-        "played", "fio_notes", "report", ...}.
     """
     from writecliff.api import synthesise_trace
     from writecliff.cli.screen import Screen

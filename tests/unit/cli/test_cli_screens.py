@@ -188,50 +188,37 @@ Commands:
 Options:
   --list
       List the tests.
+
+Output:
   --json
-      Print the list as JSON: {"tests": [{"name", "title", "summary", "editions",
-      "required", "campaign"}]}.
+      Print the answer as JSON; docs/reference/json-commands.md has the keys.
 
 """)
 
 
 def wsat_screen(cli: CommandLine) -> tuple[str, str]:
     """The help in two parts: what all tests have, and the options of the test."""
-    shared, mark, own = cli("test wsat --help").out.partition("  --edition")
-    return shared, mark + own
+    own, mark, shared = cli("test wsat --help").out.partition("Drive:\n")
+    return mark + shared, own
 
 
 def test_shared_options_of_a_test(cli: CommandLine) -> None:
     assert wsat_screen(cli)[0] == snapshot("""\
-Usage: writecliff test wsat [OPTIONS]
-
-Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
-
-Options:
-  --on STR
+Drive:
+  --on DEVICE
       The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
-  --destroy STR
+  --destroy SERIAL
       For /dev/ targets: the drive's serial number, to confirm that its data may be
       destroyed.
   --wipe-signatures
       For /dev/ targets: overwrite partition tables and file systems found on the drive.
-  --power-state INT
+  --power-state N
       For NVMe drives, and simulated ones with power states: the one to test the drive
       in. A real drive is set back at the end.
-  --size STR
+  --size SIZE
       For file: targets: size of the file to create, such as 10GB or 8GiB.
-  --nand-type STR
-      For real drives: the type of their flash, for the report's header; drives do not
-      tell.
-  --form-factor STR
-      For real drives: their form factor, for the report's header.
-  --sponsor STR
-      The sponsor of the test, for the report's header.
-  --note STR
-      A remark, for the report's header.
-  --attribute-latency
-      For simulated SSDs: record what the latency of I/Os is spent on, by percentile;
-      slower.
+
+Output:
   --output PATH
       Directory of the run; it must be empty or not exist (default:
       runs/NAME-TARGET-TIME).
@@ -240,10 +227,10 @@ Options:
   --baseline PATH
       Compare with this run, suite or saved answer, and end with the verdict of the
       comparison; the exit code is 3 if a figure is worse by more than noise.
-  --store STR
+  --store STORE
       The store that the new run is of (default: WRITECLIFF_STORE, else the current
       folder).
-  --expect STR...
+  --expect LIMIT...
       A limit on a headline figure, such as "iops >= 100000"; may be repeated. If it is
       missed, the exit code is 3.
   --junit PATH
@@ -253,15 +240,37 @@ Options:
       code is 2 if the run would be refused.
   --quiet
       Show no progress on stderr.
-  --ar-amount-gib FLOAT
-      GiB of the active range that the test touches, in segments (default: all of it).
-  --ar-segments INT
-      Active range segments, with --ar-amount-gib (default: 2048).
+  --json
+      Print the answer as JSON; docs/reference/json-commands.md has the keys.
+
+Advanced:
+  --nand-type TEXT
+      For real drives: the type of their flash, for the report's header; drives do not
+      tell.
+  --form-factor TEXT
+      For real drives: their form factor, for the report's header.
+  --sponsor NAME
+      The sponsor of the test, for the report's header.
+  --note TEXT
+      A remark, for the report's header.
+  --attribute-latency
+      For simulated SSDs: record what the latency of I/Os is spent on, by percentile;
+      slower.
+
 """)
 
 
 def test_wsat_screen(cli: CommandLine) -> None:
     assert wsat_screen(cli)[1] == snapshot("""\
+Usage: writecliff test wsat [OPTIONS]
+
+Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
+
+Options:
+  --ar-amount-gib GIB
+      GiB of the active range that the test touches, in segments (default: all of it).
+  --ar-segments N
+      Active range segments, with --ar-amount-gib (default: 2048).
   --edition pts-e|pts-c
       Edition: enterprise or client (default: pts-e).
   --revision 1.x|2.0
@@ -274,47 +283,45 @@ def test_wsat_screen(cli: CommandLine) -> None:
       USB, RAID or virtio, or with the vendor's tool); its report is stamped.
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
-  --active-range-pct FLOAT
+  --active-range-pct PERCENT
       Percentage of the addresses that the test may touch (standard: 100; pts-c 2.0:
       75).
-  --compressible-pct FLOAT
+  --compressible-pct PERCENT
       Compressibility of the data (0: random) (standard: 0).
-  --duplicate-pct FLOAT
+  --duplicate-pct PERCENT
       Share of written 4 KiB pages that repeat another (standard: 0).
-  --data-file STR
+  --data-file PATH
       A file whose data are the data pattern: how much of it is compressible and
       repeated is measured, and takes the place of the two shares that are not given
       (default: random).
-  --seed INT
+  --seed SEED
       Seed of every random choice (default: 1).
-  --threads INT
+  --threads N
       Threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
-  --queue-depth INT
+  --queue-depth N
       Outstanding I/Os of each thread (QD) (pts-e: 32, pts-c: 16).
-  --end STR
+  --end TEXT
       What may end the run; the first one reached does; a list of steady,capacity,time
       (default: steady,time).
-  --sample-seconds FLOAT
+  --sample-seconds SECONDS
       Seconds of a step (standard: 60).
-  --round-minutes FLOAT
+  --round-minutes MINUTES
       Minutes from sample to sample (standard: 31).
-  --time-hours FLOAT
+  --time-hours HOURS
       Device time of the end 'time' in hours (1.x: 24, 2.0: 6).
-  --drive-fills FLOAT
+  --drive-fills NUMBER
       User capacities of the end 'capacity' (standard: 4).
-  --fresh-fills FLOAT
+  --fresh-fills NUMBER
       User capacities that must be written before a steady-state window may begin: a
       drive is level, and not saturated, while it is fresh (default: 2).
-  --max-rounds INT
+  --max-rounds N
       Rounds after which a run that only 'steady' may end gives up (standard: 25).
   --histogram on|off
       Response-time histogram of 20 minutes at the end (2.0: on).
-  --histogram-seconds FLOAT
+  --histogram-seconds SECONDS
       Seconds of the histogram step (standard: 1200).
   --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
       The load; all but the first are options of revision 2.0 (1.x: rnd-4k-w).
-  --json
-      Print the outcome as JSON on stdout.
 
 """)
 

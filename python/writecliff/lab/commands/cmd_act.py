@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from writecliff.cli.options import NEW_RUN, NO_TARGET, RunOptions, TargetOptions
-from writecliff.cli.output import emit_json, log
+from writecliff.cli.output import JsonFlag, emit_json, log
 from writecliff.cli.runner import run_test
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import ActLatency, ActLog
@@ -29,7 +29,7 @@ def run(
     target: TargetOptions = NO_TARGET,
     run: RunOptions = NEW_RUN,
     quick: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Run ACT from one of its configuration files (of any version from 2.x to 6.x).
 
@@ -42,8 +42,6 @@ def run(
         The configuration file.
     quick
         A shortened form for demos; its report is stamped.
-    json
-        Print the outcome as JSON on stdout.
     """
     from writecliff.procedures.campaigns.act_config import read_config
 
@@ -62,15 +60,13 @@ def run(
 
 
 @app.command(name="log")
-def print_log(run: Path, *, json: bool = False) -> int:
+def print_log(run: Path, *, json: JsonFlag = False) -> int:
     """Print the log of a run in the format of ACT, for tools that read it.
 
     Parameters
     ----------
     run
         Directory of a run of `act`.
-    json
-        Print {"run", "log"}.
     """
     from writecliff.report.campaigns.act_text import log_text
     from writecliff.report.damage import damage_said
@@ -85,15 +81,13 @@ def print_log(run: Path, *, json: bool = False) -> int:
 
 
 @app.command
-def latency(run: Path, *, json: bool = False) -> int:
+def latency(run: Path, *, json: JsonFlag = False) -> int:
     """Print the table of a run in the format of ACT's act_latency.py.
 
     Parameters
     ----------
     run
         Directory of a run of `act`.
-    json
-        Print {"run", "slices": [{"slice", "reads", "over_1ms_pct", ...}]}.
     """
     from writecliff.report.campaigns.act_text import procedure_of, slices, table_text
     from writecliff.report.damage import damage_said

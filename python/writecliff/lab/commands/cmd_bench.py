@@ -8,7 +8,7 @@ from pathlib import Path
 from cyclopts import App
 
 from writecliff.cli.options import NO_TARGET, TargetOptions, Whole, opened
-from writecliff.cli.output import emit_json, log, table
+from writecliff.cli.output import JsonFlag, emit_json, log, table
 from writecliff.lab.commands.answers import (
     BenchChoose,
     BenchFit,
@@ -27,7 +27,7 @@ def sim(
     case: str | None = None,
     device: str = "nvme-tlc-960",
     scale: float = 1.0,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Measure the CPU time of fixed simulations. The whole suite takes some minutes.
 
@@ -39,11 +39,6 @@ def sim(
         The simulated drive (growth-60 and growth-3840 use smaller and larger versions of it).
     scale
         Factor on the length of what is measured, not of the preconditioning.
-    json
-        Print {"schema", "device", "scale", "rows": [{"case", "host_ios", "cpu_s",
-        "ios_per_cpu_s", "ns_per_host_io", "ns_per_page_program", "peak_rss_mib", ...}]}.
-        Cases that simulate time have "times_life": virtual time per CPU time; ff-960 after
-        limit-960 has "times_limit": its CPU time over that of the least FTL.
     """
     from writecliff.lab.bench.sim import chosen, run
 
@@ -88,7 +83,7 @@ def fio(
     target: TargetOptions = NO_TARGET,
     seconds: float = 60.0,
     pairs: int = 3,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Measure the overhead over plain fio: 4 KiB random writes, run both ways in turn.
 
@@ -98,10 +93,6 @@ def fio(
         Length of each run.
     pairs
         Pairs of runs.
-    json
-        Print {"schema", "target", "seconds", "summary": {"iops_ratio", "extra_wall_s",
-        "cpu_ratio", "own_cpu_s", "bare_spread"}, "rows": [{"bare_iops", "bare_wall_s",
-        "bare_cpu_us", "writecliff_...", "own_cpu_s", "iops_ratio", ...}]}.
     """
     from writecliff.lab.bench.fio import check, run, summary
 
@@ -149,7 +140,7 @@ def serve(
     device: str = "sim:nvme-tlc-960",
     seconds: float = 3.0,
     kernel_target: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Measure what serving a drive adds to a request: 4 KiB random reads without timing.
 
@@ -162,9 +153,6 @@ def serve(
     kernel_target
         Measure the kernel's NVMe/TCP target on a null block device too (needs root, and the
         modules nvmet-tcp and null_blk).
-    json
-        Print {"schema", "device", "seconds", "rows": [{"case", "transport", "client", "iops",
-        "latency_p50_us", "latency_p99_9_us", "added_p50_us", "server_cpu_us"}]}.
     """
     from writecliff.lab.bench.serve import run
 
@@ -198,7 +186,7 @@ def capture(
     iops: int = 50_000,
     seconds: float = 10.0,
     pairs: int = 3,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Measure what `capture --device` costs: fio at a fixed rate on a loop device in memory.
 
@@ -210,10 +198,6 @@ def capture(
         Length of each run.
     pairs
         Pairs of runs, without a capture and with one.
-    json
-        Print {"schema", "iops", "seconds", "rows": [{"bare_iops", "captured_iops", "bare_cpu_us",
-        "captured_cpu_us", "tracepoints_us", "capture_cpu_pct", "machine_cpu_pct", "requests",
-        "lost_events", "trace_bytes"}]}.
     """
     from writecliff.lab.bench.capture import run
 
@@ -251,7 +235,7 @@ def timed(
     iops: int = 50_000,
     seconds: float = 5.0,
     pairs: int = 3,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Measure how far timed I/O keeps its times: a trace replayed on a loop device, beside fio.
 
@@ -263,9 +247,6 @@ def timed(
         Length of the trace.
     pairs
         Pairs of replays, by the issuer and by fio.
-    json
-        Print {"schema", "iops", "seconds", "rows": [{"late_p50_us", "late_p99_us", "late_max_us",
-        "length_error_pct", "cpu_s", "fio_length_error_pct", "load", "processors"}]}.
     """
     from writecliff.lab.bench.timed import run
 
@@ -297,17 +278,13 @@ def _number(value: object) -> str:
 
 
 @app.command
-def fit(*, capacity: str = "1TB", json: bool = False) -> int:
+def fit(*, capacity: str = "1TB", json: JsonFlag = False) -> int:
     """Measure how long a fit of six parameters to ten figures takes, scaled drive first.
 
     Parameters
     ----------
     capacity
         Of the drive.
-    json
-        Print {"schema", "capacity_bytes", "first_output_s", "scaled_s", "wall_s", "cpu_s",
-        "simulations", "rows": [{"key", "truth", "start", "found", "error_pct",
-        "determined"}], ...}.
     """
     from writecliff.lab.bench.fit import run
 
@@ -331,7 +308,7 @@ def fit(*, capacity: str = "1TB", json: bool = False) -> int:
 
 
 @app.command
-def store(*, runs: int = 10_000, folder: Path | None = None, json: bool = False) -> int:
+def store(*, runs: int = 10_000, folder: Path | None = None, json: JsonFlag = False) -> int:
     """Measure lists, filters and SQL over many runs, each as a whole command.
 
     Parameters
@@ -341,8 +318,6 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: bool = False)
     folder
         Make them in this folder, which must be empty or not exist, and leave them there (default:
         a temporary one).
-    json
-        Print {"schema", "runs", "rows": [{"case", "wall_s", "cpu_s", "goal_s"}]}.
     """
     import tempfile
 
@@ -369,7 +344,7 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: bool = False)
 
 
 @app.command
-def choose(*, drives: int = 20, jobs: Whole = None, json: bool = False) -> int:
+def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> int:
     """Measure `choose` among drives of 1 to 2 TB, 30 minutes of a mixed load: first time, cached.
 
     Parameters
@@ -378,8 +353,6 @@ def choose(*, drives: int = 20, jobs: Whole = None, json: bool = False) -> int:
         How many drives.
     jobs
         Runs at a time (default: one per core, as memory allows).
-    json
-        Print {"schema", "rows": [{"case", "wall_s", "goal_s", "drives", "same"}]}.
     """
     import tempfile
 
@@ -403,7 +376,7 @@ def choose(*, drives: int = 20, jobs: Whole = None, json: bool = False) -> int:
 
 
 @app.command
-def sweep(*, cells: int = 200, pairs: int = 1, json: bool = False) -> int:
+def sweep(*, cells: int = 200, pairs: int = 1, json: JsonFlag = False) -> int:
     """Measure a sweep on two local workers of Dask against `--jobs 2`: the same cells both ways.
 
     Parameters
@@ -412,9 +385,6 @@ def sweep(*, cells: int = 200, pairs: int = 1, json: bool = False) -> int:
         Runs of each sweep.
     pairs
         How often each way is taken, in turn.
-    json
-        Print {"schema", "cells", "rows": [{"jobs_wall_s", "dask_wall_s", "jobs_cpu_s",
-        "dask_cpu_s", "ratio", "identical"}]}.
     """
     import tempfile
 
@@ -440,16 +410,13 @@ def sweep(*, cells: int = 200, pairs: int = 1, json: bool = False) -> int:
 
 
 @app.command
-def trace(*, lines: Whole = None, json: bool = False) -> int:
+def trace(*, lines: Whole = None, json: JsonFlag = False) -> int:
     """Measure how fast a block trace of the MSR Cambridge format is read and characterised.
 
     Parameters
     ----------
     lines
         Lines of the trace, which is made in a temporary folder (default: 10,000,000).
-    json
-        Print {"schema", "lines", "rows": [{"case", "lines", "bytes", "cpu_s", "wall_s",
-        "lines_per_cpu_s", "peak_rss_mib"}]}.
     """
     from writecliff.lab.bench.trace import run
 

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
-from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.output import JsonFlag, emit_json, log, show_list, table
 from writecliff.cli.progress import how_many_done
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import ExperimentList
@@ -27,7 +27,7 @@ def experiment(
     output: OutputPath = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Repeat a published experiment on simulated drives and write a page of its results.
 
@@ -53,8 +53,6 @@ def experiment(
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT); not with --live.
     list_
         List the experiments.
-    json
-        Print all figures with their precondition, and "report", the page.
     """
     from writecliff.lab.experiments import ABOUT_LIVE, EXPERIMENTS, experiment
     from writecliff.report.pages import write_page

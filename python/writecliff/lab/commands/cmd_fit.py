@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, Whole, on_scheduler
-from writecliff.cli.output import emit_json, log, show_list
+from writecliff.cli.output import JsonFlag, emit_json, log, show_list
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import Fit, FitList
 
@@ -32,7 +32,7 @@ def fit(
     whole_drive: Annotated[bool | None, Parameter(negative="--no-whole-drive")] = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Fit free parameters of simulated drives to measured figures.
 
@@ -60,8 +60,6 @@ def fit(
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the fits behind the presets.
-    json
-        Print the result as JSON; times in ns, rates in bytes/s.
     """
     from writecliff.lab.commands import fit_view
     from writecliff.lab.published.cross_validation import CrossValidation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
-from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.output import JsonFlag, emit_json, log, show_list, table
 from writecliff.cli.progress import how_many_done
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import FeatureList
@@ -22,7 +22,7 @@ def reliability(
     csv: OutputPath = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Run simulated drives with and without a reliability feature.
 
@@ -40,8 +40,6 @@ def reliability(
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the campaigns.
-    json
-        Print all figures, the values of the drive with their sources, and "report", the page.
     """
     from writecliff.lab.reliability import CAMPAIGNS, page, run
     from writecliff.report.csvs import write_files

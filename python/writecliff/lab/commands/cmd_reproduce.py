@@ -14,7 +14,7 @@ from writecliff.cli.options import (
     new_path,
     on_scheduler,
 )
-from writecliff.cli.output import emit_json, log, show_list, table
+from writecliff.cli.output import JsonFlag, emit_json, log, show_list, table
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import CampaignList
 
@@ -38,7 +38,7 @@ def reproduce(
     jobs: Whole = None,
     scheduler: Scheduler = None,
     list_: ListFlag = False,
-    json: bool = False,
+    json: JsonFlag = False,
     quiet: bool = False,
 ) -> int:
     """Simulate published tests and compare the results with the published figures.
@@ -75,8 +75,6 @@ def reproduce(
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the campaigns.
-    json
-        Print what results.json holds, and "report", the page.
     quiet
         Show no progress on stderr.
     """

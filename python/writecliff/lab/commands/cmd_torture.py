@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from writecliff.cli.output import emit_json, log, pairs
+from writecliff.cli.output import JsonFlag, emit_json, log, pairs
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import Torture
 
@@ -35,7 +35,7 @@ def torture(
     cuts: int = 20,
     seed: int = 1,
     writes: int = 500,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Run a program on a simulated drive and cut its power at seeded moments.
 
@@ -67,8 +67,6 @@ def torture(
         The first seed.
     writes
         Cut at the latest at this write of the drive, from the begin of the program.
-    json
-        Print {"schema", "target", "program", "file_system", "cuts", "intact", "first_failure"}.
     """
     from writecliff.lab.torture.trial import Plan, Trials
     from writecliff.signals import TERMINATIONS, handling

@@ -10,7 +10,7 @@ from cyclopts import App
 
 from writecliff import units
 from writecliff.cli.options import OutputPath, Scheduler, Whole, on_scheduler
-from writecliff.cli.output import emit_json, log, table
+from writecliff.cli.output import JsonFlag, emit_json, log, table
 from writecliff.cli.progress import how_many_done
 from writecliff.lab.commands.answers import (
     ValidateIntervals,
@@ -32,16 +32,13 @@ app = App(name="validate", help=__doc__)
 
 
 @app.command
-def waf(*, scheduler: Scheduler = None, json: bool = False) -> int:
+def waf(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     """Compare simulated write amplification with theory; exit code 1 if a row is off.
 
     Parameters
     ----------
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
-    json
-        Print {"schema", "tolerance_pct", "ok", "rows": [{"policy", "overprovision",
-        "pages_per_block", "blocks", "waf_measured", "waf_theory", "error_pct"}]}.
     """
     from writecliff.lab.validate.theory import waf_cases
 
@@ -51,17 +48,13 @@ def waf(*, scheduler: Scheduler = None, json: bool = False) -> int:
 
 
 @app.command
-def reduction(*, scheduler: Scheduler = None, json: bool = False) -> int:
+def reduction(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     """Compare drives that compress or de-duplicate with theory; exit code 1 if a row is off.
 
     Parameters
     ----------
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
-    json
-        Print {"schema", "tolerance_pct", "ok", "rows": [{"data", "policy", "overprovision",
-        "waf_measured", "waf_theory", "error_pct"}]}. Write amplification is in bytes: below 1 if
-        less is stored than written.
     """
     from writecliff.lab.validate.theory import reduction_cases
 
@@ -103,7 +96,7 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
 
 
 @app.command
-def streams(*, scheduler: Scheduler = None, json: bool = False) -> int:
+def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     """Check what separating data into streams gains, against theory, recorded and published runs.
 
     Fails (exit code 1) if a row is outside its tolerance: 2 % for the drive that tunes its spare
@@ -116,11 +109,6 @@ def streams(*, scheduler: Scheduler = None, json: bool = False) -> int:
     ----------
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
-    json
-        Print {"schema", "ok", "rows": [{"load", "treatment", "overprovision", "unit_mib",
-        "waf_measured", "reference", "source", "error_pct", "tolerance_pct", "ok",
-        "sequential_share", "waf_settled"}], "crossovers": [{"unit_mib", "sequential_shares",
-        "settled", "measured", "published", "reproduced"}]}.
     """
     from writecliff.lab.validate.streams import run
 
@@ -202,7 +190,7 @@ def quick(
     tests: str | None = None,
     output: OutputPath = None,
     scheduler: Scheduler = None,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Compare a quick suite with the full-length one; exit code 1 if a figure is off.
 
@@ -221,9 +209,6 @@ def quick(
         Keep both suites here, as "full" and "quick"; those that are there already are used.
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
-    json
-        Print {"schema", "tolerance_pct", "ok", "rows": [{"test", "key", "label", "unit", "scale",
-        "full", "quick", "at", "quick_at", "error_pct", "ok"}]}.
     """
     from tempfile import TemporaryDirectory
 
@@ -296,7 +281,7 @@ def twin(
     drive: str | None = None,
     output: OutputPath = None,
     quiet: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Make twins of simulated drives whose values are hidden; exit code 1 if they predict badly.
 
@@ -312,9 +297,6 @@ def twin(
         Keep measurements and twins in this folder; it must be empty or not exist.
     quiet
         Show no progress on stderr.
-    json
-        Print {"ok", "goals", "drives": [{"drive", "ok", "rates_pct", "tails_pct", "values",
-        "loads", ...}]}.
     """
     from tempfile import TemporaryDirectory
 
@@ -376,7 +358,7 @@ def power_cuts(
     jobs: Whole = None,
     scheduler: Scheduler = None,
     quiet: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Cut the power of small drives at random moments; exit code 1 if a promise is broken.
 
@@ -401,10 +383,6 @@ def power_cuts(
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     quiet
         Show no progress on stderr.
-    json
-        Print {"schema", "ok", "seed", "rows": [{"extra", "write_cache", "power_loss_protection",
-        "data_placement", "cuts", "commands", "lost_slots", "unconfirmed_slots", "torn_units",
-        "interrupted_erases", "saved_slots", "rebuild_ns_max"}], "not_covered", "failure"}.
     """
     from writecliff.cli.screen import Screen
     from writecliff.lab.validate import power_cuts as check
@@ -460,7 +438,7 @@ def intervals(
     seconds: float | None = None,
     load: str | None = None,
     quiet: bool = False,
-    json: bool = False,
+    json: JsonFlag = False,
 ) -> int:
     """Compare 95 % intervals with repetitions; exit code 1 if too few contain the truth.
 
@@ -481,11 +459,6 @@ def intervals(
         Only this load: "random writes", "70/30 mix" or "reads beside writes".
     quiet
         Show no progress on stderr.
-    json
-        Print {"schema", "ok", "coverage": [{"load", "figure", "truth", "runs", "intervals",
-        "covered", "covered_pct", "shares_covered", "shares_covered_pct", "probability",
-        "half_width_pct"}], "pairs": [{"load", "pairs", "false_winners", "false_pct",
-        "slower_pairs", "slower_found", "slower_pct"}]}.
     """
     from writecliff.cli.screen import Screen
     from writecliff.errors import ConfigError
