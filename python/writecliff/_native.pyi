@@ -218,7 +218,7 @@ def served_load(
 
 @final
 class DataPlacementCommands:
-    """The commands of a drive's data placement interface; see `writecliff.engines.data_placement`.
+    """The commands of a drive's data placement interface; see `writecliff.engines.sim`.
 
     All raise NativeConfigError with the standard's status for what the drive refuses.
     """

@@ -21,10 +21,10 @@ from tests.support.ata_drive import AtaDrive
 from tests.support.guest_drives import Drive
 from tests.support.scsi_drive import ScsiDrive
 from writecliff.engines.base import PurgeReport
-from writecliff.engines.blockdev import ata_erase, purge, scsi_erase
-from writecliff.engines.blockdev.ata_sanitize import BLOCK_ERASE, CRYPTO_SCRAMBLE, ata_sanitize
+from writecliff.engines.blockdev import ata_erase, purge
 from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.hdparm import NO_REGISTERS
+from writecliff.engines.blockdev.purge import BLOCK_ERASE, CRYPTO_SCRAMBLE, ata_sanitize
 from writecliff.engines.blockdev.topology import System, device_at
 from writecliff.errors import EngineError, TargetError
 
@@ -76,11 +76,11 @@ def test_scsi_sanitize(attach: Attach) -> None:
 def test_scsi_format_unit_keeps_the_protection(attach: Attach, protection: int) -> None:
     drive = ScsiDrive(protection=protection, supports=("format",))
     path = attach(drive)
-    before = scsi_erase.read_format(SYSTEM, path)
+    before = purge.read_format(SYSTEM, path)
     report = purged(path)
     assert (report.method, report.conformant) == ("SCSI format unit", True)
     assert (drive.erases, is_empty(drive)) == (["format"], True)
-    assert scsi_erase.read_format(SYSTEM, path) == before
+    assert purge.read_format(SYSTEM, path) == before
     assert drive.protection == protection
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.guest_drives import Drive
-from writecliff.engines.blockdev.attachment import attachment_of
 from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.hdparm import AtaDrive, identify
 from writecliff.engines.blockdev.identity import identify_device, is_ata
+from writecliff.engines.blockdev.purge import attachment_of
 from writecliff.engines.blockdev.topology import BlockDevice, System, device_at
 from writecliff.engines.blockdev.vitals import read_vitals
 

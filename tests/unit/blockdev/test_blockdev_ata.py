@@ -8,14 +8,14 @@ from tests.support.block_machine import Machine
 from tests.support.hdparm_drive import BAD_SENSE, IDENTITY, SECURITY, HdparmDrive
 from writecliff.engines.base import PurgeReport
 from writecliff.engines.blockdev import ata_erase
-from writecliff.engines.blockdev.ata_sanitize import (
+from writecliff.engines.blockdev.cache import set_write_cache
+from writecliff.engines.blockdev.hdparm import AtaDrive
+from writecliff.engines.blockdev.purge import (
     CRYPTO_SCRAMBLE,
     SanitizeStatus,
     ata_sanitize,
     parse_status,
 )
-from writecliff.engines.blockdev.cache import set_write_cache
-from writecliff.engines.blockdev.hdparm import AtaDrive
 from writecliff.engines.blockdev.scsi_commands import ScsiAnswer
 from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, device_at

@@ -11,8 +11,14 @@ import pytest
 from tests.support.block_machine import Machine
 from tests.support.nvme_drives import VERSIONS, answer_controller, page, replay
 from writecliff.engines.blockdev import data_placement_probe
-from writecliff.engines.blockdev.data_placement_probe import DataPlacementProbe, probe, verdict
-from writecliff.engines.blockdev.hints import HINTS, HintAnswer, try_hints
+from writecliff.engines.blockdev.data_placement_probe import (
+    HINTS,
+    DataPlacementProbe,
+    HintAnswer,
+    probe,
+    try_hints,
+    verdict,
+)
 from writecliff.engines.blockdev.scsi_streams import PermanentStreams
 from writecliff.errors import TargetError
 

@@ -11,9 +11,8 @@ import pytest
 from tests.support.block_machine import MIB, Machine
 from tests.support.hdparm_drive import HdparmDrive
 from writecliff.engines.base import PurgeReport
-from writecliff.engines.blockdev import purge, purge_proof, scsi_erase
-from writecliff.engines.blockdev.attachment import attachment_of
-from writecliff.engines.blockdev.purge import purge_device
+from writecliff.engines.blockdev import purge
+from writecliff.engines.blockdev.purge import attachment_of, purge_device
 from writecliff.engines.blockdev.scsi_commands import ScsiAnswer, Sense, parse_sense
 from writecliff.engines.blockdev.tools import ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, System, device_at
@@ -100,7 +99,7 @@ def test_sanitize_is_waited_for(machine: Machine) -> None:
     machine.answer("sg_sanitize --block --early --quick /dev/sdb")
     drive = Drive(sense(2, 4, 0x1B, 100), sense(0, 4, 0x1B, 60000), sense(6, 0x29, 0))
     seen: list[float] = []
-    report = scsi_erase.scsi_sanitize(
+    report = purge.scsi_sanitize(
         system_of(machine, drive), "/dev/sdb", sleep=no_wait, on_progress=seen.append
     )
     assert report == PurgeReport("SCSI sanitize (block erase)", True)
@@ -113,7 +112,7 @@ def test_a_failed_sanitize_is_not_taken_for_a_finished_one(machine: Machine) -> 
     machine.answer("sg_sanitize")
     failed = ScsiAnswer(sense=Sense(3, 0x31, 0x03))
     for drive in (Drive(sense(3, 0x31, 0x03)), Drive(sense(2, 4, 0x1B, 9), ready=failed)):
-        said = scsi_erase.scsi_sanitize(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
+        said = purge.scsi_sanitize(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
         assert said == "the drive reports sense key 3h, 31h/03h (the erase failed)"
 
 
@@ -132,7 +131,7 @@ def test_format_unit_keeps_the_protection_information(
     machine.answer("sg_format")
     drive = Drive(sense(2, 4, 4, 100))
     drive.capacities = [capacity(protection)]
-    report = scsi_erase.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
+    report = purge.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
     assert report == PurgeReport("SCSI format unit", True)
     words = ["sg_format", "--format", "--quick", *options, "--early", "/dev/sdb"]
     assert machine.calls == [words]
@@ -143,9 +142,9 @@ def test_a_format_that_changes_stops_the_test(machine: Machine) -> None:
     drive = Drive()
     drive.capacities = [capacity(1), capacity(0)]
     with pytest.raises(EngineError, match=r"protection=1.*protection=0"):
-        scsi_erase.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
+        purge.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
     drive.capacities = [b""]
-    said = scsi_erase.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
+    said = purge.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
     assert "does not tell its format" in str(said)
     assert len(machine.calls) == 1
 
@@ -249,13 +248,13 @@ def test_a_drive_that_only_claims_to_erase_stops_the_test(machine: Machine) -> N
 def test_samples_leave_out_what_proves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "drive"
     path.write_bytes(bytes(MIB // 2) + os.urandom(MIB // 2))
-    samples = purge_proof.take_samples(str(path), MIB, 512)
+    samples = purge.take_samples(str(path), MIB, 512)
     assert len(samples.content) == 128
     assert min(samples.content) == MIB // 2 and max(samples.content) == MIB - 4096
     assert samples.kept() == 128
     path.write_bytes(bytes(MIB))
     assert samples.kept() == 0
-    assert purge_proof.take_samples(str(tmp_path / "none"), MIB, 512).content == {}
+    assert purge.take_samples(str(tmp_path / "none"), MIB, 512).content == {}
 
 
 def test_a_purge_that_changes_the_sectors_stops_the_test(

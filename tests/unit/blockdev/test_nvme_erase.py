@@ -21,7 +21,7 @@ from tests.support.nvme_drives import (
     sanitize_page,
     shared,
 )
-from writecliff.engines.blockdev.nvme import sanitize
+from writecliff.engines.blockdev.nvme import erase
 from writecliff.engines.blockdev.nvme.erase import nvme_erase
 from writecliff.engines.blockdev.nvme.pages import Layout, Namespace
 from writecliff.engines.blockdev.purge import purge_device
@@ -286,4 +286,4 @@ def test_a_sanitize_that_stands_still_is_named(machine: Machine) -> None:
     sanitizing(machine, sanitize_page(2, progress=0x4000, estimate_s=3600))
     with pytest.raises(EngineError, match=r"stands still at 25 % since 180 minutes"):
         nvme_erase(machine.system, disk)
-    assert len(machine.calls) > 3 * 3600 / sanitize._POLL_S
+    assert len(machine.calls) > 3 * 3600 / erase._POLL_S

@@ -13,7 +13,7 @@ from tests.support.nvme_drives import answer_controller, page, replay
 from writecliff.engines.blockdev.scsi_commands import ScsiAnswer
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
 from writecliff.engines.fio.capability import DataPlacement, Fio
-from writecliff.engines.fio.data_placement import find_data_placement
+from writecliff.engines.fio.targets import find_data_placement
 
 OLD = Fio("/usr/bin/fio", (3, 33), "fio-3.33", "io_uring")
 NEW = Fio("/usr/bin/fio", (3, 38), "fio-3.38", "io_uring")

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.block_machine import Machine
 from writecliff.engines.blockdev.topology import device_at
-from writecliff.engines.fio import hint_nodes
-from writecliff.engines.fio.hint_nodes import HintNodes
+from writecliff.engines.fio import targets
+from writecliff.engines.fio.targets import HintNodes
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_nothing_is_left_where_hints_are_refused(
 
     machine = Machine(tmp_path)
     disk = device_at(machine.system, machine.disk("sdb", (8, 16)))
-    monkeypatch.setattr(hint_nodes.fcntl, "fcntl", refuse)
+    monkeypatch.setattr(targets.fcntl, "fcntl", refuse)
     with pytest.raises(OSError, match="Invalid argument"):
         HintNodes(machine.system, disk)
     assert list(machine.dev.glob("writecliff-*")) == []

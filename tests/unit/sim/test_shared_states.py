@@ -10,8 +10,7 @@ import pytest
 from tests.support.small_drive import write_small_drive
 from writecliff import SimEngine
 from writecliff.engines.preconditioned import precondition
-from writecliff.engines.shared_states import LOCATION, SharedStates
-from writecliff.engines.state_cache import StateCache
+from writecliff.engines.state_cache import LOCATION, SharedStates, StateCache
 from writecliff.errors import ConfigError
 
 pytest.importorskip("fsspec")

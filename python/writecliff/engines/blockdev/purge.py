@@ -15,19 +15,32 @@ from __future__ import annotations
 
 import array
 import fcntl
+import mmap
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Literal
 
 from writecliff.engines.base import PurgeHook, PurgeReport, unseen
 from writecliff.engines.blockdev.ata_erase import ata_secure_erase
-from writecliff.engines.blockdev.ata_sanitize import CRYPTO_SCRAMBLE, ata_sanitize
-from writecliff.engines.blockdev.attachment import attachment_of, bridge_text
+from writecliff.engines.blockdev.hdparm import doubt, identify
 from writecliff.engines.blockdev.identity import is_ata, is_nvme, is_scsi
 from writecliff.engines.blockdev.nvme.erase import nvme_erase
-from writecliff.engines.blockdev.purge_proof import Samples, take_samples
-from writecliff.engines.blockdev.scsi_erase import scsi_format_unit, scsi_sanitize
+from writecliff.engines.blockdev.scsi_commands import (
+    ILLEGAL_REQUEST,
+    REQUEST_SENSE,
+    TEST_UNIT_READY,
+    UNIT_ATTENTION,
+    ScsiAnswer,
+    Sense,
+    parse_sense,
+    read_capacity_16,
+)
+from writecliff.engines.blockdev.tools import Runner, ToolResult
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int
 from writecliff.errors import EngineError
 
@@ -145,3 +158,341 @@ def purge_file(path: str, fd: int, size_bytes: int) -> PurgeReport:
     os.fsync(fd)
     note = "a file, not a drive: the drive below it is not purged"
     return PurgeReport("punch hole", False, note)
+
+
+# -- attachment ------------------------------------------------------------------------------------
+
+# How a disk is attached, as its path in sysfs shows it: which commands it can be trusted to get.
+#
+# A SATA drive on a port of libata gets every ATA command unchanged. Behind a SAS adapter or a USB
+# bridge the translation (SAT-5) decides what arrives, and what it hands back of the drive's
+# registers is often nothing, which hdparm takes for zeros. So commands that erase are sent only
+# where they arrive.
+
+Attachment = Literal["libata", "SAS", "USB", "other"]
+
+_PARTS: tuple[tuple[str, Attachment], ...] = (
+    (r"ata\d+", "libata"),
+    (r"usb\d+", "USB"),
+    (r"(?:port|end_device|expander)-\d+.*", "SAS"),
+)
+
+
+def attachment_of(disk: BlockDevice) -> Attachment:
+    """The kind of the nearest bridge above a disk; "other" for adapters that do not tell (RAID,
+    virtio-scsi, a target of the kernel)."""
+    for part in reversed(disk.whole_directory.parts):
+        for pattern, kind in _PARTS:
+            if re.fullmatch(pattern, part):
+                return kind
+    return "other"
+
+
+def bridge_text(kind: Attachment) -> str:
+    """What stands between the machine and the drive, for messages."""
+    words = {"SAS": "a SAS adapter", "USB": "a USB bridge", "libata": "an ATA port"}
+    return words.get(kind, "an adapter that translates commands")
+
+
+# -- purge proof -----------------------------------------------------------------------------------
+
+# Proof that a purge did something: blocks that are read before it and after it.
+#
+# Some drives and most bridges acknowledge an erase that they do not carry out; a test that starts
+# on such a drive does not start fresh. So blocks all over the drive are read with direct I/O before
+# a purge, and those that held anything must not hold the same afterwards. Nothing is written.
+
+_SAMPLES = 256
+_BLOCK = 4096
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Content of blocks by their offset; blocks of one repeated byte are left out, because an
+    erased drive may return the same."""
+
+    path: str
+    block_bytes: int
+    content: Mapping[int, bytes]
+
+    def kept(self) -> int:
+        """How many blocks still hold what they held. A block that cannot be read is gone."""
+        now = _read(self.path, tuple(self.content), self.block_bytes)
+        return sum(now.get(offset) == content for offset, content in self.content.items())
+
+
+def take_samples(path: str, size_bytes: int, sector_bytes: int) -> Samples:
+    """Read blocks spread evenly over the drive, the first and the last among them.
+
+    A device that cannot be read yields none.
+    """
+    block = max(_BLOCK, sector_bytes)
+    count = size_bytes // block
+    chosen = sorted({i * (count - 1) // (_SAMPLES - 1) for i in range(_SAMPLES)}) if count else []
+    read = _read(path, tuple(index * block for index in chosen), block)
+    content = {offset: data for offset, data in read.items() if len(set(data)) > 1}
+    return Samples(path, block, content)
+
+
+def _read(path: str, offsets: tuple[int, ...], block: int) -> dict[int, bytes]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    except OSError:
+        return {}
+    found: dict[int, bytes] = {}
+    with mmap.mmap(-1, block) as buffer:  # direct I/O needs an aligned buffer
+        for offset in offsets:
+            try:
+                if os.preadv(fd, [buffer], offset) == block:
+                    found[offset] = bytes(buffer)
+            except OSError:
+                continue
+    os.close(fd)
+    return found
+
+
+# -- ATA sanitize ----------------------------------------------------------------------------------
+
+# ATA SANITIZE DEVICE through hdparm: block erase, or crypto scramble as a weaker substitute.
+#
+# Needs no password, goes on after a power cycle, and works where the firmware of the machine has
+# frozen ATA security, which most do (ACS-4 4.18: the security feature set blocks it only while the
+# drive is locked). The drive works on in the background; `--sanitize-status` is asked until it
+# ends.
+#
+# Formats are those of hdparm 9.65 (`hdparm.c`: `sanitize_normal_output`, `sanitize_error_output`).
+
+State = Literal["idle", "frozen", "in process", "failed"]
+BLOCK_ERASE = ("--sanitize-block-erase", "BLOCK_ERASE_EXT command")
+CRYPTO_SCRAMBLE = ("--sanitize-crypto-scramble", "CRYPTO_SCRAMBLE_EXT command")
+
+_STATE = re.compile(r"State:\s+SD(\d)")
+_PROGRESS = re.compile(r"Progress:\s+0x[0-9a-fA-F]+ \((\d+)%\)")
+_REASON = re.compile(r"SANITIZE device error reason: (.+)")
+_SUCCEEDED = "Last Sanitize Operation Completed Without Error"
+_FAILED = "SD3 Sanitize Operation Failed"
+_STATES: dict[str, State] = {"0": "idle", "1": "frozen", "2": "in process", "3": "failed"}
+_TIMEOUT_S = 12 * 3600.0
+_POLL_S = 2.0
+
+Sleep = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class SanitizeStatus:
+    """SANITIZE STATUS EXT (ACS-4 7.36): `succeeded` is of the last operation that ended."""
+
+    state: State
+    succeeded: bool = False
+    percent: int | None = None
+
+
+def parse_status(answer: ToolResult) -> SanitizeStatus | str:
+    """The output of `hdparm --sanitize-status`; a string says why it is none."""
+    if _FAILED in answer.stderr:
+        return SanitizeStatus("failed")
+    if not answer.ok:
+        return reason_of(answer)
+    if found := doubt(answer):
+        return found
+    match = _STATE.search(answer.stdout)
+    if match is None or match[1] not in _STATES:
+        return "hdparm prints no sanitize state"
+    progress = _PROGRESS.search(answer.stdout)
+    return SanitizeStatus(
+        _STATES[match[1]], _SUCCEEDED in answer.stdout, int(progress[1]) if progress else None
+    )
+
+
+def reason_of(answer: ToolResult) -> str:
+    """Why hdparm's sanitize command failed, in the drive's words where it gives any."""
+    match = _REASON.search(answer.stderr)
+    return match[1].strip().lower() if match else answer.message
+
+
+def ata_sanitize(
+    run: Runner,
+    path: str,
+    kind: tuple[str, str] = BLOCK_ERASE,
+    *,
+    sleep: Sleep = time.sleep,
+    on_progress: PurgeHook = unseen,
+) -> PurgeReport | str:
+    """Sanitize the whole drive and wait until it is done; a string says why it was not done.
+
+    An operation that an interrupted run has left behind is waited for first: until it ends, the
+    drive refuses everything else.
+    """
+    option, feature = kind
+    drive = identify(run, path)
+    if isinstance(drive, str):
+        return drive
+    if not drive.enabled(feature):
+        return "not supported by the drive"
+    before = _settled(run, path, sleep, on_progress)
+    if isinstance(before, str):
+        return before
+    if before.state == "frozen":
+        return "sanitize is frozen (plug the drive in again, or power the machine off and on)"
+    started = run(["hdparm", "--yes-i-know-what-i-am-doing", option, path])
+    if not started.ok:
+        return f"starting: {reason_of(started)}"
+    ended = _settled(run, path, sleep, on_progress)
+    if isinstance(ended, str):
+        return ended
+    if ended.state == "failed":
+        return "the drive reports that it failed"
+    if not ended.succeeded:
+        return f"the drive is {ended.state} again and does not say that it succeeded"
+    if kind == CRYPTO_SCRAMBLE:
+        note = "the drive has new keys; its blocks may still be mapped"
+        return PurgeReport("ATA sanitize (crypto scramble)", False, note)
+    return PurgeReport("ATA sanitize (block erase)", True)
+
+
+def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> SanitizeStatus | str:
+    """The status once no operation is in process."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while True:
+        status = parse_status(run(["hdparm", "--sanitize-status", path]))
+        if isinstance(status, str) or status.state != "in process":
+            return status
+        if time.monotonic() >= deadline:
+            return f"did not end in {_TIMEOUT_S / 3600:g} h ({status.percent} % done)"
+        if status.percent is not None:
+            on_progress(status.percent / 100)
+        sleep(_POLL_S)
+
+
+# -- SCSI SANITIZE (block erase) and FORMAT UNIT through sg3-utils ---------------------------------
+
+# Both run in the background on the drive; REQUEST SENSE and TEST UNIT READY are asked until they
+# end, because `sg_sanitize` takes a failed sanitize for a finished one. The format of the drive is
+# kept: `sg_format` would remove the protection information unless it is told the present type, and
+# would change block size and count only if it were told to.
+#
+# Sources: SBC-4 5.3 (FORMAT UNIT: FMTPINFO, PROTECTION FIELD USAGE; table 38), 5.21 (READ
+# CAPACITY(16): P_TYPE, PROT_EN, P_I_EXPONENT), 5.30 (SANITIZE), 4.12; SPC-5 annex F (codes 04h/04h
+# and 04h/1Bh: in progress; 31h/00h, 31h/01h, 31h/03h: failed); sg_format(8), sg_sanitize(8).
+
+_SCSI_TIMEOUT_S = 24 * 3600.0
+_NOT_YET = 0x04  # logical unit not ready: format, sanitize... in progress
+_DAMAGED = 0x31  # medium format corrupted; format or sanitize command failed
+_RESETS_IN_A_ROW = 5
+
+
+@dataclass(frozen=True)
+class ScsiFormat:
+    """Block size and count, type of protection information (0: none) and its exponent."""
+
+    block_bytes: int
+    blocks: int
+    protection: int
+    protection_exponent: int
+
+    @property
+    def options(self) -> list[str]:
+        """Options of `sg_format` that keep the protection information (SBC-4 table 38)."""
+        information = {0: 0, 1: 2}.get(self.protection, 3)
+        usage = 1 if self.protection == 3 else 0
+        return [
+            f"--fmtpinfo={information}",
+            f"--pfu={usage}",
+            f"--pie={self.protection_exponent}",
+        ]
+
+
+def read_format(system: System, path: Path) -> ScsiFormat | None:
+    """The drive's format; None if it does not tell."""
+    data = read_capacity_16(system.scsi, path)
+    if not data:
+        return None
+    enabled, kind = data[12] & 0x01, (data[12] >> 1) & 0x07
+    return ScsiFormat(
+        block_bytes=int.from_bytes(data[8:12], "big"),
+        blocks=int.from_bytes(data[:8], "big") + 1,
+        protection=kind + 1 if enabled else 0,
+        protection_exponent=data[13] >> 4,
+    )
+
+
+def scsi_sanitize(
+    system: System,
+    path: str,
+    *,
+    crypto: bool = False,
+    sleep: Sleep = time.sleep,
+    on_progress: PurgeHook = unseen,
+) -> PurgeReport | str:
+    """Sanitize the drive; a string says why it was not done."""
+    what = "--crypto" if crypto else "--block"
+    started = system.run(["sg_sanitize", what, "--early", "--quick", path])
+    if not started.ok:
+        return started.message
+    if failure := _await_end(system, Path(path), sleep, on_progress):
+        return failure
+    if crypto:
+        note = "the drive has new keys; its blocks may still be mapped"
+        return PurgeReport("SCSI sanitize (crypto erase)", False, note)
+    return PurgeReport("SCSI sanitize (block erase)", True)
+
+
+def scsi_format_unit(
+    system: System, path: str, *, sleep: Sleep = time.sleep, on_progress: PurgeHook = unseen
+) -> PurgeReport | str:
+    """Format the drive as it is; a string says why it was not done.
+
+    Raises `EngineError` if its format is another one afterwards.
+    """
+    before = read_format(system, Path(path))
+    if before is None:
+        return "the drive does not tell its format, so that it could not be kept"
+    words = ["sg_format", "--format", "--quick", *before.options]
+    started = system.run([*words, "--early", path])
+    if not started.ok:
+        return started.message
+    if failure := _await_end(system, Path(path), sleep, on_progress):
+        return failure
+    after = read_format(system, Path(path))
+    if after != before:
+        raise EngineError(
+            f"{path}: the format changed from {before} to {after}",
+            hint="format the drive with the vendor's tool before it is tested",
+        )
+    return PurgeReport("SCSI format unit", True)
+
+
+def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook) -> str:
+    """Wait until the drive is ready again. Returns "" then, else why it will not be."""
+    deadline = time.monotonic() + _SCSI_TIMEOUT_S
+    resets = 0
+    while time.monotonic() < deadline:
+        sense = _pending(system.scsi(path, REQUEST_SENSE, 252))
+        if sense is None:
+            answer = system.scsi(path, TEST_UNIT_READY, 0)
+            if answer.ok:
+                return ""
+            if answer.sense is None:
+                return answer.message
+            sense = answer.sense
+        if sense.key == UNIT_ATTENTION and resets < _RESETS_IN_A_ROW:
+            resets += 1
+            continue
+        if sense.asc != _NOT_YET:
+            failed = " (the erase failed)" if sense.asc == _DAMAGED else ""
+            return f"the drive reports {sense}{failed}"
+        if sense.progress is not None:
+            on_progress(sense.progress)
+        sleep(_POLL_S)
+    return f"did not end in {_SCSI_TIMEOUT_S / 3600:g} h"
+
+
+def _pending(answer: ScsiAnswer) -> Sense | None:
+    """What the parameter data of REQUEST SENSE says is going on or wrong; None if nothing.
+
+    NO SENSE with 04h is a sanitize in progress too (SBC-4 4.12.3).
+    """
+    sense = parse_sense(answer.data) if answer.ok else answer.sense
+    if sense is None or sense.key == ILLEGAL_REQUEST:  # the drive has no REQUEST SENSE
+        return None
+    return sense if sense.key or sense.asc == _NOT_YET else None

@@ -8,18 +8,18 @@ target.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from writecliff.engines.blockdev.file_identity import FileId, file_id, path_id
-from writecliff.engines.blockdev.kernel_users import bcache_use, exports, file_system_use
 from writecliff.engines.blockdev.loops import Below, Loop, attached_loops, below
-from writecliff.engines.blockdev.mounts import all_mounts, root_disks, unescape
-from writecliff.engines.blockdev.processes import openers
+from writecliff.engines.blockdev.mounts import all_mounts, process_ids, root_disks, unescape
 from writecliff.engines.blockdev.relatives import dm_name, mapped_twice, other_paths
 from writecliff.engines.blockdev.topology import (
     BlockDevice,
@@ -200,3 +200,121 @@ def in_use(path: str, uses: Sequence[Use]) -> TargetError:
     """The refusal of a target with these uses."""
     more = f" (and {len(uses) - 1} more)" if len(uses) > 1 else ""
     return TargetError(f"{path}: in use: {uses[0]}{more}", hint=FREE_HINTS[uses[0].kind])
+
+
+# -- processes that use a disk ---------------------------------------------------------------------
+
+# Processes that have a device or file open, or keep it mapped after closing it.
+
+NameOf = Callable[[os.stat_result], str | None]
+_FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Opener:
+    """Another process that has one of the targets open. `name` is the target's."""
+
+    name: str
+    pid: str
+    comm: str
+
+
+def openers(proc: Path, name_of: NameOf, written_name_of: NameOf) -> list[Opener]:
+    """Other processes that have a target open or mapped.
+
+    `name_of` names the targets; `written_name_of` those that only an opener for writing uses.
+    """
+    found = []
+    mapped: set[tuple[str, str]] = set()  # libraries are the same in most processes
+    for process in process_ids(proc):
+        if int(process) == os.getpid():
+            continue
+        directory = proc / process
+        names = _opened(directory, name_of, written_name_of)
+        name = next(names, None) or next(_mapped(directory, name_of, mapped), None)
+        if name is not None:
+            found.append(Opener(name, process, read_text(directory / "comm") or "?"))
+    return found
+
+
+def _opened(directory: Path, name_of: NameOf, written_name_of: NameOf) -> Iterator[str]:
+    try:
+        descriptors = list((directory / "fd").iterdir())
+    except OSError:
+        return  # ended meanwhile, or another user's
+    for descriptor in descriptors:
+        try:
+            info = descriptor.stat()
+        except OSError:
+            continue
+        name = name_of(info)
+        if name is None and (name := written_name_of(info)) is not None:
+            name = name if _for_writing(directory, descriptor.name) else None
+        if name is not None:
+            yield name
+
+
+def _for_writing(directory: Path, descriptor: str) -> bool:
+    match = _FLAGS.search(read_text(directory / "fdinfo" / descriptor) or "")
+    return match is None or int(match[1], 8) & os.O_ACCMODE != os.O_RDONLY
+
+
+def _mapped(directory: Path, name_of: NameOf, seen: set[tuple[str, str]]) -> Iterator[str]:
+    """Targets that are mapped into the process; `seen` are files that are none, by number."""
+    for line in (read_text(directory / "maps") or "").splitlines():
+        addresses, _, _, device, inode, *path = line.split(maxsplit=5)
+        if not path or inode == "0" or (device, inode) in seen:
+            continue
+        try:
+            name = name_of((directory / "map_files" / addresses).stat())
+        except OSError:
+            continue
+        if name is None:
+            seen.add((device, inode))
+        else:
+            yield name
+
+
+# -- kernel users ----------------------------------------------------------------------------------
+
+# Users of a device inside the kernel that leave no entry among its holders.
+#
+# * bcache registers a device before (or without) building one on it.
+# * btrfs and bcachefs mount several devices, of which mountinfo names only one.
+# * The kernel's NVMe and SCSI targets export devices and files to other machines. The NVMe target
+#   does not even claim them.
+
+_FILE_SYSTEMS = (("btrfs", "devices/{name}"), ("bcachefs", "dev-*/block"))
+
+
+def bcache_use(device: BlockDevice) -> str | None:
+    """What bcache does with the device; None if nothing."""
+    if not (device.directory / "bcache").is_dir() or device.holders:
+        return None
+    return "is registered with bcache"
+
+
+def file_system_use(system: System, device: BlockDevice) -> str | None:
+    """The mounted file system of several devices that this one is part of; None if there is none.
+
+    These directories exist in sysfs only while the file system is mounted.
+    """
+    for kind, pattern in _FILE_SYSTEMS:
+        for member in (system.sys / "fs" / kind).glob(f"*/{pattern.format(name=device.name)}"):
+            if member.resolve() == device.directory.resolve():
+                directory = member.parents[len(Path(pattern).parts) - 1]
+                return f"is part of the mounted {kind} file system {directory.name}"
+    return None
+
+
+def exports(system: System) -> Iterator[tuple[str, str]]:
+    """Path of each device or file that this kernel exports, and under which name it does."""
+    config = system.sys / "kernel/config"
+    for path in sorted(config.glob("nvmet/subsystems/*/namespaces/*/device_path")):
+        exported = read_text(path)
+        if exported and read_text(path.with_name("enable")) == "1":
+            yield exported, f"NVMe subsystem {path.parents[2].name}"
+    for path in sorted(config.glob("target/core/*/*/udev_path")):
+        exported = read_text(path)
+        if exported and read_text(path.with_name("enable")) == "1":
+            yield exported, f"SCSI target {path.parent.name}"

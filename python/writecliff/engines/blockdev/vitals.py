@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from writecliff.engines.blockdev import disk_smart, smart
+from writecliff.engines.blockdev import disk_smart
 from writecliff.engines.blockdev.disk_smart import integer
 from writecliff.engines.blockdev.identity import is_ata, is_nvme
 from writecliff.engines.blockdev.nvme import fdp, streams
-from writecliff.engines.blockdev.nvme.drive import NvmeDrive
+from writecliff.engines.blockdev.nvme.drive import NvmeDrive, Refused
+from writecliff.engines.blockdev.nvme.media import MediaWrites, media_writes
 from writecliff.engines.blockdev.nvme.topology import controllers_of
 from writecliff.engines.blockdev.pcie import pcie_link
 from writecliff.engines.blockdev.topology import BlockDevice, System, read_int, read_text
@@ -83,7 +84,7 @@ def read_vitals(
     """
     if is_nvme(disk):
         drive = drive or NvmeDrive(system, disk)
-        return _nvme_vitals(drive, smart.nvme_log(drive, path))
+        return _nvme_vitals(drive, nvme_log(drive, path))
     marks = dict(_kernel_marks(disk))
     temperature, limit = _hwmon(disk)
     if not _speaks_smart(disk):
@@ -100,11 +101,11 @@ def _nvme_vitals(drive: NvmeDrive, log: Mapping[str, Any]) -> Vitals:
     """A reading of a drive whose SMART log is `log`."""
     disk = drive.disk
     placement = fdp.read_status(drive) or streams.read_status(drive)
-    media = smart.nvme_media_writes(drive, log, placement)
+    media = nvme_media_writes(drive, log, placement)
     temperature, limit = _hwmon(disk)
     reported = _nvme_temperature(log)
     return Vitals(
-        counters=smart.nvme_counters(log, media),
+        counters=nvme_counters(log, media),
         temperature_c=temperature if reported is None else reported,
         limit_c=limit,
         marks=dict(_kernel_marks(disk)) | _known_marks(log),
@@ -191,7 +192,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
     nvme: Mapping[str, Any] = {}
     if is_nvme(disk):
         drive = NvmeDrive(system, disk)
-        nvme = smart.nvme_log(drive, path)
+        nvme = nvme_log(drive, path)
         vitals = _nvme_vitals(drive, nvme)
     else:
         vitals = read_vitals(system, disk, path)
@@ -217,3 +218,57 @@ def _without_warning(log: Mapping[str, Any]) -> bool | None:
     """Whether the Critical Warning field of a SMART log is 0, which is what smartctl goes by."""
     warning = integer(log.get("critical_warning"))
     return None if warning is None else warning == 0
+
+
+# -- counters of an NVMe drive, from its SMART log -------------------------------------------------
+
+# Sources: NVMe Base Specification (SMART log 02h: data units of 1000 x 512 bytes) and the logs that
+# `nvme.media` reads.
+
+NVME_DATA_UNIT = 512_000
+
+
+def _scaled(value: object, unit: int) -> int | None:
+    count = integer(value)
+    return None if count is None else count * unit
+
+
+def nvme_log(drive: NvmeDrive, path: str) -> Mapping[str, Any]:
+    """The SMART log (02h) as read through nvme-cli, else by smartctl; empty if neither reads it."""
+    try:
+        return drive.smart()
+    except Refused:
+        answer = drive.system.run(["smartctl", "-j", "-A", path]).json()
+        found = answer.get("nvme_smart_health_information_log", {})
+        return found if isinstance(found, dict) else {}
+
+
+def nvme_counters(log: Mapping[str, Any], media: MediaWrites | None) -> Counters:
+    """Counters from the SMART log; what the log does not hold is None.
+
+    Where the log that counts writes to the flash counts the host's too, both come from it: their
+    ratio is then of one group of flash, in one unit.
+    """
+    used = integer(log.get("percentage_used", log.get("percent_used")))
+    host = media.host_bytes if media is not None else None
+    if host is None:
+        host = _scaled(log.get("data_units_written"), NVME_DATA_UNIT)
+    return Counters(
+        host_write_bytes=host,
+        host_read_bytes=_scaled(log.get("data_units_read"), NVME_DATA_UNIT),
+        nand_write_bytes=None if media is None else media.media_bytes,
+        percentage_used=None if used is None else float(used),
+    )
+
+
+def nvme_media_writes(
+    drive: NvmeDrive, log: Mapping[str, Any], placement: DataPlacementStatus | None
+) -> MediaWrites | None:
+    """What the drive has written to its flash, from the best log that it has beside its SMART log
+    `log` and its FDP statistics in `placement`; None without one."""
+    try:
+        counted = None if placement is None else placement.statistics
+        units = integer(log.get("data_units_written"))
+        return media_writes(drive, drive.controller(), units, counted)
+    except Refused:
+        return None

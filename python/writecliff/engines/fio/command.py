@@ -13,21 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from writecliff.engines.fio.addresses import add_addresses, raise_to_sectors
 from writecliff.engines.fio.capability import DSYNC_SINCE, DataPlacement, Fio
-from writecliff.engines.fio.course import (
-    add_block_sizes,
-    add_direction,
-    add_streams,
-    refuse_what_only_simulation_has,
-)
-from writecliff.engines.fio.data import add_data
 from writecliff.engines.fio.rates import add_ends, add_rates
 from writecliff.engines.fio.section import Section, refuse
-from writecliff.engines.fio.segments import add_segments, place_segments
-from writecliff.workload.model import Workload
+from writecliff.workload.model import KIB, BlockSize, Workload
 
 Option = tuple[str, str]
 
@@ -224,3 +216,246 @@ def _check_counts(section: Section, target: Target) -> None:
                 f"block size {size.bytes}: the target's sector is {target.sector_bytes} bytes",
                 f"use a multiple of {target.sector_bytes} bytes",
             )
+
+
+# -- direction, sizes and streams ------------------------------------------------------------------
+
+# The course of a job's I/Os in fio's options: direction and its modifier, sizes, streams.
+
+_LISTED = ("read", "write", "trim")  # the order of fio's lists
+
+
+def refuse_what_only_simulation_has(section: Section) -> None:
+    """Refuse what `engines.fio` does not give to fio: its results come in another form."""
+    job = section.job
+    for name, given, instead in (
+        ("host_zones", job.host_zones, "fio itself, with zonemode=zbd"),
+        ("log", job.log, "run the log with fio itself"),
+        (
+            "model",
+            job.model,
+            "the fio job file that `writecliff trace synthesise` writes beside it",
+        ),
+        ("files", job.files > 1, "one job for each part of the range"),
+        ("one_position", job.one_position, "a job for each operation"),
+        ("start_bytes", job.start_bytes or job.write_start_bytes, "an offset"),
+        ("until_steady", job.until_steady, "a duration, or `writecliff test`"),
+        ("latency_target", job.latency_target, "a sweep over queue depths"),
+        ("least_rates", job.least_rates, "a duration, and compare the result"),
+    ):
+        if given:
+            section.refuse(f"{name} is for simulated drives only", f"use {instead}")
+
+
+def add_direction(section: Section) -> None:
+    """Add `rw`, with the number of I/Os of a run, or the hole, behind a colon."""
+    job = section.job
+    modifier = ""
+    if job.run_ios > 1:
+        modifier = f":{job.run_ios}"
+    elif job.hole_bytes and not job.hole_after_bytes:
+        modifier = f":{job.hole_bytes}"
+    section.add("rw", _direction(section) + modifier)
+    if job.sequential_read_pct or job.sequential_write_pct:
+        shares = (job.sequential_read_pct, job.sequential_write_pct)
+        section.add("percentage_random", ",".join(_random_percent(section, pct) for pct in shares))
+    if job.hole_after_bytes:
+        section.add("zonemode", "strided")
+        section.add("zonesize", job.hole_after_bytes)
+        section.add("zoneskip", job.hole_bytes)
+    if job.trim_pct == 0 and 0 < job.read_pct < 100:
+        section.add("rwmixread", section.whole_percent("read_pct", job.read_pct))
+        if job.pattern == "sequential":
+            section.warn("in fio reads and writes each follow their own sequence")
+
+
+def _random_percent(section: Section, sequential_pct: float) -> str:
+    """fio's share of random I/Os in an operation, in the whole percents that it takes."""
+    nearest = round(sequential_pct)
+    if abs(nearest - sequential_pct) > 1e-6:
+        section.warn(
+            f"fio takes whole percents: {nearest} % of an operation's I/Os are sequential, not "
+            f"{sequential_pct:.4g} %"
+        )
+    return str(100 - nearest)
+
+
+def _direction(section: Section) -> str:
+    job = section.job
+    prefix = "rand" if job.pattern == "random" else ""
+    if job.trim_first:
+        return f"{prefix}trimwrite"
+    if job.trim_pct == 100 and job.read_pct == 0:
+        return f"{prefix}trim"
+    if job.trim_pct != 0:
+        section.refuse(
+            f"trim_pct {job.trim_pct:g}: fio cannot mix trims with reads and writes in one job",
+            "put the trims into a separate job (trim_pct 100)",
+        )
+    return prefix + ("rw" if 0 < job.read_pct < 100 else "read" if job.read_pct else "write")
+
+
+def add_block_sizes(section: Section) -> None:
+    """Add `bs`, or `bssplit` for a mix; as lists where operations differ."""
+    job = section.job
+    listed = [job.block_sizes_of(operation) for operation in _LISTED]
+    single = all(len(sizes) == 1 for sizes in listed)
+    parts = [str(sizes[0].bytes) if single else _split(section, sizes) for sizes in listed]
+    same = len(set(parts)) == 1
+    section.add("bs" if single else "bssplit", parts[0] if same else ",".join(parts))
+
+
+def _split(section: Section, sizes: tuple[BlockSize, ...]) -> str:
+    total = sum(size.weight for size in sizes)
+    if total <= 0 or any(size.weight < 0 for size in sizes):
+        section.refuse("the weights of its block sizes are not positive")
+    shares = (
+        f"{size.bytes}/"
+        f"{section.whole_percent(f'share of block size {size.bytes}', 100 * size.weight / total)}"
+        for size in sizes
+        if size.weight
+    )
+    return ":".join(shares)
+
+
+def add_streams(section: Section, kind: str) -> None:
+    """Add the streams of the writes, if the job asks for any."""
+    job = section.job
+    if streams := job.streams or ((job.stream,) if job.stream else ()):
+        section.add("dataplacement", kind)
+        section.add("plids", ",".join(map(str, streams)))
+    if len(streams) > 1:
+        section.add("plid_select", "random" if job.stream_order == "random" else "roundrobin")
+
+
+# -- data to write ---------------------------------------------------------------------------------
+
+# What a job writes, in fio's options: random data, new for each write wherever that is possible.
+#
+# `refill_buffers` generates the data of each write in the thread that issues it: 1.7 GB/s in blocks
+# of 128 KiB on a virtual server processor, which would cap a fast drive. `scramble_buffers` fills
+# each buffer once and writes offset and time into each sector: 32 GB/s. No sector is like another,
+# but a sixth of it has little entropy (10 % compressible, by zlib), and a buffer that soon comes
+# back makes near copies of itself. So only large blocks on fast drives, with enough buffers, are
+# scrambled.
+
+LARGE_BYTES = 64 * KIB
+BUFFERS_BYTES = 1 << 20  # of a thread; beyond what a controller compresses together
+
+
+def add_data(section: Section, *, fast: bool) -> None:
+    """Add the options of the data of a job that writes."""
+    job = section.job
+    smallest = min(size.bytes for size in job.block_sizes_of("write"))
+    random_data = not job.compressible_pct and not job.duplicate_pct
+    enough = smallest >= LARGE_BYTES and smallest * job.queue_depth >= BUFFERS_BYTES
+    if fast and random_data and enough:
+        section.add("scramble_buffers", 1)
+        section.warn(
+            "data are random, made once for each of its buffers and then changed in every sector"
+            " for every write (about 10 % compressible): a thread that generates all data would"
+            " cap this drive"
+        )
+        return
+    section.add("refill_buffers")
+    for name, option, value in (
+        ("compressible_pct", "buffer_compress_percentage", job.compressible_pct),
+        ("duplicate_pct", "dedupe_percentage", job.duplicate_pct),
+    ):
+        if value:
+            section.add(option, section.whole_percent(name, value))
+
+
+# -- active-range segments in fio's options: zonemode=strided --------------------------------------
+
+# fio has no random choice among thousands of segments: its zoned distribution takes 256 zones, in
+# whole percents of the accesses. Its strided zones are of equal size and distance. With a zone size
+# of a sector a thread moves to the next one after each I/O, whose address within the zone is
+# random; with that of the segment a sequential stream passes through all of it before it moves on.
+# So the addresses are those of equal segments that span the range; that the segments are evenly
+# spaced, and with random addresses visited in turn, is disclosed. Reads and writes of one job share
+# its zone, so sequential mixes are run as a job for each (`mix.py`).
+#
+# On a block device fio starts over only where the device ends, whatever the size of the job (fio
+# 3.33 on a loop device; on a regular file it keeps to the size). So the range has to end there.
+
+_SECTOR_BYTES = 512
+_LARGEST_STEP = 1 << 20
+
+
+@dataclass(frozen=True)
+class Zones:
+    """The zones of a job's segments, in bytes."""
+
+    count: int
+    size: int
+    pitch: int  # from one to the next
+
+
+def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
+    """The zones of a job's segments, None if it has none; the job then begins at the segment that
+    `start_bytes` is the begin of. Refuses what does not fit, and mixes of sizes."""
+    job = section.job
+    segments = job.segments
+    if segments is None:
+        return None
+    what = f"active-range segments ({segments.count})"
+    if len(job.all_block_sizes) > 1:
+        section.refuse(
+            f"{what}: a block of a mix of sizes would leave its segment in fio",
+            "use one block size, or the simulated drive",
+        )
+    if job.addresses.kind != "uniform":
+        section.refuse(f"{what}: fio has them with uniform addresses only")
+    if job.pattern == "sequential" and job.threads > 1 and job.thread_stride_bytes:
+        section.refuse(
+            f"{what}: fio's threads would not keep to their parts of them", "use one thread"
+        )
+    (block,) = job.block_sizes
+    unit = max(block.bytes, job.align_bytes or 0)
+    size = segments.length(unit)
+    if not size:
+        section.refuse(f"{what}: less than a block of {block.bytes} bytes each")
+    rest = capacity_bytes - job.offset_bytes
+    length = rest if job.range_bytes is None else job.range_bytes
+    pitch = _pitch(rest, length, segments.count, size)
+    if not pitch:
+        section.refuse(
+            f"{what}: {segments.count} of {size} bytes do not fit into the {length} bytes from"
+            f" {job.offset_bytes} on, up to the end of the target",
+            "fio starts over only at the end of a device: let the range end there",
+        )
+    first, inside = divmod(job.start_bytes, size)
+    if not inside and first < segments.count:
+        offset, left = first * pitch, length - first * pitch
+        section.job = replace(
+            job, offset_bytes=job.offset_bytes + offset, range_bytes=left, start_bytes=0
+        )
+    return Zones(segments.count, size, pitch)
+
+
+def add_segments(section: Section, zones: Zones | None) -> None:
+    """Add the options of `zones`."""
+    if zones is None:
+        return
+    sequential = section.job.pattern == "sequential"
+    section.add("zonemode", "strided")
+    section.add("zonerange", zones.size)
+    section.add("zonesize", zones.size if sequential else _SECTOR_BYTES)
+    section.add("zoneskip", zones.pitch - zones.size)
+    section.warn(
+        f"in fio the {zones.count} segments are evenly spaced"
+        + ("" if sequential else ", and each thread accesses them in turn")
+    )
+
+
+def _pitch(rest: int, length: int, count: int, size: int) -> int:
+    """Bytes from segment to segment, so that `count` of them reach the end of the `rest` of the
+    target and the last one ends within `length`; 0 if there is none."""
+    step = _LARGEST_STEP
+    while step >= _SECTOR_BYTES:
+        pitch = -(-rest // (count * step)) * step
+        if pitch > size and (count - 1) * pitch + size <= length:
+            return pitch
+        step //= 2
+    return 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +29,7 @@ from writecliff.engines.base import (
 from writecliff.engines.blockdev.topology import System
 from writecliff.engines.counters import Counters
 from writecliff.engines.disturbance import Reading
-from writecliff.engines.fio import command, speed
+from writecliff.engines.fio import command
 from writecliff.engines.fio.bursts import burst_of, has_bursts, run_bursts
 from writecliff.engines.fio.capability import DataPlacement, Fio, find_fio
 from writecliff.engines.fio.faults import GIVE_UP_S, StallWatch, cause_on, is_never_idle
@@ -48,7 +49,7 @@ from writecliff.engines.timed.issuing import (
 )
 from writecliff.engines.timed.loads import TimedLoad, is_timed, writes
 from writecliff.errors import EngineError, TargetError
-from writecliff.workload.model import SECOND_NS, Workload
+from writecliff.workload.model import SECOND_NS, Job, Workload
 
 
 class FioEngine(AbstractContextManager["FioEngine"]):
@@ -272,9 +273,9 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     def speed_limit(self, workload: Workload) -> float | None:
         """Twice the speed of reads of the same kind, measured once; None if they fail."""
-        reads = speed.reads_like(workload)
+        reads = reads_like(workload)
         if reads not in self._speeds:
-            self._speeds[reads] = speed.measured(self.run, reads)
+            self._speeds[reads] = measured_speed(self.run, reads)
         return self._speeds[reads]
 
     def stop_load(self) -> None:
@@ -416,3 +417,42 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def _result(self, step: Measured, after: Reading, *, complete: bool = False) -> StepResult:
         """What has been measured so far, as a result."""
         return step.result(after, self._watch, self._target.notes, complete=complete)
+
+
+# -- how fast a drive can be under a load, as far as reading tells ---------------------------------
+
+# Flash takes data no faster than it gives them when many I/Os are outstanding: programming takes
+# longer than reading, and both share the link and the processors of the controller. A write buffer
+# is faster for as long as it lasts; the factor of two is for it.
+
+WRITES_OVER_READS = 2.0
+MEASURE_NS = 300_000_000
+OUTSTANDING = 64  # at least: a read alone waits for the flash, a write alone for the buffer only
+
+
+def reads_like(workload: Workload) -> Workload:
+    """Reads of the same blocks and addresses as fast as they go; equal for alike workloads."""
+    jobs = tuple(dict.fromkeys(_reads(job) for job in workload.jobs))
+    return Workload("speed of reads", jobs, interval_ns=MEASURE_NS)
+
+
+def _reads(job: Job) -> Job:
+    return Job(
+        name="reads",
+        pattern=job.pattern,
+        read_pct=100.0,
+        block_sizes=job.block_sizes,
+        threads=job.threads,
+        queue_depth=max(job.queue_depth, -(-OUTSTANDING // job.threads)),
+        align_bytes=job.align_bytes,
+        duration_ns=MEASURE_NS,
+    )
+
+
+def measured_speed(run: Callable[[Workload], StepResult], reads: Workload) -> float | None:
+    """The limit by running `reads`; None if they cannot be run."""
+    try:
+        result = run(replace(reads, seed=1))
+    except (EngineError, TargetError):
+        return None
+    return WRITES_OVER_READS * result.total()[1] / (result.elapsed_ns / 1e9 or 1e-3)
