@@ -11,7 +11,7 @@ use crate::gc_destination::GcDestination;
 use crate::table::Owner;
 
 /// Index of a frontier: `0..streams` belong to the host, `streams..2*streams` to GC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FrontierId(pub u16);
 
 impl FrontierId {

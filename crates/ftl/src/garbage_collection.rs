@@ -45,6 +45,13 @@ pub(crate) struct Collection {
     pub(crate) for_wear: bool,
     /// Total erases when wear levelling last relocated data.
     pub(crate) last_wear_move: u64,
+    /// Allocation units that the victim will yield, in proportion to the data relocated from it so
+    /// far; 0 without a victim.
+    #[serde(skip)]
+    credit: i64,
+    /// Frontier for the data of the victim.
+    #[serde(skip)]
+    destination: FrontierId,
 }
 
 impl Default for Collection {
@@ -56,11 +63,36 @@ impl Default for Collection {
             moved: 0,
             for_wear: false,
             last_wear_move: 0,
+            credit: 0,
+            destination: FrontierId(0),
         }
     }
 }
 
 impl Collection {
+    /// Ends the collection of the victim.
+    fn end(&mut self) {
+        (self.victim, self.credit) = (ReclaimUnitId::NONE, 0);
+    }
+
+    /// Updates the credit after data of the victim were relocated.
+    #[inline]
+    fn update_credit(&mut self, parts: &Parts) {
+        let per_unit = u64::from(parts.table.alloc_units_per_reclaim_unit);
+        let credit = (u64::from(self.moved) * per_unit).checked_div(self.valid_at_start.into());
+        self.credit = credit.unwrap_or(0).cast_signed();
+    }
+
+    /// Derives the fields that are not saved.
+    pub(crate) fn resume(&mut self, parts: &Parts) {
+        if self.is_running() {
+            self.destination = parts.destination(self.victim);
+            self.update_credit(parts);
+        } else {
+            self.end();
+        }
+    }
+
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         !self.victim.is_none()
@@ -78,9 +110,15 @@ impl Group {
     /// Relocates slots after one host slot, until idle space is back at its target.
     #[inline]
     pub(crate) fn pace<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
-        if self.idle < self.idle_target {
+        if self.owes() {
             self.catch_up(parts, sink);
         }
+    }
+
+    /// Returns `true` if idle space and the credit of the victim are below the target of pacing.
+    #[inline]
+    fn owes(&self) -> bool {
+        self.idle + self.collection.credit < self.idle_target
     }
 
     #[inline]
@@ -97,21 +135,15 @@ impl Group {
     #[inline(always)]
     fn relocate_owed<S: FlashSink>(&mut self, parts: &mut Parts, quantum: u32, sink: &mut S) {
         let mut burst = 0;
-        while burst < BURST_MAX.max(quantum) && self.idle < self.idle_target {
-            if !self.has_victim(parts) {
-                return;
-            }
+        while burst < BURST_MAX.max(quantum)
+            && (self.owes() || burst > 0 && burst < quantum && self.idle < self.idle_target)
+            && self.has_victim(parts)
+        {
+            burst += self.relocate_read_group(parts, sink);
             debug_assert!(
                 self.collection.moved <= self.collection.valid_at_start,
                 "more was relocated than was valid"
             );
-            let c = &self.collection;
-            let owed = (self.idle_target - self.idle) * i64::from(c.valid_at_start);
-            let coming = i64::from(c.moved) * i64::from(parts.table.alloc_units_per_reclaim_unit);
-            if coming > 0 && coming >= owed && (burst == 0 || burst >= quantum) {
-                return;
-            }
-            burst += self.relocate_read_group(parts, sink);
         }
     }
 
@@ -164,7 +196,7 @@ impl Group {
         {
             return false;
         }
-        let frontier = parts.destination(self.collection.victim);
+        let frontier = self.collection.destination;
         self.relocate_read_group_to(parts, frontier, sink);
         // The host and relocation may share an open unit, and host writes do not make room for the
         // relocated data. While the reserve is in use, such a victim must not wait.
@@ -258,6 +290,7 @@ impl Group {
             victim,
             valid_at_start: parts.table.valid[victim.index()],
             last_wear_move: self.collection.last_wear_move,
+            destination: parts.destination(victim),
             ..Collection::default()
         };
     }
@@ -265,14 +298,13 @@ impl Group {
     pub(crate) fn give_back_victim(&mut self, parts: &mut Parts) {
         assert_eq!(parts.table.state[self.collection.victim.index()], UnitState::Victim);
         parts.table.state[self.collection.victim.index()] = UnitState::Closed;
-        self.collection.victim = ReclaimUnitId::NONE;
+        self.collection.end();
     }
 
     /// Relocates the valid slots of the victim's next read group that has any; frees the victim at
     /// its end. Returns the number of relocated slots.
     fn relocate_read_group<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) -> u32 {
-        let frontier = parts.destination(self.collection.victim);
-        self.relocate_read_group_to(parts, frontier, sink)
+        self.relocate_read_group_to(parts, self.collection.destination, sink)
     }
 
     #[expect(clippy::inline_always)]
@@ -313,15 +345,16 @@ impl Group {
             self.relocate(parts, frontier, live, sink);
             count
         };
-        parts.table.invalidate(victim, moved);
-        self.collection.moved += moved;
         if self.collection.for_wear {
             parts.counters.wear_slots += u64::from(count);
         } else {
             parts.counters.gc_slots += u64::from(count);
         }
-        if parts.table.valid[victim.index()] == 0 {
+        self.collection.moved += moved;
+        if parts.table.invalidate(victim, moved) == 0 {
             self.free_victim(parts);
+        } else {
+            self.collection.update_credit(parts);
         }
         count
     }
@@ -338,11 +371,12 @@ impl Group {
     ) {
         let mut rest = lpns;
         while !rest.is_empty() {
-            if parts.frontiers[frontier].needs_unit() {
-                self.open(parts, frontier, sink);
-            }
             let is_of_host = parts.frontiers.is_of_host(frontier);
             let f = &mut parts.frontiers[frontier];
+            if f.needs_unit() {
+                self.open(parts, frontier, sink);
+                continue;
+            }
             debug_assert!(self.units.contains(&f.unit.0), "relocated data stay in their group");
             let (first, room) = (f.next, f.fill_end - f.next);
             debug_assert!(room > 0, "a full program unit stays open");
@@ -420,7 +454,7 @@ impl Group {
         }
         self.free.push_back(victim);
         debug_assert!(self.free.len() <= self.units.len(), "a unit is free twice");
-        self.collection.victim = ReclaimUnitId::NONE;
+        self.collection.end();
         self.idle += i64::from(parts.table.alloc_units_per_reclaim_unit);
         parts.free(victim);
     }
@@ -440,16 +474,16 @@ impl Group {
             }
             self.begin_victim(parts, victim);
             while self.collection.is_running() {
-                let frontier = self.frontier_with_room(parts, victim);
+                let frontier = self.frontier_with_room(parts);
                 self.relocate_read_group_to(parts, frontier, sink);
             }
         }
     }
 
-    /// Returns the frontier for the next data of a victim: their own destination, unless it needs a
+    /// Returns the frontier for the next data of the victim: their own destination, unless it needs a
     /// free unit and none is left.
-    fn frontier_with_room(&self, parts: &Parts, victim: ReclaimUnitId) -> FrontierId {
-        let own = parts.destination(victim);
+    fn frontier_with_room(&self, parts: &Parts) -> FrontierId {
+        let own = self.collection.destination;
         let frontiers = &parts.frontiers;
         let room = |id: FrontierId| frontiers[id].room();
         if room(own) >= parts.geometry.ppas_per_read_group || !self.free.is_empty() {

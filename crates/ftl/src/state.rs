@@ -89,6 +89,7 @@ impl Ftl {
         check_sections(parts, groups, &valid).map_err(damaged)?;
         for group in &mut groups.all {
             group.idle = group.count_idle(parts);
+            group.collection.resume(parts);
         }
         Ok(())
     }

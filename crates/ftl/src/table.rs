@@ -162,11 +162,14 @@ impl UnitTable {
         self.state[index] = UnitState::Dropped;
     }
 
-    /// Counts allocation units of a unit that no longer hold valid data.
+    /// Counts allocation units of a unit that no longer hold valid data. Returns the number that
+    /// still do.
     #[inline]
-    pub(crate) fn invalidate(&mut self, unit: ReclaimUnitId, alloc_units: u32) {
-        debug_assert!(self.valid[unit.index()] >= alloc_units, "more is invalid than was valid");
-        self.valid[unit.index()] -= alloc_units;
+    pub(crate) fn invalidate(&mut self, unit: ReclaimUnitId, alloc_units: u32) -> u32 {
+        let valid = &mut self.valid[unit.index()];
+        debug_assert!(*valid >= alloc_units, "more is invalid than was valid");
+        *valid -= alloc_units;
+        *valid
     }
 
     /// Discards all data. Dropped units stay dropped.
