@@ -51,13 +51,25 @@ impl LiveSlots {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn gather(&mut self, first: u32, holders: &[Lpn], is_current: impl Fn(Ppa, Lpn) -> bool) {
-        debug_assert!(holders.len() <= GROUP_MAX, "more slots than a read group holds");
-        let mut count = 0;
-        for (ppa, &holder) in (first..).zip(holders) {
+        assert!(holders.len() <= GROUP_MAX, "more slots than a read group holds");
+        let (mut ppa, mut count) = (first, 0);
+        let mut add = |holder: Lpn| {
             // Store unconditionally and count arithmetically, because branch predictors cannot
             // predict whether a slot is live.
-            self.holders[count].write(holder);
+            // SAFETY: `count` is at most the number of earlier holders, which is below `GROUP_MAX`.
+            unsafe { self.holders.get_unchecked_mut(count) }.write(holder);
             count += usize::from(is_current(Ppa(ppa), holder));
+            ppa += 1;
+        };
+        // In fours, because the compiler does not unroll a loop that can panic.
+        let (fours, rest) = holders.as_chunks::<4>();
+        for four in fours {
+            for &holder in four {
+                add(holder);
+            }
+        }
+        for &holder in rest {
+            add(holder);
         }
         self.count = count;
     }
@@ -252,7 +264,8 @@ impl Map {
     pub(crate) fn move_run<S: FlashSink>(&mut self, lpns: &[Lpn], first: u32, sink: &mut S) {
         debug_assert!(self.pieces.is_none(), "`move_piece` moves pieces");
         let reverse = &mut self.reverse[first as usize..first as usize + lpns.len()];
-        for ((slot, &lpn), back) in (first..).zip(lpns).zip(reverse) {
+        // In this order, one comparison finds the end of both slices.
+        for ((back, &lpn), slot) in reverse.iter_mut().zip(lpns).zip(first..) {
             *back = lpn;
             let before = replace(&mut self.forward[lpn.index()], Ppa(slot));
             debug_assert!(!before.is_none() && before.0 != slot, "a live slot is relocated");
@@ -304,7 +317,10 @@ impl Map {
         if into_burst < group as usize {
             let from = begin - into_burst + AHEAD;
             let to = self.reverse.len().min(from + FETCHED);
-            for lpn in self.reverse.get(from..to).unwrap_or_default() {
+            let soon = self.reverse.get(from..to).unwrap_or_default();
+            // In chunks, because the compiler does not unroll a loop of prefetches. The few slots
+            // at the end of the drive that fill no chunk need none.
+            for lpn in soon.as_chunks::<8>().0.iter().flatten() {
                 prefetch_far(&self.forward, lpn.index());
             }
         }
