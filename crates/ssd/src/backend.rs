@@ -119,7 +119,8 @@ impl<R: Recorder> Starter<'_, R> {
         !R::RECORDS && !is_of_plane(operation)
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "`start_other` is the one frequent caller")]
+    #[inline(always)]
     fn start(&mut self, die: &mut Die, index: usize, operation: FlashOperation) {
         let command = self.times.flash.command;
         let end = match operation {
@@ -243,7 +244,12 @@ impl<R: Recorder> Backend<R> {
         if die.is_quiet(self.now) && !die.wake_scheduled && self.may_start(index) {
             // Shortcut for the common case, which bypasses the queue.
             self.dies[index].begin_read();
-            self.start(index, operation);
+            if Starter::<R>::starts(operation) {
+                let (dies, mut starter) = self.split();
+                starter.start_read(&mut dies[index], index, operation);
+            } else {
+                self.start_noted(index, operation);
+            }
             return;
         }
         self.dies[index].reads.push(operation);
@@ -251,9 +257,18 @@ impl<R: Recorder> Backend<R> {
     }
 
     /// Queues an operation behind the other work of a die.
-    pub(crate) fn work(&mut self, die: usize, operation: FlashOperation) {
-        self.dies[die].work.push(operation);
-        self.wake(die);
+    #[inline]
+    pub(crate) fn work(&mut self, index: usize, operation: FlashOperation) {
+        let die = &mut self.dies[index];
+        die.work.push(operation);
+        if !die.is_undisturbed() {
+            self.wake_for_work(index);
+        }
+    }
+
+    #[inline(never)]
+    fn wake_for_work(&mut self, index: usize) {
+        self.wake(index);
     }
 
     /// Called after queueing an operation: starts it if the die is free, or suspends the running
@@ -330,7 +345,7 @@ impl<R: Recorder> Backend<R> {
         if Starter::<R>::starts(read) {
             starter.start_read(die, index, read);
         } else {
-            self.start(index, read);
+            self.start_noted(index, read);
         }
     }
 
@@ -343,7 +358,7 @@ impl<R: Recorder> Backend<R> {
             Next::Start(operation) if Starter::<R>::starts(operation) => {
                 starter.start(die, index, operation);
             }
-            Next::Start(operation) => self.start(index, operation),
+            Next::Start(operation) => self.start_noted(index, operation),
             Next::Resume(suspended) => {
                 if R::RECORDS {
                     let cause = suspended.operation.cause(&self.fills);
@@ -358,9 +373,9 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    #[expect(clippy::inline_always)]
-    #[inline(always)]
-    fn start(&mut self, index: usize, operation: FlashOperation) {
+    /// Starts an operation that concerns a mechanism or the recorder.
+    #[inline(never)]
+    fn start_noted(&mut self, index: usize, operation: FlashOperation) {
         if R::RECORDS {
             let cause = operation.cause(&self.fills);
             self.recorder.die_does(index as u16, self.now, Some(cause));
@@ -493,8 +508,7 @@ impl<R: Recorder> Backend<R> {
     /// Called when something that a fill waits for has ended: programs what may be programmed now.
     #[inline]
     pub(crate) fn waited(&mut self, fill: FillId) {
-        self.fills.read_done(fill);
-        let frontier = self.fills.get(fill).frontier;
+        let Some(frontier) = self.fills.read_done(fill) else { return };
         while let Some(ready) = self.fills.release(frontier) {
             self.program(ready);
         }

@@ -270,9 +270,16 @@ impl<T: Copy> Queue<T> {
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let item = self.front()?;
+        self.remove_front();
+        Some(item)
+    }
+
+    /// Removes the item that has waited longest; there must be one.
+    #[inline]
+    pub fn remove_front(&mut self) {
+        debug_assert!(self.first < self.items.len(), "no item waits");
         self.first += 1;
         self.restart_if_empty();
-        Some(item)
     }
 
     /// Takes an item before its turn.
@@ -358,7 +365,9 @@ impl Die {
     #[inline]
     pub(crate) fn next_other(&mut self) -> Next {
         self.reads_in_a_row = 0;
-        if let Some(suspended) = self.suspended.take() {
+        if self.suspended.is_some()
+            && let Some(suspended) = self.suspended.take()
+        {
             return Next::Resume(suspended);
         }
         self.suspends = 0;
@@ -498,6 +507,13 @@ impl Die {
     #[inline]
     pub(crate) fn has_other_work(&self) -> bool {
         self.suspended.is_some() || !self.work.is_empty()
+    }
+
+    /// Returns `true` if an operation is in progress and no read waits that could suspend it.
+    /// Further work only queues behind it.
+    #[inline]
+    pub fn is_undisturbed(&self) -> bool {
+        matches!(self.state, DieState::Sensing(_) | DieState::Busy(_)) && self.reads.is_empty()
     }
 
     /// Returns `true` if an operation waits.

@@ -159,12 +159,14 @@ impl Fills {
         None
     }
 
-    /// Records the end of a read that a fill waits for. Call `release` afterwards until it returns
-    /// `None`.
-    pub fn read_done(&mut self, id: FillId) {
-        let pending = &mut self.all[id as usize].reads_pending;
-        debug_assert!(*pending > 0, "the fill waits for no read");
-        *pending -= 1;
+    /// Records the end of a read that a fill waits for. Returns the frontier of the fill if the fill
+    /// waits for no other read; call `release` then until it returns `None`.
+    #[inline]
+    pub fn read_done(&mut self, id: FillId) -> Option<FrontierId> {
+        let fill = &mut self.all[id as usize];
+        debug_assert!(fill.reads_pending > 0, "the fill waits for no read");
+        fill.reads_pending -= 1;
+        (fill.reads_pending == 0).then_some(fill.frontier)
     }
 
     /// The next waiting unit of `frontier` that may be programmed now.

@@ -120,8 +120,7 @@ impl WriteBuffer {
 
     #[inline]
     pub(crate) fn end_wait(&mut self) {
-        let ended = self.waiting.pop();
-        debug_assert!(ended.is_some(), "no write waits");
+        self.waiting.remove_front();
     }
 
     /// Drops the writes after a power loss.

@@ -211,7 +211,10 @@ pub(crate) trait Numbered {
 /// Calls a hook of each mechanism of the drive. The drive is without the mechanism during the call.
 macro_rules! each {
     ($drive:ident, [$($name:ident),*], $mechanism:ident => $call:expr) => {$(
-        if let Some(mut $mechanism) = $drive.mechanisms.$name.take() {
+        // Two tests, because most drives have few mechanisms and taking also writes.
+        if $drive.mechanisms.$name.is_some()
+            && let Some(mut $mechanism) = $drive.mechanisms.$name.take()
+        {
             $call;
             $drive.mechanisms.$name = Some($mechanism);
         }
