@@ -22,10 +22,13 @@ impl Group {
         lpn: Lpn,
         sink: &mut S,
     ) -> Ppa {
-        if parts.frontiers[frontier].needs_unit() {
+        let f = loop {
+            let f = &mut parts.frontiers[frontier];
+            if !f.needs_unit() {
+                break f;
+            }
             self.open_for_host(parts, frontier, sink);
-        }
-        let f = &mut parts.frontiers[frontier];
+        };
         debug_assert!(self.units.contains(&f.unit.0), "the host writes to this group");
         let slot = f.next;
         debug_assert!(slot < f.fill_end, "a full program unit stays open");

@@ -3,6 +3,8 @@
 //! Each drive has one front. Most fronts pass data to the FTL unchanged. An SLC cache first writes
 //! them to its own log, data reduction packs them, and large indirection units complete them.
 
+use std::ops::Range;
+
 use writecliff_base::{Lpn, Ppa, StreamId, saved};
 use writecliff_flash::geometry::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::frontier::FrontierId;
@@ -27,6 +29,16 @@ pub(crate) struct Write<'a> {
 }
 
 impl Write<'_> {
+    /// Returns the slots of the write if the host writes all of them in whole.
+    #[inline]
+    pub(crate) fn whole_slots(&self) -> Option<Range<u32>> {
+        let Command { offset, length, .. } = *self.command;
+        let (slot, length) = (u64::from(SLOT_BYTES), u64::from(length));
+        let are_whole = (offset | length).is_multiple_of(slot);
+        let first = (offset / slot) as u32;
+        are_whole.then(|| first..first + (length / slot) as u32)
+    }
+
     /// Returns the slots of the write, each with the number of bytes that the host writes to it.
     #[inline]
     pub(crate) fn slots(&self) -> impl Iterator<Item = (Lpn, u32)> + use<> {
@@ -208,15 +220,38 @@ impl Front for Direct {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
-        for (lpn, bytes) in write.slots() {
-            if sink.awaits() {
-                let frontier = ftl.host_frontier(write.stream);
-                ftl.prepare(frontier, sink);
-                sink.await_unit(frontier);
-            }
-            ftl.write_inlined(lpn, write.stream, bytes, sink);
+        // Apart, because most writes are of whole slots, whose size is then a constant.
+        let Some(lpns) = write.whole_slots() else {
+            Self::place_in_part(write, ftl, sink);
+            return Placed::default();
+        };
+        for lpn in lpns.map(Lpn) {
+            Self::await_slot(write.stream, ftl, sink);
+            ftl.write_inlined(lpn, write.stream, SLOT_BYTES, sink);
         }
         Placed::default()
+    }
+}
+
+impl Direct {
+    /// Places a write that does not fill its first or last slot.
+    #[cold]
+    fn place_in_part<S: PlacementSink>(write: Write<'_>, ftl: &mut Ftl, sink: &mut S) {
+        for (lpn, bytes) in write.slots() {
+            Self::await_slot(write.stream, ftl, sink);
+            ftl.write(lpn, write.stream, bytes, sink);
+        }
+    }
+
+    /// Lets the command wait for the unit of its next slot, if it completes when its data are on
+    /// flash.
+    #[inline]
+    fn await_slot<S: PlacementSink>(stream: StreamId, ftl: &mut Ftl, sink: &mut S) {
+        if sink.awaits() {
+            let frontier = ftl.host_frontier(stream);
+            ftl.prepare(frontier, sink);
+            sink.await_unit(frontier);
+        }
     }
 }
 
