@@ -108,7 +108,8 @@ impl Collection {
 
 impl Group {
     /// Relocates slots after one host slot, until idle space is back at its target.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "most slots owe nothing")]
+    #[inline(always)]
     pub(crate) fn pace<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         if self.owes() {
             self.catch_up(parts, sink);
@@ -121,7 +122,7 @@ impl Group {
         self.idle + self.collection.credit < self.idle_target
     }
 
-    #[inline]
+    #[inline(never)]
     fn catch_up<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         match parts.config.gc_pacing {
             GcPacing::Incremental | GcPacing::OnDemand => self.relocate_owed(parts, 0, sink),

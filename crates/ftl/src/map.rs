@@ -320,8 +320,10 @@ impl Map {
             let soon = self.reverse.get(from..to).unwrap_or_default();
             // In chunks, because the compiler does not unroll a loop of prefetches. The few slots
             // at the end of the drive that fill no chunk need none.
-            for lpn in soon.as_chunks::<8>().0.iter().flatten() {
-                prefetch_far(&self.forward, lpn.index());
+            for eight in soon.as_chunks::<8>().0 {
+                for lpn in eight {
+                    prefetch_far(&self.forward, lpn.index());
+                }
             }
         }
     }
