@@ -481,8 +481,8 @@ impl Group {
         }
     }
 
-    /// Returns the frontier for the next data of the victim: their own destination, unless it needs a
-    /// free unit and none is left.
+    /// Returns the frontier for the next data of the victim: their own destination, unless it needs
+    /// a free unit and none is left.
     fn frontier_with_room(&self, parts: &Parts) -> FrontierId {
         let own = self.collection.destination;
         let frontiers = &parts.frontiers;

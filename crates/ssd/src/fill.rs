@@ -159,8 +159,8 @@ impl Fills {
         None
     }
 
-    /// Records the end of a read that a fill waits for. Returns the frontier of the fill if the fill
-    /// waits for no other read; call `release` then until it returns `None`.
+    /// Records the end of a read that a fill waits for. Returns the frontier of the fill if it was
+    /// the last such read; call `release` then until it returns `None`.
     #[inline]
     pub fn read_done(&mut self, id: FillId) -> Option<FrontierId> {
         let fill = &mut self.all[id as usize];
