@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.guest_drives import Drive, namespaces_of
-from writecliff.cli.real_drive import show_real_drive
+from writecliff.cli.cmd_device import show_real_drive
 from writecliff.engines.base import CacheReport, PurgeReport
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.tools import ToolResult

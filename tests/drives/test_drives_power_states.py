@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.guest_drives import Drive
+from writecliff.cli.cmd_device import show_real_drive
 from writecliff.cli.main import main
-from writecliff.cli.real_drive import show_real_drive
 from writecliff.report import build_report
 from writecliff.report.comparison.runs import setup_of
 from writecliff.store.rundir import RunDirectory

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from writecliff import units
 from writecliff.cli.options import OutputPath, new_path
-from writecliff.cli.output import JsonFlag, emit_json, log, pairs
-from writecliff.errors import ConfigError
+from writecliff.cli.output import JsonFlag, emit_json, log, pairs, table
+from writecliff.cli.streams import raw
+from writecliff.errors import ConfigError, TargetError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from writecliff.capture.block.run import BlockCapture
     from writecliff.capture.run import Captured
+    from writecliff.capture.stack.result import Stack
 
 GROUP = "workloads and traces", 3
 app = App(
@@ -84,16 +89,12 @@ def capture(
         layer to the drive: the page stack.html, CSV, and both traces.
     """
     if stack:
-        from writecliff.cli.capture_stack import capture_stack
-
         _check_alone(
             "--stack", app=app, recover=recover, device=device, reads=reads,
             repair_hints=repair_hints, via=via, **{"for": for_},
         )  # fmt: skip
         return capture_stack(command, output, root, as_json=json)
     if device is not None:
-        from writecliff.cli.capture_block import capture_block
-
         _check_alone(
             "--device", app=app, recover=recover, root=root, reads=reads,
             repair_hints=repair_hints, via=via,
@@ -193,3 +194,174 @@ def _show(done: Captured, *, as_json: bool) -> None:
     ]
     # The command owns stdout.
     log(pairs(lines))
+
+
+NS_PER_S = 1e9
+_WORDS = {"read": "reads", "write": "writes", "punch": "discards", "fsync": "flushes"}
+
+
+def capture_block(
+    device: Path,
+    command: Sequence[str],
+    for_: str | None,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Run `writecliff capture --device`; the exit code. Raises as `capture_device` does, and
+    TargetError for a device that had nothing to do."""
+    from writecliff.api import capture_device
+
+    if for_ is not None and command:
+        raise ConfigError("a command and --for exclude each other", hint="give one")
+    seconds = None if for_ is None else _seconds(for_)
+    path = output or new_path("traces", device.name, suffix=".parquet")
+    done = capture_device(
+        device,
+        output=path,
+        command=command,
+        seconds=seconds,
+        stdout=sys.stderr.fileno() if as_json else None,
+        on_tick=None if command else _Ticker(seconds),
+    )
+    metadata = done.metadata
+    if as_json:
+        from writecliff.api.answers.captures import DeviceCapture
+
+        emit_json(DeviceCapture(trace=done.output, **metadata))
+    else:
+        log(
+            pairs(
+                [("trace", f"{path}, {units.size(path.stat().st_size)}"), *_device_lines(metadata)]
+            )
+        )
+    if not sum(metadata["requests"].values()) and not done.exit_code:
+        raise TargetError(
+            f"{device} had nothing to do: the trace has no requests",
+            hint="name the device that the file system is on, as findmnt shows it",
+        )
+    return done.exit_code
+
+
+def _seconds(text: str) -> float:
+    seconds = units.parse_time(text) / NS_PER_S
+    if seconds <= 0:
+        raise ConfigError(f"--for is {text}; it must be above 0", hint="for example --for 1h")
+    return seconds
+
+
+def _device_lines(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What was captured, as names and figures."""
+    seconds = metadata["duration_ns"] / NS_PER_S
+    counts = [
+        (word, f"{count:,}, {units.size(size)}" if size else f"{count:,}")
+        for op, word in _WORDS.items()
+        if (count := metadata["requests"][op])
+        for size in (metadata["bytes"][op],)
+    ]
+    total = sum(metadata["requests"].values())
+    overhead, lost = metadata["overhead"], metadata["lost_events"]
+    return [
+        *counts,
+        (
+            "time",
+            f"{units.duration(metadata['duration_ns'])}, {units.number(total / seconds)} IOPS",
+        ),
+        ("lost", f"{lost:,} of {metadata['events'] + lost:,} events"),
+        (
+            "overhead",
+            f"{overhead['cpu_s']:.2f} s of CPU time, {overhead['cpu_pct']:.1f} % of one of"
+            f" {overhead['processors']} processors",
+        ),
+        *(("note", note) for note in metadata["notes"]),
+    ]
+
+
+class _Ticker:
+    """A line every ten seconds, or on a terminal one that is overwritten every second."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._ticks = 0
+
+    def __call__(self, capture: BlockCapture) -> None:
+        self._ticks += 1
+        terminal = sys.stderr.isatty()
+        if not terminal and self._ticks % 10:
+            return
+        text = f"{capture.counts.total:,} requests in {self._ticks} s"
+        if self._seconds is not None:
+            left = max(0.0, self._seconds - self._ticks)
+            text += f", {units.duration(left * NS_PER_S)} left"
+        if terminal:
+            raw(sys.stderr).write(f"\r\x1b[K{text}\r")
+            sys.stderr.flush()
+        else:
+            log(text)
+
+
+_HEADER = ("step", "reads", "read", "writes", "written", "amplification", "syncs, flushes")
+
+
+def capture_stack(
+    command: Sequence[str], output: Path | None, root: Path | None, *, as_json: bool
+) -> int:
+    """Run `writecliff capture --stack`; the exit code of the command. Raises ConfigError, and as
+    `api.capture_stack` does."""
+    from writecliff.api import capture_stack as run
+    from writecliff.report.io_stack import write_stack
+
+    if not command:
+        raise ConfigError("--stack requires a command", hint="give it after --")
+    folder = output or new_path("traces", f"stack-{Path(command[0]).name}")
+    stack = run(
+        command,
+        output=folder,
+        root=root or Path(),
+        stdout=sys.stderr.fileno() if as_json else None,
+    )
+    page = write_stack(stack, folder)
+    if as_json:
+        from writecliff.api.answers.captures import StackCapture
+
+        emit_json(StackCapture(report=page, folder=folder, **stack.mapping()))
+    else:
+        log(_stack_text(stack, page))  # the command owns stdout
+    return stack.exit_code
+
+
+def _stack_text(stack: Stack, page: Path) -> str:
+    from writecliff.report.io_stack import NAMES, OPS, verdict
+
+    steps = [
+        (
+            NAMES[step.name],
+            f"{step.reads.count:,}",
+            units.size(step.reads.bytes),
+            f"{step.writes.count:,}",
+            units.size(step.writes.bytes),
+            _factor(stack.amplification(step)),
+            f"{step.syncs:,}",
+        )
+        for step in stack.steps
+    ]
+    origins = [
+        (row.name, OPS[row.op], f"{row.traffic.count:,}", units.size(row.traffic.bytes))
+        for row in stack.origins
+    ]
+    answer, *more = verdict(stack)
+    lines = [
+        table(_HEADER, steps),
+        "",
+        table(("requests of", "", "count", "bytes"), origins, "llrr") if origins else "",
+        "",
+        *more,
+        *(f"note: {note}" for note in stack.notes),
+        str(page),
+        answer,
+    ]
+    return "\n".join(lines)
+
+
+def _factor(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f} x"

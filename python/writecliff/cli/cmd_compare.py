@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import JsonFlag, emit_json
-from writecliff.cli.report_files import paper_of
+from writecliff.cli.output import JsonFlag, emit_json, table
 from writecliff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from writecliff.report.comparison import Comparison
+    from writecliff.report.table import Table
 
 GROUP = "tests and suites", 4
 
@@ -43,7 +47,6 @@ def compare(
     from writecliff.api import compare as compare_runs
     from writecliff.api import write_page
     from writecliff.api.outcome import comparison_answer
-    from writecliff.cli.comparison import show_comparison
 
     path = output or Path("comparison.html")
     paper = paper_of(path, output, pdf=pdf, csv=csv)
@@ -54,3 +57,43 @@ def compare(
     else:
         show_comparison(found, *filter(None, (page, paper, csv)))
     return 0
+
+
+def show_comparison(found: Comparison, *files: Path) -> None:
+    """Print what differs, the figures (a long list in groups), where the page is (and its other
+    forms), and the verdict."""
+    from writecliff.report.comparison.groups import LONG_LIST, groups_of, groups_table
+    from writecliff.report.comparison.page import differences_table, figures_table
+
+    differing = differences_table(found)
+    if differing is not None:
+        print(_text(differing), "\n", sep="")
+    if len(found.figures) > LONG_LIST:
+        print(_text(groups_table(groups_of(found.figures), found.labels)))
+        print(f"all {len(found.figures)} figures are on the page")
+    else:
+        print(_text(figures_table(found)))
+    print("", *files, found.verdict, sep="\n")
+
+
+def _text(of: Table) -> str:
+    right = "".join("r" if align == "right" else "l" for align in of.align)
+    return table(of.header, of.rows, right)
+
+
+def paper_of(page: Path, output: Path | None, *, pdf: bool, csv: Path | None) -> Path | None:
+    """The file for the PDF, beside the page; None unless `pdf`. `page` is `output` if that is
+    given. Raises ConfigError: one file for both, a directory in the place of a file, or the other
+    way round."""
+    paper = page.with_suffix(".pdf") if pdf else None
+    if paper == page:
+        raise ConfigError(f"{page} cannot be HTML and PDF", hint=f"--output {page.stem}.html --pdf")
+    for file in filter(None, (output, paper)):
+        if file.is_dir():
+            raise ConfigError(f"{file} is a directory", hint=f"give a file: {file / 'report.html'}")
+    for path, given in ((page, output), (csv, csv)):
+        if path is not None and given is not None and not path.parent.is_dir():
+            raise ConfigError(f"{path.parent} is not a directory", hint="create it first")
+    if csv is not None and csv.exists() and not csv.is_dir():
+        raise ConfigError(f"{csv} is not a directory", hint="give a folder for the CSV files")
+    return paper

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
@@ -12,8 +14,11 @@ from writecliff import units
 from writecliff.cli.device_cache import app as cache
 from writecliff.cli.device_new import new
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import JsonFlag, emit_json, latency_text, pairs, table
+from writecliff.cli.output import JsonFlag, emit_json, latency_text, log, pairs, table
 from writecliff.errors import ConfigError, encoded
+
+if TYPE_CHECKING:
+    from writecliff.engines.base import DeviceIdentity, PowerStates
 
 GROUP = "drives", 1
 
@@ -73,14 +78,10 @@ def show(
         to some GB, in seconds.
     """
     if sheet or page is not None or whole:
-        from writecliff.cli.sheet import show_sheet
-
         return show_sheet(name, page, whole=whole, as_json=json)
     from writecliff.devices import is_real_drive, show_device
 
     if is_real_drive(name):
-        from writecliff.cli.real_drive import show_real_drive
-
         return show_real_drive(name, json=json)
     description = asdict(show_device(name.removeprefix("sim:")))
     states = description["power_states"]
@@ -228,3 +229,104 @@ def value_text(name: str, value: Any) -> str:
     if name.endswith("_pct"):
         return f"{value:g} %"
     return units.number(value) if isinstance(value, int) else f"{value:g}"
+
+
+def show_sheet(name: str, page: Path | None, *, whole: bool, as_json: bool) -> int:
+    """Measure the drive and print its sheet; write it to `page` if that is given."""
+    from writecliff.devices import is_real_drive
+
+    if is_real_drive(name):
+        raise ConfigError(
+            "a sheet is of a simulated drive",
+            hint="`writecliff test datacentre` measures the loads of data sheets on real drives",
+        )
+    from writecliff.published.data_sheet import of_groups, page_of, sheet_of
+    from writecliff.published.measure import ComparedDrive
+    from writecliff.report.pages import write_page
+
+    found = sheet_of(ComparedDrive.preset(name.removeprefix("sim:")), whole=whole, log=log)
+    if page is not None:
+        write_page(page_of(found), page)
+    if as_json:
+        from writecliff.api.answers.devices import DataSheet
+
+        emit_json(DataSheet.of(found.mapping(), page=page))
+        return 0
+    for group, rows in of_groups(found.rows):
+        print(f"{group}\n")
+        print(table(("", "value", "source"), [(r.name, r.value, r.source) for r in rows], "lrl"))
+        print()
+    if found.not_stated:
+        print(f"not stated: {', '.join(found.not_stated)}")
+    if page is not None:
+        print(page)
+    return 0
+
+
+_UNITS = {"temperature_c": " °C", "power_on_hours": " h", "percentage_used": " %"}
+
+
+def show_real_drive(path: str, *, json: bool) -> int:
+    """Print what a block device says of itself; nothing is written. Raises TargetError."""
+    from writecliff.engines.blockdev.data_placement_probe import probe, verdict
+    from writecliff.engines.blockdev.identity import identify_device, is_nvme
+    from writecliff.engines.blockdev.nvme.drive import NvmeDrive
+    from writecliff.engines.blockdev.nvme.power import power_states
+    from writecliff.engines.blockdev.topology import System, device_at, whole_disk
+    from writecliff.engines.blockdev.vitals import health_report
+
+    system = System()
+    disk = whole_disk(system, device_at(system, Path(path)))
+    node = str(disk.node(system))
+    identity, health = identify_device(system, disk, node), health_report(system, disk, node)
+    found = probe(node, system)
+    power = power_states(NvmeDrive(system, disk)) if is_nvme(disk) else None
+    if json:
+        from writecliff.api.answers.devices import RealDrive
+
+        emit_json(RealDrive(identity, health, power, found.mapping()))
+        return 0
+    print(pairs(_identity_lines(identity)))
+    print()
+    if health is None:
+        print("health: not reported by the drive, or no tool that reads it is installed")
+    else:
+        print(pairs(_health_lines(health)))
+    if power is not None:
+        print()
+        print(pairs(_power_lines(power)))
+    print()
+    for sentence in (*verdict(found), *found.notes):
+        print(sentence)
+    return 0
+
+
+def _identity_lines(identity: DeviceIdentity) -> Iterator[tuple[str, str]]:
+
+    left_out = ("simulated", "remarks", "device_hash", "rated_cycles", "rated_tbw_bytes")
+    for name, value in asdict(identity).items():
+        if name not in left_out and not (name == "backing" and value is None):
+            yield label(name), value_text(name, value)
+
+
+def _power_lines(power: PowerStates) -> Iterator[tuple[str, str]]:
+    yield "power state", power.text
+    for state in power.states:
+        use = "" if state.operational else ", no I/O"
+        times = f"enters in {state.entry_us} µs, leaves in {state.exit_us} µs"
+        yield f"  {state.number}", f"{state.limits_text}{use}; {times}"
+    if power.autonomous is not None:
+        yield "autonomous transitions", "on" if power.autonomous else "off"
+
+
+def _health_lines(health: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The summary, then the counters of the drive's log that are not zero."""
+
+    for name, value in health.items():
+        if isinstance(value, dict | list):
+            continue
+        text = value_text(name, value)
+        yield label(name).removesuffix(" c"), text + _UNITS.get(name, "") * (value is not None)
+    for name, count in health.get("marks", {}).items():
+        if count:
+            yield name.replace("_", " "), str(count)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from writecliff.cli.cmd_compare import paper_of
 from writecliff.cli.options import OutputPath
 from writecliff.cli.output import JsonFlag, emit_json
-from writecliff.cli.report_files import paper_of
 
 GROUP = "tests and suites", 3
 

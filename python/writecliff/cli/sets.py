@@ -87,7 +87,7 @@ def run_members(
 
 def _show(page: SuitePage) -> None:
     """A sweep ends with its settings side by side, a suite with the answer of each test."""
-    from writecliff.cli.comparison import show_comparison
+    from writecliff.cli.cmd_compare import show_comparison
     from writecliff.report.sweep_page import knee_text
 
     if page.compared is not None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.block_machine import Machine
 from tests.support.nvme_drives import NODE, VERSIONS, WRITTEN, alone, controller_page, page, replay
-from writecliff.cli.results import data_placement_lines
+from writecliff.cli.cmd_run import data_placement_lines
 from writecliff.engines.blockdev.nvme import fdp
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.protection import Claim, inspect

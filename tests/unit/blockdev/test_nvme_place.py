@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.block_machine import Machine
 from tests.support.nvme_drives import NODE, alone, replay
-from writecliff.cli import real_drive
+from writecliff.cli import cmd_device
 from writecliff.engines.base import DeviceIdentity, described_as
 from writecliff.engines.blockdev import pcie
 from writecliff.engines.blockdev.identity import identify_device
@@ -91,7 +91,7 @@ def test_device_show_of_a_real_drive(
     system = machine.system
     monkeypatch.setattr("writecliff.engines.blockdev.topology.System", lambda: system)
     assert isinstance(system, System)
-    assert real_drive.show_real_drive(str(machine.dev / "nvme0n1"), json=as_json) == 0
+    assert cmd_device.show_real_drive(str(machine.dev / "nvme0n1"), json=as_json) == 0
     out = capsys.readouterr().out
     if as_json:
         shown = json.loads(out)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.block_machine import Machine
 from tests.support.nvme_drives import NODE, alone, answer_controller, page
-from writecliff.cli.results import data_placement_lines
+from writecliff.cli.cmd_run import data_placement_lines
 from writecliff.engines.blockdev.nvme import streams
 from writecliff.engines.blockdev.nvme.drive import NvmeDrive
 from writecliff.engines.blockdev.topology import BlockDevice
