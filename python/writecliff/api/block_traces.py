@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.api.runs import PathLike
 from writecliff.errors import ConfigError
+from writecliff.progress import UNSEEN, WorkProgress
 from writecliff.traces.examples import trace_path
-from writecliff.traces.progress import UNSEEN, TraceProgress
 
 if TYPE_CHECKING:
     from writecliff.engines.timed.issuing import TraceIssued
@@ -29,7 +29,7 @@ def convert_trace(
     format: str | None = None,
     columns: str | None = None,
     member: str | None = None,
-    progress: TraceProgress = UNSEEN,
+    progress: WorkProgress = UNSEEN,
 ) -> Converted:
     """Write a trace of any format to `output`: as "parquet" (which `replay_trace` reads),
     "fio-iolog", "msr" or "blkparse" (default: by the suffix).
@@ -55,7 +55,7 @@ def characterise_trace(
     columns: str | None = None,
     member: str | None = None,
     on: str | None = None,
-    progress: TraceProgress = UNSEEN,
+    progress: WorkProgress = UNSEEN,
 ) -> Characterised:
     """What a trace of any format says of its workload.
 
@@ -80,7 +80,7 @@ def characterise_trace(
     return replace(found, replayed=_replayed(source(), on, progress))
 
 
-def _replayed(source: Source, on: str, progress: TraceProgress) -> dict[str, Any]:
+def _replayed(source: Source, on: str, progress: WorkProgress) -> dict[str, Any]:
     """What the writes of a trace do to a drive of their size."""
     import tempfile
 
@@ -113,7 +113,7 @@ def synthesise_trace(
     member: str | None = None,
     on: str | None = None,
     seed: int = 1,
-    progress: TraceProgress = UNSEEN,
+    progress: WorkProgress = UNSEEN,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
     """A workload that behaves like a trace of any format.

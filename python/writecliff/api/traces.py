@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff.api.runs import PathLike, Run, judged_run
 from writecliff.errors import ConfigError
+from writecliff.progress import UNSEEN, WorkProgress
 from writecliff.shown import Grid, Shown, Shows
-from writecliff.traces.progress import UNSEEN, TraceProgress
 
 if TYPE_CHECKING:
     from writecliff.capture.block.run import BlockCapture
@@ -184,7 +184,7 @@ def replay_trace(
     queue_depth: int = 32,
     readers: int = 4,
     seed: int = 1,
-    progress: TraceProgress = UNSEEN,
+    progress: WorkProgress = UNSEEN,
 ) -> Replay:
     """Replay a trace on a simulated drive.
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from writecliff import units
 from writecliff.cli.options import NO_TRACE_OPTIONS, OutputPath, TraceOptions
 from writecliff.cli.output import JsonFlag, emit_json, latency_text, log, table
-from writecliff.cli.progress import how_many_done
+from writecliff.cli.progress import work_shown
+from writecliff.cli.screen import Screen
 from writecliff.parallel import watched
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def advise_streams(
         wrong = f", {cell.mistag_pct:g} % mistagged" if cell.mistag_pct else ""
         log(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
 
-    with watched(how_many_done):
+    with watched(work_shown(Screen())):
         found = advise(trace, options.target, counts=numbers, on_cell=log_cell, **options.given())
     page = write_page(found, output or Path("stream-advice.html"))
     if json:

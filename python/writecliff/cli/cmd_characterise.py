@@ -54,8 +54,9 @@ def characterise(
         A folder to write the numbers of all figures and tables to.
     """
     from writecliff.api import characterise_trace, write_page
+    from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
-    from writecliff.cli.trace_view import TraceView, skipped_line, summary
+    from writecliff.cli.trace_view import skipped_line, summary
 
     given: dict[str, Any] = {"format": format_, "columns": columns, "member": member}
     traces = [trace, *([] if against is None else [against])]
@@ -63,7 +64,7 @@ def characterise(
     whole = 0 if against is None or on is not None else sum(_bytes(one, given) for one in traces)
     found = []
     read = 0
-    with TraceView(Screen(), "measuring").showing() as view:
+    with WorkView(Screen()).showing("measuring") as view:
         for path in traces:
             if whole:
                 begin, read = read, read + _bytes(path, given)

@@ -15,7 +15,7 @@ from writecliff.engines.fiojson import FIO_FORMAT
 from writecliff.errors import ConfigError, encoded
 
 if TYPE_CHECKING:
-    from writecliff.engines.base import Engine, StepResult
+    from writecliff.engines.base import Engine, Progress, StepResult
     from writecliff.engines.fiojson_stats import Json
     from writecliff.workload.fiojob import FioJobFile
     from writecliff.workload.fiojob.commandline import FioCommand
@@ -109,19 +109,21 @@ def _run(
 ) -> list[StepResult]:
     from dataclasses import replace
 
-    from writecliff.cli.ticker import Ticker
+    from writecliff.cli.progress import WorkView, figures_of
     from writecliff.engines.preconditioned import precondition as bring_to_state
     from writecliff.engines.state_cache import StateCache
 
     results = []
-    ticker = Ticker(screen)
-    with screen.showing(ticker.render):
-        ticker.begin(f"preconditioning: {precondition}")
-        bring_to_state(engine, precondition, cache=StateCache.of_user(), on_progress=ticker)
+    with WorkView(screen).showing(f"preconditioning: {precondition}") as view:
+
+        def look(now: Progress) -> None:
+            view.done(now.fraction or 0.0, figures=figures_of(now))
+
+        bring_to_state(engine, precondition, cache=StateCache.of_user(), on_progress=look)
         for step in job_file.steps:
             load = step.workload if seed is None else replace(step.workload, seed=seed)
-            ticker.begin(load.name)
-            result = engine.run(load, ticker)
+            view.part(load.name)
+            result = engine.run(load, look)
             results.append(result)
             for warning in result.warnings:
                 log(f"warning: {warning}")

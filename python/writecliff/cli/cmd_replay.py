@@ -107,8 +107,8 @@ def replay(
         return replay_timed(asked, seed=options.seed, as_json=json)
     check_simulated(asked)
     from writecliff.api import new_path, replay_trace
+    from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
-    from writecliff.cli.trace_view import TraceView
     from writecliff.replay.summary import overflow_text, verdict_text
     from writecliff.store.files import check_unused
 
@@ -116,7 +116,7 @@ def replay(
     check_unused(directory)
     earlier = read_baseline(baseline)
     limits = check_limits(expect, junit)
-    with TraceView(Screen(), "reading the trace").showing() as view:
+    with WorkView(Screen()).showing("reading the trace") as view:
         replayed = replay_trace(
             trace, options.target, assign=assign, count=count, mistag_pct=mistag, progress=view,
             **options.given(),

@@ -50,11 +50,12 @@ def convert(
         Read only this member of an archive.
     """
     from writecliff.api import convert_trace
+    from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
-    from writecliff.cli.trace_view import TraceView, skipped_line
+    from writecliff.cli.trace_view import skipped_line
     from writecliff.traces.source import skipped_mapping
 
-    with TraceView(Screen(), "converting").showing() as view:
+    with WorkView(Screen()).showing("converting") as view:
         done = convert_trace(
             trace, output, to=to, format=format_, columns=columns, member=member, progress=view
         )

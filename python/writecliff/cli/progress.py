@@ -1,21 +1,20 @@
-"""Progress of a test on stderr: a line per step, or on a terminal a block that is redrawn."""
+"""Progress on stderr: lines now and then, or on a terminal a block that is redrawn."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
-from writecliff.cli.output import factor_text, latency_text, log
+from writecliff.cli.output import factor_text, latency_text
 from writecliff.cli.screen import Screen
 from writecliff.procedures.progress import FollowedRun
+from writecliff.progress import Pace, Silence, Work, WorkProgress
 
-# In a log, the longest silence while work goes on: at first, in the first minutes, and later.
-SILENCE_S, SILENCE_EARLY_S, SILENCE_MAX_S = 5.0, 15.0, 60.0
-EARLY_S = 300.0
+_FIRST_S = 1.0  # nothing is shown of work that is done at once
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -99,57 +98,62 @@ def steady_lines(round_number: int, decision: Decision) -> list[str]:
     ]
 
 
-class Silence:
-    """When a log in which nothing is said needs a line that something goes on."""
+class WorkView:
+    """A `WorkHook`: a line now and then, or while it is shown on a terminal, one redrawn line."""
 
-    def __init__(self) -> None:
-        self._began_s = self._said_s = time.monotonic()
-        self._most_s = SILENCE_S
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._silence, self._pace = Silence(), Pace()
+        self._work: Work | None = None
+        self._drawn = False
 
-    def said(self) -> None:
-        """Something has been said."""
-        self._said_s = time.monotonic()
+    @contextmanager
+    def showing(self, what: str = "") -> Iterator[WorkProgress]:
+        """Show the work that the body reports to the progress that it gets."""
+        self._drawn = self._screen.terminal
+        with self._screen.showing(self.render):
+            yield WorkProgress(self, what)
 
-    def too_long(self) -> bool:
-        """Whether nothing has been said for long; a line is said now, then, and the next one comes
-        later."""
-        now_s = time.monotonic()
-        if now_s < self._said_s + self._most_s:
-            return False
-        most_s = SILENCE_EARLY_S if now_s < self._began_s + EARLY_S else SILENCE_MAX_S
-        self._said_s, self._most_s = now_s, min(2 * self._most_s, most_s)
-        return True
-
-
-class Pace:
-    """How long the rest of something may take, by how long what is done took."""
-
-    def __init__(self) -> None:
-        self._began_s = time.monotonic()
+    def __call__(self, work: Work) -> None:
+        if self._work is None or work.what != self._work.what:
+            self._pace = Pace()
+        self._work = work
+        if not self._drawn and self._silence.too_long():
+            self._screen.log(self.text)
 
     @property
-    def taken_s(self) -> float:
-        """Seconds since it began."""
-        return time.monotonic() - self._began_s
+    def text(self) -> str:
+        """The work as a line: time taken, part, figures, share, time left."""
+        work, taken_s = self._work, self._pace.taken_s
+        if work is None:
+            return ""
+        figures = work.figures
+        if work.ios and taken_s > 0:
+            figures = f"{work.ios:,} I/Os, {work.ios / taken_s / 1e6:.1f} million a second"
+        what = f"{self._pace.clock} {': '.join(filter(None, (work.what, figures)))}"
+        return f"{what}  {self._pace.how_far(work.share)}" if work.share else what
 
-    def how_far(self, share: float) -> str:
-        """The share that is done, and how long the rest may take, once any is done."""
-        left_s = self.taken_s * (1 / share - 1) if share > 0 else 0.0
-        left = f"  about {units.duration(round(left_s) * 1e9)} left" if left_s else ""
-        return f"{100 * share:.0f} %{left}"
+    def render(self) -> RenderableType:
+        """The line, once the work has taken a moment."""
+        from rich.text import Text
+
+        return Text(self.text) if self._pace.taken_s > _FIRST_S else ""
 
 
-def how_many_done(count: int) -> Callable[[int], None]:
-    """For `parallel.watched`: a line now and then about how many tasks of a set are done."""
-    pace, silence = Pace(), Silence()
+def figures_of(progress: Progress) -> str:
+    """Return the latest figures of a running load."""
+    waf = "" if progress.waf is None else f"  WAF {factor_text(progress.waf)}"
+    return f"{units.number(progress.iops)} IOPS{waf}"
 
-    def look(done: int) -> None:
-        if not silence.too_long():
-            return
-        took = units.duration(round(pace.taken_s) * 1e9)
-        log(f"[{took}] {done} of {count} done  {pace.how_far(done / count)}")
 
-    return look
+def work_shown(screen: Screen) -> Callable[[int], Callable[[int], None]]:
+    """Return a `parallel.Watch` that shows how many tasks of a set are done."""
+
+    def watch(count: int) -> Callable[[int], None]:
+        progress = WorkProgress(WorkView(screen))
+        return lambda done: progress.done(done / count, figures=f"{done} of {count} done")
+
+    return watch
 
 
 class ProgressView(FollowedRun):

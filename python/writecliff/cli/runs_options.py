@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from writecliff import units
 from writecliff.cli.options import Whole
-from writecliff.cli.output import log
+from writecliff.cli.progress import WorkView
+from writecliff.cli.screen import Screen
+from writecliff.progress import WorkProgress
 
 if TYPE_CHECKING:
     from writecliff.runs.catalogue import Catalogue
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 StoreOption = Annotated[str | None, Parameter(name="--store")]
 """The annotation of `store`: where runs are."""
 _Status = Literal["complete", "running", "interrupted", "failed", "planned", "damaged"]
-_FIRST_S, _EACH_S = 1.0, 2.0
 
 
 @Parameter(name="*", group=Group("Selection", sort_key=0))
@@ -87,17 +85,6 @@ def catalogue_of(store: str | None) -> Catalogue:
 
 
 def progress_log() -> Callable[[int, int], None]:
-    """Lines on stderr while many runs are read: how many, and how long the rest takes."""
-    begin_s = time.monotonic()
-    shown_s = begin_s + _FIRST_S - _EACH_S
-
-    def progress(done: int, total: int) -> None:
-        nonlocal shown_s
-        now_s = time.monotonic()
-        if now_s - shown_s < _EACH_S or not sys.stderr.isatty():
-            return
-        shown_s = now_s
-        left_ns = (now_s - begin_s) * 1e9 / done * (total - done)
-        log(f"reading runs: {done:,} of {total:,}, {units.duration(left_ns)} left")
-
-    return progress
+    """Return a function that shows how many runs of a store are read."""
+    progress = WorkProgress(WorkView(Screen()), "reading runs")
+    return lambda done, total: progress.done(done / total, figures=f"{done:,} of {total:,}")

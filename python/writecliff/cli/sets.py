@@ -12,10 +12,10 @@ from writecliff import units
 from writecliff.api.outcome import Outcome, check_limits, check_set_limits, read_baseline
 from writecliff.cli.options import SetOptions, TargetOptions
 from writecliff.cli.output import emit_json, pairs
-from writecliff.cli.progress import Silence
 from writecliff.cli.screen import Screen
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
+from writecliff.progress import Silence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

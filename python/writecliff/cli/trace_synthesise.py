@@ -57,8 +57,9 @@ def synthesise(
         A folder to write the numbers of all figures and tables to.
     """
     from writecliff.api import synthesise_trace
+    from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
-    from writecliff.cli.trace_view import TraceView, skipped_line
+    from writecliff.cli.trace_view import skipped_line
     from writecliff.report.pages import write_page
     from writecliff.report.synthetic import synthetic_page
 
@@ -69,7 +70,7 @@ def synthesise(
             screen.log(text)
         view.part(text)
 
-    with TraceView(screen, "reading").showing() as view:
+    with WorkView(screen).showing("reading") as view:
         found = synthesise_trace(
             trace, format=format_, columns=columns, member=member, on=on, seed=seed,
             progress=view, on_part=on_part,

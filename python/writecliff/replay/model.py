@@ -14,7 +14,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus, FdpSta
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 from writecliff.parallel import SLOT_BYTES, drive_memory_bytes
-from writecliff.traces.progress import UNSEEN, TraceProgress
+from writecliff.progress import UNSEEN, WorkProgress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -213,7 +213,7 @@ def lay_out(
     *,
     streams: int | None = None,
     writes_per_day_bytes: float | None = None,
-    progress: TraceProgress = UNSEEN,
+    progress: WorkProgress = UNSEEN,
 ) -> ReplaySetup:
     """Prepare a trace for the drive `target`, or for a smaller one of its kind that it fills.
 
@@ -301,7 +301,7 @@ def replay(
     reads_per_block: float | None = None,
     timed_bytes: int | None = None,
     seed: int = 1,
-    progress: TraceProgress = UNSEEN,
+    progress: WorkProgress = UNSEEN,
 ) -> Replayed:
     """Replay a trace with its writes in `streams` streams.
 
@@ -342,7 +342,7 @@ def replay(
     )
 
 
-def _hook(progress: TraceProgress) -> Callable[..., None]:
+def _hook(progress: WorkProgress) -> Callable[..., None]:
     """Tells of the two parts of a replay."""
     is_timed = False
     progress.part("replaying it")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff.errors import ConfigError
-from writecliff.traces.progress import UNSEEN, TraceProgress
+from writecliff.progress import UNSEEN, WorkProgress
 from writecliff.traces.source import Source
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class LaidOut:
         }  # fmt: skip
 
 
-def lay_out(source: Source, *, progress: TraceProgress = UNSEEN) -> LaidOut:
+def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
     """Read a trace, of a longer one the first `IOS_MAX` I/Os. Raises ConfigError: no I/Os."""
     parts: list[dict[str, Any]] = []
     rows = 0
@@ -57,7 +57,7 @@ def lay_out(source: Source, *, progress: TraceProgress = UNSEEN) -> LaidOut:
     for batch in source.batches():
         parts.append({name: batch[name] for name in _COLUMNS})
         rows += len(batch["time_ns"])
-        progress.read(rows, max(source.share, rows / IOS_MAX))
+        progress.done(max(source.share, rows / IOS_MAX), ios=rows)
         if rows >= IOS_MAX:
             notes.append(f"of a longer trace, the first {rows:,} I/Os")
             break

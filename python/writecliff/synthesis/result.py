@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from writecliff import _native
 from writecliff.errors import encoded
 from writecliff.native_errors import as_user_errors
+from writecliff.progress import UNSEEN, WorkProgress
 from writecliff.store.files import write_atomically
 from writecliff.synthesis import fio_job
 from writecliff.synthesis.compare import Row, compared
 from writecliff.synthesis.fit import fit
 from writecliff.synthesis.laid_out import lay_out
 from writecliff.synthesis.workload_file import workload_text
-from writecliff.traces.progress import UNSEEN, TraceProgress
 from writecliff.traces.source import Skipped, skipped_mapping
 from writecliff.workload.model import Job, Workload
 
@@ -111,7 +111,7 @@ def synthesise(
     *,
     on: str | None = None,
     seed: int = 1,
-    progress: TraceProgress = UNSEEN,
+    progress: WorkProgress = UNSEEN,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
     """Make a workload after a trace and measure it; `on`: play both on this simulated drive.

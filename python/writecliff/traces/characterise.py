@@ -10,7 +10,7 @@ from typing import Any
 
 from writecliff import _native
 from writecliff.errors import ConfigError
-from writecliff.traces.progress import UNSEEN, TraceProgress
+from writecliff.progress import UNSEEN, WorkProgress
 from writecliff.traces.source import Skipped, Source, skipped_mapping
 
 YEAR_S = 365.25 * 86_400
@@ -63,12 +63,12 @@ class Characterised:
         }
 
 
-def characterise(source: Source, trace: Path, *, progress: TraceProgress = UNSEEN) -> Characterised:
+def characterise(source: Source, trace: Path, *, progress: WorkProgress = UNSEEN) -> Characterised:
     """Measure all of `source`. Raises ConfigError: no I/Os, or a file that is cut off or mostly no
     trace."""
     measures = _native.TraceMeasures()
     for _ in source.feed(measures):
-        progress.read(measures.ios, source.share)
+        progress.done(source.share, ios=measures.ios)
     if not measures.ios:
         reasons = ", ".join(one.reason for one in source.skipped())
         raise ConfigError(f"{trace}: has no I/Os" + (f" ({reasons})" if reasons else ""))

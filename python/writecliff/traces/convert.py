@@ -14,8 +14,8 @@ from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
 from writecliff.errors import ConfigError, EngineError
 from writecliff.native_errors import as_user_errors
 from writecliff.output_files import open_part, part_of, remove_part
+from writecliff.progress import UNSEEN, WorkProgress
 from writecliff.store.files import store_error
-from writecliff.traces.progress import UNSEEN, TraceProgress
 from writecliff.traces.source import PARQUET, Skipped, Source
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def convert(
     output: Path,
     to: str,
     *,
-    progress: TraceProgress = UNSEEN,
+    progress: WorkProgress = UNSEEN,
 ) -> Converted:
     """Write all of `source` to `output` in the format `to`.
 
@@ -84,9 +84,7 @@ def convert(
     )
 
 
-def _to_text(
-    source: Source, output: Path, to: str, progress: TraceProgress
-) -> tuple[int, int, int]:
+def _to_text(source: Source, output: Path, to: str, progress: WorkProgress) -> tuple[int, int, int]:
     part = part_of(output)
     try:
         os.close(open_part(part))  # the writer opens it again
@@ -96,7 +94,7 @@ def _to_text(
         with as_user_errors():
             writer = _native.TraceWriter(part, to)
         for _ in source.feed(writer):
-            progress.read(writer.counts()["records"], source.share)
+            progress.done(source.share, ios=writer.counts()["records"])
         with as_user_errors():
             writer.finish()
         os.replace(part, output)
@@ -111,7 +109,7 @@ def _to_text(
 
 
 def _to_parquet(
-    source: Source, output: Path, to: str, progress: TraceProgress
+    source: Source, output: Path, to: str, progress: WorkProgress
 ) -> tuple[int, int, int]:
     from writecliff.capture.trace_file import TraceFile, fields
 
@@ -124,7 +122,7 @@ def _to_parquet(
             moved += int((times < latest).sum())
             columns["time_ns"], last_ns = latest, int(latest[-1])
             file.add(_record_batch(columns, source))
-            progress.read(file.rows, source.share)
+            progress.done(source.share, ios=file.rows)
         volumes = source.volumes
         file.finish(
             {

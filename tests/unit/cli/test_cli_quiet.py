@@ -9,11 +9,11 @@ from itertools import pairwise
 import pytest
 
 from writecliff.cli import progress
-from writecliff.cli.progress import ProgressView
+from writecliff.cli.progress import ProgressView, WorkView, figures_of, work_shown
 from writecliff.cli.screen import Screen
 from writecliff.cli.sets import SetView
-from writecliff.cli.ticker import Ticker
 from writecliff.engines.base import Progress
+from writecliff.progress import WorkProgress
 from writecliff.suite.children import ChildEvent, _PipeProgress
 
 WARN = """
@@ -133,14 +133,14 @@ def test_a_log_says_how_far_a_step_without_a_view_is(
 ) -> None:
     now_s = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
-    ticker = Ticker(Screen())
-    ticker.begin("job")
+    view = WorkProgress(WorkView(Screen()), "job")
     for second in range(20):
         now_s = second
-        ticker(Progress(elapsed_ns=0, ios=1, iops=1000.0, fraction=second / 20))
+        now = Progress(elapsed_ns=0, ios=1, iops=1000.0, fraction=second / 20)
+        view.done(second / 20, figures=figures_of(now))
     assert capsys.readouterr().err.splitlines() == [
-        "job: 1,000 IOPS  25 %  about 15 s left",
-        "job: 1,000 IOPS  75 %  about 5 s left",
+        "[5 s] job: 1,000 IOPS  25 %  about 15 s left",
+        "[15 s] job: 1,000 IOPS  75 %  about 5 s left",
     ]
 
 
@@ -149,12 +149,12 @@ def test_a_log_says_how_many_tasks_are_done(
 ) -> None:
     now_s = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
-    look = progress.how_many_done(4)
+    look = work_shown(Screen())(4)
     for second in range(20):
         now_s = second
         look(second // 15)
     assert capsys.readouterr().err.splitlines() == [
-        "[5 s] 0 of 4 done  0 %",
+        "[5 s] 0 of 4 done",
         "[15 s] 1 of 4 done  25 %  about 45 s left",
     ]
 

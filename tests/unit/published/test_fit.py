@@ -111,7 +111,7 @@ def test_the_next_figure_to_measure_depends_on_what_is_open(
     drive: tuple[Path, list[PublishedFigure]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulations, "SECONDS_MAX", 0.5)
-    monkeypatch.setattr(progress, "_EVERY_S", 0.0)
+    monkeypatch.setattr("writecliff.progress.PACED_S", 0.0)
     path, figures = drive
     said: list[str] = []
     observed = Simulations(progress.FitProgress(said.append))

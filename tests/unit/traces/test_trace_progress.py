@@ -5,23 +5,24 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from writecliff import progress
 from writecliff.api import characterise_trace, convert_trace, replay_trace
-from writecliff.cli import progress
 from writecliff.cli.main import main
+from writecliff.cli.progress import WorkView
 from writecliff.cli.screen import Screen
-from writecliff.cli.trace_view import TraceView
-from writecliff.traces.progress import TraceProgress
+from writecliff.progress import WorkProgress
 
 IOS = 500_000  # several looks
 DRIVE = "sim:sata-tlc-120"
 
 
-class Seen(TraceProgress):
+class Seen(WorkProgress):
     """The parts, with the shares of each."""
 
     def __init__(self) -> None:
@@ -31,11 +32,8 @@ class Seen(TraceProgress):
     def part(self, what: str) -> None:
         self.parts[what] = []
 
-    def read(self, ios: int, share: float) -> None:
-        self.ios = ios
-        self.done(share)
-
-    def done(self, share: float) -> None:
+    def done(self, share: float, *, ios: int = 0, figures: str = "") -> None:
+        self.ios = ios or self.ios
         [*self.parts.values()][-1].append(share)
 
 
@@ -91,14 +89,14 @@ def test_a_replay_says_how_far_each_part_of_it_is(tmp_path: Path) -> None:
 def test_a_stop_ends_a_trace_that_is_being_laid_out(tmp_path: Path) -> None:
     """What is raised where progress is shown, as by Ctrl-C, comes out of the native module."""
 
-    class Stop(TraceProgress):
+    class Stop(WorkProgress):
         def __init__(self, what: str) -> None:
             self.what, self.now = what, ""
 
         def part(self, what: str) -> None:
             self.now = what
 
-        def done(self, share: float) -> None:
+        def done(self, share: float, *, ios: int = 0, figures: str = "") -> None:
             if self.now == self.what:
                 raise KeyboardInterrupt(share)
 
@@ -123,12 +121,12 @@ def test_a_log_says_how_long_a_trace_may_take(
 ) -> None:
     now_s = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
-    view = TraceView(Screen(), "measuring")
+    view = WorkProgress(WorkView(Screen()), "measuring")
     for begin in (0.0, 0.25):  # the second file is three times as long
         view.file(begin, 0.25 if begin == 0 else 1.0)
         for step in range(1, 11):
             now_s += 1.0 if begin == 0 else 3.0
-            view.read(step * 1_000_000, step / 10)
+            view.done(step / 10, ios=step * 1_000_000)
     now_s += 100
     view.part("replaying it")
     now_s += 200
@@ -137,7 +135,7 @@ def test_a_log_says_how_long_a_trace_may_take(
         "[5 s] measuring: 5,000,000 I/Os, 1.0 million a second  12 %  about 35 s left",
         "[16 s] measuring: 12,000,000 I/Os, 0.8 million a second  40 %  about 24 s left",
         "[31 s] measuring: 17,000,000 I/Os, 0.5 million a second  77 %  about 9 s left",
-        "replaying it",
+        "[0 s] replaying it",
         "[3 min 20 s] replaying it  75 %  about 1 min 7 s left",
     ]
 
@@ -147,15 +145,16 @@ def test_a_terminal_has_one_line_and_quiet_none(
 ) -> None:
     now_s = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
-    view = TraceView(Screen(console=Console()), "measuring")
-    assert not view.render()  # of what is done at once, nothing
-    now_s = 10.0
-    view.read(20_000_000, 0.5)
+    view = WorkView(Screen(console=Console(file=StringIO())))
+    with view.showing("measuring") as work:
+        assert not view.render()  # of what is done at once, nothing
+        now_s = 10.0
+        work.done(0.5, ios=20_000_000)
     shown = "[10 s] measuring: 20,000,000 I/Os, 2.0 million a second  50 %  about 10 s left"
     assert str(view.render()) == shown
-    quiet = TraceView(Screen(quiet=True), "measuring")
+    quiet = WorkProgress(WorkView(Screen(quiet=True)), "measuring")
     now_s = 100.0
-    quiet.read(1, 0.5)
+    quiet.done(0.5, ios=1)
     said = capsys.readouterr()
     assert not said.out and not said.err
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
 from writecliff.cli.output import JsonFlag, emit_json, log, show_list, table
-from writecliff.cli.progress import how_many_done
+from writecliff.cli.progress import work_shown
+from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import ExperimentList
 from writecliff.parallel import watched
@@ -81,7 +82,7 @@ def experiment(
         if scale is not None:
             settings["scale"] = scale
         log(f"{name}: takes some minutes on two cores")
-        with on_scheduler(scheduler), watched(how_many_done):
+        with on_scheduler(scheduler), watched(work_shown(Screen())):
             result = runner.run(**settings, log=log)
     write_page(renderer.page(result), path)
     figures = renderer.mapping(result)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
 from writecliff.cli.output import JsonFlag, emit_json, log, show_list, table
-from writecliff.cli.progress import how_many_done
+from writecliff.cli.progress import work_shown
+from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import FeatureList
 from writecliff.parallel import watched
@@ -50,7 +51,7 @@ def reliability(
         return show_list(FeatureList(known), as_json=json)
     if name is None:
         raise ConfigError("no campaign given", hint="see `writecliff lab reliability --list`")
-    with on_scheduler(scheduler), watched(how_many_done):
+    with on_scheduler(scheduler), watched(work_shown(Screen())):
         result = run(name, on, log)
     path = write_page(page.page(result), output or Path(f"{name}.html"))
     if csv is not None:

@@ -11,7 +11,8 @@ from cyclopts import App
 from writecliff import units
 from writecliff.cli.options import OutputPath, Scheduler, Whole, on_scheduler
 from writecliff.cli.output import JsonFlag, emit_json, log, table
-from writecliff.cli.progress import how_many_done
+from writecliff.cli.progress import work_shown
+from writecliff.cli.screen import Screen
 from writecliff.lab.commands.answers import (
     ValidateIntervals,
     ValidatePowerCuts,
@@ -42,7 +43,7 @@ def waf(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     """
     from writecliff.lab.validate.theory import waf_cases
 
-    with on_scheduler(scheduler), watched(how_many_done):
+    with on_scheduler(scheduler), watched(work_shown(Screen())):
         cases = waf_cases()
     return _theory("waf", cases, as_json=json)
 
@@ -58,7 +59,7 @@ def reduction(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     """
     from writecliff.lab.validate.theory import reduction_cases
 
-    with on_scheduler(scheduler), watched(how_many_done):
+    with on_scheduler(scheduler), watched(work_shown(Screen())):
         cases = reduction_cases()
     return _theory("reduction", cases, as_json=json)
 
@@ -112,7 +113,7 @@ def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     """
     from writecliff.lab.validate.streams import run
 
-    with on_scheduler(scheduler), watched(how_many_done):
+    with on_scheduler(scheduler), watched(work_shown(Screen())):
         report = run()
     if json:
         emit_json(

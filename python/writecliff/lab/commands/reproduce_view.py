@@ -8,8 +8,8 @@ from threading import Lock
 
 from writecliff import units
 from writecliff.cli import output
-from writecliff.cli.progress import Silence
 from writecliff.devices import show_device
+from writecliff.progress import Silence
 from writecliff.published.conditions import KIB, Load, State
 from writecliff.published.measure import MeasurementObserver
 

@@ -1,0 +1,132 @@
+"""Progress of long work: one event for all of it, and when a log needs a line about it.
+
+Work reports through a `WorkProgress` whoever looks at it: the command line draws the events on a
+terminal and logs some of them elsewhere (`cli/progress.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+
+from writecliff import units
+
+# In a log, the longest silence while work goes on: at first, in the first minutes, and later.
+SILENCE_S, SILENCE_EARLY_S, SILENCE_MAX_S = 5.0, 15.0, 60.0
+EARLY_S = 300.0
+PACED_S = 3.0  # between two lines of a `PacedLog`
+
+
+@dataclass(frozen=True)
+class Work:
+    """The state of long work."""
+
+    what: str  # the part that runs
+    share: float | None = None  # of that part that is done, 0 to 1; None: unknown
+    ios: int = 0  # I/Os of that part that are done
+    figures: str = ""  # latest figures
+
+
+WorkHook = Callable[[Work], None]
+
+
+def _unseen(work: Work) -> None:
+    """Show nothing."""
+
+
+class WorkProgress:
+    """Reports long work part by part, each with a share and a pace of its own."""
+
+    def __init__(self, hook: WorkHook = _unseen, what: str = "") -> None:
+        self._hook, self._what = hook, what
+        self._span, self._ios, self._ios_before = (0.0, 1.0), 0, 0
+        if what:
+            self.part(what)
+
+    def part(self, what: str) -> None:
+        """Report that a part begins, such as "laying the trace out"."""
+        self._what, self._span, self._ios, self._ios_before = what, (0.0, 1.0), 0, 0
+        self._hook(Work(what))
+
+    def file(self, begin: float, end: float) -> None:
+        """Begin the next file of the part, which reaches from one share of the part to another."""
+        self._span, self._ios_before = (begin, end), self._ios
+
+    def done(self, share: float, *, ios: int = 0, figures: str = "") -> None:
+        """Report the share of the part, or of its file, that is done, 0 to 1."""
+        begin, end = self._span
+        self._ios = self._ios_before + ios
+        self._hook(Work(self._what, begin + share * (end - begin), self._ios, figures))
+
+
+UNSEEN = WorkProgress()
+"""Reports to nobody."""
+
+
+class Silence:
+    """Decides when a log without news needs a line about running work."""
+
+    def __init__(self) -> None:
+        self._began_s = self._said_s = time.monotonic()
+        self._most_s = SILENCE_S
+
+    def said(self) -> None:
+        """Note that a line was logged."""
+        self._said_s = time.monotonic()
+
+    def too_long(self) -> bool:
+        """Return `True` if it is time for a line, which the caller then logs; the next line is
+        due later than this one."""
+        now_s = time.monotonic()
+        if now_s < self._said_s + self._most_s:
+            return False
+        most_s = SILENCE_EARLY_S if now_s < self._began_s + EARLY_S else SILENCE_MAX_S
+        self._said_s, self._most_s = now_s, min(2 * self._most_s, most_s)
+        return True
+
+
+class Pace:
+    """Estimates the time left from the time taken. `at_most`: the work may end early."""
+
+    def __init__(self, *, at_most: bool = False) -> None:
+        self._began_s = time.monotonic()
+        self._about = "at most" if at_most else "about"
+
+    @property
+    def taken_s(self) -> float:
+        """Seconds since the begin."""
+        return time.monotonic() - self._began_s
+
+    @property
+    def clock(self) -> str:
+        """The time taken, in brackets."""
+        return f"[{units.duration(round(self.taken_s) * 1e9)}]"
+
+    def left(self, share: float) -> str:
+        """Return the time left in words; empty while nothing is done."""
+        left_s = self.taken_s * (1 / share - 1) if share > 0 else 0.0
+        return f"{self._about} {units.duration(round(left_s) * 1e9)} left" if left_s else ""
+
+    def how_far(self, share: float) -> str:
+        """Return the share that is done and the time left, in words."""
+        return "  ".join(filter(None, (f"{100 * share:.0f} %", self.left(share))))
+
+
+class PacedLog:
+    """Logs at most one line in `PACED_S`, with the time taken. Any thread may call it."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self.pace = Pace(at_most=True)
+        self._log = log
+        self._lock = Lock()
+        self._said_s = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        with self._lock:
+            now_s = time.monotonic()
+            if now_s - self._said_s < PACED_S:
+                return
+            self._said_s = now_s
+        self._log(f"{self.pace.clock} {text}")
