@@ -2,24 +2,97 @@
 
 from __future__ import annotations
 
+import csv as csv_files
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
-from writecliff.cli.output import JsonFlag, emit_json, log
-from writecliff.cli.runs_options import (
-    ALL_RUNS,
-    SelectionOptions,
-    StoreOption,
-    catalogue_of,
-    progress_log,
-)
-from writecliff.errors import ConfigError
+from writecliff.cli.options import MadePath, Whole
+from writecliff.cli.output import JsonFlag, emit_json, log, table
+from writecliff.errors import ConfigError, printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from writecliff.api import Store
 
 GROUP = "tests and suites", 8
 app = App(name="runs", help=__doc__)
+
+StoreOption = Annotated[
+    str | None,
+    Parameter(
+        name="--store",
+        help="The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else "
+        "the current folder).",
+    ),
+]
+"""The annotation of `store`."""
+_Status = Literal["complete", "running", "interrupted", "failed", "planned", "damaged"]
+_MOST = 200  # rows on a terminal
+
+
+@Parameter(name="*", group=Group("Selection", sort_key=0))
+@dataclass(frozen=True, kw_only=True)
+class SelectionOptions:
+    """Which runs; all that is given must hold."""
+
+    test: str | None = None
+    """Runs of this test: wsat, workload, trace_replay, served, ..."""
+
+    device: str | None = None
+    """Runs on drives whose target or name contains this."""
+
+    status: _Status | None = None
+    """Runs of this status."""
+
+    tag: tuple[str, ...] = ()
+    """Runs with this tag; may be repeated."""
+
+    since: str | None = None
+    """Runs begun since then: 2026-01-31, 2026-01-31T14:00, 36h, 7d."""
+
+    where: str | None = None
+    """Runs for which a condition of SQL on the columns of `runs` holds (see the reference of the
+    run store): "capacity_bytes > 1e12 and seed = 2"."""
+
+    sort: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-created_utc"
+    """Order by a column of `runs`; with - before it, the largest first."""
+
+    limit: Whole = None
+    """At most so many."""
+
+    def given(self) -> dict[str, Any] | None:
+        """Return the arguments of `Store.list`; None if nothing is given."""
+        return None if self == ALL_RUNS else self.arguments()
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Store.list`."""
+        named = asdict(self)
+        tags = named.pop("tag")
+        return {**named, "tags": tags}
+
+
+ALL_RUNS = SelectionOptions()
+
+
+def opened_store(location: str | None) -> Store:
+    """Open the store that --store or the environment names, and show how far it is read. Raises
+    ConfigError."""
+    from writecliff.api import open_store
+    from writecliff.cli.progress import WorkView
+    from writecliff.cli.screen import Screen
+    from writecliff.progress import WorkProgress
+
+    return open_store(location, progress=WorkProgress(WorkView(Screen()), "reading runs"))
+
+
+def _warn(text: str) -> None:
+    log(f"warning: {text}")
 
 
 @app.command(name="list")
@@ -29,28 +102,18 @@ def list_(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """List the runs of a store, the latest first.
-
-    Parameters
-    ----------
-    store
-        The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else the
-        current folder).
-    """
-    from writecliff.runs.queries import listed
-
-    catalogue = catalogue_of(store)
-    found = listed(catalogue, selection.selection(), progress=progress_log())
+    """List the runs of a store, the latest first."""
+    opened = opened_store(store)
+    found = opened.rows(**selection.arguments())
     if json:
         from writecliff.api.answers.runs import RunsList
-        from writecliff.cli.runs_view import plain
+        from writecliff.api.store import plain
 
-        shown = [plain(one) for one in found]
-        emit_json(RunsList(catalogue.place.location, shown))
+        emit_json(RunsList(opened.location, plain(found)))
         return 0
     from writecliff.cli.runs_view import runs_table
 
-    print(runs_table(found) if found else f"no runs in {catalogue.place.location}")
+    print(runs_table(found) if found else f"no runs in {opened.location}")
     return 0
 
 
@@ -62,19 +125,12 @@ def show(run: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
     ----------
     run
         Its name, the path of its directory, or what only its name begins with.
-    store
-        The store (default: WRITECLIFF_STORE, else the current folder).
     """
-    from writecliff.cli.runs_view import details, run_text
-    from writecliff.runs.names import known_runs, run_named
+    from writecliff.cli.runs_view import run_text
 
-    catalogue = catalogue_of(store)
-    name = run_named(run, catalogue.place, known_runs(catalogue.place))
-    found = details(catalogue, name)
+    found = opened_store(store).details(run)
     if json:
-        from writecliff.api.answers.runs import RunDetails
-
-        emit_json(RunDetails(catalogue.place.location, **found))
+        emit_json(found)
     else:
         print(run_text(found))
     return 0
@@ -95,23 +151,14 @@ def tag(
         Its name, the path of its directory, or what only its name begins with.
     changes
         +TAG adds a tag, -TAG removes it; without any, the tags are shown.
-    store
-        The store (default: WRITECLIFF_STORE, else the current folder).
     """
-    from writecliff.cli.runs_view import printable
-    from writecliff.runs.names import runs_named
-    from writecliff.runs.tags import change_tags
-
     for change in changes:
         if change[:1] not in ("+", "-"):
             raise ConfigError(f"'{change}' neither adds nor removes", hint=f"give +{change}")
-    place = catalogue_of(store).place
-    (name,) = runs_named([run], place)
+    opened = opened_store(store)
+    (name,) = opened.names([run])
     added, removed = ([c[1:] for c in changes if c[0] == sign] for sign in "+-")
-    try:
-        tags = change_tags(place, name, add=added, remove=removed)
-    except FileNotFoundError:
-        raise ConfigError(f"{name} has gone") from None
+    tags = opened.tag(name, add=added, remove=removed)
     if json:
         from writecliff.api.answers.runs import RunTags
 
@@ -137,23 +184,17 @@ def delete(
         Their names or paths; none with a selection by --test, --where and the like.
     yes
         Do not ask.
-    store
-        The store (default: WRITECLIFF_STORE, else the current folder).
     """
-    from writecliff.cli.runs_view import printable, select_runs
-    from writecliff.runs.delete import check_deletable, delete_runs
-
-    catalogue = catalogue_of(store)
-    place = catalogue.place
-    chosen = select_runs(catalogue, runs, selection, suites=True)
-    check_deletable(place, chosen)
+    opened = opened_store(store)
+    chosen = opened.names(runs, selection.given(), suites=True)
+    opened.check_deletable(chosen)
     deleted: Sequence[str] = []
-    if chosen and (yes or _confirmed(chosen, place.location)):
-        deleted = delete_runs(place, chosen)
+    if chosen and (yes or _confirmed(chosen, opened.location)):
+        deleted = opened.delete(chosen)
     if json:
         from writecliff.api.answers.runs import RunsDeleted
 
-        emit_json(RunsDeleted(place.location, deleted))
+        emit_json(RunsDeleted(opened.location, deleted))
     else:
         print("\n".join(map(printable, deleted)) or "nothing was deleted")
     return 0
@@ -161,8 +202,6 @@ def delete(
 
 def _confirmed(runs: Sequence[str], location: str) -> bool:
     """Ask on the terminal. Raises ConfigError where there is none."""
-    from writecliff.cli.runs_view import printable
-
     if not sys.stdin.isatty():
         raise ConfigError(f"{len(runs)} runs would be deleted", hint="confirm with --yes")
     for run in runs[:10]:
@@ -191,41 +230,178 @@ def index(
         Make it from nothing, whatever it says.
     tables
         Also copy rounds, intervals and histograms for SQL.
-    store
-        The store (default: WRITECLIFF_STORE, else the current folder).
     """
-    from writecliff.cli.runs_view import index_mapping, index_text
-    from writecliff.runs.columns import STEP_TABLES
-    from writecliff.runs.queries import answering
-
-    catalogue, progress = catalogue_of(store), progress_log()
-    if rebuild:
-        from writecliff.runs.segments import discard_tables
-
-        discard_tables(catalogue.place)
-    changes = catalogue.refresh(figures=True, rebuild=rebuild, progress=progress)
-    if tables:
-        with answering(catalogue, ", ".join(STEP_TABLES), progress=progress) as (_, notes):
-            for note in notes:
-                log(f"warning: {note}")
-    catalogue.place.sweep()
-    found = index_mapping(catalogue, changes)
+    found = opened_store(store).index(rebuild=rebuild, tables=tables, note=_warn)
     if json:
-        from writecliff.api.answers.runs import RunsIndex
-
-        emit_json(RunsIndex(**found))
-    else:
-        print(index_text(found))
+        emit_json(found)
+        return 0
+    for run in found.damaged:
+        print(f"{printable(run.run)}: {printable(run.damage)}")
+    print(f"{found.runs} runs, {found.read} read, {found.gone} gone")
     return 0
 
 
-app.command("writecliff.cli.runs_query:sql", name="sql", help="Answer SQL over all runs.")
-app.command("writecliff.cli.runs_query:diff", name="diff", help="Say how two runs differ.")
-app.command(
-    "writecliff.cli.runs_transfer:export", name="export", help="Write runs or tables to files."
-)
-app.command(
-    "writecliff.cli.runs_transfer:import_",
-    name="import",
-    help="Copy runs, archives and results of fio into a store.",
-)
+@app.command
+def sql(
+    query: str,
+    *,
+    csv: bool = False,
+    allow_files: bool = False,
+    store: StoreOption = None,
+    json: JsonFlag = False,
+) -> int:
+    """Answer SQL over all runs.
+
+    SQL is that of DuckDB, over the views runs, figures, tags, rounds, intervals, histograms.
+    Columns have units in their names; docs/reference/run-store.md describes them. The first query
+    over rounds, intervals or histograms copies these tables of all runs together. Statements cannot
+    read or write files, attach databases or load extensions unless --allow-files is given.
+
+    Parameters
+    ----------
+    query
+        Such as "select test, count(*) from runs group by test".
+    csv
+        Print all rows as CSV.
+    allow_files
+        Let the query read and write any of your files and load extensions of DuckDB, also from the
+        network. Give it only for queries that you wrote or have read.
+    """
+    if csv and json:
+        raise ConfigError("--csv and --json exclude each other")
+    opened = opened_store(store)
+    answer, notes = opened.query(query, allow_files=allow_files)
+    for note in notes:
+        _warn(note)
+    if json:
+        from writecliff.api.answers.runs import Column, QueryResult
+        from writecliff.api.store import plain
+
+        fields = () if answer is None else answer.schema
+        columns = [Column(field.name, str(field.type)) for field in fields]
+        rows = [] if answer is None else plain(answer.to_pylist())
+        emit_json(QueryResult(opened.location, columns, rows))
+    elif answer is not None:
+        _show(answer, csv=csv)
+    return 0
+
+
+def _show(answer: pa.Table, *, csv: bool) -> None:
+    from writecliff.cli.runs_view import cell
+    from writecliff.csv_cells import cell as safe
+
+    names = list(answer.column_names)
+    shown = answer if csv else answer.slice(0, _MOST)
+    columns = [[cell(value) for value in column.to_pylist()] for column in shown.columns]
+    rows = list(zip(*columns, strict=True))
+    if csv:
+        writer = csv_files.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(map(safe, names))
+        writer.writerows([safe(v) if isinstance(v, str) else v for v in row] for row in rows)
+        return
+    kinds = "".join("r" if _is_number(field) else "l" for field in answer.schema)
+    print(table([*map(printable, names)], [[*map(printable, row)] for row in rows], kinds))
+    if (more := answer.num_rows - len(rows)) > 0:
+        log(f"... and {more} more rows; --csv and --json print all")
+
+
+def _is_number(field: Any) -> bool:
+    import pyarrow.types as kinds
+
+    kind = field.type
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind))
+
+
+@app.command
+def diff(first: str, second: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
+    """Say how two runs differ: set-up, versions and host, and figures.
+
+    Each figure of run B is better than that of run A, worse or equal, or it cannot be told: a
+    difference counts if it is more than noise, at 5 % for all figures together. In all, B is better
+    if some figures are and none is worse.
+
+    Parameters
+    ----------
+    first
+        Run or suite A: a name in the store, or a path.
+    second
+        Run or suite B.
+    """
+    from writecliff.api.store import difference_answer
+    from writecliff.cli.runs_view import difference_text
+
+    found = opened_store(store).diff(first, second)
+    if json:
+        emit_json(difference_answer(found))
+    else:
+        print(difference_text(found))
+    return 0
+
+
+@app.command
+def export(
+    *runs: str,
+    output: MadePath,
+    tables: Literal["parquet", "csv"] | None = None,
+    selection: SelectionOptions = ALL_RUNS,
+    store: StoreOption = None,
+    json: JsonFlag = False,
+) -> int:
+    """Write runs to an archive, or their tables to a folder.
+
+    Parameters
+    ----------
+    runs
+        Their names or paths; none with a selection by --test, --where and the like.
+    output
+        The archive: .zip, .tar, .tar.gz or .tar.xz. With --tables, the folder.
+    tables
+        Write the tables of these runs instead: runs, figures, tags, rounds, intervals and
+        histograms, as Parquet or CSV.
+    """
+    opened = opened_store(store)
+    chosen = opened.names(runs, selection.given(), suites=tables is None)
+    opened.export(chosen, output, tables=tables, note=_warn)
+    if json:
+        from writecliff.api.answers.runs import RunsExported
+
+        emit_json(RunsExported(opened.location, chosen, output))
+    else:
+        print("\n".join(map(printable, chosen)), output, sep="\n")
+    return 0
+
+
+@app.command(name="import")
+def import_(
+    *paths: Path,
+    tag: tuple[str, ...] = (),
+    capacity: str | None = None,
+    store: StoreOption = None,
+    json: JsonFlag = False,
+) -> int:
+    """Copy runs, archives and results of fio into a store.
+
+    They go below its folder `imports`, under the names that they have.
+
+    Parameters
+    ----------
+    paths
+        Run directories, suites, folders of them, archives, or fio's JSON output (latencies need
+        that of --output-format=json+).
+    tag
+        A tag for each of the runs; may be repeated.
+    capacity
+        Of the drive of a result of fio, such as 960GB (default: the largest size of its jobs).
+    """
+    from writecliff.units import parse_size
+
+    opened = opened_store(store)
+    capacity_bytes = None if capacity is None else parse_size(capacity)
+    made = opened.add(paths, tags=tag, capacity_bytes=capacity_bytes)
+    if json:
+        from writecliff.api.answers.runs import RunsImported
+
+        emit_json(RunsImported(opened.location, made))
+    else:
+        print("\n".join(map(printable, made)))
+    return 0

@@ -1,39 +1,22 @@
-"""Runs on a terminal and as JSON."""
+"""Runs on a terminal."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.api.store import plain
 from writecliff.cli.output import pairs, table
-from writecliff.cli.runs_options import SelectionOptions
-from writecliff.errors import ConfigError
-from writecliff.errors import printable as printable  # noqa: PLC0414 - for commands
-from writecliff.runs.names import known_runs, run_named
+from writecliff.errors import printable
 
 if TYPE_CHECKING:
-    from writecliff.runs.catalogue import Catalogue, Changes
+    from writecliff.api.answers.runs import RunDetails
+    from writecliff.runs.difference import RunDifference
 
 _WIDEST = 60  # of the last column of a list
-
-
-def plain(value: Any) -> Any:
-    """A value of a query for JSON: times are ISO 8601 in UTC, whole decimals are integers."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, datetime):
-        return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return value.hex() if isinstance(value, bytes) else value
 
 
 def cell(value: Any) -> str:
@@ -65,49 +48,12 @@ def runs_table(found: Sequence[Mapping[str, Any]]) -> str:
     return f"{table(head, rows)}\n\n{count}"
 
 
-def select_runs(
-    catalogue: Catalogue,
-    names: Sequence[str],
-    selection: SelectionOptions,
-    *,
-    suites: bool = False,
-) -> list[str]:
-    """The runs that are named, or else selected; with `suites`, suites may be named.
-
-    Raises ConfigError: neither or both are given, or a name that fits none or several.
-    """
-    from writecliff.runs.queries import listed
-
-    if bool(names) == selection.given:
-        raise ConfigError(
-            "no runs are given" if not names else "runs and a selection are given",
-            hint="give names of runs, or a selection such as --test wsat --since 7d",
-        )
-    if not names:
-        return [one["run"] for one in listed(catalogue, selection.selection())]
-    place = catalogue.place
-    runs = known_runs(place, suites=suites)
-    return list(dict.fromkeys(run_named(name, place, runs) for name in names))
-
-
-def details(catalogue: Catalogue, run: str) -> dict[str, Any]:
-    """What the catalogue and the manifest say of a run. Raises StoreError: it has gone."""
-    from writecliff.runs.details import details as details_of
-
-    found = details_of(catalogue, run)
-    return {
-        "run": plain(found.run),
-        "figures": found.figures,
-        "expectations": [] if found.manifest is None else list(found.manifest.expectations),
-    }
-
-
-def run_text(found: Mapping[str, Any]) -> str:
+def run_text(found: RunDetails) -> str:
     """A run for people."""
     from writecliff.report.expectations import Judged
     from writecliff.report.headline import Interval, interval_text, value_text
 
-    run = found["run"]
+    run = found.run
     lines = []
     for name, value in run.items():
         if value is None or value in ("", []):
@@ -119,37 +65,45 @@ def run_text(found: Mapping[str, Any]) -> str:
             text = units.duration(value)
         lines.append((name.removesuffix("_bytes").removesuffix("_ns"), printable(text)))
     rows = []
-    for one in found["figures"]:
-        ends = one["low"], one["high"]
-        interval = None if None in ends else Interval(*ends, of=one["interval_of"])
-        shown = f"{value_text(one['value'])}{interval_text(interval)} {one['unit']}".rstrip()
-        rows.append((printable(one["key"].lstrip("/")), shown, "" if one["steady"] else "*"))
+    for one in found.figures:
+        interval = None
+        if one.low is not None and one.high is not None:
+            interval = Interval(one.low, one.high, of=one.interval_of or "")
+        shown = f"{value_text(one.value)}{interval_text(interval)} {one.unit}".rstrip()
+        rows.append((printable(one.key.lstrip("/")), shown, "" if one.steady else "*"))
     parts = [pairs(lines)]
     if rows:
         parts.append(table(("figure", "value (95 % interval)", ""), rows, "lrl"))
-    if not all(one["steady"] for one in found["figures"]):
+    if not all(one.steady for one in found.figures):
         parts.append("* not in steady state")
-    judged = [f"limit {Judged(**item).said}" for item in found["expectations"]]
+    judged = [f"limit {Judged(**item).said}" for item in found.expectations]
     return "\n\n".join([*parts, *(["\n".join(map(printable, judged))] if judged else [])])
 
 
-def index_mapping(catalogue: Catalogue, changes: Changes) -> dict[str, Any]:
-    """What `runs index` found."""
-    with catalogue.opened() as database:
-        damaged = database.rows(
-            "select run, damage from runs where damage is not null order by run"
-        )[1]
-    return {
-        "store": catalogue.place.location,
-        "runs": changes.runs,
-        "read": len(changes.read),
-        "gone": len(changes.gone),
-        "damaged": [{"run": run, "damage": damage} for run, damage in damaged],
-    }
+def difference_text(found: RunDifference) -> str:
+    """Return the difference of two runs for people."""
+    from writecliff.report.comparison.page import differences_table, figure_names
+    from writecliff.report.headline import interval_text, value_text
 
-
-def index_text(found: Mapping[str, Any]) -> str:
-    """The same for people."""
-    lines = [f"{printable(one['run'])}: {printable(one['damage'])}" for one in found["damaged"]]
-    counts = f"{found['runs']} runs, {found['read']} read, {found['gone']} gone"
-    return "\n".join([*lines, counts])
+    compared = found.compared
+    parts = []
+    differing = differences_table(compared)
+    rows = [] if differing is None else [[*map(printable, row)] for row in differing.rows]
+    rows += [[*map(printable, (what, mine or "-", its or "-"))]
+             for what, mine, its in found.environment
+             if what not in {row[0] for row in rows}]  # fmt: skip
+    if rows:
+        parts.append(table(("", "A", "B"), rows))
+    else:
+        parts.append("set-up, versions and host are the same")
+    cells = []
+    for name, (figure, word) in zip(figure_names(compared), found.judgements, strict=True):
+        values = ("-" if v is None else f"{value_text(v.value)}{interval_text(v.interval)}"
+                  for v in figure.values)  # fmt: skip
+        cells.append((printable(name), figure.one.unit, *values, figure.margin_text, word))
+    if cells:
+        head = ("figure", "unit", "A", "B", "apart", "B is")
+        parts.append(table(head, cells, "llrrrl"))
+    parts.append(f"A: {printable(found.names[0])}\nB: {printable(found.names[1])}")
+    parts.append(f"{printable(found.verdict)}\nB in all: {found.judgement}")
+    return "\n\n".join(parts)

@@ -25,6 +25,7 @@ class RunDifference(Shows):
 
     compared: Comparison
     environment: Sequence[tuple[str, str | None, str | None]]  # what, of A, of B
+    names: Sequence[str] = ()  # of A and B
 
     @cached_property
     def judgements(self) -> Sequence[tuple[Figure, Judgement]]:
@@ -68,7 +69,7 @@ def difference(first: Path, second: Path, names: Sequence[str]) -> RunDifference
     """
     sides = zip("AB", (first, second), names, strict=True)
     contenders = [_one(side, path, name) for side, path, name in sides]
-    return RunDifference(Comparison(contenders), _environment(first, second))
+    return RunDifference(Comparison(contenders), _environment(first, second), names)
 
 
 def _one(label: str, path: Path, name: str) -> Contender:
