@@ -42,8 +42,14 @@ class WorkProgress:
     def __init__(self, hook: WorkHook = _unseen, what: str = "") -> None:
         self._hook, self._what = hook, what
         self._span, self._ios, self._ios_before = (0.0, 1.0), 0, 0
+        self._began_s = time.monotonic()
         if what:
             self.part(what)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the begin of the work."""
+        return time.monotonic() - self._began_s
 
     def part(self, what: str) -> None:
         """Report that a part begins, such as "laying the trace out"."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.errors import ConfigError, WritecliffError
+from writecliff.errors import ConfigError, TargetError, WritecliffError
 from writecliff.shown import Shown, Shows
 
 if TYPE_CHECKING:
@@ -279,7 +279,10 @@ def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | No
 
 @contextmanager
 def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
-    """Yield the engine of a target and close it afterwards, or yield an open engine."""
+    """Yield the engine of a target and close it afterwards, or yield an open engine.
+
+    `opening`: keyword arguments of `open_target`. Raises TargetError, ConfigError.
+    """
     if not isinstance(on, str):
         yield on
         return
@@ -287,6 +290,8 @@ def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
 
     engine = open_target(on, seed=seed, **opening)
     try:
+        if engine.identify().capacity_bytes <= 0:
+            raise TargetError(f"{on} has no capacity", hint="is there a medium in the drive?")
         yield engine
     finally:
         engine.close()

@@ -11,7 +11,6 @@ from cyclopts import App, Parameter
 from writecliff import units
 from writecliff.cli.options import OutputPath, new_path
 from writecliff.cli.output import JsonFlag, emit_json, log, pairs, table
-from writecliff.cli.streams import raw
 from writecliff.errors import ConfigError, TargetError
 
 if TYPE_CHECKING:
@@ -211,19 +210,27 @@ def capture_block(
     """Run `writecliff capture --device`; the exit code. Raises as `capture_device` does, and
     TargetError for a device that had nothing to do."""
     from writecliff.api import capture_device
+    from writecliff.cli.progress import WorkView
+    from writecliff.cli.screen import Screen
 
     if for_ is not None and command:
         raise ConfigError("a command and --for exclude each other", hint="give one")
     seconds = None if for_ is None else _seconds(for_)
     path = output or new_path("traces", device.name, suffix=".parquet")
-    done = capture_device(
-        device,
-        output=path,
-        command=command,
-        seconds=seconds,
-        stdout=sys.stderr.fileno() if as_json else None,
-        on_tick=None if command else _Ticker(seconds),
-    )
+    with WorkView(Screen(quiet=bool(command))).showing("capturing") as work:
+
+        def look(capture: BlockCapture) -> None:
+            share = 0.0 if seconds is None else min(1.0, work.seconds / seconds)
+            work.done(share, figures=f"{capture.counts.total:,} requests")
+
+        done = capture_device(
+            device,
+            output=path,
+            command=command,
+            seconds=seconds,
+            stdout=sys.stderr.fileno() if as_json else None,
+            on_tick=None if command else look,
+        )
     metadata = done.metadata
     if as_json:
         from writecliff.api.answers.captures import DeviceCapture
@@ -275,29 +282,6 @@ def _device_lines(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
         ),
         *(("note", note) for note in metadata["notes"]),
     ]
-
-
-class _Ticker:
-    """A line every ten seconds, or on a terminal one that is overwritten every second."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._seconds = seconds
-        self._ticks = 0
-
-    def __call__(self, capture: BlockCapture) -> None:
-        self._ticks += 1
-        terminal = sys.stderr.isatty()
-        if not terminal and self._ticks % 10:
-            return
-        text = f"{capture.counts.total:,} requests in {self._ticks} s"
-        if self._seconds is not None:
-            left = max(0.0, self._seconds - self._ticks)
-            text += f", {units.duration(left * NS_PER_S)} left"
-        if terminal:
-            raw(sys.stderr).write(f"\r\x1b[K{text}\r")
-            sys.stderr.flush()
-        else:
-            log(text)
 
 
 _HEADER = ("step", "reads", "read", "writes", "written", "amplification", "syncs, flushes")

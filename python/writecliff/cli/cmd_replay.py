@@ -276,33 +276,32 @@ def check_simulated(asked: Asked) -> None:
 def replay_timed(asked: Asked, *, seed: int, as_json: bool) -> int:
     """Replay, keep what was issued, and show how far times were kept."""
     from writecliff.api import replay_timed as run
+    from writecliff.cli.progress import WorkView
+    from writecliff.cli.screen import Screen
 
     name = f"replay-{asked.trace.stem}"
     output = asked.output or new_path("traces", name, asked.target, suffix=".parquet")
-    shown = 0
+    with WorkView(Screen(quiet=as_json)).showing("replaying") as work:
 
-    def on_tick(live: Mapping[str, int], due_ns: int) -> None:
-        nonlocal shown
-        if not as_json and live["elapsed_ns"] // (10 * _SECOND_NS) > shown:
-            shown = live["elapsed_ns"] // (10 * _SECOND_NS)
-            part = 100.0 * live["due_ns"] / max(due_ns, 1)
-            log(f"{live['ios']:,} I/Os, {part:.0f} % of the trace")
+        def look(live: Mapping[str, int], due_ns: int) -> None:
+            share = live["due_ns"] / max(due_ns, 1)
+            work.done(share, figures=f"{live['ios']:,} I/Os")
 
-    done = run(
-        asked.trace,
-        asked.target,
-        output=output,
-        speed=asked.speed,
-        wrap=asked.wrap,
-        volume=asked.volume,
-        format=asked.format,
-        columns=asked.columns,
-        destroy_serial=asked.destroy,
-        allow_signatures=asked.wipe_signatures,
-        size_bytes=None if asked.size is None else units.parse_size(asked.size),
-        seed=seed,
-        on_tick=on_tick,
-    )
+        done = run(
+            asked.trace,
+            asked.target,
+            output=output,
+            speed=asked.speed,
+            wrap=asked.wrap,
+            volume=asked.volume,
+            format=asked.format,
+            columns=asked.columns,
+            destroy_serial=asked.destroy,
+            allow_signatures=asked.wipe_signatures,
+            size_bytes=None if asked.size is None else units.parse_size(asked.size),
+            seed=seed,
+            on_tick=look,
+        )
     if as_json:
         emit_json(_answer(asked, done, output))
         return 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from writecliff import units
 from writecliff.api.outcome import Outcome, check_limits, read_baseline
+from writecliff.api.plans import check_permission
 from writecliff.cli.options import (
     NEW_RUN,
     NO_TARGET,
@@ -19,7 +20,7 @@ from writecliff.cli.options import (
 )
 from writecliff.cli.output import JsonFlag, emit_json, factor_text, latency_text, pairs, table
 from writecliff.cli.progress import ProgressView
-from writecliff.cli.runner import check_permission, show_plan, stored_run
+from writecliff.cli.runner import run_to_resume, show_plan
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
 from writecliff.operation_names import FLUSH
@@ -139,7 +140,7 @@ def _resumed(
     from writecliff.procedures.workload import WorkloadRun
     from writecliff.report.expectations import check_procedure
 
-    procedure, target, directory = stored_run("workload", target, run)
+    procedure, target, directory = run_to_resume("workload", target, run)
     check_procedure(check_limits(run.expect, run.junit), procedure)
     with opened(target, seed=procedure.seed, look_only=run.dry_run) as engine:
         writes = isinstance(procedure, WorkloadRun) and procedure.writes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
 from writecliff.api.outcome import check_limits, check_set_limits
+from writecliff.api.plans import plan_members
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,
@@ -21,7 +22,7 @@ from writecliff.cli.options import (
     test_names,
 )
 from writecliff.cli.output import NOTHING_DONE, JsonFlag, emit_json, log, table
-from writecliff.cli.runner import refusal_answer, refused
+from writecliff.cli.runner import refused
 from writecliff.cli.sets import run_members, stored_folder
 from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
@@ -116,37 +117,17 @@ def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
 
 def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bool) -> int:
     """Bounds on a real drive, estimates by pilots on a simulated one."""
-    from writecliff.procedures.estimate import with_estimate
-    from writecliff.procedures.registry import procedure_from_mapping
-    from writecliff.procedures.scaling import quick_engine
-    from writecliff.suite.memory import check_memory
-
-    plans: dict[str, Plan] = {}
-    scales: dict[str, None] = {}
     with opened(target, seed=1, look_only=True) as engine:
-        refusal = engine.write_refusal
-        identity = engine.identify()
-        check_memory(members, engine)
-        for name, member in members.items():
-            if identity.simulated:
-                log(f"estimating {name}")
-            procedure = procedure_from_mapping(
-                member.test, member.options, simulated=identity.simulated
-            )
-            plan = procedure.plan(identity, engine.speed_limit)
-            engine_now = quick_engine(procedure, engine)
-            scales[engine_now.identify().scale_text] = None
-            plans[name] = with_estimate(plan, procedure, engine_now, tell=log)
+        planned = plan_members(members, engine, note=log)
     if as_json:
-        from writecliff.api.answers.tests import SuitePlan
-
-        emit_json(SuitePlan(True, identity, plans, refusal_answer(refusal)))
-        return refused(refusal)
-    print(_estimates(plans) if identity.simulated else _bounds(plans))
-    for text in filter(None, scales):
+        emit_json(planned.suite_answer())
+        return refused(planned.refusal)
+    simulated = planned.identity.simulated
+    print(_estimates(planned.plans) if simulated else _bounds(planned.plans))
+    for text in planned.scales:
         print(f"the drive is {text}")
     print(NOTHING_DONE)
-    return refused(refusal)
+    return refused(planned.refusal)
 
 
 def _bounds(plans: Mapping[str, Plan]) -> str:

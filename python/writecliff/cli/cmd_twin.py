@@ -156,9 +156,10 @@ def _measured(
 ) -> Path | int:
     """The directory of complete measurements; the exit code of a dry run."""
     from writecliff.api import execute
+    from writecliff.api.plans import check_permission
     from writecliff.cli.options import RunOptions
     from writecliff.cli.progress import ProgressView
-    from writecliff.cli.runner import check_permission, show_plan, stored_run
+    from writecliff.cli.runner import run_to_resume, show_plan
     from writecliff.procedures.twin import Twin
     from writecliff.twin.start import check_drive
 
@@ -172,7 +173,7 @@ def _measured(
         if _is_complete(resume):
             return resume
         run = RunOptions(resume=resume, output=output)
-        procedure, target, directory = stored_run(Twin.name, target, run)
+        procedure, target, directory = run_to_resume(Twin.name, target, run)
     else:
         procedure = Twin.from_mapping(options)
         directory = output or new_path("runs", Twin.name, target.on, store=store)

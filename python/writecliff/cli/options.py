@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter, Token
 
 from writecliff.api import new_path as new_path  # noqa: PLC0414 - commands take it from here
 from writecliff.cli.output import ADVANCED, DRIVE, OUTPUT
-from writecliff.errors import ConfigError, TargetError
+from writecliff.errors import ConfigError
 from writecliff.output_files import check_output
 from writecliff.units import parse_size
 
@@ -178,9 +178,10 @@ def _check_options_fit(options: TargetOptions, target: str) -> None:
             raise ConfigError(f"{option} does not apply to {target}", hint=hint)
 
 
-@contextmanager
-def opened(options: TargetOptions, *, seed: int, look_only: bool = False) -> Iterator[Engine]:
-    """Yield the engine of the target and close it afterwards.
+def opened(
+    options: TargetOptions, *, seed: int, look_only: bool = False
+) -> AbstractContextManager[Engine]:
+    """Return a context manager that yields the engine of the target and closes it afterwards.
 
     Args:
         options: the target.
@@ -192,15 +193,9 @@ def opened(options: TargetOptions, *, seed: int, look_only: bool = False) -> Ite
     """
     target = target_of(options.on)
     _check_options_fit(options, target)
-    from writecliff.engines.target import open_target
+    from writecliff.api.runs import opened as opened_target
 
-    engine = open_target(target, seed=seed, look_only=look_only, **options.opening())
-    try:
-        if engine.identify().capacity_bytes <= 0:
-            raise TargetError(f"{target} has no capacity", hint="is there a medium in the drive?")
-        yield engine
-    finally:
-        engine.close()
+    return opened_target(target, seed, look_only=look_only, **options.opening())
 
 
 @Parameter(name="*", group=OUTPUT)

@@ -140,12 +140,6 @@ class WorkView:
         return Text(self.text) if self._pace.taken_s > _FIRST_S else ""
 
 
-def figures_of(progress: Progress) -> str:
-    """Return the latest figures of a running load."""
-    waf = "" if progress.waf is None else f"  WAF {factor_text(progress.waf)}"
-    return f"{units.number(progress.iops)} IOPS{waf}"
-
-
 def work_shown(screen: Screen) -> Callable[[int], Callable[[int], None]]:
     """Return a `parallel.Watch` that shows how many tasks of a set are done."""
 

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.api.outcome import Outcome, check_limits, read_baseline
+from writecliff.api.plans import (
+    check_limits_of,
+    check_permission,
+    plan_run,
+    procedure_of,
+    stored_run,
+)
 from writecliff.cli.options import RunOptions, TargetOptions, new_path, opened
 from writecliff.cli.output import NOTHING_DONE, emit_json, log, pairs
 from writecliff.cli.progress import ProgressView, drive_text, written_text
 from writecliff.cli.screen import Screen
-from writecliff.engines.target import is_simulated, target_now
 from writecliff.errors import ConfigError
-from writecliff.procedures.registry import procedure_from_mapping
 
 if TYPE_CHECKING:
     from writecliff.api import Run
-    from writecliff.api.answers.base import Refusal
     from writecliff.engines.base import DeviceIdentity, Engine
     from writecliff.errors import WritecliffError
     from writecliff.procedures.model import Estimate, Procedure
@@ -38,15 +42,11 @@ def run_test(
                 f"--{option} cannot be given with --resume",
                 hint="a run is resumed with the options it was started with",
             )
-        procedure, target, directory = stored_run(name, target, run)
+        procedure, target, directory = run_to_resume(name, target, run)
+        check_limits_of(procedure, limits)
     else:
-        simulated = is_simulated(target.on or "")
-        procedure = procedure_from_mapping(name, given, simulated=simulated)
+        procedure = procedure_of(name, given, target.on, limits)
         directory = run.output or new_path("runs", name, target.on, store=run.store)
-    if limits:
-        from writecliff.report.expectations import check_procedure
-
-        check_procedure(limits, procedure)
     with opened(target, seed=procedure.seed, look_only=run.dry_run) as engine:
         if run.dry_run:
             return show_plan(procedure, engine, as_json)
@@ -61,37 +61,19 @@ def run_test(
     return end.end(run.junit)
 
 
-def check_permission(engine: Engine) -> None:
-    """Refuse before anything is made on disk; the engine itself refuses to write as well."""
-    if (refusal := engine.write_refusal) is not None:
-        raise refusal
-
-
-def stored_run(
+def run_to_resume(
     name: str, target: TargetOptions, run: RunOptions
 ) -> tuple[Procedure, TargetOptions, Path]:
     """Procedure, target and directory of the run to resume. Raises ConfigError, StoreError."""
-    from writecliff.api import opening_of
-    from writecliff.store.rundir import RunDirectory
-
     assert run.resume is not None
     if run.output is not None:
         raise ConfigError("--output cannot be given with --resume", hint="drop --output")
-    directory = RunDirectory.open(run.resume)
-    stored = directory.manifest
-    procedure = procedure_from_mapping(stored.procedure, stored.options)
-    if stored.procedure != name:
-        command = " ".join(procedure.command)
-        raise ConfigError(
-            f"{run.resume} is a run of {stored.procedure}, not of {name}",
-            hint=f"{command} --resume {run.resume}",
-        )
+    stored = stored_run(run.resume, name)
     if target.on is None:
-        target = replace(target, on=target_now(stored.device))
-        if target.on != stored.device.target:
-            log(f"the drive that was {stored.device.target} is {target.on} now")
-    target = replace(target, **opening_of(directory))
-    return procedure, target, run.resume
+        target = replace(target, on=stored.on)
+        if stored.on != stored.then:
+            log(f"the drive that was {stored.then} is {stored.on} now")
+    return stored.procedure, replace(target, **stored.opening), run.resume
 
 
 def refused(refusal: WritecliffError | None) -> int:
@@ -104,32 +86,17 @@ def refused(refusal: WritecliffError | None) -> int:
     return refusal.exit_code
 
 
-def refusal_answer(refusal: WritecliffError | None) -> Refusal | None:
-    """Return the refusal of a planned run as part of an answer."""
-    from writecliff.api.answers.base import Refusal
-
-    return None if refusal is None else Refusal(str(refusal), refusal.hint)
-
-
 def show_plan(procedure: Procedure, engine: Engine, as_json: bool, *, writes: bool = True) -> int:
     """Show what a run would do and cost, and do nothing.
 
     Returns:
         The exit code: that of the run if it would be refused.
     """
-    from writecliff.procedures.estimate import with_estimate
-    from writecliff.procedures.scaling import quick_engine
-
-    refusal = engine.write_refusal if writes else None
-    engine = quick_engine(procedure, engine)
-    identity = engine.identify()
-    plan = procedure.plan(identity, engine.speed_limit)
-    plan = with_estimate(plan, procedure, engine, tell=log)
+    planned = plan_run(procedure, engine, writes=writes, note=log)
+    identity, plan = planned.identity, planned.plan
     if as_json:
-        from writecliff.api.answers.tests import TestPlan
-
-        emit_json(TestPlan(True, identity, plan, refusal_answer(refusal)))
-        return refused(refusal)
+        emit_json(planned.test_answer())
+        return refused(planned.refusal)
     print(f"{plan.title} on {identity.target}: {drive_text(identity)}\n")
     for number, phase in enumerate(plan.phases, 1):
         print(f"{number}. {phase}")
@@ -145,7 +112,7 @@ def show_plan(procedure: Procedure, engine: Engine, as_json: bool, *, writes: bo
     lines += [("deviation", str(deviation)) for deviation in plan.deviations]
     print(pairs(lines))
     print(NOTHING_DONE)
-    return refused(refusal)
+    return refused(planned.refusal)
 
 
 def _bounds(text: Callable[[Any], str], low: Any, high: Any) -> str:

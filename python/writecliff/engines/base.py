@@ -388,6 +388,12 @@ class Progress:
     waf: float | None = None  # over the last interval
     counters: Counters | None = None  # the drive's, where they can be read while it runs
 
+    @property
+    def figures(self) -> str:
+        """IOPS and write amplification over the last interval, in words."""
+        waf = "" if self.waf is None else f"  WAF {units.number(self.waf, 2)}"
+        return f"{units.number(self.iops)} IOPS{waf}"
+
 
 ProgressHook = Callable[[Progress], None]
 

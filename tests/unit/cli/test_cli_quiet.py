@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from writecliff.cli import progress
-from writecliff.cli.progress import ProgressView, WorkView, figures_of, work_shown
+from writecliff.cli.progress import ProgressView, WorkView, work_shown
 from writecliff.cli.screen import Screen
 from writecliff.cli.sets import SetView
 from writecliff.engines.base import Progress
@@ -137,7 +137,7 @@ def test_a_log_says_how_far_a_step_without_a_view_is(
     for second in range(20):
         now_s = second
         now = Progress(elapsed_ns=0, ios=1, iops=1000.0, fraction=second / 20)
-        view.done(second / 20, figures=figures_of(now))
+        view.done(second / 20, figures=now.figures)
     assert capsys.readouterr().err.splitlines() == [
         "[5 s] job: 1,000 IOPS  25 %  about 15 s left",
         "[15 s] job: 1,000 IOPS  75 %  about 5 s left",

@@ -1,0 +1,152 @@
+"""Before a run: its procedure, the run that it resumes, and what it would do and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from writecliff.errors import ConfigError, WritecliffError
+
+if TYPE_CHECKING:
+    from writecliff.api.answers.base import Refusal
+    from writecliff.api.answers.tests import SuitePlan, TestPlan
+    from writecliff.engines.base import DeviceIdentity, Engine
+    from writecliff.procedures.model import Plan, Procedure
+    from writecliff.report.expectations import Expectation
+    from writecliff.suite.folder import Member
+
+Note = Callable[[str], None]
+
+
+def procedure_of(
+    test: str, options: Mapping[str, Any], on: str | None, limits: Sequence[Expectation] = ()
+) -> Procedure:
+    """Return a test with its options for a target. Raises ConfigError, also for `limits` on figures
+    that the test does not have."""
+    from writecliff.engines.target import is_simulated
+    from writecliff.procedures.registry import procedure_from_mapping
+
+    procedure = procedure_from_mapping(test, options, simulated=is_simulated(on or ""))
+    check_limits_of(procedure, limits)
+    return procedure
+
+
+def check_limits_of(procedure: Procedure, limits: Sequence[Expectation]) -> None:
+    """Reject limits on figures that a run cannot have. Raises ConfigError."""
+    if limits:
+        from writecliff.report.expectations import check_procedure
+
+        check_procedure(limits, procedure)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run to resume."""
+
+    procedure: Procedure
+    then: str  # the target, as it was called when the run was started
+    on: str  # the target, as it is called now
+    opening: Mapping[str, Any]  # keyword arguments of `open_target` that it was started with
+
+
+def stored_run(path: Path, test: str) -> StoredRun:
+    """Read a run of a test that is to be resumed. Raises ConfigError: of another test; StoreError:
+    damaged."""
+    from writecliff.api.runs import opening_of
+    from writecliff.engines.target import target_now
+    from writecliff.procedures.registry import procedure_from_mapping
+    from writecliff.store.rundir import RunDirectory
+
+    directory = RunDirectory.open(path)
+    stored = directory.manifest
+    procedure = procedure_from_mapping(stored.procedure, stored.options)
+    if stored.procedure != test:
+        command = " ".join(procedure.command)
+        raise ConfigError(
+            f"{path} is a run of {stored.procedure}, not of {test}",
+            hint=f"{command} --resume {path}",
+        )
+    device = stored.device
+    return StoredRun(procedure, device.target, target_now(device), opening_of(directory))
+
+
+def check_permission(engine: Engine) -> None:
+    """Refuse before anything is made on disk; the engine itself refuses to write as well."""
+    if (refusal := engine.write_refusal) is not None:
+        raise refusal
+
+
+@dataclass(frozen=True)
+class PlannedRuns:
+    """What runs on a drive would do and cost."""
+
+    identity: DeviceIdentity  # the drive, of a quick test the smaller one
+    plans: Mapping[str, Plan]  # by name of the run
+    refusal: WritecliffError | None  # set if they would be refused
+    scales: Sequence[str] = ()  # how much smaller the drive would be simulated, in words
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of a single run."""
+        (plan,) = self.plans.values()
+        return plan
+
+    def _refusal(self) -> Refusal | None:
+        from writecliff.api.answers.base import Refusal
+
+        refusal = self.refusal
+        return None if refusal is None else Refusal(str(refusal), refusal.hint)
+
+    def test_answer(self) -> TestPlan:
+        """Return the plan of a single run as an answer."""
+        from writecliff.api.answers.tests import TestPlan
+
+        return TestPlan(True, self.identity, self.plan, self._refusal())
+
+    def suite_answer(self) -> SuitePlan:
+        """Return the plans of a suite as an answer."""
+        from writecliff.api.answers.tests import SuitePlan
+
+        return SuitePlan(True, self.identity, self.plans, self._refusal())
+
+
+def plan_run(
+    procedure: Procedure, engine: Engine, *, writes: bool = True, note: Note
+) -> PlannedRuns:
+    """Plan a run on a drive that is open, with an estimate by pilot runs of simulated drives.
+
+    `writes`: the run writes to the drive. `note` receives the progress of pilot runs.
+    """
+    from writecliff.procedures.estimate import with_estimate
+    from writecliff.procedures.scaling import quick_engine
+
+    refusal = engine.write_refusal if writes else None
+    engine = quick_engine(procedure, engine)
+    identity = engine.identify()
+    plan = procedure.plan(identity, engine.speed_limit)
+    plan = with_estimate(plan, procedure, engine, tell=note)
+    return PlannedRuns(identity, {procedure.name: plan}, refusal)
+
+
+def plan_members(members: Mapping[str, Member], engine: Engine, *, note: Note) -> PlannedRuns:
+    """Plan the runs of a suite: bounds on a real drive, estimates on a simulated one. Raises
+    ConfigError: not enough memory."""
+    from writecliff.procedures.registry import procedure_from_mapping
+    from writecliff.suite.memory import check_memory
+
+    plans: dict[str, Plan] = {}
+    scales: dict[str, None] = {}
+    identity = engine.identify()
+    check_memory(members, engine)
+    for name, member in members.items():
+        if identity.simulated:
+            note(f"estimating {name}")
+        procedure = procedure_from_mapping(
+            member.test, member.options, simulated=identity.simulated
+        )
+        planned = plan_run(procedure, engine, note=note)
+        scales[planned.identity.scale_text] = None
+        plans[name] = planned.plan
+    return PlannedRuns(identity, plans, engine.write_refusal, [*filter(None, scales)])
