@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from writecliff.api.runs import opened
+from writecliff.engines.fiojson import FIO_FORMAT
 from writecliff.errors import ConfigError, encoded
 from writecliff.progress import UNSEEN, WorkProgress
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from writecliff.workload.fiojob import FioJobFile
     from writecliff.workload.fiojob.commandline import FioCommand
 
+FIO_VERSION = f"{FIO_FORMAT} (writecliff)"
 _STREAMS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 Note = Callable[[str], None]
 

@@ -117,6 +117,23 @@ class Run(Shows):
         """The outcome in one line."""
         return self.report.answer()
 
+    def add_power(self, log: Path, *, offset_s: float = 0.0) -> None:
+        """Keep the log of a power meter (CSV: seconds, watts) in the run directory. `offset_s`: the
+        meter's time at the begin of the first step. Raises ConfigError, StoreError."""
+        from writecliff.report.power_meter import keep
+
+        keep(log, self.path, offset_s=offset_s)
+
+    def write_pages(
+        self, page: Path | None = None, *, pdf: Path | None = None, csv: Path | None = None
+    ) -> Path:
+        """Write the report as `write_report` does, and return the page. Raises StoreError."""
+        from writecliff.report import write_pages
+        from writecliff.report.pages import check_page
+
+        check_page(page or self.page)
+        return write_pages(self.report, page, pdf=pdf, csv=csv)
+
     def _shown(self) -> Shown:
         from writecliff.api.tables import figures_grid
 

@@ -27,28 +27,20 @@ def attach(
     detach
         Detach the drive. A drive that is in use, such as by a mounted file system, is left alone.
     """
-    from writecliff.engines.blockdev.nvme.fabrics import RemoteDrive
-    from writecliff.engines.blockdev.nvme.fabrics import attach as attach_drive
-    from writecliff.engines.blockdev.nvme.fabrics import detach as detach_drive
-    from writecliff.engines.blockdev.topology import System
+    from writecliff.api.machine import attach_drive, detach_drive
 
     if detach:
         if host_nqn is not None:
             raise ConfigError("--detach takes no --host-nqn", hint="leave out one of them")
-        gone = detach_drive(address, System())
+        gone = detach_drive(address)
         if json:
-            from writecliff.api.answers.served import Detached
-
-            emit_json(Detached(gone.devices, gone.nqn))
+            emit_json(gone)
         else:
             print(f"{' '.join(gone.devices) or gone.nqn} detached")
         return 0
-    drive = attach_drive(RemoteDrive.parse(address, host_nqn), System())
-    device, *_ = drive.devices
+    drive = attach_drive(address, host_nqn)
     if json:
-        from writecliff.api.answers.served import Attached
-
-        emit_json(Attached(device, drive.devices, drive.nqn))
+        emit_json(drive)
     else:
-        print(device)
+        print(drive.device)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from writecliff.cli.options import MadePath, TargetOptions, opened
+from writecliff.cli.options import MadePath
 from writecliff.cli.output import JsonFlag, emit_json, log
 from writecliff.cli.progress import ProgressView
 from writecliff.cli.screen import Screen
@@ -40,19 +40,17 @@ def demo(
         raise ConfigError(
             f"the demo runs on simulated drives only, not on {on}", hint="give --on sim:NAME"
         )
-    from writecliff.api import execute
-    from writecliff.procedures.wsat import Wsat, WsatOptions
+    from writecliff.api import run_test
 
-    procedure = Wsat(
-        WsatOptions(
-            end=("capacity",),
-            drive_fills=DRIVE_FILLS,
-            round_minutes=ROUND_MINUTES,
-        )
+    run = run_test(
+        "wsat",
+        on,
+        output=output,
+        progress=ProgressView(Screen(quiet=quiet), samples_only=True),
+        end=("capacity",),
+        drive_fills=DRIVE_FILLS,
+        round_minutes=ROUND_MINUTES,
     )
-    progress = ProgressView(Screen(quiet=quiet), samples_only=True)
-    with opened(TargetOptions(on=on), seed=procedure.seed) as engine:
-        run = execute(procedure, engine, output, progress)
     if json:
         from writecliff.api.answers.tests import Demo
 

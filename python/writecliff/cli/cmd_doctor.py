@@ -13,14 +13,13 @@ def doctor(*, json: JsonFlag = False) -> int:
 
     Simulated drives need none of it. What is missing only limits what the second column names.
     """
-    from writecliff.doctor import checks
+    from writecliff.api.machine import check_machine
 
-    found = checks()
+    answer = check_machine()
     if json:
-        from writecliff.api.answers.devices import Checks
-
-        emit_json(Checks(found))
+        emit_json(answer)
         return 0
+    found = answer.checks
     rows = [(one.name, _MARKS[one.state], one.purpose, one.found) for one in found]
     print(table(("", "", "for", "found"), rows))
     remedies = [one for one in found if one.remedy]

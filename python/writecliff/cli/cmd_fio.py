@@ -6,17 +6,17 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from writecliff.api.fio import FIO_VERSION, run_fio
 from writecliff.cli.options import Whole, target_of
 from writecliff.cli.output import log
 from writecliff.cli.progress import WorkView
 from writecliff.cli.screen import Screen
-from writecliff.engines.fiojson import FIO_FORMAT
 
 GROUP = "workloads and traces", 2
 app = App(
     name="fio",
     usage="writecliff fio --on sim:NAME [FIO OPTIONS] [JOB FILE...]",
-    version=f"{FIO_FORMAT} (writecliff)",
+    version=FIO_VERSION,
 )
 
 
@@ -46,8 +46,6 @@ def fio(
     quiet
         Show no progress and no notes on stderr.
     """
-    from writecliff.api.fio import run_fio
-
     screen = Screen(quiet=quiet)
     with WorkView(screen).showing() as work:
         done = run_fio(

@@ -39,22 +39,19 @@ def report(
     power_offset
         What the meter's time was, in seconds, when the run's first step began.
     """
-    from writecliff.api import Run, write_report
-    from writecliff.report import REPORT_NAME
-    from writecliff.store.manifest import read_manifest
+    from writecliff.api import load_run
 
-    read_manifest(run)  # a clear error if it is not a run directory
-    page = run / REPORT_NAME if output is None else output
+    opened = load_run(run)
+    page = output or opened.page
     paper = paper_of(page, output, pdf=pdf, csv=csv)
     if power is not None:
-        from writecliff.report.power_meter import keep
-
-        keep(power, run, offset_s=power_offset)
-    write_report(run, output=page, pdf=paper, csv=csv)
+        opened.add_power(power, offset_s=power_offset)
+        opened = load_run(run)
+    opened.write_pages(page, pdf=paper, csv=csv)
     if json:
         from writecliff.api.answers.tests import ReportFiles
 
-        emit_json(ReportFiles(page, paper, csv, Run(run).summary))
+        emit_json(ReportFiles(page, paper, csv, opened.summary))
     else:
-        print(*filter(None, (page, paper, csv)), Run(run).verdict, sep="\n")
+        print(*filter(None, (page, paper, csv)), opened.verdict, sep="\n")
     return 0

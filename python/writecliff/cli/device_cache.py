@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cyclopts import App
@@ -14,7 +13,6 @@ from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
     from writecliff.api.answers.devices import CachedDrive
-    from writecliff.engines.state_cache import CachedState
 
 app = App(name="cache", help=__doc__)
 
@@ -22,18 +20,15 @@ app = App(name="cache", help=__doc__)
 @app.command(name="list")
 def list_(*, json: JsonFlag = False) -> int:
     """List the prepared states of simulated drives that are kept, the least recently used first."""
-    from writecliff.engines.state_cache import StateCache
+    from writecliff.api.machine import cached_drives
 
-    cache = StateCache.of_user()
-    states = cache.states()
+    cache = cached_drives()
     if json:
-        from writecliff.api.answers.devices import CacheList
-
-        emit_json(CacheList(cache.folder, cache.bytes_max, _size(states), _states(states)))
+        emit_json(cache)
         return 0
-    if states:
-        print(_table(states))
-    print(f"{_sum(states)} of at most {units.size(cache.bytes_max)} in {cache.folder}")
+    if cache.states:
+        print(_table(cache.states))
+    print(f"{_sum(cache.states)} of at most {units.size(cache.limit_bytes)} in {cache.folder}")
     return 0
 
 
@@ -51,63 +46,34 @@ def prune(size: str | None = None, *, all_: bool = False, json: JsonFlag = False
     all_
         Remove every state.
     """
-    from writecliff.engines.state_cache import StateCache
+    from writecliff.api.machine import cached_drives, prune_cache
 
     if all_ and size is not None:
         raise ConfigError("--all leaves no size", hint="give one of them")
-    cache = StateCache.of_user()
-    keep = cache.bytes_max if size is None else units.parse_size(size)
-    removed = cache.prune(0 if all_ else keep)
-    left = cache.states()
+    done = prune_cache(0 if all_ else None if size is None else units.parse_size(size))
     if json:
-        from writecliff.api.answers.devices import CachePruned
-
-        emit_json(CachePruned(cache.folder, cache.bytes_max, _size(left), _states(removed)))
+        emit_json(done)
         return 0
-    if removed:
-        print(_table(removed))
-    print(f"{_sum(removed)} removed, {_sum(left)} left in {cache.folder}")
+    if done.removed:
+        print(_table(done.removed))
+    print(f"{_sum(done.removed)} removed, {_sum(cached_drives().states)} left in {done.folder}")
     return 0
 
 
-def _size(states: list[CachedState]) -> int:
-    return sum(state.size_bytes for state in states)
-
-
-def _states(states: list[CachedState]) -> list[CachedDrive]:
-    from writecliff.api.answers.devices import CachedDrive
-
-    return [
-        CachedDrive(
-            Path(state.path).name,
-            state.drive,
-            state.steps,
-            state.size_bytes,
-            _time(state),
-            state.current,
-        )
-        for state in states
-    ]
-
-
-def _table(states: list[CachedState]) -> str:
+def _table(drives: Sequence[CachedDrive]) -> str:
     rows = [
         (
-            one.drive,
-            ", ".join(one.steps),
-            units.size(one.size_bytes),
-            _time(one),
-            "" if one.current else "of another build",
+            drive.drive,
+            ", ".join(drive.steps),
+            units.size(drive.size_bytes),
+            drive.used,
+            "" if drive.current else "of another build",
         )
-        for one in states
+        for drive in drives
     ]
     return table(("drive", "after", "size", "last used", ""), rows, "llr")
 
 
-def _time(one: CachedState) -> str:
-    return datetime.fromtimestamp(one.used_s).astimezone().isoformat(timespec="seconds")
-
-
-def _sum(states: list[CachedState]) -> str:
-    count = len(states)
-    return f"{units.plural(count, 'state')}, {units.size(_size(states))}"
+def _sum(drives: Sequence[CachedDrive]) -> str:
+    size_bytes = sum(drive.size_bytes for drive in drives)
+    return f"{units.plural(len(drives), 'state')}, {units.size(size_bytes)}"
