@@ -26,7 +26,7 @@ class TraceFit:
     def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
         """Count I/Os from columns as `TraceReader.next` gives them."""
 
-    def found(self) -> dict[str, Any]:
+    def totals(self) -> dict[str, Any]:
         """What was counted: `ios` and `bytes` (by operation: read, write, trim, flush), `due_ns`
         (of the last), `end_bytes`, `other_volumes`, `outside`, `first_outside` (offset and length),
         `widened`, `too_long`, `moved` (to the time of one before)."""

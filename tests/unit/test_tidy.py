@@ -227,3 +227,36 @@ def test_rust_docs_name_their_subject() -> None:
         if re.match(rf"\s*//[/!] (?:{OPENINGS})\b", line)
     ]
     assert matches == [], "begin with what it is or returns"
+
+
+STAND_INS = r"found|one|told|said|known|kept|own|apart"
+RUST_LITERAL = re.compile(
+    r'//[^\n]*|/\*.*?\*/|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"'
+    r"|b?'(?:\\.[^']*|[^\\'])'",
+    re.DOTALL,
+)
+
+
+def _stand_ins(code: str) -> list[str]:
+    """Names in Rust code that say nothing about their value."""
+    strings = " ".join(re.findall(r'"(?:\\.|[^"\\])*"', code))
+    return re.findall(rf"\b(?:{STAND_INS})\b", RUST_LITERAL.sub("", code)) + re.findall(
+        rf"\{{({STAND_INS})[:}}]", strings
+    )
+
+
+def test_rust_names_are_nouns_of_the_field() -> None:
+    assert {name: names for name in RUST if (names := _stand_ins(_text(name)))} == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("let found = 1; // one", ["found"]),
+        ('panic!("found {entry}, {known} {told:?}")', ["known", "told"]),
+        ("rows.iter().map(|one| one.ns)", ["one", "one"]),
+        ("let owned = 'a';", []),
+    ],
+)
+def test_a_stand_in_is_seen(code: str, names: list[str]) -> None:
+    assert _stand_ins(code) == names

@@ -44,9 +44,9 @@ pub enum CodecError {
     #[error("device state is damaged: section '{0}' has impossible values")]
     Impossible(String),
     /// Sections are out of order: the name that the reader expects, and the name in the input.
-    #[error("device state has section '{found}' where '{expected}' is expected")]
+    #[error("device state has section '{actual}' where '{expected}' is expected")]
     #[allow(missing_docs, reason = "the variant defines both")]
-    Unexpected { expected: String, found: String },
+    Unexpected { expected: String, actual: String },
     /// Name of a section, its raw length and the length that the drive's configuration implies.
     #[error("device state section '{0}' has {1} bytes, expected {2}")]
     Length(String, u64, u64),
@@ -271,15 +271,15 @@ impl<R: Read> StateReader<R> {
 
     fn begin(&mut self, name: &str) -> Result<Section, CodecError> {
         let length = u16::from_le_bytes(self.array()?) as usize;
-        let mut found = vec![0; length];
-        self.input.read_exact(&mut found)?;
-        let found = String::from_utf8_lossy(&found).into_owned();
-        if found != name {
-            return Err(CodecError::Unexpected { expected: name.to_owned(), found });
+        let mut actual = vec![0; length];
+        self.input.read_exact(&mut actual)?;
+        let actual = String::from_utf8_lossy(&actual).into_owned();
+        if actual != name {
+            return Err(CodecError::Unexpected { expected: name.to_owned(), actual });
         }
         let raw_length = u64::from_le_bytes(self.array()?);
         let hash = section_hash(name, raw_length);
-        Ok(Section { name: found, hash, raw_length, chunks_read: 0 })
+        Ok(Section { name: actual, hash, raw_length, chunks_read: 0 })
     }
 
     fn chunk(&mut self, section: &mut Section) -> Result<(Packing, Vec<u8>), CodecError> {
@@ -391,9 +391,9 @@ mod tests {
         // The file has magic, name length, name and raw length, then two chunks of equal size.
         let begin = 8 + 2 + 3 + 8;
         let size = (data.len() - begin - 2) / 2;
-        let (one, two) = data[begin..begin + 2 * size].split_at_mut(size);
-        assert_eq!(one[..5], two[..5], "both chunks have the same header");
-        one.swap_with_slice(two);
+        let (first, second) = data[begin..begin + 2 * size].split_at_mut(size);
+        assert_eq!(first[..5], second[..5], "both chunks have the same header");
+        first.swap_with_slice(second);
         let error = StateReader::new(&data[..]).unwrap().u32s("map", raw.len()).unwrap_err();
         assert!(matches!(error, CodecError::Damaged(_)), "{error}");
     }

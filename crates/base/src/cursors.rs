@@ -39,7 +39,7 @@ impl Cursors {
     /// again when a run makes room.
     #[inline]
     pub fn place(&mut self, offset: u64, end: u64) -> (usize, bool) {
-        if let Some(n) = self.ends.iter().position(|&one| one == offset) {
+        if let Some(n) = self.ends.iter().position(|&run_end| run_end == offset) {
             self.ends[n] = end;
             self.continued |= 1 << n;
             return (n, true);

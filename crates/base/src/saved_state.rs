@@ -45,8 +45,8 @@ pub fn open<R: Read>(
     pending: &mut impl Saved,
 ) -> Result<StateReader<R>, RestoreError> {
     let mut input = StateReader::new(input)?;
-    let found = input.bytes("device")?;
-    let theirs = String::from_utf8_lossy(&found);
+    let description = input.bytes("device")?;
+    let theirs = String::from_utf8_lossy(&description);
     if device != theirs {
         return Err(RestoreError::OtherDevice(first_difference(device, &theirs)));
     }

@@ -162,7 +162,7 @@ pub enum QuantityError {
 impl QuantityError {
     /// Suggests what the user probably meant.
     pub fn hint(&self) -> Option<String> {
-        let Self::UnknownUnit(text, unit, known) = self else { return None };
+        let Self::UnknownUnit(text, unit, units) = self else { return None };
         let number = text.trim().strip_suffix(unit.as_str()).unwrap_or(text).trim_end();
         let (si, iec) = match unit.trim_end_matches(['b', 'B']) {
             "k" | "K" => ("kB", "KiB"),
@@ -171,7 +171,7 @@ impl QuantityError {
             "t" | "T" => ("TB", "TiB"),
             _ => ("", ""),
         };
-        if known.split(", ").any(|name| name == iec) {
+        if units.split(", ").any(|name| name == iec) {
             return Some(format!(
                 "'{unit}' is a power of 1000 to some and of 1024 to others: \
                  write \"{number} {si}\" or \"{number} {iec}\""
@@ -179,8 +179,8 @@ impl QuantityError {
         }
         let unit = unit.replace(['µ', 'μ'], "u");
         let prefix =
-            known.split(", ").filter(|name| unit.starts_with(name)).max_by_key(|n| n.len());
-        let likely = nearest(&unit, known.split(", ")).or(prefix)?;
+            units.split(", ").filter(|name| unit.starts_with(name)).max_by_key(|n| n.len());
+        let likely = nearest(&unit, units.split(", ")).or(prefix)?;
         Some(format!("did you mean \"{number} {likely}\"?"))
     }
 }
@@ -286,12 +286,12 @@ impl Physical {
 
 /// Parses a non-negative physical quantity in the units of [`Physical`].
 pub fn parse_physical(text: &str, kind: Physical) -> Result<f64, QuantityError> {
-    let (units, known) = kind.units();
-    let value = parse_any(text, units, kind.example(), known)?;
+    let (units, unit_names) = kind.units();
+    let value = parse_any(text, units, kind.example(), unit_names)?;
     if (0.0..1e12).contains(&value) {
         Ok(value)
     } else {
-        Err(QuantityError::OutOfRange(text.to_owned(), known))
+        Err(QuantityError::OutOfRange(text.to_owned(), unit_names))
     }
 }
 
@@ -299,10 +299,10 @@ fn parse(
     text: &str,
     units: &[Unit],
     example: &'static str,
-    known: &'static str,
+    unit_names: &'static str,
     what: &'static str,
 ) -> Result<u64, QuantityError> {
-    let exact = parse_any(text, units, example, known)?;
+    let exact = parse_any(text, units, example, unit_names)?;
     let rounded = exact.round();
     // 2^63 leaves room for sums; 1e-6 tolerates the binary fraction in "0.1 us".
     let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
@@ -317,7 +317,7 @@ fn parse_any(
     text: &str,
     units: &[Unit],
     example: &'static str,
-    known: &'static str,
+    unit_names: &'static str,
 ) -> Result<f64, QuantityError> {
     let trimmed = text.trim();
     let split = trimmed
@@ -330,7 +330,7 @@ fn parse_any(
         return Err(QuantityError::Malformed(text.to_owned(), example));
     }
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        return Err(QuantityError::UnknownUnit(text.to_owned(), unit.to_owned(), known));
+        return Err(QuantityError::UnknownUnit(text.to_owned(), unit.to_owned(), unit_names));
     };
     Ok(value * factor)
 }

@@ -54,7 +54,7 @@ impl Channel {
     /// Waits for more, and looks for it before it sleeps, so that little of a latency is its own.
     fn receive(&mut self) -> io::Result<()> {
         match self.input.look(&self.socket, true, None) {
-            Some(found) => found,
+            Some(count) => count,
             None => self.input.receive(&self.socket, true),
         }
     }

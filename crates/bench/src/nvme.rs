@@ -143,8 +143,8 @@ fn run(
 /// The next PDU of the server, without the data behind it. A failed command is an error.
 fn received(channel: &mut Channel) -> io::Result<FromController> {
     let header: [u8; HEADER_BYTES] = channel.head()?;
-    let found = FromController::read(&header);
-    match found.ok_or_else(|| malformed("answers with something else"))? {
+    let pdu = FromController::read(&header);
+    match pdu.ok_or_else(|| malformed("answers with something else"))? {
         FromController::Completion(Completion { status, .. }) if status != 0 => {
             Err(malformed(&format!("refuses a command: status {status:03x}h")))
         }

@@ -77,9 +77,9 @@ impl SparseFile {
     /// The next position of data or of a hole from `from` on; `None` if there is none.
     fn seek(&self, from: u64, whence: i32) -> io::Result<Option<u64>> {
         // SAFETY: a call on an open file; it has no pointers. Its position is used for nothing.
-        let found = unsafe { libc::lseek(self.file.as_raw_fd(), from as i64, whence) };
-        if found >= 0 {
-            return Ok(Some(found as u64));
+        let position = unsafe { libc::lseek(self.file.as_raw_fd(), from as i64, whence) };
+        if position >= 0 {
+            return Ok(Some(position as u64));
         }
         let error = io::Error::last_os_error();
         if error.raw_os_error() == Some(libc::ENXIO) { Ok(None) } else { Err(error) }

@@ -116,7 +116,7 @@ impl Memory {
             self.drop_page(number);
             return Ok(());
         }
-        let page = self.kept(data);
+        let page = self.packed(data);
         let slot = &mut self.groups[number as usize / GROUP_PAGES];
         let index = number as usize % GROUP_PAGES;
         let (before, tables) = match slot {
@@ -141,7 +141,7 @@ impl Memory {
         Ok(())
     }
 
-    fn kept(&self, data: &[u8]) -> Box<[u8]> {
+    fn packed(&self, data: &[u8]) -> Box<[u8]> {
         if self.options.compress {
             let packed = lz4_flex::block::compress(data);
             if packed.len() <= PACKED_BYTES_MAX {

@@ -26,9 +26,9 @@ pub enum SavedError {
     #[error("saved contents: {0}")]
     Codec(#[from] CodecError),
     /// The contents have a different size.
-    #[error("saved contents are of {found} bytes, but the drive has {expected}")]
+    #[error("saved contents are of {actual} bytes, but the drive has {expected}")]
     #[allow(missing_docs, reason = "capacities in bytes")]
-    Capacity { found: u64, expected: u64 },
+    Capacity { actual: u64, expected: u64 },
     /// The contents cannot be read or written.
     #[error(transparent)]
     Contents(#[from] ContentsError),
@@ -80,9 +80,9 @@ impl Contents {
     /// Replaces all data. After an error the contents are incomplete.
     pub fn restore<R: Read>(&mut self, input: R) -> Result<(), SavedError> {
         let mut input = StateReader::new(input)?;
-        let found = input.u64s("contents", 1)?[0];
-        if found != self.capacity.0 {
-            return Err(SavedError::Capacity { found, expected: self.capacity.0 });
+        let actual = input.u64s("contents", 1)?[0];
+        if actual != self.capacity.0 {
+            return Err(SavedError::Capacity { actual, expected: self.capacity.0 });
         }
         self.deallocate(0, self.capacity.0)?;
         loop {

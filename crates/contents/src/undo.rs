@@ -138,9 +138,9 @@ impl Contents {
         let mut kept_of = chooser(loses);
         let mut undone = Vec::new();
         for (page, mut changes) in changes_of {
-            let kept = kept_of(changes.len());
-            if kept < changes.len() {
-                let (first, before) = changes.swap_remove(kept);
+            let remaining = kept_of(changes.len());
+            if remaining < changes.len() {
+                let (first, before) = changes.swap_remove(remaining);
                 self.put_page(page, before.as_deref())?;
                 undone.push(LostPage { page, first });
             }
@@ -163,9 +163,9 @@ impl Contents {
     /// Keeps what a range holds before it changes.
     pub(crate) fn before_change(&mut self, offset: u64, length: u64) -> Result<(), ContentsError> {
         let Some(mut undo) = self.undo.take() else { return Ok(()) };
-        let kept = self.keep_range(&mut undo, offset, length);
+        let outcome = self.keep_range(&mut undo, offset, length);
         self.undo = Some(undo);
-        kept
+        outcome
     }
 
     fn keep_range(&self, undo: &mut Undo, offset: u64, length: u64) -> Result<(), ContentsError> {

@@ -114,9 +114,9 @@ impl FlashCache {
             let block = (entry & !USED).checked_sub(1);
             block.is_none_or(|block| self.slot(u64::from(block)) == Some(slot))
         };
-        let kept = self.blocks.iter().filter(|entry| (1..COUNT).contains(*entry)).count();
+        let cached = self.blocks.iter().filter(|entry| (1..COUNT).contains(*entry)).count();
         let held = self.slots.iter().filter(|entry| **entry & !USED != 0).count();
-        if kept != held || !self.slots.iter().enumerate().all(is_at) {
+        if cached != held || !self.slots.iter().enumerate().all(is_at) {
             return Err("the flash cache's blocks and slots disagree".to_owned());
         }
         Ok(())

@@ -127,8 +127,8 @@ impl Layout {
     /// First sector that has not completely passed at `passage`.
     pub fn reached(&self, passage: u64) -> u64 {
         let (track, along) = (passage / self.per_track, passage % self.per_track);
-        let found = self.zones.partition_point(|zone| zone.first_track <= track) - 1;
-        let zone = &self.zones[found];
+        let number = self.zones.partition_point(|zone| zone.first_track <= track) - 1;
+        let zone = &self.zones[number];
         let index = along.min(self.turn) * zone.sectors_per_track / self.turn;
         let mut sector =
             zone.first_sector + (track - zone.first_track) * zone.sectors_per_track + index;

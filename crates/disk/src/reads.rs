@@ -69,9 +69,9 @@ impl Reads {
     pub fn hit(&mut self, now: Nanos, first: u64, last: u64, mechanics: &Mechanics) -> bool {
         self.update(now, &mechanics.layout);
         let holds = |s: &Segment| s.first <= first && last < s.end;
-        let Some(found) = self.segments.iter().position(holds) else { return false };
-        self.segments[found].consumed = last + 1;
-        if found + 1 == self.segments.len() && self.ahead.is_some() {
+        let Some(number) = self.segments.iter().position(holds) else { return false };
+        self.segments[number].consumed = last + 1;
+        if number + 1 == self.segments.len() && self.ahead.is_some() {
             self.extend_ahead(now, mechanics);
         }
         true
@@ -127,9 +127,9 @@ impl Reads {
     pub fn read(&mut self, first: u64, last: u64) {
         debug_assert!(first <= last && last < self.sectors, "beyond the disk");
         let touches = |s: &Segment| s.first <= first && first <= s.end;
-        let found = self.segments.iter().position(touches);
-        let mut segment = match found {
-            Some(found) => self.segments.remove(found),
+        let number = self.segments.iter().position(touches);
+        let mut segment = match number {
+            Some(number) => self.segments.remove(number),
             None => Segment { first, end: first, consumed: first },
         };
         segment.end = segment.end.max(last + 1);

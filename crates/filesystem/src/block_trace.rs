@@ -85,7 +85,7 @@ impl Events {
     pub fn footprint(&self, file_system: &FileSystem, copies: u32) -> Footprint {
         let mut unwatched = |_| ControlFlow::Continue(());
         match self.footprint_watched(file_system, copies, &mut unwatched) {
-            ControlFlow::Continue(found) => found,
+            ControlFlow::Continue(footprint) => footprint,
             ControlFlow::Break(()) => unreachable!("nothing stops it"),
         }
     }

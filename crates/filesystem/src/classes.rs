@@ -48,7 +48,7 @@ impl Classes {
         // the class.
         let paths = path.iter().max().map_or(0, |&most| most.max(0) as usize + 1);
         let mut by_path: Vec<Vec<(u64, u32)>> = vec![Vec::new(); paths];
-        let mut found = Self { of_row: Vec::with_capacity(rows), first: Vec::new() };
+        let mut classes = Self { of_row: Vec::with_capacity(rows), first: Vec::new() };
         let words = |row: usize| (0..WORDS_MAX).contains(&thread[row]) && process[row] >= 0;
         for row in 0..rows {
             if path[row] < 0 || !words(row) || process[row] >= WORDS_MAX {
@@ -60,18 +60,19 @@ impl Classes {
                 | u64::from(process[row] as u32) << 24
                 | u64::from(hint[row] as u8) << 16
                 | u64::from(size);
-            let known = &mut by_path[path[row] as usize];
-            let class = if let Some(&(_, class)) = known.iter().find(|&&(key, _)| key == rest) {
+            let candidates = &mut by_path[path[row] as usize];
+            let class = if let Some(&(_, class)) = candidates.iter().find(|&&(key, _)| key == rest)
+            {
                 class
             } else {
-                let class = found.first.len() as u32;
-                found.first.push(row as u32);
-                known.push((rest, class));
+                let class = classes.first.len() as u32;
+                classes.first.push(row as u32);
+                candidates.push((rest, class));
                 class
             };
-            found.of_row.push(class);
+            classes.of_row.push(class);
         }
-        Ok(found)
+        Ok(classes)
     }
 }
 
@@ -88,9 +89,9 @@ mod tests {
             hint: &[-1, -1, -1, -1, -1, 2, -1],
             size: &[0, 0, 0, 0, 0, 0, 1],
         };
-        let found = Classes::of(&labels).unwrap();
-        assert_eq!(found.of_row, [0, 0, 1, 2, 3, 4, 5]);
-        assert_eq!(found.first, [0, 2, 3, 4, 5, 6]);
+        let classes = Classes::of(&labels).unwrap();
+        assert_eq!(classes.of_row, [0, 0, 1, 2, 3, 4, 5]);
+        assert_eq!(classes.first, [0, 2, 3, 4, 5, 6]);
         assert_eq!(Classes::of(&Labels { size: &[], ..labels }).unwrap().first.len(), 5);
     }
 

@@ -78,19 +78,19 @@ impl Dirty {
         }
         let begin = self.runs.partition_point(|run| run.end <= start);
         let stop = self.runs.partition_point(|run| run.first < end);
-        let mut kept = Vec::new();
+        let mut rest = Vec::new();
         let mut at = begin;
         for run in &self.runs[begin..stop] {
             cache.blocks -= u64::from(run.end.min(end) - run.first.max(start));
             if run.first < start {
-                kept.push(DirtyRun { end: start, ..*run });
+                rest.push(DirtyRun { end: start, ..*run });
                 at += 1;
             }
             if end < run.end {
-                kept.push(DirtyRun { first: end, ..*run });
+                rest.push(DirtyRun { first: end, ..*run });
             }
         }
-        self.runs.splice(begin..stop, kept);
+        self.runs.splice(begin..stop, rest);
         at
     }
 
@@ -133,9 +133,10 @@ impl PageCache {
         while blocks > DIRTY_MAX_BLOCKS
             && let Some((file, since_ms)) = self.queue.pop_front()
         {
-            let found = dirty(file);
-            if found.waits_since(since_ms) && !over.contains(&file) {
-                blocks -= found.runs.iter().map(|run| u64::from(run.end - run.first)).sum::<u64>();
+            let runs_of_file = dirty(file);
+            if runs_of_file.waits_since(since_ms) && !over.contains(&file) {
+                blocks -=
+                    runs_of_file.runs.iter().map(|run| u64::from(run.end - run.first)).sum::<u64>();
                 over.push(file);
             }
         }

@@ -300,16 +300,16 @@ impl Layout {
         }
         let begin = file.extents.partition_point(|e| e.end() <= first);
         let stop = file.extents.partition_point(|e| e.first < end);
-        let mut kept = Vec::new();
+        let mut rest = Vec::new();
         for e in &file.extents[begin..stop] {
             let (from, to) = (e.first.max(first), e.end().min(end));
             debug_assert!(from < to, "an extent outside of {first}..{end}");
             if e.first < from {
-                kept.push(Extent { first: e.first, at: Run { count: from - e.first, ..e.at } });
+                rest.push(Extent { first: e.first, at: Run { count: from - e.first, ..e.at } });
             }
             if to < e.end() {
                 let at = Run { start: e.at.start + (to - e.first), count: e.end() - to };
-                kept.push(Extent { first: to, at });
+                rest.push(Extent { first: to, at });
             }
             let freed = Run { start: e.at.start + (from - e.first), count: to - from };
             self.space.release(freed);
@@ -319,7 +319,7 @@ impl Layout {
                 trim(freed, &mut self.written, out);
             }
         }
-        file.extents.splice(begin..stop, kept);
+        file.extents.splice(begin..stop, rest);
     }
 
     #[cfg(test)]

@@ -127,7 +127,7 @@ impl Redraw {
             fixed[at(file, first)] += 1;
             fixed[at(file, end)] -= 1;
         }
-        let mut found = Self::default();
+        let mut redraw = Self::default();
         let mut keys = Vec::new();
         let mut undrawn = Vec::with_capacity(bounds.len());
         let mut counts = [0_u64; 4];
@@ -138,8 +138,8 @@ impl Redraw {
             is_scattered += scattered[index];
             let next = bounds.get(index + 1).filter(|next| next.0 == file);
             let end = next.map_or(first, |next| next.1);
-            found.firsts.push(first);
-            found.ends.push(end);
+            redraw.firsts.push(first);
+            redraw.ends.push(end);
             undrawn.push(if is_scattered > 0 { end - first } else { 0 });
             if count > 0 && is_fixed == 0 {
                 keys.push((file, end - first, heat(count as u64), index as u32, count as u64));
@@ -149,20 +149,20 @@ impl Redraw {
         keys.sort_unstable();
         for class in keys.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2)) {
             if class.len() > 1 {
-                found.blocks += class.iter().map(|cell| cell.1 * cell.4).sum::<u64>();
+                redraw.blocks += class.iter().map(|cell| cell.1 * cell.4).sum::<u64>();
                 for cell in class {
                     undrawn[cell.3 as usize] = 0;
                 }
-                found.classes.push(class.iter().map(|cell| cell.3).collect());
+                redraw.classes.push(class.iter().map(|cell| cell.3).collect());
             }
         }
-        found.undrawn_blocks = undrawn.iter().sum();
+        redraw.undrawn_blocks = undrawn.iter().sum();
         let first = |file| at(file, 0) as u32;
-        found.of_file = (0..=files).map(first).collect();
+        redraw.of_file = (0..=files).map(first).collect();
         // Independent writes reach a cell 0, 1, 2, ... times in a round by chance (Poisson); a
         // program that writes each once, before it writes any again, does not.
-        found.independent = counts[2] > 0 && 3 * counts[1] * counts[3] >= counts[2] * counts[2];
-        found
+        redraw.independent = counts[2] > 0 && 3 * counts[1] * counts[3] >= counts[2] * counts[2];
+        redraw
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -333,10 +333,10 @@ fn the_synthetic_store_reaches_steady_state() {
         logged_bytes: logged,
         seed: 3,
     };
-    let found = synthetic::events(&store(64 << 20)).footprint(&FileSystem::default(), 1);
-    let tables = found.peak_blocks / 8;
+    let footprint = synthetic::events(&store(64 << 20)).footprint(&FileSystem::default(), 1);
+    let tables = footprint.peak_blocks / 8;
     assert!((584..800).contains(&tables), "{tables} tables; the levels hold 584");
-    let amplification = found.written_blocks as f64 * 4096.0 / (64 << 20) as f64;
+    let amplification = footprint.written_blocks as f64 * 4096.0 / (64 << 20) as f64;
     assert!((10.0..30.0).contains(&amplification), "{amplification}");
 }
 
@@ -400,9 +400,9 @@ fn grows_and_shrinks() -> Events {
 #[test]
 fn copies_write_at_the_same_rate_and_are_staggered() {
     let (events, system) = (grows_and_shrinks(), FileSystem::default());
-    let one = events.footprint(&system, 1);
+    let single = events.footprint(&system, 1);
     let four = events.footprint(&system, 4);
-    assert_eq!((one.peak_blocks, one.written_blocks), (80, 80));
+    assert_eq!((single.peak_blocks, single.written_blocks), (80, 80));
     assert_eq!(four.written_blocks, 4 * 80);
     // Without staggering, all copies would reach 80 blocks together.
     assert!((200..320).contains(&four.peak_blocks), "{four:?}");
@@ -459,11 +459,11 @@ fn long_work_says_how_far_it_is_and_can_be_stopped() {
     let many = trace_of(&many);
     for copies in [1, 2] {
         let mut shares = Vec::new();
-        let found = many.footprint_watched(&file_system, copies, &mut |share| {
+        let outcome = many.footprint_watched(&file_system, copies, &mut |share| {
             shares.push(share);
             ControlFlow::Continue(())
         });
-        assert_eq!(found, ControlFlow::Continue(many.footprint(&file_system, copies)));
+        assert_eq!(outcome, ControlFlow::Continue(many.footprint(&file_system, copies)));
         assert!(shares.len() > 8 && shares.is_sorted_by(|a, b| a < b), "{shares:?}");
         assert!(shares[0] < 0.2 && shares[shares.len() - 1] > 0.85, "{shares:?}");
     }

@@ -38,8 +38,8 @@ impl BitErrors {
             return worn.min(0.5);
         }
         let lost = |time: Nanos| (time.0 as f64 / EARLY.0 as f64).ln_1p();
-        let kept = lost(age) / lost(self.retention_time);
-        (worn * (1.0 + (self.retention_factor - 1.0) * kept)).min(0.5)
+        let share = lost(age) / lost(self.retention_time);
+        (worn * (1.0 + (self.retention_factor - 1.0) * share)).min(0.5)
     }
 }
 

@@ -228,7 +228,7 @@ mod tests {
     type Change = fn(&mut Ftl);
 
     fn unit_in(ftl: &Ftl, state: UnitState) -> usize {
-        ftl.parts.table.state.iter().position(|&one| one == state).unwrap()
+        ftl.parts.table.state.iter().position(|&other| other == state).unwrap()
     }
 
     #[test]
@@ -262,8 +262,8 @@ mod tests {
             ("collection", |ftl| ftl.groups.current_mut().idle_target = i64::MAX),
         ];
         for (section, change) in cases {
-            let said = restored(change).unwrap_err();
-            assert!(said.contains(&format!("'ftl.{section}'")), "{section}: {said}");
+            let message = restored(change).unwrap_err();
+            assert!(message.contains(&format!("'ftl.{section}'")), "{section}: {message}");
         }
     }
 }

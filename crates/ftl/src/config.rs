@@ -157,12 +157,12 @@ impl FtlConfig {
             }
         }
         if self.spare == SparePolicy::SelfTuned && self.gc_destination != GcDestination::PerStream {
-            let found = self.gc_destination.name();
+            let destination = self.gc_destination.name();
             return fail(
                 "spare",
                 format!(
                     "spare 'self-tuned' accounts for each stream separately, but gc_destination \
-                     '{found}' mixes streams; it requires gc_destination 'per-stream'"
+                     '{destination}' mixes streams; it requires gc_destination 'per-stream'"
                 ),
             );
         }

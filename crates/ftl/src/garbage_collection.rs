@@ -484,15 +484,15 @@ impl Group {
     /// Returns the frontier for the next data of the victim: their own destination, unless it needs
     /// a free unit and none is left.
     fn frontier_with_room(&self, parts: &Parts) -> FrontierId {
-        let own = self.collection.destination;
+        let usual = self.collection.destination;
         let frontiers = &parts.frontiers;
         let room = |id: FrontierId| frontiers[id].room();
-        if room(own) >= parts.geometry.ppas_per_read_group || !self.free.is_empty() {
-            return own;
+        if room(usual) >= parts.geometry.ppas_per_read_group || !self.free.is_empty() {
+            return usual;
         }
-        let group = frontiers.group_of(own);
+        let group = frontiers.group_of(usual);
         let all = frontiers.ids().filter(|&id| frontiers.group_of(id) == group);
-        all.max_by_key(|&id| room(id)).unwrap_or(own)
+        all.max_by_key(|&id| room(id)).unwrap_or(usual)
     }
 
     /// Relocates the data of a reclaim unit that are on a die. Leaves the data of a victim to

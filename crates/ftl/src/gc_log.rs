@@ -34,17 +34,17 @@ pub struct Counts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GcLog {
     /// The newest events, oldest first.
-    pub kept: VecDeque<GcEvent>,
+    pub events: VecDeque<GcEvent>,
     /// Counts of all events by stream; empty if logging is disabled.
     pub counts: Vec<Counts>,
 }
 
-saved! { GcLog { kept, [counts] } check is_possible }
+saved! { GcLog { events, [counts] } check is_possible }
 
 impl GcLog {
     fn is_possible(&mut self) -> bool {
-        self.kept.len() <= KEPT
-            && self.kept.iter().all(|event| match event {
+        self.events.len() <= KEPT
+            && self.events.iter().all(|event| match event {
                 GcEvent::Moved { stream, .. } | GcEvent::RolledOver { stream } => {
                     stream.index() < self.counts.len()
                 }
@@ -68,10 +68,10 @@ impl GcLog {
             GcEvent::Moved { stream, .. } => self.counts[stream.index()].moved += 1,
             GcEvent::RolledOver { stream } => self.counts[stream.index()].rolled_over += 1,
         }
-        if self.kept.len() == KEPT {
-            self.kept.pop_front();
+        if self.events.len() == KEPT {
+            self.events.pop_front();
         }
-        self.kept.push_back(event);
+        self.events.push_back(event);
     }
 
     /// Takes the logged events and continues logging.

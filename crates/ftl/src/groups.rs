@@ -175,7 +175,7 @@ impl Groups {
         let frontiers = &parts.frontiers;
         let frontier = |stream: StreamId| &frontiers[FrontierId(stream.0)];
         let group_of = |stream: StreamId| frontiers.group_of(FrontierId(stream.0));
-        let (own, handle) = (group_of(stream), frontiers.handle_of(stream).0);
+        let (assigned, handle) = (group_of(stream), frontiers.handle_of(stream).0);
         let in_group = |group: usize| StreamId(group as u16 * frontiers.handles + handle);
         let room = |group: usize| self.all[group].room(parts, in_group(group));
         // The unit of the last choice has been opened, and garbage collection may have filled it.
@@ -184,7 +184,7 @@ impl Groups {
             && room(group_of(before.stream)) >= 0;
         let stream = if stays {
             before.stream
-        } else if room(own) >= 0 {
+        } else if room(assigned) >= 0 {
             stream
         } else {
             (0..self.all.len()).max_by_key(|&group| room(group)).map_or(stream, in_group)

@@ -26,8 +26,8 @@ impl Content {
     #[must_use]
     pub fn compressible(percent: f64) -> Self {
         debug_assert!((0.0..=100.0).contains(&percent), "{percent} % of the data");
-        let kept = f64::from(SECTORS_PER_SLOT) * (1.0 - percent / 100.0);
-        Self { sectors: kept.ceil().max(1.0) as u32, ..Self::INCOMPRESSIBLE }
+        let sectors = f64::from(SECTORS_PER_SLOT) * (1.0 - percent / 100.0);
+        Self { sectors: sectors.ceil().max(1.0) as u32, ..Self::INCOMPRESSIBLE }
     }
 
     /// Content of slot `n` of the write.

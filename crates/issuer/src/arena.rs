@@ -73,10 +73,10 @@ impl Arena {
     /// Takes a piece of at least `length` bytes; `None` while there is none.
     pub(crate) fn take(&mut self, length: usize) -> Option<Piece> {
         let wanted = length.max(1).next_power_of_two().trailing_zeros().max(LEAST_ORDER);
-        let found =
+        let order_free =
             (wanted..=LARGEST_ORDER).find(|&order| !self.free[order as usize].is_empty())?;
-        let begin = self.free[found as usize].pop_first()?;
-        for order in wanted..found {
+        let begin = self.free[order_free as usize].pop_first()?;
+        for order in wanted..order_free {
             self.free[order as usize].insert(begin + (1 << order));
         }
         debug_assert!(begin.is_multiple_of(1 << wanted) && begin + (1 << wanted) <= ARENA_BYTES);

@@ -86,10 +86,10 @@ mod tests {
         for length in [4096, 512, 2 << 20, 131_072] {
             let mut bytes = vec![0; length];
             data.fill(&mut bytes, 0, false, 0.0);
-            let own = words(&bytes);
-            assert_eq!(own.len(), length / 8, "a word comes twice in a write");
-            assert!(seen.is_disjoint(&own), "a word comes in two writes");
-            seen.extend(own);
+            let distinct = words(&bytes);
+            assert_eq!(distinct.len(), length / 8, "a word comes twice in a write");
+            assert!(seen.is_disjoint(&distinct), "a word comes in two writes");
+            seen.extend(distinct);
         }
     }
 

@@ -281,9 +281,9 @@ impl Issuing<'_> {
             self.complete(slot, result, now);
         }
         self.completions = completions;
-        for one in std::mem::take(&mut self.deallocated) {
+        for completion in std::mem::take(&mut self.deallocated) {
             self.deallocations -= 1;
-            self.complete(one.slot, one.result, one.at_ns);
+            self.complete(completion.slot, completion.result, completion.at_ns);
         }
         if self.is_short && !self.shared.is_stopped() {
             self.is_short = false;

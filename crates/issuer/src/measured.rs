@@ -76,8 +76,10 @@ impl JobMeasured {
 
     /// `true` if its bytes or I/Os were its end.
     fn is_done(&self, time: JobTime) -> bool {
-        time.ios.is_some_and(|most| self.total(|one| one.ios) >= most)
-            || time.bytes.is_some_and(|most| self.ramp_bytes + self.total(|one| one.bytes) >= most)
+        time.ios.is_some_and(|most| self.total(|operation| operation.ios) >= most)
+            || time.bytes.is_some_and(|most| {
+                self.ramp_bytes + self.total(|operation| operation.bytes) >= most
+            })
     }
 }
 

@@ -98,7 +98,7 @@ impl Ring {
         if waits {
             self.run_completions()?;
         }
-        to.extend(self.ring.completion().map(|one| (one.user_data() as u32, one.result())));
+        to.extend(self.ring.completion().map(|entry| (entry.user_data() as u32, entry.result())));
         Ok(())
     }
 

@@ -84,14 +84,14 @@ impl ScheduleFit {
         assert!(slope.is_finite() && self.first_ns < self.last_ns);
         let residual = (self.ages - slope * self.products).max(0.0);
         let mut recent = self.recent;
-        let known = &mut recent[..LAST.min(self.ios as usize)];
-        known.sort_unstable();
+        let ages = &mut recent[..LAST.min(self.ios as usize)];
+        ages.sort_unstable();
         Some(Adherence {
             ios: self.ios,
             span_ns: self.last_ns - self.first_ns,
             slope,
             slope_error: (residual / (self.ios - 2) as f64 / self.arrivals).sqrt(),
-            last_age_ns: known[known.len() / 2],
+            last_age_ns: ages[ages.len() / 2],
         })
     }
 }

@@ -25,16 +25,16 @@ pub(crate) fn receive(context: &mut Context<'_>, request: Request<'_>) -> Answer
         (IDENTIFY, 1) => parameters(context),
         (STREAMS, 1) => {
             let block = context.block_bytes();
-            let found =
+            let parameters =
                 ask_streams(context, |drive| drive.stream_parameters())?.unwrap_or_default();
             let mut page = Page::new(32);
-            page.u16(0, found.limit);
-            page.u16(2, found.available);
-            page.u16(4, found.open);
-            page.u32(16, (found.write_size.0 / block.0) as u32);
-            page.u16(20, found.granularity);
-            page.u16(22, found.allocated);
-            page.u16(24, found.namespace_open);
+            page.u16(0, parameters.limit);
+            page.u16(2, parameters.available);
+            page.u16(4, parameters.open);
+            page.u32(16, (parameters.write_size.0 / block.0) as u32);
+            page.u16(20, parameters.granularity);
+            page.u16(22, parameters.allocated);
+            page.u16(24, parameters.namespace_open);
             page
         }
         (STREAMS, 2) => {

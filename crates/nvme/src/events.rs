@@ -76,9 +76,9 @@ impl Events {
 
     /// Withdraws an open request; `false` if there is none with this identifier.
     pub(crate) fn abort(&mut self, command_id: u16) -> bool {
-        let found = self.requests.iter().position(|&open| open == command_id);
-        let Some(found) = found.and_then(|at| self.requests.remove(at)) else { return false };
-        self.aborted.push(found);
+        let position = self.requests.iter().position(|&open| open == command_id);
+        let Some(request) = position.and_then(|at| self.requests.remove(at)) else { return false };
+        self.aborted.push(request);
         true
     }
 

@@ -69,15 +69,15 @@ pub(crate) fn scope(feature: u8, identity: &Identity) -> Option<Scope> {
     })
 }
 
-fn known(context: &Context<'_>, feature: u8) -> Result<u32, Refusal> {
-    let found = capabilities(feature, context.controller.kind, context.drive.identity());
-    found.ok_or(Refusal::field(10))
+fn capability(context: &Context<'_>, feature: u8) -> Result<u32, Refusal> {
+    let capability = capabilities(feature, context.controller.kind, context.drive.identity());
+    capability.ok_or(Refusal::field(10))
 }
 
 pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     let entry = request.entry;
     let feature = entry.bits(10, 0, 7) as u8;
-    let supported = known(context, feature)?;
+    let supported = capability(context, feature)?;
     if supported & OF_NAMESPACE != 0 && entry.nsid() != NSID && entry.nsid() != ALL_NAMESPACES {
         return Err(Refusal::at(Status::INVALID_NAMESPACE, 4));
     }
@@ -135,7 +135,7 @@ fn value(
 pub(crate) fn set(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     let entry = request.entry;
     let feature = entry.bits(10, 0, 7) as u8;
-    let supported = known(context, feature)?;
+    let supported = capability(context, feature)?;
     let is_saved = entry.flag(10, 31);
     if is_saved && supported & SAVEABLE == 0 {
         return Err(Refusal::at(Status::FEATURE_NOT_SAVEABLE, 40));

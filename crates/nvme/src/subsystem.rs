@@ -161,9 +161,12 @@ impl<D: Drive> Subsystem<D> {
             ..Reply::new(controller, queue, request.entry.command_id())
         };
         match connected {
-            Ok(found) => {
-                let result = u64::from(found.controller);
-                (Some(found), reply(found.controller, found.queue, result, Status::SUCCESS))
+            Ok(association) => {
+                let result = u64::from(association.controller);
+                (
+                    Some(association),
+                    reply(association.controller, association.queue, result, Status::SUCCESS),
+                )
             }
             Err(refusal) => (None, reply(0, 0, u64::from(refusal.result), refusal.status)),
         }
@@ -275,8 +278,8 @@ impl<D: Drive> Subsystem<D> {
 
     /// Returns `true` if a queue may still be used: a reset by the host ends all I/O queues.
     pub fn is_connected(&self, controller: u16, queue: u16) -> bool {
-        let found = self.controllers.get(&controller);
-        found.is_some_and(|c| queue == 0 || c.queues.contains(&queue))
+        let target = self.controllers.get(&controller);
+        target.is_some_and(|c| queue == 0 || c.queues.contains(&queue))
     }
 
     /// Sets what the discovery log page lists.

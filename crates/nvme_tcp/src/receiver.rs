@@ -123,28 +123,28 @@ impl Receiver {
 
     /// Takes bytes of any number, and appends what they amount to. After an error the connection
     /// is of no use.
-    pub fn receive(&mut self, mut bytes: &[u8], found: &mut Vec<Received>) -> Result<(), Fatal> {
+    pub fn receive(&mut self, mut bytes: &[u8], received: &mut Vec<Received>) -> Result<(), Fatal> {
         while !bytes.is_empty() {
             if self.partial.is_empty()
                 && let Some(length) = self.length(bytes)?
                 && bytes.len() >= length
             {
                 let (pdu, rest) = bytes.split_at(length);
-                self.take(pdu, found)?;
+                self.take(pdu, received)?;
                 bytes = rest;
                 continue;
             }
-            let known = self.partial.len();
-            let length = match known {
+            let header_bytes = self.partial.len();
+            let length = match header_bytes {
                 0..pdu::COMMON_BYTES => pdu::COMMON_BYTES,
                 _ => u32_at(&self.partial, 4) as usize,
             };
-            let (more, rest) = bytes.split_at(bytes.len().min(length - known));
+            let (more, rest) = bytes.split_at(bytes.len().min(length - header_bytes));
             self.partial.extend_from_slice(more);
             bytes = rest;
             if self.length(&self.partial)?.is_some_and(|length| self.partial.len() == length) {
                 let pdu = std::mem::take(&mut self.partial);
-                self.take(&pdu, found)?;
+                self.take(&pdu, received)?;
             }
         }
         Ok(())
@@ -210,27 +210,27 @@ impl Receiver {
     }
 
     /// Takes a whole PDU.
-    fn take(&mut self, pdu: &[u8], found: &mut Vec<Received>) -> Result<(), Fatal> {
+    fn take(&mut self, pdu: &[u8], received: &mut Vec<Received>) -> Result<(), Fatal> {
         debug_assert_eq!(pdu.len(), u32_at(pdu, 4) as usize, "not a whole PDU");
-        self.dispatch(pdu, found).map_err(|fault| Fatal::new(fault, pdu))
+        self.dispatch(pdu, received).map_err(|fault| Fatal::new(fault, pdu))
     }
 
-    fn dispatch(&mut self, pdu: &[u8], found: &mut Vec<Received>) -> Result<(), Fault> {
+    fn dispatch(&mut self, pdu: &[u8], received: &mut Vec<Received>) -> Result<(), Fault> {
         match pdu[0] {
             pdu::IC_REQUEST => {
                 let settings = handshake::requested(pdu)?;
                 self.settings = Some(settings);
-                found.push(Received::Send(handshake::response(settings, self.limits.pdu_data)));
-                found.push(Received::Began(settings));
+                received.push(Received::Send(handshake::response(settings, self.limits.pdu_data)));
+                received.push(Received::Began(settings));
                 Ok(())
             }
             pdu::H2C_TERMINATE => Err(Fault::Terminated(u16_at(pdu, 8))),
             kind => {
                 let (data, is_damaged) = self.verified(pdu)?;
                 if kind == pdu::COMMAND {
-                    self.capsule(pdu, data, is_damaged, found)
+                    self.capsule(pdu, data, is_damaged, received)
                 } else {
-                    self.data(pdu, data, is_damaged, found)
+                    self.data(pdu, data, is_damaged, received)
                 }
             }
         }
@@ -260,7 +260,7 @@ impl Receiver {
         pdu: &[u8],
         data: &[u8],
         is_damaged: bool,
-        found: &mut Vec<Received>,
+        received: &mut Vec<Received>,
     ) -> Result<(), Fault> {
         let Some(&entry) = pdu[pdu::COMMON_BYTES..].first_chunk::<ENTRY_BYTES>() else {
             return Err(Fault::Header(2));
@@ -279,17 +279,17 @@ impl Receiver {
             }
             Ok(Data::FromHost(length)) => {
                 self.waiting.push_back((entry, length));
-                self.ask(found);
+                self.ask(received);
                 return Ok(());
             }
             Err(status) => command.refused = Some(status),
         }
-        found.push(Received::Command(command));
+        received.push(Received::Command(command));
         Ok(())
     }
 
     /// Asks for the data of commands that wait, as far as there is room (R2T).
-    fn ask(&mut self, found: &mut Vec<Received>) {
+    fn ask(&mut self, received: &mut Vec<Received>) {
         while let Some(&(entry, length)) = self.waiting.front() {
             if self.asked_for > 0 && self.asked_for + length > self.limits.asked_for {
                 return;
@@ -312,7 +312,7 @@ impl Receiver {
             header[16..20].copy_from_slice(&length.to_le_bytes());
             let mut out = Vec::new();
             pdu::begin(&mut out, &mut header, self.digests(), 1, 0);
-            found.push(Received::Send(out));
+            received.push(Received::Send(out));
         }
     }
 
@@ -322,7 +322,7 @@ impl Receiver {
         pdu: &[u8],
         data: &[u8],
         is_damaged: bool,
-        found: &mut Vec<Received>,
+        received: &mut Vec<Received>,
     ) -> Result<(), Fault> {
         let tag = usize::from(u16_at(pdu, 10));
         let Some(slot) = self.transfers.get_mut(tag) else { return Err(Fault::Header(10)) };
@@ -347,8 +347,8 @@ impl Receiver {
             debug_assert!(self.asked_for >= length && data.len() == length as usize);
             self.asked_for -= length;
             let refused = is_damaged.then_some(Status::TRANSIENT_TRANSPORT);
-            found.push(Received::Command(Command { entry, data, buffer: length, refused }));
-            self.ask(found);
+            received.push(Received::Command(Command { entry, data, buffer: length, refused }));
+            self.ask(received);
         }
         Ok(())
     }

@@ -39,10 +39,10 @@ pub(crate) fn thread() -> [u8; 16] {
 
 /// Updates the thread's name.
 pub(crate) fn refresh() {
-    let known = KNOWN.with(Cell::get);
+    let cached = KNOWN.with(Cell::get);
     let renames = RENAMES.load(Ordering::Relaxed);
     let now = events::now_ns();
-    if known.renames == renames && now.wrapping_sub(known.queried_ns) < STALE_NS {
+    if cached.renames == renames && now.wrapping_sub(cached.queried_ns) < STALE_NS {
         return;
     }
     let mut comm = [0u8; 16];
@@ -77,8 +77,8 @@ fn title() {
 
 fn announce() {
     // SAFETY: no arguments, cannot fail.
-    let (own, parent) = unsafe { (libc::syscall(libc::SYS_getpid), libc::getppid()) };
-    PROCESS.store(own as u32, Ordering::Relaxed);
+    let (process, parent) = unsafe { (libc::syscall(libc::SYS_getpid), libc::getppid()) };
+    PROCESS.store(process as u32, Ordering::Relaxed);
     TITLES.store(0, Ordering::Relaxed);
     RENAMES.fetch_add(1, Ordering::Relaxed);
     let program = Text::of_link(c"/proc/self/exe");

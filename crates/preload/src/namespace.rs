@@ -24,9 +24,9 @@ impl Before {
         }
         let errno = crate::errno();
         // SAFETY: by the contract.
-        let found = unsafe { File::at(dirfd, path, true) };
+        let file = unsafe { File::at(dirfd, path, true) };
         crate::set_errno(errno);
-        found.map_or(Self::Nothing, Self::File)
+        file.map_or(Self::Nothing, Self::File)
     }
 
     pub(crate) fn note_open(&self, fd: c_int, flags: c_int) {

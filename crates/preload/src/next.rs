@@ -9,27 +9,27 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub(crate) struct Next {
     name: &'static str, // ends in NUL
-    found: AtomicPtr<c_void>,
+    address: AtomicPtr<c_void>,
 }
 
 impl Next {
     pub(crate) const fn new(name: &'static str) -> Self {
-        Self { name, found: AtomicPtr::new(ptr::null_mut()) }
+        Self { name, address: AtomicPtr::new(ptr::null_mut()) }
     }
 
     /// Address of the function; null if the C library has no such function.
     pub(crate) fn get(&self) -> *mut c_void {
-        let known = self.found.load(Ordering::Relaxed);
+        let address = self.address.load(Ordering::Relaxed);
         // The address is unknown only if a library that is initialised before this one calls the
         // hook.
-        if known.is_null() { self.find() } else { known }
+        if address.is_null() { self.find() } else { address }
     }
 
     pub(crate) fn find(&self) -> *mut c_void {
         // SAFETY: the name ends in NUL.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
-        self.found.store(found, Ordering::Relaxed);
-        found
+        let address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr().cast::<c_char>()) };
+        self.address.store(address, Ordering::Relaxed);
+        address
     }
 }
 
@@ -43,13 +43,13 @@ macro_rules! real {
         #[used]
         #[unsafe(link_section = ".init_array")]
         static FIND: extern "C" fn() = find;
-        let found = NEXT.get();
-        if found.is_null() {
+        let address = NEXT.get();
+        if address.is_null() {
             $crate::set_errno(libc::ENOSYS);
             None
         } else {
             // SAFETY: the type is that of the C library's declaration.
-            Some(unsafe { std::mem::transmute::<*mut libc::c_void, $type>(found) })
+            Some(unsafe { std::mem::transmute::<*mut libc::c_void, $type>(address) })
         }
     }};
 }

@@ -35,8 +35,8 @@ static STREAMS: [Stream; TRACKED] = [const {
 }; TRACKED];
 
 fn entry(fd: c_int) -> Option<&'static Stream> {
-    let found = STREAMS.get(usize::try_from(fd).ok()?)?;
-    (found.position.load(Ordering::Relaxed) != NOT_TRACKED).then_some(found)
+    let stream = STREAMS.get(usize::try_from(fd).ok()?)?;
+    (stream.position.load(Ordering::Relaxed) != NOT_TRACKED).then_some(stream)
 }
 
 fn position(fd: c_int) -> off_t {

@@ -18,11 +18,11 @@ use crate::errors;
 const NAMESPACE: u32 = 1;
 
 fn event_types(names: &[String]) -> PyResult<Vec<FdpEventType>> {
-    let known = || FdpEventType::ALL.map(FdpEventType::name).join(", ");
+    let names_of_types = || FdpEventType::ALL.map(FdpEventType::name).join(", ");
     let find = |name: &String| {
-        let found = FdpEventType::ALL.into_iter().find(|event| event.name() == name);
-        found.ok_or_else(|| {
-            let hint = format!("known: {}", known());
+        let event = FdpEventType::ALL.into_iter().find(|event| event.name() == name);
+        event.ok_or_else(|| {
+            let hint = format!("known: {}", names_of_types());
             errors::config(&format!("unknown event '{name}'"), Some(&hint))
         })
     };

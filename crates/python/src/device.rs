@@ -93,7 +93,7 @@ impl PyDevice {
             "nand_type" = ssd.map(|s| s.geometry.shape.cell.name()),
             "streams" = ssd.map_or(1, |s| s.ftl.streams),
             "power_loss_protection" = ssd.is_some_and(|s| s.controller.power_loss_protection),
-            "rebuild_ns" = rebuild.map(|s| recovery::bounds(s).map(|one| one.total().0)),
+            "rebuild_ns" = rebuild.map(|s| recovery::bounds(s).map(|bound| bound.total().0)),
             "power_states" = ssd.map_or_else(Vec::new, |s| s.power_states()),
             "data_placement_interface" = interface.map_or("none", |p| p.interface.name()),
             "data_placement_reports" =

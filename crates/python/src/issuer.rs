@@ -86,7 +86,7 @@ impl TraceFit {
     }
 
     /// Returns the totals of the I/Os so far.
-    fn found<'py>(&self, py: Python<'py>) -> Dict<'py> {
+    fn totals<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let fitted = locked(&self.fitting).fitted;
         Ok(dict! {
             py,
@@ -322,20 +322,20 @@ impl Issuer {
 fn done_columns<'py>(py: Python<'py>, done: &[Done]) -> Dict<'py> {
     Ok(dict! {
         py,
-        "intended_ns" = column(py, done, |one| one.io.due_ns),
-        "issue_ns" = column(py, done, |one| one.issue_ns),
-        "complete_ns" = column(py, done, |one| one.complete_ns),
-        "offset_bytes" = column(py, done, |one| one.io.offset),
-        "length_bytes" = column(py, done, |one| one.io.length),
-        "operation" = column(py, done, |one| one.io.operation as u8),
-        "result" = column(py, done, |one| one.result)
+        "intended_ns" = column(py, done, |record| record.io.due_ns),
+        "issue_ns" = column(py, done, |record| record.issue_ns),
+        "complete_ns" = column(py, done, |record| record.complete_ns),
+        "offset_bytes" = column(py, done, |record| record.io.offset),
+        "length_bytes" = column(py, done, |record| record.io.length),
+        "operation" = column(py, done, |record| record.io.operation as u8),
+        "result" = column(py, done, |record| record.result)
     })
 }
 
 fn results<'py>(py: Python<'py>, measured: Measured, names: &[String]) -> Dict<'py> {
     let jobs = names.iter().zip(measured.jobs).map(|(name, job)| {
-        let (kept, flush) = (job.schedule, job.flush);
-        let operations = job.operations.map(|one| (one.ios > 0).then_some(one));
+        let (schedule, flush) = (job.schedule, job.flush);
+        let operations = job.operations.map(|operation| (operation.ios > 0).then_some(operation));
         let job = JobOutcome {
             name: name.clone(),
             began_ns: job.began_ns,
@@ -345,14 +345,14 @@ fn results<'py>(py: Python<'py>, measured: Measured, names: &[String]) -> Dict<'
             thread_ios: Vec::new(),
             ended_by: None,
             queue_depth: 0,
-            adherence: kept.adherence(),
+            adherence: schedule.adherence(),
         };
         job_to_dict(py, job)
     });
     let lateness = measured.lateness;
-    let failure = measured.failure.map(|one| {
-        let name = OPERATION_NAMES[one.io.operation as usize];
-        (name, one.io.offset, one.io.length, one.errno, one.moved)
+    let failure = measured.failure.map(|failure| {
+        let name = OPERATION_NAMES[failure.io.operation as usize];
+        (name, failure.io.offset, failure.io.length, failure.errno, failure.moved)
     });
     Ok(dict! {
         py,

@@ -6,8 +6,8 @@ use writecliff_serve::{listener, nbd, trace};
 /// By name; counts, or bytes where the name says so.
 #[pyfunction]
 pub(crate) fn limits() -> Vec<(&'static str, u64)> {
-    let mut found = writecliff_workload::limits().to_vec();
-    found.extend([
+    let mut all = writecliff_workload::limits().to_vec();
+    all.extend([
         ("trace_line_bytes", writecliff_traces::LINE_MAX_BYTES as u64),
         ("trace_io_bytes", writecliff_traces::LENGTH_MAX_BYTES),
         ("trace_unpacked_ratio", writecliff_traces::RATIO_MAX),
@@ -17,5 +17,5 @@ pub(crate) fn limits() -> Vec<(&'static str, u64)> {
         ("served_trace_rows", trace::TRACED_MAX as u64),
         ("issued_io_bytes", writecliff_issuer::LENGTH_MAX_BYTES),
     ]);
-    found
+    all
 }

@@ -26,7 +26,7 @@ pub(crate) fn validate_power_cuts(py: Python<'_>, seed: u64, drive: u64, cuts: u
         kind.{write_cache, power_loss_protection},
         tally.{cuts, commands},
         "lost_slots" = tally.lost,
-        "unconfirmed_slots" = tally.kept,
+        "unconfirmed_slots" = tally.survived,
         tally.{torn_units, interrupted_erases, saved_slots},
         "rebuild_ns_max" = tally.slowest.0,
         "violation" = ended.err()
@@ -47,8 +47,8 @@ pub(crate) fn power_losses<'py>(
         return Err(errors::config("queue_depth and writes must be 1 or more", None));
     }
     let config = device.ssd(seed)?;
-    let found = py.detach(|| losses(config, seed, queue_depth, &writes));
-    let found = found.map_err(|reason| errors::config(&reason, None))?;
+    let losses = py.detach(|| losses(config, seed, queue_depth, &writes));
+    let losses = losses.map_err(|reason| errors::config(&reason, None))?;
     let row = |loss: Loss| {
         Ok(dict! {
             py,
@@ -61,5 +61,5 @@ pub(crate) fn power_losses<'py>(
             "elapsed_ns" = loss.elapsed.0
         })
     };
-    found.into_iter().map(row).collect()
+    losses.into_iter().map(row).collect()
 }

@@ -180,7 +180,7 @@ impl Server {
         }
         // What the discovery service tells is known when the ports are.
         target.advertise(listeners.iter().map(Listener::address));
-        let real = listeners.iter().map(|one| one.address().to_string()).collect();
+        let real = listeners.iter().map(|listener| listener.address().to_string()).collect();
         self.keep(listeners)?;
         Ok((real, target.nqn()))
     }
@@ -336,11 +336,11 @@ fn operations(py: Python<'_>, all: Operations) -> Dict<'_> {
 /// Returns the writes of clients by stream number, and the bytes moved of them, since serving
 /// began.
 fn streams<'py>(py: Python<'py>, of: &Snapshot) -> Dicts<'py> {
-    let rows = of.streams.iter().map(|one| {
-        let moved = of.moved.as_ref().zip(one.drive_stream);
+    let rows = of.streams.iter().map(|writes| {
+        let moved = of.moved.as_ref().zip(writes.drive_stream);
         Ok(dict! {
             py,
-            one.{number, requests, bytes},
+            writes.{number, requests, bytes},
             "drive_stream" = moved.map(|(_, stream)| stream),
             "moved_bytes" = moved.map(|(moved, stream)| moved.bytes[usize::from(stream)])
         })

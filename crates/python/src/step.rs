@@ -87,8 +87,8 @@ pub(crate) fn outcome_to_dict(py: Python<'_>, outcome: StepOutcome) -> Dict<'_> 
 }
 
 pub(crate) fn job_to_dict(py: Python<'_>, job: JobOutcome) -> Dict<'_> {
-    let adherence = |kept: Adherence| -> Dict<'_> {
-        Ok(dict! { py, kept.{ios, span_ns, slope, slope_error, last_age_ns} })
+    let adherence = |fit: Adherence| -> Dict<'_> {
+        Ok(dict! { py, fit.{ios, span_ns, slope, slope_error, last_age_ns} })
     };
     let operations = PyDict::new(py);
     for (name, operation) in OPERATION_NAMES.into_iter().zip(job.operations) {

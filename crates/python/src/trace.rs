@@ -33,8 +33,8 @@ fn file_system(name: &str) -> PyResult<FileSystem> {
     Ok(FileSystem { write_back, ..FileSystem::default() })
 }
 
-fn unknown(what: &str, name: &str, known: &[&str]) -> PyErr {
-    errors::config(&format!("unknown {what} '{name}'; known: {}", known.join(", ")), None)
+fn unknown(what: &str, name: &str, choices: &[&str]) -> PyErr {
+    errors::config(&format!("unknown {what} '{name}'; known: {}", choices.join(", ")), None)
 }
 
 #[pyclass(module = "writecliff._native", frozen)]
@@ -257,9 +257,9 @@ impl PyBlockTrace {
         streams: u16,
         config: &writecliff_ssd::DeviceConfig,
     ) -> PyResult<Scheme> {
-        let found = Scheme::named(scheme).ok_or_else(|| {
-            let known = Scheme::ALL.map(Scheme::name).join(", ");
-            errors::config(&format!("unknown scheme '{scheme}'; known: {known}"), None)
+        let scheme = Scheme::named(scheme).ok_or_else(|| {
+            let names = Scheme::ALL.map(Scheme::name).join(", ");
+            errors::config(&format!("unknown scheme '{scheme}'; known: {names}"), None)
         })?;
         if streams == 0 || streams > config.ftl.streams {
             let message =
@@ -270,7 +270,7 @@ impl PyBlockTrace {
             let message = "the trace was laid on a larger drive";
             return Err(errors::config(message, None));
         }
-        Ok(found)
+        Ok(scheme)
     }
 }
 
@@ -330,8 +330,8 @@ pub(crate) fn row_classes<'py>(
         hint: hint.as_slice()?,
         size: size.as_ref().map_or(Ok(&[][..]), |size| size.as_slice())?,
     };
-    let found = Classes::of(&labels).map_err(|e| trace_error(&e))?;
-    Ok((PyArray1::from_vec(py, found.of_row), PyArray1::from_vec(py, found.first)))
+    let classes = Classes::of(&labels).map_err(|e| trace_error(&e))?;
+    Ok((PyArray1::from_vec(py, classes.of_row), PyArray1::from_vec(py, classes.first)))
 }
 
 /// Schemes of stream assignment by name.

@@ -69,7 +69,9 @@ impl KernelTrace {
                 if last {
                     capture.requests.finish();
                 }
-                let moved = |one: &Request| one.operation == Operation::Flush || one.sectors > 0;
+                let moved = |request: &Request| {
+                    request.operation == Operation::Flush || request.sectors > 0
+                };
                 Ok::<_, std::io::Error>(capture.requests.take().filter(moved).collect())
             })
             .map_err(|e| errors::state(&self.instance, &e))?;
@@ -132,24 +134,25 @@ fn request_columns<'py>(
 ) -> Dict<'py> {
     let since = |time_ns: u64| match time_ns {
         0 => -1,
-        known => known.saturating_sub(began_ns).cast_signed(),
+        time => time.saturating_sub(began_ns).cast_signed(),
     };
-    let offset = |one: &Request| match one.operation {
+    let offset = |request: &Request| match request.operation {
         Operation::Flush => 0,
-        _ => SECTOR_BYTES.cast_signed() * one.sector.saturating_sub(first_sector).cast_signed(),
+        _ => SECTOR_BYTES.cast_signed() * request.sector.saturating_sub(first_sector).cast_signed(),
     };
     Ok(dict! {
         py,
-        "time_ns" = column(py, of, |one| since(one.time_ns)),
-        "issue_ns" = column(py, of, |one| since(one.issue_ns)),
-        "complete_ns" = column(py, of, |one| since(one.complete_ns)),
+        "time_ns" = column(py, of, |request| since(request.time_ns)),
+        "issue_ns" = column(py, of, |request| since(request.issue_ns)),
+        "complete_ns" = column(py, of, |request| since(request.complete_ns)),
         "offset_bytes" = column(py, of, offset),
-        "length_bytes" = column(py, of, |one| SECTOR_BYTES.cast_signed() * i64::from(one.sectors)),
-        "name" = column(py, of, |one| one.name.cast_signed()),
-        "operation" = column(py, of, |one| one.operation as i32),
-        "flags" = column(py, of, |one| i32::from(one.flags.0)),
-        "thread_id" = column(py, of, |one| one.thread_id),
-        "errno" = column(py, of, |one| one.errno.cast_signed())
+        "length_bytes" =
+            column(py, of, |request| SECTOR_BYTES.cast_signed() * i64::from(request.sectors)),
+        "name" = column(py, of, |request| request.name.cast_signed()),
+        "operation" = column(py, of, |request| request.operation as i32),
+        "flags" = column(py, of, |request| i32::from(request.flags.0)),
+        "thread_id" = column(py, of, |request| request.thread_id),
+        "errno" = column(py, of, |request| request.errno.cast_signed())
     })
 }
 

@@ -135,7 +135,7 @@ impl TraceReader {
     fn skipped(&self) -> Vec<(&'static str, u64, u64, bool)> {
         let reader = locked(&self.reader);
         let each = reader.skipped().reasons().iter();
-        each.map(|one| (one.reason, one.lines, one.first_line, one.expected)).collect()
+        each.map(|lines| (lines.reason, lines.lines, lines.first_line, lines.expected)).collect()
     }
 }
 
@@ -275,14 +275,14 @@ pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
         of.get_item(name)?.ok_or_else(missing)?.extract()
     }
     let unsigned = |name: &str| -> PyResult<Vec<u64>> {
-        let found = column::<i64>(columns, name)?;
-        let each = found.as_array();
-        let checked: Result<Vec<u64>, _> = each.iter().map(|&one| u64::try_from(one)).collect();
+        let values = column::<i64>(columns, name)?;
+        let each = values.as_array();
+        let checked: Result<Vec<u64>, _> = each.iter().map(|&value| u64::try_from(value)).collect();
         checked.map_err(|_| errors::config(&format!("{name} is negative"), None))
     };
     let numbers = |name: &str| -> PyResult<Vec<u32>> {
-        let found = column::<i32>(columns, name)?;
-        Ok(found.as_array().iter().map(|one| one.cast_unsigned()).collect())
+        let values = column::<i32>(columns, name)?;
+        Ok(values.as_array().iter().map(|value| value.cast_unsigned()).collect())
     };
     let batch = Batch {
         time_ns: column::<i64>(columns, "time_ns")?.as_array().to_vec(),
@@ -306,7 +306,7 @@ pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
 /// All formats that are recognised: name, title, columns, units.
 #[pyfunction]
 pub(crate) fn trace_formats() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
-    FORMATS.iter().map(|one| (one.name, one.title, one.columns, one.units)).collect()
+    FORMATS.iter().map(|format| (format.name, format.title, format.columns, format.units)).collect()
 }
 
 /// Names of the formats that are written.
@@ -327,15 +327,15 @@ pub(crate) fn trace_columns(text: &str) -> PyResult<Vec<(&'static str, String, u
 /// Meanings of columns; units of times; units of addresses and lengths.
 #[pyfunction]
 pub(crate) fn trace_column_words() -> (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>) {
-    let names = |of: &[(&'static str, u64)]| of.iter().map(|one| one.0).collect();
+    let names = |of: &[(&'static str, u64)]| of.iter().map(|unit| unit.0).collect();
     (Role::ALL.map(Role::name).to_vec(), names(&TIME_UNITS), names(&SIZE_UNITS))
 }
 
 /// The number of the operation that a word of a trace means.
 #[pyfunction]
 pub(crate) fn trace_operation(word: &str) -> PyResult<u8> {
-    let found = writecliff_traces::operation_of(word.as_bytes());
-    found.map(|operation| operation as u8).map_err(|why| errors::config(why, None))
+    let operation = writecliff_traces::operation_of(word.as_bytes());
+    operation.map(|operation| operation as u8).map_err(|why| errors::config(why, None))
 }
 
 /// The runs of the reads and writes of one volume: `run`, the number of the I/O that began the run
@@ -343,15 +343,17 @@ pub(crate) fn trace_operation(word: &str) -> PyResult<u8> {
 #[pyfunction]
 pub(crate) fn trace_runs<'py>(py: Python<'py>, columns: &Bound<'py, PyDict>) -> Dict<'py> {
     let of = batch_of(columns)?;
-    if u32::try_from(of.time_ns.len()).is_err() || of.operation.iter().any(|one| *one > 3) {
+    if u32::try_from(of.time_ns.len()).is_err()
+        || of.operation.iter().any(|operation| *operation > 3)
+    {
         return Err(errors::config("too many I/Os, or operations that are none", None));
     }
-    let found = py.detach(|| runs_of(&of.operation, &of.offset_bytes, &of.length_bytes));
-    let [read, write] = found.ranks;
+    let runs = py.detach(|| runs_of(&of.operation, &of.offset_bytes, &of.length_bytes));
+    let [read, write] = runs.ranks;
     Ok(dict! {
         py,
-        "run" = column(py, &found.run, |&run| i64::from(run)),
-        "back" = column(py, &found.back, |&back| i64::from(back)),
+        "run" = column(py, &runs.run, |&run| i64::from(run)),
+        "back" = column(py, &runs.back, |&back| i64::from(back)),
         "read_ranks" = read,
         "write_ranks" = write
     })

@@ -86,7 +86,7 @@ impl Device {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::nearest_scale(config, scale),
             AnyConfig::Disk(_) | AnyConfig::Scm(_) => {
-                let distance = |one: &f64| (one / scale).ln().abs();
+                let distance = |candidate: &f64| (candidate / scale).ln().abs();
                 let every = self.scales().into_iter().chain([1.0]);
                 every.min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(1.0)
             }

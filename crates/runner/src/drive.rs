@@ -525,7 +525,8 @@ impl Run {
 /// Ends all jobs at `end_ns`, unless they end before.
 fn end_all(jobs: &mut [Job], end_ns: u64) {
     for job in jobs {
-        job.deadline_ns = Some(job.deadline_ns.map_or(end_ns, |own| own.min(end_ns)));
+        job.deadline_ns =
+            Some(job.deadline_ns.map_or(end_ns, |deadline_ns| deadline_ns.min(end_ns)));
     }
 }
 

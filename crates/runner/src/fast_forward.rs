@@ -105,7 +105,7 @@ impl<D: DriveModel> Run<'_, D> {
             if self.flows.holds(index) {
                 return true; // its next turn comes
             }
-            if self.stop || !self.one(index) {
+            if self.stop || !self.request(index) {
                 return false;
             }
         }
@@ -116,7 +116,7 @@ impl<D: DriveModel> Run<'_, D> {
         let mut due: BinaryHeap<Reverse<(u64, usize)>> =
             (0..self.threads.len()).map(|t| Reverse((0, t))).collect();
         while let Some(Reverse((now, index))) = due.pop() {
-            if self.stop || !self.one(index) {
+            if self.stop || !self.request(index) {
                 continue;
             }
             let pacing = &mut self.threads[index].pacing;
@@ -131,7 +131,7 @@ impl<D: DriveModel> Run<'_, D> {
     /// One request of a thread; false when its job has ended.
     #[expect(clippy::inline_always, reason = "entering a function costs a thirtieth of a request")]
     #[inline(always)]
-    fn one(&mut self, index: usize) -> bool {
+    fn request(&mut self, index: usize) -> bool {
         let thread = &mut self.threads[index];
         let job = &mut self.jobs[thread.job];
         if !job.may_issue(0) {

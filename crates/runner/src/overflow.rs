@@ -19,8 +19,8 @@ pub(crate) fn both<D: DriveModel>(
 /// Bytes of a step whose stream was not available, by stream number.
 pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(u16, u64)> {
     let earlier = |number| {
-        let found = before.overflow_by_number.iter().find(|(n, _)| *n == number);
-        found.map_or(0, |&(_, bytes)| bytes)
+        let entry = before.overflow_by_number.iter().find(|(n, _)| *n == number);
+        entry.map_or(0, |&(_, bytes)| bytes)
     };
     let added = after.overflow_by_number.iter().map(|&(n, bytes)| (n, bytes - earlier(n)));
     added.filter(|&(_, bytes)| bytes > 0).collect()

@@ -144,10 +144,10 @@ impl Watch {
         if self.least.iter_mut().any(|least| least.is_missed(since_start_ns, activity)) {
             return Verdict::End(EndedBy::LeastRate);
         }
-        let all = activity.iter().fold(Activity::default(), |sum, one| Activity {
-            ios: sum.ios + one.ios,
-            bytes: sum.bytes + one.bytes,
-            latency_sum_ns: sum.latency_sum_ns + one.latency_sum_ns,
+        let all = activity.iter().fold(Activity::default(), |sum, activity| Activity {
+            ios: sum.ios + activity.ios,
+            bytes: sum.bytes + activity.bytes,
+            latency_sum_ns: sum.latency_sum_ns + activity.latency_sum_ns,
         });
         if let Some(steady) = &mut self.steady
             && steady.is_attained(since_start_ns, self.interval_ns, &all)
@@ -163,9 +163,9 @@ impl Watch {
 
 impl Least {
     fn is_missed(&mut self, now_ns: u64, activity: &[Activity; OPERATIONS]) -> bool {
-        let one = activity[self.spec.operation as usize];
-        self.done.ios += one.ios;
-        self.done.bytes += one.bytes;
+        let activity = activity[self.spec.operation as usize];
+        self.done.ios += activity.ios;
+        self.done.bytes += activity.bytes;
         let passed_ns = now_ns - self.since_ns;
         if passed_ns < self.spec.cycle_ns {
             return false;

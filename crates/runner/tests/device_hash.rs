@@ -54,10 +54,10 @@ const WORDS: [&str; 32] = [
 /// SSDs with keys that the first SSD cannot have at the same time.
 fn ssds() -> [String; 11] {
     let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
-    let own = "gc_destination = \"per-stream\"\nspare = \"global\"";
-    assert!(plain.contains(own));
+    let default = "gc_destination = \"per-stream\"\nspare = \"global\"";
+    assert!(plain.contains(default));
     let per_handle =
-        plain.replace(own, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
+        plain.replace(default, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
     // Parity takes half, and is not modelled with planes that read independently.
     let per_handle = per_handle.replace("\"40 MiB\"", "\"10 MiB\"");
     let per_handle = per_handle.replace("independent_plane_reads = true\n", "");
@@ -160,7 +160,7 @@ fn check_each_key(text: &str) -> BTreeSet<String> {
 /// Returns the dotted keys that the reader requests from the tables of the file.
 fn known_keys(text: &str) -> BTreeSet<String> {
     let tables = text.lines().filter_map(|line| line.strip_prefix('[')?.strip_suffix(']'));
-    let mut known = BTreeSet::new();
+    let mut keys_of_file = BTreeSet::new();
     for table in tables.chain([""]) {
         let header = format!("[{table}]\n");
         let unknown = "qqqqqqqq = 1\n";
@@ -170,9 +170,10 @@ fn known_keys(text: &str) -> BTreeSet<String> {
         };
         let hint = Device::read(&wrong, "full.toml").unwrap_err().hint.unwrap();
         let keys = hint.strip_prefix("known keys here: ").unwrap().split(", ");
-        known.extend(keys.map(|key| format!("{table}.{key}").trim_start_matches('.').to_owned()));
+        keys_of_file
+            .extend(keys.map(|key| format!("{table}.{key}").trim_start_matches('.').to_owned()));
     }
-    known
+    keys_of_file
 }
 
 /// Returns the dotted keys of the reference for a kind of drive.
@@ -189,10 +190,10 @@ fn declared_keys(kind: &str) -> BTreeSet<String> {
 fn check_all_keys(kind: &str, texts: &[String]) {
     let tried: BTreeSet<String> = texts.iter().flat_map(|text| check_each_key(text)).collect();
     let is_table = |key: &String| tried.iter().any(|other| other.starts_with(&format!("{key}.")));
-    let known = texts.iter().flat_map(|text| known_keys(text));
-    let known: BTreeSet<String> = known.filter(|key| !is_table(key)).collect();
-    assert_eq!(known, declared_keys(kind), "each key that is read must be declared");
-    assert_eq!(known, tried, "the files of this test must have every key, and permit a change");
+    let keys = texts.iter().flat_map(|text| known_keys(text));
+    let keys: BTreeSet<String> = keys.filter(|key| !is_table(key)).collect();
+    assert_eq!(keys, declared_keys(kind), "each key that is read must be declared");
+    assert_eq!(keys, tried, "the files of this test must have every key, and permit a change");
 }
 
 #[test]

@@ -93,9 +93,9 @@ impl Core {
         mut drive: AnyDrive,
         timing: Timing,
         changes: Arc<AtomicU64>,
-        kept: Bytes,
+        undo_limit: Bytes,
     ) -> Self {
-        let durability = Durability::of(&mut drive, timing, kept);
+        let durability = Durability::of(&mut drive, timing, undo_limit);
         // What is on its way to flash in a restored state, the drive has not recorded.
         let quiesces = timing == Timing::Fast || drive.volatile().is_some();
         if quiesces {

@@ -170,7 +170,7 @@ fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: &Co
         if poll(&mut entries, None).is_err() || !entries[1].revents().is_empty() {
             break;
         }
-        running.retain(|one| !one.thread.is_finished());
+        running.retain(|client| !client.thread.is_finished());
         match acceptor.accept() {
             // Dropping it closes it.
             Ok(_) if running.len() == CONNECTIONS_MAX => {}
@@ -179,11 +179,11 @@ fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: &Co
             Err(_) => std::thread::sleep(PAUSE),
         }
     }
-    for one in &running {
-        one.outbox.close();
+    for client in &running {
+        client.outbox.close();
     }
-    for one in running {
-        let _ = one.thread.join(); // a panic has been printed
+    for client in running {
+        let _ = client.thread.join(); // a panic has been printed
     }
 }
 
@@ -199,11 +199,11 @@ impl Drop for Closing {
 /// Starts a connection; without memory for it, the client finds it closed.
 fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Running> {
     let outbox = Arc::new(Outbox::new(served.clone(), socket).ok()?);
-    let (own, served) = (Arc::clone(&outbox), served.clone());
+    let (replies, served) = (Arc::clone(&outbox), served.clone());
     let connection = Arc::clone(connection);
     let thread = std::thread::Builder::new().name("connection".to_owned()).stack_size(STACK_BYTES);
     let run = move || {
-        let closing = Closing(own);
+        let closing = Closing(replies);
         connection(Arc::clone(&closing.0), served);
     };
     Some(Running { outbox, thread: thread.spawn(run).ok()? })

@@ -149,7 +149,7 @@ pub(crate) struct OpenSessions {
 impl OpenSessions {
     /// Adds a session; returns its epoch.
     pub(crate) fn push(&mut self, replies: Weak<dyn Replies>) -> u64 {
-        self.all.retain(|one| one.strong_count() > 0);
+        self.all.retain(|session| session.strong_count() > 0);
         self.all.push(replies);
         self.epoch
     }

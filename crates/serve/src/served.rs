@@ -133,8 +133,8 @@ impl Served {
         let config = drive.any_config();
         let capacity = config.user_capacity();
         assert_eq!(contents.capacity(), capacity, "contents of another drive");
-        let kept = undo_limit(&mut drive, timing);
-        let mut core = Core::new(drive, timing, contents.keep_undo(kept), kept);
+        let undo_bytes = undo_limit(&mut drive, timing);
+        let mut core = Core::new(drive, timing, contents.keep_undo(undo_bytes), undo_bytes);
         (core.life, core.journal) = (parts.life, parts.journal);
         let shared = Arc::new(Shared {
             clock: core.clock,
@@ -466,7 +466,7 @@ impl Drop for Batch<'_> {
             let mut durable = core.take_durable().peekable();
             if durable.peek().is_some() {
                 let mut contents = self.served.contents();
-                durable.for_each(|one| one.note(&mut contents));
+                durable.for_each(|range| range.note(&mut contents));
             }
         }
         if !core.stopped {

@@ -132,10 +132,10 @@ impl Snapshot {
     /// latency; `None` without latencies.
     pub fn lateness_share(&self) -> Option<f64> {
         let mut latency = Histogram::new();
-        self.operations.0.iter().for_each(|one| latency.merge(&one.latency));
+        self.operations.0.iter().for_each(|operation| latency.merge(&operation.latency));
         let median = |of: &Histogram| of.quantile(0.5).ok()?.value_ns.map(|ns| ns as f64);
-        let share = |late: Option<f64>, own: Option<f64>| {
-            Some(late? / (own? * self.slow_down)).filter(|share| share.is_finite())
+        let share = |late: Option<f64>, latency: Option<f64>| {
+            Some(late? / (latency? * self.slow_down)).filter(|share| share.is_finite())
         };
         let of_medians = share(median(&self.lateness), median(&latency));
         let of_means = share(self.lateness.mean_ns(), latency.mean_ns());

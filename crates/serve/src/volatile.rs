@@ -28,11 +28,11 @@ pub(crate) enum Durability {
 }
 
 impl Durability {
-    pub(crate) fn of(drive: &mut AnyDrive, timing: Timing, kept: Bytes) -> Self {
+    pub(crate) fn of(drive: &mut AnyDrive, timing: Timing, undo_bytes: Bytes) -> Self {
         match (drive.volatile(), timing) {
             (None, _) => Self::ByCommands,
             (Some(_), Timing::Real { .. }) => Self::ByDrive,
-            (Some(_), Timing::Fast) => Self::Untimed(Untimed::new(kept)),
+            (Some(_), Timing::Fast) => Self::Untimed(Untimed::new(undo_bytes)),
         }
     }
 
@@ -81,10 +81,10 @@ fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> 
 
 /// Returns the ranges that the drive reports as durable.
 pub(crate) fn told_by(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> {
-    ssd.recorder_mut().take_durable().map(|one| Durable::Range {
-        offset: u64::from(one.first.0) * SLOT_BYTES,
-        length: u64::from(one.slots) * SLOT_BYTES,
-        below: one.below,
+    ssd.recorder_mut().take_durable().map(|range| Durable::Range {
+        offset: u64::from(range.first.0) * SLOT_BYTES,
+        length: u64::from(range.slots) * SLOT_BYTES,
+        below: range.below,
     })
 }
 
@@ -106,9 +106,9 @@ pub(crate) struct Untimed {
 }
 
 impl Untimed {
-    fn new(kept: Bytes) -> Self {
+    fn new(undo_bytes: Bytes) -> Self {
         // A page may have parts of two requests, with a change for each.
-        let changes_max = 2 * (kept.0 / SLOT_BYTES).max(1) as usize;
+        let changes_max = 2 * (undo_bytes.0 / SLOT_BYTES).max(1) as usize;
         Self { changes: VecDeque::new(), changes_max, before: Vec::new(), erases: 0 }
     }
 

@@ -36,8 +36,8 @@ impl Phase {
 
     /// The state after `from`: one of its successors, or of those of any state if it has none.
     fn take(&mut self, from: u32, random: &mut Prng) -> u32 {
-        let known = self.bags.get(&from).is_some_and(|bag| bag.left > 0);
-        let from = if known { from } else { self.jump(random) };
+        let has_bag = self.bags.get(&from).is_some_and(|bag| bag.left > 0);
+        let from = if has_bag { from } else { self.jump(random) };
         debug_assert!(self.left > 0, "all transitions of the phase are taken");
         self.left -= 1;
         let bag = self.bags.get_mut(&from).expect("a state with successors was chosen");
@@ -148,23 +148,23 @@ impl<'a> Arrivals<'a> {
 /// if it is too long then, bursts get shorter, too. Later periods make up for what cannot be done.
 fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64) {
     let Some(longest) = (0..drawn.len()).max_by_key(|n| drawn[*n].0) else { return };
-    for one in &mut *drawn {
-        one.0 = one.0.min(longest_ns);
+    for gap in &mut *drawn {
+        gap.0 = gap.0.min(longest_ns);
     }
     drawn[longest].0 = longest_ns;
-    let total = |drawn: &[(u64, usize)]| drawn.iter().map(|one| one.0).sum::<u64>();
+    let total = |drawn: &[(u64, usize)]| drawn.iter().map(|gap| gap.0).sum::<u64>();
     let is_idle = |n: usize, gap: u64| n != longest && gap >= idle_ns;
     // Gaps that reach the longest one leave their share to the others.
     for _ in 0..STRETCHES {
         let idle: u64 =
-            drawn.iter().enumerate().filter(|one| is_idle(one.0, one.1.0)).map(|one| one.1.0).sum();
+            drawn.iter().enumerate().filter(|gap| is_idle(gap.0, gap.1.0)).map(|gap| gap.1.0).sum();
         let left = (length_ns + idle).saturating_sub(total(drawn));
         if idle == 0 || left == idle {
             break;
         }
         let share = (left as f64 / idle as f64).clamp(1.0 / SHRINK_MAX, STRETCH_MAX);
-        for (_, one) in drawn.iter_mut().enumerate().filter(|one| is_idle(one.0, one.1.0)) {
-            one.0 = ((one.0 as f64 * share) as u64).min(longest_ns);
+        for (_, gap) in drawn.iter_mut().enumerate().filter(|gap| is_idle(gap.0, gap.1.0)) {
+            gap.0 = ((gap.0 as f64 * share) as u64).min(longest_ns);
         }
     }
     let missing = length_ns.saturating_sub(total(drawn));
@@ -176,8 +176,8 @@ fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64
     let room = length_ns.saturating_sub(drawn[longest].0);
     if others > room {
         let share = (room as f64 / others as f64).max(1.0 / SHRINK_MAX);
-        for (_, one) in drawn.iter_mut().enumerate().filter(|one| one.0 != longest) {
-            one.0 = (one.0 as f64 * share) as u64;
+        for (_, gap) in drawn.iter_mut().enumerate().filter(|gap| gap.0 != longest) {
+            gap.0 = (gap.0 as f64 * share) as u64;
         }
     }
 }

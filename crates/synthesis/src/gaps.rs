@@ -81,7 +81,7 @@ impl Popularity<'_> {
             among.map(|page| (-(1.0 - random.unit()).ln() / self.of(page), page)).collect();
         timed.sort_by(|a, b| a.0.total_cmp(&b.0));
         timed.truncate(count);
-        let mut pages: Vec<u64> = timed.into_iter().map(|one| one.1).collect();
+        let mut pages: Vec<u64> = timed.into_iter().map(|page| page.1).collect();
         pages.sort_unstable();
         // With too few pages groups are next to each other at the end.
         pages.extend(std::iter::repeat_n(u64::MAX / 2, count - pages.len()));
@@ -152,8 +152,8 @@ mod tests {
         let same = |weights: &[u32]| {
             let popular = Popularity { weights, seed: SEED };
             let used = |n| pages(&popular.gaps(0, &[SLOT_BYTES; 100], 900 << 12, &mut random(n)));
-            let (one, other) = (used(1), used(2));
-            one.iter().filter(|page| other.contains(page)).count()
+            let (first, other) = (used(1), used(2));
+            first.iter().filter(|page| other.contains(page)).count()
         };
         let (alike, popular) = (same(&[1000; 10]), same(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 100]));
         assert!((3..25).contains(&alike), "{alike}");

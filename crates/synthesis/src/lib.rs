@@ -279,9 +279,9 @@ impl IoModel {
 
     fn check_streams(&self) -> Check {
         let several = &self.streams.several;
-        ensure(several.iter().all(|one| *one <= 1), || "several is 0 or 1".to_owned())?;
+        ensure(several.iter().all(|flag| *flag <= 1), || "several is 0 or 1".to_owned())?;
         let letters = self.streams.operations.bytes();
-        ensure(letters.clone().all(|one| b"rwtf".contains(&one)), || {
+        ensure(letters.clone().all(|letter| b"rwtf".contains(&letter)), || {
             "an operation is none of r, w, t and f".to_owned()
         })?;
         for (letter, length) in letters.zip(&self.streams.lengths) {
@@ -304,17 +304,18 @@ impl IoModel {
         let whole = self.gaps.values_ns.len().is_multiple_of(GAP_VALUES);
         ensure(classes > 0 && whole, || "gaps have eight values a class".to_owned())?;
         let (of, by) = (&self.states, &self.transitions);
-        let below = |column: &[u32], end: usize| column.iter().all(|one| (*one as usize) < end);
-        let known = below(&of.stream, streams)
+        let below =
+            |column: &[u32], end: usize| column.iter().all(|number| (*number as usize) < end);
+        let is_within = below(&of.stream, streams)
             && below(&of.gap, classes)
             && below(&by.before, of.stream.len())
             && below(&by.after, of.stream.len());
-        ensure(known, || "a number of a stream, gap or state is too large".to_owned())?;
-        ensure(of.continues.iter().all(|one| *one <= 1), || "continues is 0 or 1".to_owned())?;
+        ensure(is_within, || "a number of a stream, gap or state is too large".to_owned())?;
+        ensure(of.continues.iter().all(|flag| *flag <= 1), || "continues is 0 or 1".to_owned())?;
         for back in &of.back {
             whole_sectors(u64::from(*back))?;
         }
-        ensure(by.count.iter().all(|one| (1..=IOS_MAX).contains(one)), || {
+        ensure(by.count.iter().all(|count| (1..=IOS_MAX).contains(count)), || {
             format!("the count of a transition is outside 1 to {IOS_MAX}")
         })?;
         let of_phase = |phase: &u32| by.phase.contains(phase);
@@ -334,7 +335,7 @@ impl IoModel {
                 format!("places of a stream {stream}, which there is not")
             })?;
             let times = [places.begin[n], places.within[n], places.life[n]];
-            ensure(times.iter().all(|one| *one <= PASS), || {
+            ensure(times.iter().all(|time| *time <= PASS), || {
                 format!("a time of the group {n} of places is out of range")
             })?;
             ensure(SHAPES.contains(&places.shape[n]), || {
@@ -354,9 +355,10 @@ impl IoModel {
                 format!("the group {n} of places ends behind the range")
             })?;
         }
-        let mut with_states = self.states.stream.iter().map(|one| *one as usize);
-        let lost = with_states
-            .find(|one| self.operation(*one) != b'f' && !places.stream.contains(&(*one as u32)));
+        let mut with_states = self.states.stream.iter().map(|stream| *stream as usize);
+        let lost = with_states.find(|stream| {
+            self.operation(*stream) != b'f' && !places.stream.contains(&(*stream as u32))
+        });
         ensure(lost.is_none(), || format!("stream {} has no places", lost.unwrap_or_default()))
     }
 }

@@ -52,10 +52,10 @@ impl Spread {
         let Self { ios, first, last, groups } = self;
         debug_assert!(first <= last && groups > 0, "the check rejects it");
         // The last group begins where its I/Os end at the last one.
-        let apart = (last - first).saturating_sub((ios / groups).saturating_sub(1));
+        let extra = (last - first).saturating_sub((ios / groups).saturating_sub(1));
         let group = move |n: u64| u128::from(n) * u128::from(groups) / u128::from(ios);
         let last_group = u128::from(groups.max(2) - 1);
-        let after = move |n: u64| (u128::from(apart) << BETWEEN_BITS) * group(n) / last_group;
+        let after = move |n: u64| (u128::from(extra) << BETWEEN_BITS) * group(n) / last_group;
         (0..ios).map(move |n| (first << BETWEEN_BITS) + after(n) as u64)
     }
 }
@@ -158,7 +158,7 @@ impl Mixes {
 
     /// Checks all but what depends on sweeps.
     pub(super) fn check(&self, model: &IoModel) -> Check {
-        let listed = self.sizes.iter().fold(0_u64, |sum, one| sum + u64::from(*one));
+        let listed = self.sizes.iter().fold(0_u64, |sum, size| sum + u64::from(*size));
         let columns = [self.stream.len(), self.back.len(), self.count.len(), self.begins.len()];
         let equal = columns.map(|rows| rows as u64) == [listed; 4];
         ensure(equal, || "the columns of mixes differ in length".to_owned())?;
@@ -168,8 +168,8 @@ impl Mixes {
         ensure(placed == [with(1), with(2), with(2)], || {
             "mixes place more or fewer streams than have I/Os that begin no sweep".to_owned()
         })?;
-        let known = |stream: &u32| (*stream as usize) < model.streams.lengths.len();
-        ensure(self.stream.iter().all(known), || "a mix of an unknown stream".to_owned())?;
+        let exists = |stream: &u32| (*stream as usize) < model.streams.lengths.len();
+        ensure(self.stream.iter().all(exists), || "a mix of an unknown stream".to_owned())?;
         let mut spreads = self.spreads().into_iter().enumerate();
         spreads.try_for_each(|(row, spread)| self.check_place(row, spread))?;
         let moves = |stream: &u32| model.operation(*stream as usize) != b'f';
@@ -214,14 +214,14 @@ impl Mixes {
 fn in_order(places: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
     let mut sorted: Vec<(u64, usize)> = places.collect();
     sorted.sort_unstable();
-    sorted.into_iter().map(|one| one.1).collect()
+    sorted.into_iter().map(|entry| entry.1).collect()
 }
 
 /// The first place of each row that is wanted.
 fn first_of_each(rows: &[usize], wanted: impl Fn(usize) -> bool) -> BTreeMap<usize, usize> {
-    let mut found = BTreeMap::new();
-    for (place, row) in rows.iter().enumerate().filter(|one| wanted(*one.1)) {
-        found.entry(*row).or_insert(place);
+    let mut places = BTreeMap::new();
+    for (place, row) in rows.iter().enumerate().filter(|entry| wanted(*entry.1)) {
+        places.entry(*row).or_insert(place);
     }
-    found
+    places
 }

@@ -34,15 +34,15 @@ impl Starts {
             add(model, group, length, random, to);
         }
         let ordered = |mut of: Vec<(u64, Use)>| {
-            of.sort_by_key(|one| one.0);
-            of.into_iter().map(|one| one.1).collect()
+            of.sort_by_key(|entry| entry.0);
+            of.into_iter().map(|entry| entry.1).collect()
         };
         Self { uses: timed.into_iter().map(ordered).collect(), next: vec![0; streams] }
     }
 
     /// Returns `true` if the next use of a stream, which has uses left, begins a run.
     pub(super) fn begins_run(&self, stream: usize, length: u64) -> bool {
-        self.uses[stream].get(self.next[stream]).is_some_and(|one| one.run_bytes > length)
+        self.uses[stream].get(self.next[stream]).is_some_and(|usage| usage.run_bytes > length)
     }
 
     /// The next use of a stream. `continues` tells whether one would continue a run; then a later
@@ -72,10 +72,10 @@ fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut V
         let begin = begin.min(PASS - life);
         let of_place = uses / count + u64::from(place < uses % count);
         let offset = places.offset[group] + order.apply(place) * places.stride[group];
-        let one = Use { offset, run_bytes: places.run_bytes[group].max(length) };
+        let usage = Use { offset, run_bytes: places.run_bytes[group].max(length) };
         // The first and the last use are the ends of its life.
         let shape = f64::from(places.shape[group]) / 100.0;
-        to.extend(spread(of_place, life, shape, random).map(|within| (begin + within, one)));
+        to.extend(spread(of_place, life, shape, random).map(|within| (begin + within, usage)));
     }
 }
 

@@ -95,17 +95,17 @@ impl Sweeps {
             rows.push(self.row(n, &kinds, mixes, model, &mut before, random));
         }
         let swept = self.in_order(&rows);
-        let streams = swept.iter().map(|one| one.2);
+        let streams = swept.iter().map(|io| io.2);
         let letters = streams.clone().map(|stream| model.operation(stream));
         Pass {
             operations: letters.clone().map(char::from).collect(),
             offsets: swept
                 .iter()
                 .zip(letters)
-                .map(|(one, letter)| if letter == b'f' { 0 } else { offset + one.0 })
+                .map(|(io, letter)| if letter == b'f' { 0 } else { offset + io.0 })
                 .collect(),
             times_ns: demand.times_ns(swept.len(), random),
-            lengths: swept.iter().map(|one| one.1.into()).collect(),
+            lengths: swept.iter().map(|io| io.1.into()).collect(),
         }
     }
 
@@ -125,21 +125,23 @@ impl Sweeps {
             let ios = rows[n].len();
             let last = (ios - 1).max(1);
             let shared = among < ios;
-            let own: Vec<usize> = if shared {
+            let positions: Vec<usize> = if shared {
                 (0..ios).map(|k| begin + (end - begin) * k / last).collect()
             } else {
                 let nth = |k: usize| (2 * k * (among - 1) + last) / (2 * last);
-                let own: Vec<usize> = (0..ios).map(|k| free.nth(before + nth(k))).collect();
-                for place in &own {
+                let positions: Vec<usize> = (0..ios).map(|k| free.nth(before + nth(k))).collect();
+                for place in &positions {
                     free.take(*place);
                 }
-                own
+                positions
             };
-            placed.extend(own.into_iter().zip(&rows[n]).map(|(place, io)| (place, shared, *io)));
+            placed.extend(
+                positions.into_iter().zip(&rows[n]).map(|(place, io)| (place, shared, *io)),
+            );
         }
         assert_eq!(placed.len(), total, "places of all I/Os");
-        placed.sort_by_key(|one| (one.0, one.1));
-        placed.into_iter().map(|one| one.2).collect()
+        placed.sort_by_key(|entry| (entry.0, entry.1));
+        placed.into_iter().map(|entry| entry.2).collect()
     }
 
     /// Rows by their slack: places between their first and last I/O that are not theirs.
@@ -168,8 +170,8 @@ impl Sweeps {
         let backs: Vec<u64> = kinds.iter().map(|kind| u64::from(mixes.back[*kind])).collect();
         let lengths = lengths_that_fill(self.bytes(n), &streams, &backs, model);
         let operation = model.operation(streams[0]);
-        let end = before.filter(|one| one.0 == operation && self.open(n).is_none());
-        let begin = end.and_then(|one| self.goes_on(n, one.1)).unwrap_or(self.offset[n]);
+        let end = before.filter(|io| io.0 == operation && self.open(n).is_none());
+        let begin = end.and_then(|io| self.goes_on(n, io.1)).unwrap_or(self.offset[n]);
         let weights = match operation {
             b'r' => &self.read_weights,
             b'w' => &self.write_weights,
@@ -260,7 +262,7 @@ impl Demand {
         ensure(self.shape.iter().all(|shape| SHAPES.contains(shape)), || {
             "the shape of an interval of demand is out of range".to_owned()
         })?;
-        let length = self.length_ns.iter().try_fold(0_u64, |sum, one| sum.checked_add(*one));
+        let length = self.length_ns.iter().try_fold(0_u64, |sum, length| sum.checked_add(*length));
         ensure(length.is_some_and(|length| i64::try_from(length).is_ok()), || {
             "the intervals of demand are too long".to_owned()
         })
@@ -271,7 +273,8 @@ impl Demand {
 /// short or over is shared out among those of streams of several sizes.
 fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoModel) -> Vec<u64> {
     let of = &model.streams;
-    let mut lengths: Vec<u64> = streams.iter().map(|one| u64::from(of.lengths[*one])).collect();
+    let mut lengths: Vec<u64> =
+        streams.iter().map(|stream| u64::from(of.lengths[*stream])).collect();
     let back = |k: usize| if k == 0 { 0 } else { backs[k] };
     let grows = |k: usize| lengths[k].saturating_sub(back(k));
     let mut short = bytes as i64 - (0..lengths.len()).map(grows).sum::<u64>() as i64;

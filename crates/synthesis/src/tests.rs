@@ -69,13 +69,13 @@ pub(crate) fn assert_well_formed(pass: &Pass) {
 /// Where the I/Os of an operation begin.
 fn offsets(log: &Pass, operation: u8) -> Vec<u64> {
     let all = log.operations.bytes().zip(&log.offsets);
-    all.filter(|one| one.0 == operation).map(|one| *one.1).collect()
+    all.filter(|io| io.0 == operation).map(|io| *io.1).collect()
 }
 
 #[test]
 fn a_pass_has_the_counts_of_the_model() {
     let log = model().expand(0);
-    let count = |letter| log.operations.bytes().filter(|one| *one == letter).count();
+    let count = |letter| log.operations.bytes().filter(|other| *other == letter).count();
     assert_eq!((count(b'r'), count(b'w'), log.offsets.len()), (200, 400, 600));
     assert_well_formed(&log);
     // Each read place has its four uses.
@@ -141,7 +141,7 @@ fn the_seed_alone_determines_a_pass() {
 #[test]
 fn models_that_make_no_sense_are_refused() {
     assert!(model().check().is_ok());
-    for (message, found) in [
+    for (message, expected) in [
         ("the columns of states differ in length", changed(|m| m.states.gap.push(0))),
         ("an operation is none of r, w, t and f", changed(|m| m.streams.operations = "rx".into())),
         ("the columns of streams differ in length", changed(|m| m.streams.several.push(0))),
@@ -157,6 +157,6 @@ fn models_that_make_no_sense_are_refused() {
         ("50 places with 40 uses", changed(|m| m.places.uses[0] = 40)),
         ("stream 1 has no places", changed(|m| m.places.stream[1] = 0)),
     ] {
-        assert_eq!(found, message);
+        assert_eq!(expected, message);
     }
 }

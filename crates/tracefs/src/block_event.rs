@@ -173,7 +173,7 @@ impl BlockFormat {
     pub(crate) fn decode<'a>(&self, time_ns: u64, event: &'a [u8]) -> (BlockEvent, &'a [u8]) {
         let sectors = self.sectors.number(event) as u32;
         let (operation, flags) = parse_rwbs(self.rwbs.text(event), sectors);
-        let found = BlockEvent {
+        let decoded = BlockEvent {
             time_ns,
             kind: self.kind,
             operation,
@@ -184,6 +184,6 @@ impl BlockFormat {
             name: 0,
             errno: self.error.map_or(0, |field| (field.number(event) as i32).unsigned_abs() as u16),
         };
-        (found, self.comm.map_or(&[][..], |field| field.text(event)))
+        (decoded, self.comm.map_or(&[][..], |field| field.text(event)))
     }
 }

@@ -46,15 +46,15 @@ impl Capture {
         let Some(id) = event.get(..2) else { return };
         let id = u16::from_le_bytes([id[0], id[1]]);
         self.events += 1;
-        let Some((_, format)) = self.block.iter().find(|(known, _)| *known == id) else {
+        let Some((_, format)) = self.block.iter().find(|(other, _)| *other == id) else {
             self.rows.push(id, time_ns, event);
             return;
         };
-        let (mut found, name) = format.decode(time_ns, event);
+        let (mut decoded, name) = format.decode(time_ns, event);
         if !name.is_empty() {
-            found.name = self.names.number(name);
+            decoded.name = self.names.number(name);
         }
-        self.waiting.push(found);
+        self.waiting.push(decoded);
     }
 
     /// Hand the events before `until_ns` to the requests: those of all processors are here by then.

@@ -86,7 +86,7 @@ impl EventFormat {
 
     /// A field that some kernels have.
     pub fn optional(&self, name: &str) -> Option<Field> {
-        self.fields.iter().find(|(known, _)| known == name).map(|&(_, field)| field)
+        self.fields.iter().find(|(other, _)| other == name).map(|&(_, field)| field)
     }
 }
 

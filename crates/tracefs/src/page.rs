@@ -41,7 +41,7 @@ impl PageLayout {
         let find = |name: &str| {
             let missing =
                 || FormatError::Missing { event: "header_page".to_owned(), field: name.to_owned() };
-            fields.iter().find(|(known, _)| known == name).map(|&(_, f)| f).ok_or_else(missing)
+            fields.iter().find(|(other, _)| other == name).map(|&(_, f)| f).ok_or_else(missing)
         };
         let (commit, data) = (find("commit")?, find("data")?);
         Ok(Self {
@@ -86,8 +86,8 @@ impl<'a> Records<'a> {
 /// A little-endian number; 0 beyond the end.
 fn word(bytes: &[u8], at: usize, size: usize) -> u64 {
     let mut wide = [0; 8];
-    let Some(found) = bytes.get(at..at.saturating_add(size)) else { return 0 };
-    wide[..size].copy_from_slice(found);
+    let Some(field) = bytes.get(at..at.saturating_add(size)) else { return 0 };
+    wide[..size].copy_from_slice(field);
     u64::from_le_bytes(wide)
 }
 

@@ -192,8 +192,8 @@ impl Requests {
             }
             EventKind::FrontMerge => {
                 let behind = event.sector.saturating_add(u64::from(event.sectors));
-                let found = self.queued.take(&mut self.rows, (behind, event.operation));
-                if let Some(number) = found {
+                let number = self.queued.take(&mut self.rows, (behind, event.operation));
+                if let Some(number) = number {
                     if let Some(row) = self.rows.get(number) {
                         row.sector = event.sector;
                     }
@@ -201,8 +201,8 @@ impl Requests {
                 }
             }
             EventKind::Merge => {
-                let found = self.queued.take(&mut self.rows, key);
-                if let Some(row) = found.and_then(|number| self.rows.get(number)) {
+                let number = self.queued.take(&mut self.rows, key);
+                if let Some(row) = number.and_then(|number| self.rows.get(number)) {
                     row.state = State::Merged;
                     self.anomalies.merged += 1;
                 }

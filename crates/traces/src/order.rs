@@ -30,7 +30,7 @@ impl Order {
             return;
         }
         let last =
-            self.waiting.back().map(|one| one.time_ns).or(self.ready.time_ns.last().copied());
+            self.waiting.back().map(|last| last.time_ns).or(self.ready.time_ns.last().copied());
         let behind = last.is_none_or(|last| last <= from.time_ns[0]);
         if behind && from.time_ns.is_sorted() {
             while !self.waiting.is_empty() {
@@ -50,7 +50,7 @@ impl Order {
             if behind {
                 self.waiting.push_back(record);
             } else {
-                let at = self.waiting.partition_point(|one| one.time_ns <= record.time_ns);
+                let at = self.waiting.partition_point(|other| other.time_ns <= record.time_ns);
                 self.waiting.insert(at, record);
             }
             if self.waiting.len() > WINDOW {
@@ -117,8 +117,8 @@ mod tests {
     fn what_comes_later_than_the_window_is_counted() {
         let mut times: Vec<i64> = (0..2 * WINDOW as i64).collect();
         times.push(7);
-        let (found, late) = ordered(&times);
-        assert_eq!((found.len(), late), (2 * WINDOW + 1, 1));
-        assert_eq!(found.iter().filter(|&&time| time == 7).count(), 2);
+        let (times_read, late) = ordered(&times);
+        assert_eq!((times_read.len(), late), (2 * WINDOW + 1, 1));
+        assert_eq!(times_read.iter().filter(|&&time| time == 7).count(), 2);
     }
 }

@@ -66,8 +66,8 @@ impl Reader {
     /// Open a trace and find its format.
     pub fn open(path: &Path, choice: Choice) -> Result<Self, TraceError> {
         if let Some(name) = choice.format.as_deref().filter(|name| by_name(name).is_none()) {
-            let known: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
-            let hint = format!("known: {}", known.join(", "));
+            let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
+            let hint = format!("known: {}", names.join(", "));
             return Err(TraceError::new(format!("unknown format '{name}'"), Some(hint)));
         }
         let source = Source::open(path, choice.member.as_deref())?;
@@ -178,9 +178,9 @@ impl Reader {
         if records > 0 && lines <= records {
             return Ok(());
         }
-        let worst = self.sink.skipped.reasons().iter().max_by_key(|one| one.lines);
-        let why = worst.map_or(String::new(), |one| {
-            format!(" ({}, first in line {})", one.reason, one.first_line)
+        let worst = self.sink.skipped.reasons().iter().max_by_key(|lines| lines.lines);
+        let why = worst.map_or(String::new(), |lines| {
+            format!(" ({}, first in line {})", lines.reason, lines.first_line)
         });
         let message = format!(
             "{}: {lines} lines are no I/Os of the format {}, {records} are{why}",
@@ -247,9 +247,9 @@ impl Reader {
 fn not_recognised(path: &Path, trials: &[(&Format, Trial)]) -> TraceError {
     let tried: Vec<_> = trials
         .iter()
-        .map(|(_, one)| match one.reason {
-            "" => format!("{}: no I/Os", one.name),
-            why => format!("{}: {why} in line {}", one.name, one.first_line),
+        .map(|(_, trial)| match trial.reason {
+            "" => format!("{}: no I/Os", trial.name),
+            why => format!("{}: {why} in line {}", trial.name, trial.first_line),
         })
         .collect();
     TraceError::new(

@@ -131,7 +131,7 @@ impl Batch {
             self.process.len(),
             self.content.len(),
         ];
-        lengths.iter().all(|&one| one == self.len())
+        lengths.iter().all(|&length| length == self.len())
     }
 
     /// Removes all I/Os and keeps the memory.

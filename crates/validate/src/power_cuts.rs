@@ -50,7 +50,7 @@ pub struct Tally {
     /// Writes and deallocations of a slot that the drive had confirmed and lost, as it may.
     pub lost: u64,
     /// Writes and deallocations that it had not confirmed, and kept.
-    pub kept: u64,
+    pub survived: u64,
     /// Program units that were being programmed, and cannot be read.
     pub torn_units: u64,
     /// Erases of a block that did not end.
@@ -238,12 +238,12 @@ impl Bench {
         self.ssd.storage().recorder().fault()?;
         self.ssd.check_invariants()?;
         let is_oldest = self.fault == Fault::OldestCopy;
-        let found = FlashImage::check_rebuilt(&mut self.ssd, is_oldest)?;
-        let (lost, kept) = self.promises.check(&found)?;
+        let versions = FlashImage::check_rebuilt(&mut self.ssd, is_oldest)?;
+        let (lost, survived) = self.promises.check(&versions)?;
         cut.power_up(&mut self.ssd);
         self.ssd.check_invariants()?;
         self.tally.lost += lost;
-        self.tally.kept += kept;
+        self.tally.survived += survived;
         Ok(())
     }
 }

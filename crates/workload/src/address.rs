@@ -73,20 +73,21 @@ impl SizeClasses {
         let classes = |sizes: &[BlockSize], align| {
             sizes.iter().map(|size| SizeClass::new(size.bytes, align, extent)).collect::<Vec<_>>()
         };
-        let own = |operation| {
-            job.own_blocks(operation).map(|own| classes(&own.block_sizes, own.align_bytes))
+        let of_operation = |operation| {
+            job.own_blocks(operation)
+                .map(|of_operation| classes(&of_operation.block_sizes, of_operation.align_bytes))
         };
         Self {
             common: classes(&job.block_sizes, job.align_bytes),
-            writes: own(Operation::Write),
-            trims: own(Operation::Trim),
+            writes: of_operation(Operation::Write),
+            trims: of_operation(Operation::Trim),
         }
     }
 
     /// Smallest alignment of all.
     fn unit(&self) -> u64 {
-        let own = self.writes.iter().chain(&self.trims).flatten();
-        self.common.iter().chain(own).map(|class| class.align).min().unwrap_or(1)
+        let specific = self.writes.iter().chain(&self.trims).flatten();
+        self.common.iter().chain(specific).map(|class| class.align).min().unwrap_or(1)
     }
 }
 
@@ -143,8 +144,8 @@ pub(crate) struct Sequential {
 impl Sequential {
     #[inline]
     fn next(&mut self, operation: Operation, length: u32) -> u64 {
-        let own = if self.one_position { 0 } else { operation as usize };
-        let position = &mut self.positions[own];
+        let index = if self.one_position { 0 } else { operation as usize };
+        let position = &mut self.positions[index];
         if self.align > 1 {
             *position = position.next_multiple_of(self.align);
         }
@@ -156,8 +157,8 @@ impl Sequential {
     }
 
     fn room(&self, operation: Operation) -> u64 {
-        let own = if self.one_position { 0 } else { operation as usize };
-        let position = self.positions[own];
+        let index = if self.one_position { 0 } else { operation as usize };
+        let position = self.positions[index];
         let next = if self.align > 1 { position.next_multiple_of(self.align) } else { position };
         self.range.saturating_sub(next)
     }
@@ -165,8 +166,8 @@ impl Sequential {
     /// Draws the next address through segments laid end to end, where a block that would cross the
     /// end of a segment begins the next one.
     fn next_in(&mut self, map: &SegmentMap, operation: Operation, length: u32) -> u64 {
-        let own = if self.one_position { 0 } else { operation as usize };
-        let (position, length) = (self.positions[own], u64::from(length));
+        let index = if self.one_position { 0 } else { operation as usize };
+        let (position, length) = (self.positions[index], u64::from(length));
         let mut segment = position / map.size * map.size;
         let mut inner = (position - segment).next_multiple_of(self.align);
         if inner + length > map.size {
@@ -176,7 +177,7 @@ impl Sequential {
             segment = 0;
         }
         debug_assert!(inner + length <= map.size, "a block leaves its segment");
-        self.positions[own] = segment + inner + length;
+        self.positions[index] = segment + inner + length;
         map.locate(segment).0 + inner
     }
 }

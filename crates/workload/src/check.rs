@@ -185,9 +185,9 @@ impl JobSpec {
 
     fn check_sizes(&self) -> Check {
         check_blocks("block_sizes", &self.block_sizes, self.align_bytes)?;
-        for (key, own) in [("writes", &self.writes), ("trims", &self.trims)] {
-            let Some(own) = own else { continue };
-            check_blocks(key, &own.block_sizes, own.align_bytes)?;
+        for (key, blocks) in [("writes", &self.writes), ("trims", &self.trims)] {
+            let Some(blocks) = blocks else { continue };
+            check_blocks(key, &blocks.block_sizes, blocks.align_bytes)?;
             reject! {
                 key if self.segments.is_some() =>
                     "segments of the active range need one list of block sizes";
@@ -376,18 +376,18 @@ impl JobSpec {
             "range" if largest > range.0 =>
                 "{range} is smaller than a block of {}", Bytes(largest);
         }
-        let own = self.writes.iter().chain(&self.trims).filter_map(|own| own.align_bytes);
-        for align in self.align_bytes.into_iter().chain(own).map(Bytes) {
+        let aligns = self.writes.iter().chain(&self.trims).filter_map(|blocks| blocks.align_bytes);
+        for align in self.align_bytes.into_iter().chain(aligns).map(Bytes) {
             reject! { "align" if align > range => "{align} is larger than the range of {range}"; }
         }
         self.host_zones_fit(capacity)?;
         if let Some(log) = &self.log {
             log.fits(limits)?;
         }
-        if let Some(own) = self.model.as_ref().map(|model| Bytes(model.range_bytes)) {
+        if let Some(range) = self.model.as_ref().map(|model| Bytes(model.range_bytes)) {
             reject! {
-                "model" if own.0 > room =>
-                    "its range of {own} from offset {offset} exceeds the drive of {capacity}";
+                "model" if range.0 > room =>
+                    "its range of {range} from offset {offset} exceeds the drive of {capacity}";
             }
         }
         if self.segments.is_some() {

@@ -227,8 +227,8 @@ impl Zones {
         let mut zone = drawn;
         let short = self.written[zone] < least;
         if short || (!random && inner + least > self.written[zone]) {
-            let Some(found) = self.next_with(user, drawn, least) else { return false };
-            zone = found;
+            let Some(next) = self.next_with(user, drawn, least) else { return false };
+            zone = next;
             if !random {
                 io.offset = self.start(zone);
             }
@@ -311,8 +311,8 @@ impl Zones {
         if max_open == 0 || self.open.iter().any(|&(open, _)| open == zone) {
             return true;
         }
-        let own = self.open.iter().filter(|&&(_, thread)| thread == user.thread).count();
-        if self.open.len() >= max_open as usize || (own_max > 0 && own >= own_max as usize) {
+        let opened = self.open.iter().filter(|&&(_, thread)| thread == user.thread).count();
+        if self.open.len() >= max_open as usize || (own_max > 0 && opened >= own_max as usize) {
             return false;
         }
         self.open.push((zone, user.thread));

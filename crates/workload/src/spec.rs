@@ -41,7 +41,7 @@ pub struct WorkloadSpec {
     /// Jobs, in the order of their index in results.
     pub jobs: Vec<JobSpec>,
     /// Seed of all random choices; 1 if the file does not set it.
-    #[serde(default = "one")]
+    #[serde(default = "one_u64")]
     pub seed: u64,
     /// Length of an interval of the measured time series.
     #[serde(default = "one_second")]
@@ -206,7 +206,7 @@ section! {
     pub struct SegmentSpec {
         count: required Integer(1..=1 << 20), "number of segments, all of the same size";
         amount_bytes as amount: required Size -> u64, "total size of the segments";
-        #[serde(default = "one")]
+        #[serde(default = "one_u64")]
         seed: default Integer(0..=TOP) = 1, "seed of the positions of the segments";
     }
 }
@@ -355,7 +355,7 @@ impl WorkloadSpec {
     }
 }
 
-fn one() -> u64 {
+fn one_u64() -> u64 {
     1
 }
 

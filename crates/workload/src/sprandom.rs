@@ -127,10 +127,10 @@ mod tests {
         let mut valid = vec![0_u64; regions as usize];
         written_last.iter().flatten().for_each(|region| valid[*region as usize] += 1);
         for (region, &count) in valid.iter().enumerate() {
-            let found = count as f64 / drawn.region_writes as f64;
+            let valid_share = count as f64 / drawn.region_writes as f64;
             let expected = drawn.validity(region as u64);
             // The last region has no successor that could repeat its writes.
-            assert!((found - expected).abs() < 0.02, "{region}: {found} v {expected}");
+            assert!((valid_share - expected).abs() < 0.02, "{region}: {valid_share} v {expected}");
         }
     }
 }

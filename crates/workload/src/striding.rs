@@ -47,9 +47,9 @@ impl Striding {
     pub(crate) fn next(&mut self, operation: Operation, length: u32) -> u64 {
         let file = self.turn;
         self.turn = (file + 1) % self.positions.len();
-        let own = if self.one_position { 0 } else { operation as usize };
-        let position = &mut self.positions[file][own];
-        let stretch = &mut self.stretches[file][own];
+        let index = if self.one_position { 0 } else { operation as usize };
+        let position = &mut self.positions[file][index];
+        let stretch = &mut self.stretches[file][index];
         let length = u64::from(length);
         debug_assert!(length <= self.file_bytes, "a block of {length} leaves its file");
         let last = self.file_bytes - length;

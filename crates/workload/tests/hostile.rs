@@ -26,9 +26,9 @@ proptest! {
                 prop_assert!(!json.is_empty());
             }
             Err(error) => {
-                let said = error.to_string();
-                prop_assert!(said.starts_with("sent.toml"), "{said}");
-                prop_assert!(!said.contains('\n'), "{said}");
+                let message = error.to_string();
+                prop_assert!(message.starts_with("sent.toml"), "{message}");
+                prop_assert!(!message.contains('\n'), "{message}");
             }
         }
     }

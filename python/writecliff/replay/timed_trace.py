@@ -96,7 +96,7 @@ class TimedTrace:
             source, fit = self.open_source(), self._fit(target, number)
         for _ in source.feed(fit):
             pass
-        found = fit.found()
+        found = fit.totals()
         if not sum(found["ios"].values()) and not found["outside"]:
             raise ConfigError("the trace has no I/Os")
         if found["outside"] and not self.wrap:

@@ -22,26 +22,26 @@ pub struct Documented {
 }
 
 pub(super) fn collect(source: &Source, root: &dyn TableLike) -> Vec<Documented> {
-    let mut found = Vec::new();
-    walk(source, root, "", &mut found);
-    found.sort_by_key(|entry| entry.line);
-    found
+    let mut entries = Vec::new();
+    walk(source, root, "", &mut entries);
+    entries.sort_by_key(|entry| entry.line);
+    entries
 }
 
-fn walk(source: &Source, table: &dyn TableLike, path: &str, found: &mut Vec<Documented>) {
+fn walk(source: &Source, table: &dyn TableLike, path: &str, entries: &mut Vec<Documented>) {
     for (key, item) in table.iter() {
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         match item {
             Item::None => {}
-            Item::Table(inner) => walk(source, inner, &path, found),
+            Item::Table(inner) => walk(source, inner, &path, entries),
             Item::ArrayOfTables(tables) => {
                 for (i, inner) in tables.iter().enumerate() {
-                    walk(source, inner, &format!("{path}[{i}]"), found);
+                    walk(source, inner, &format!("{path}[{i}]"), entries);
                 }
             }
             // `a.b = 1` inside a table is an inline table without braces of its own.
             Item::Value(Value::InlineTable(inner)) if inner.is_dotted() => {
-                walk(source, inner, &path, found);
+                walk(source, inner, &path, entries);
             }
             Item::Value(value) => {
                 let key_span = table.get_key_value(key).and_then(|(key, _)| key.span());
@@ -49,7 +49,7 @@ fn walk(source: &Source, table: &dyn TableLike, path: &str, found: &mut Vec<Docu
                 let line = source.line_of(key_span.map_or(value_span.start, |span| span.start));
                 let (comment, continued) = comment_beside(source, line, value_span.end);
                 let value = source.slice(value_span).to_owned();
-                found.push(Documented { key: path, value, comment, line, continued });
+                entries.push(Documented { key: path, value, comment, line, continued });
             }
         }
     }

@@ -291,10 +291,9 @@ impl<'a> Table<'a> {
         };
         let location =
             if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
-        let absent =
-            asked.iter().map(String::as_str).filter(|known| !self.items.contains_key(known));
+        let absent = asked.iter().map(String::as_str).filter(|key| !self.items.contains_key(key));
         let hint = match nearest(key, absent) {
-            Some(known) => format!("did you mean '{known}'?"),
+            Some(key) => format!("did you mean '{key}'?"),
             None => format!("known keys here: {}", asked.join(", ")),
         };
         Err(self.source.error(
@@ -331,10 +330,10 @@ impl<'a> Table<'a> {
 
     /// Line of a key, or of the table if the key is absent.
     pub fn line_of(&self, key: &str) -> usize {
-        let Some((found, item)) = self.items.get_key_value(key) else { return self.line };
+        let Some((position, item)) = self.items.get_key_value(key) else { return self.line };
         // The span of a header's key is the header; a dotted key has a span, its implied table
         // none.
-        let span = found.span().or_else(|| item.span());
+        let span = position.span().or_else(|| item.span());
         span.map_or(self.line, |span| self.source.line_of(span.start))
     }
 
@@ -374,12 +373,12 @@ impl<'a> Table<'a> {
     }
 
     fn wrong(&self, key: &str, item: &Item, wanted: &str, hint: Option<String>) -> LocatedError {
-        let found = match item.type_name() {
+        let actual = match item.type_name() {
             "string" => "text",
             "inline table" => "a table",
             other => other,
         };
-        self.error(key, format!("expected {wanted}, found {found}"), hint)
+        self.error(key, format!("expected {wanted}, found {actual}"), hint)
     }
 }
 

@@ -145,8 +145,8 @@ fn inline_tables_are_tables() {
 #[test]
 fn comments_beside_and_above_are_found() {
     let toml = LocatedToml::parse(DRIVE, "d.toml").unwrap();
-    let found = toml.documented();
-    let entry = |key: &str| found.iter().find(|e| e.key == key).unwrap();
+    let entries = toml.documented();
+    let entry = |key: &str| entries.iter().find(|e| e.key == key).unwrap();
     assert_eq!(entry("name").comment, "made up");
     assert_eq!(entry("flash.page_size").value, "\"16 KiB\"");
     assert_eq!(entry("flash.page_size").comment, "Micron B16A, data sheet table 5");
@@ -154,7 +154,7 @@ fn comments_beside_and_above_are_found() {
     assert_eq!((entry("flash.planes").comment.as_str(), entry("flash.planes").line), ("", 8));
     assert_eq!(entry("flash.pages.per_block").comment, "three bits a cell");
     assert_eq!(entry("host.queue[0].depth").value, "32");
-    assert!(found.is_sorted_by_key(|e| e.line));
+    assert!(entries.is_sorted_by_key(|e| e.line));
 }
 
 #[test]
@@ -181,18 +181,18 @@ fn the_canonical_text_has_every_requested_value() {
     let base = canonical(text);
     assert_eq!(base, "flash.page = Bytes(1024)\nflash.planes = 2\nflash.read = [Nanos(1000)]");
     assert_eq!(canonical(&text.replace("1 KiB", "1024 B").replace("\"a\"", "\"b\"")), base);
-    let one = canonical(&text.replace("planes = 2\n", ""));
-    assert_eq!(canonical(&text.replace("planes = 2", "planes = 1")), one);
-    assert_eq!(one, "flash.page = Bytes(1024)\nflash.read = [Nanos(1000)]");
+    let implied = canonical(&text.replace("planes = 2\n", ""));
+    assert_eq!(canonical(&text.replace("planes = 2", "planes = 1")), implied);
+    assert_eq!(implied, "flash.page = Bytes(1024)\nflash.read = [Nanos(1000)]");
 }
 
 #[test]
 fn changes_preserve_all_other_text() {
     let toml = LocatedToml::parse(DRIVE, "d.toml").unwrap();
-    let mut kept = Change::new("flash.planes", 4, "");
-    kept.source = None;
+    let mut plain = Change::new("flash.planes", 4, "");
+    plain.source = None;
     let changes = [
-        kept,
+        plain,
         Change::new("name", "large", "made up, too"),
         Change::new("flash.read_time", "80 us", "measured"),
         Change::new("flash.erase", "3 ms", "new"),

@@ -51,14 +51,14 @@ pub(crate) enum Change {
 
 pub(crate) fn changes() -> impl Strategy<Value = Vec<Change>> {
     let at = any::<Index>;
-    let one = prop_oneof![
+    let change = prop_oneof![
         6 => (at(), select(&VALUES[..])).prop_map(|(at, value)| Change::Value(at, value)),
         1 => at().prop_map(Change::Drop),
         1 => at().prop_map(Change::Double),
         1 => (at(), at()).prop_map(|(from, to)| Change::Move(from, to)),
         1 => (at(), any::<char>()).prop_map(|(at, character)| Change::Character(at, character)),
     ];
-    prop::collection::vec(one, 1..5)
+    prop::collection::vec(change, 1..5)
 }
 
 pub(crate) fn mutated(text: &str, changes: &[Change]) -> String {
@@ -103,7 +103,7 @@ pub(crate) fn mutated(text: &str, changes: &[Change]) -> String {
 pub(crate) fn corpus(folder: &str, suffix: &str) -> Vec<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let mut paths: Vec<_> =
-        std::fs::read_dir(root).unwrap().map(|one| one.unwrap().path()).collect();
+        std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.to_string_lossy().ends_with(suffix));
     paths.sort();
     paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()

@@ -81,10 +81,10 @@ mod tests {
             assert_eq!(units, group * 16..(group + 1) * 16);
             let unit = ReclaimUnitId(units.start + 3);
             assert_eq!((g.group_of(unit), g.dies_of(unit)), (group, dies.clone()));
-            let mut found: Vec<u32> = g.ppas(unit).map(|ppa| g.locate(Ppa(ppa)).die).collect();
-            found.sort_unstable();
-            found.dedup();
-            assert_eq!(found, dies.collect::<Vec<_>>());
+            let mut used: Vec<u32> = g.ppas(unit).map(|ppa| g.locate(Ppa(ppa)).die).collect();
+            used.sort_unstable();
+            used.dedup();
+            assert_eq!(used, dies.collect::<Vec<_>>());
             let last = g.program_units_per_reclaim_unit - 1;
             assert_eq!(g.locate(Ppa(g.ppas(unit).end - 1)).die, g.die_of(unit, last));
         }

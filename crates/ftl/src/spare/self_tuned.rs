@@ -294,9 +294,9 @@ mod tests {
 
     #[test]
     fn an_empty_unit_goes_first_and_a_full_drive_has_no_victim() {
-        let mut one = tuned(&[(0.5, 0.5, 1.0), (0.5, 0.5, 0.0)]);
-        assert_eq!(greedy(&mut one, &table(&[(1, 50), (0, 0), (0, 0)])), Some(1));
-        assert_eq!(greedy(&mut one, &table(&[(1, 100), (0, 100)])), None);
+        let mut spare = tuned(&[(0.5, 0.5, 1.0), (0.5, 0.5, 0.0)]);
+        assert_eq!(greedy(&mut spare, &table(&[(1, 50), (0, 0), (0, 0)])), Some(1));
+        assert_eq!(greedy(&mut spare, &table(&[(1, 100), (0, 100)])), None);
     }
 
     #[test]

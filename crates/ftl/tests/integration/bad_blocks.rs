@@ -154,20 +154,20 @@ fn a_drive_that_is_too_small_for_its_bad_blocks_is_refused() {
 
 #[test]
 fn a_restored_drive_and_one_that_was_not_saved_fail_alike() {
-    let mut one = drive(bad(0.01, 0.05, true), 70, 9);
-    wear_out(&mut one, 150.0, &mut Prng::new(1));
-    let saved = one.save_to_bytes();
+    let mut drive_a = drive(bad(0.01, 0.05, true), 70, 9);
+    wear_out(&mut drive_a, 150.0, &mut Prng::new(1));
+    let saved = drive_a.save_to_bytes();
     let mut other = drive(bad(0.01, 0.05, true), 70, 9);
     other.restore(&mut StateReader::new(saved.as_slice()).unwrap()).unwrap();
-    assert_eq!(one.digest(), other.digest());
-    for ftl in [&mut one, &mut other] {
+    assert_eq!(drive_a.digest(), other.digest());
+    for ftl in [&mut drive_a, &mut other] {
         wear_out(ftl, 220.0, &mut Prng::new(2));
         ftl.purge();
         ftl.check_invariants().unwrap();
         wear_out(ftl, 240.0, &mut Prng::new(4));
     }
-    assert_eq!(one.digest(), other.digest());
-    assert!(value(&one, "erase_failures") > 0.0);
+    assert_eq!(drive_a.digest(), other.digest());
+    assert!(value(&drive_a, "erase_failures") > 0.0);
 }
 
 trait Saved {

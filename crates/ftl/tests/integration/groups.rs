@@ -111,8 +111,8 @@ fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     let user = ftl.user_slots();
     // Handle 1 of group 2 asks for all.
     let streams: Vec<u16> = (0..user).map(|lpn| write(&mut ftl, lpn, 5)).collect();
-    let own = streams.iter().filter(|&&stream| stream == 5).count();
-    assert!((350..=512).contains(&own), "{own} slots in the group of the stream");
+    let inside = streams.iter().filter(|&&stream| stream == 5).count();
+    assert!((350..=512).contains(&inside), "{inside} slots in the group of the stream");
     assert!(streams.iter().all(|stream| stream % 2 == 1), "all are of handle 1");
     for lpn in 0..user {
         assert_eq!(group_of(&ftl, lpn), u32::from(streams[lpn as usize] / 2));

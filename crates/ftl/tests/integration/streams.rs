@@ -100,8 +100,8 @@ fn self_tuned_spare_reaches_the_best_split() {
         host.overwrite(&mut ftl, 8.0);
         let waf = host.overwrite(&mut ftl, 6.0);
         ftl.check_invariants().unwrap();
-        let known = classes.map(|(data, writes)| Class { data, writes });
-        let (_, best) = theory::best_split(&known, 1.0 / (1.0 + OP), SLOTS);
+        let exact = classes.map(|(data, writes)| Class { data, writes });
+        let (_, best) = theory::best_split(&exact, 1.0 / (1.0 + OP), SLOTS);
         let error = 100.0 * (waf / best - 1.0);
         assert!(error.abs() < 2.0, "{data}/{writes}: {waf} v {best}: {error} %");
         let uniform = theory::greedy(1.0 / (1.0 + OP), SLOTS);

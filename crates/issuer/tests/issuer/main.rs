@@ -84,11 +84,14 @@ fn every_io_is_issued_once_at_its_time_and_never_before() {
     assert_eq!(measured.lateness.each.count(), ios.len() as u64);
     assert_eq!(measured.lateness.intended_ns, ios.last().unwrap().due_ns);
     assert!(measured.lateness.length_ns >= measured.lateness.intended_ns);
-    assert!(done.iter().all(|one| one.issue_ns >= one.io.due_ns), "issued before it was due");
-    assert!(done.iter().all(|one| one.complete_ns >= one.issue_ns));
-    assert!(done.iter().all(|one| one.result as u64 == one.io.length));
-    done.sort_by_key(|one| one.io.due_ns);
-    assert_eq!(done.iter().map(|one| one.io).collect::<Vec<_>>(), ios);
+    assert!(
+        done.iter().all(|record| record.issue_ns >= record.io.due_ns),
+        "issued before it was due"
+    );
+    assert!(done.iter().all(|record| record.complete_ns >= record.issue_ns));
+    assert!(done.iter().all(|record| record.result as u64 == record.io.length));
+    done.sort_by_key(|record| record.io.due_ns);
+    assert_eq!(done.iter().map(|record| record.io).collect::<Vec<_>>(), ios);
     let [reads, writes, _] = &measured.jobs[0].operations;
     let writes_wanted = ios.iter().filter(|io| io.operation == Operation::Write);
     assert_eq!(writes.ios, writes_wanted.clone().count() as u64);
@@ -150,7 +153,7 @@ fn what_waits_for_the_cap_is_late_and_counted() {
     assert!(measured.in_flight_max <= 2, "{} in flight", measured.in_flight_max);
     assert!(measured.lateness.waited >= 190, "{} waited", measured.lateness.waited);
     assert_eq!(measured.lateness.each.count(), 200);
-    let late = done.iter().filter(|one| one.issue_ns > one.io.due_ns).count();
+    let late = done.iter().filter(|record| record.issue_ns > record.io.due_ns).count();
     assert!(late as u64 >= measured.lateness.waited, "those that waited were late");
 }
 
@@ -163,8 +166,8 @@ fn lanes_wait_for_themselves_alone_and_up_to_their_deadline() {
         .collect();
     let lanes = vec![first, Lane::of_trace(64, 0.0)];
     let (measured, done) = issued(&file.open(false), lanes, ios);
-    let of_first = done.iter().filter(|one| one.io.lane == 0).count() as u64;
-    assert_eq!(done.iter().filter(|one| one.io.lane == 1).count(), 32);
+    let of_first = done.iter().filter(|record| record.io.lane == 0).count() as u64;
+    assert_eq!(done.iter().filter(|record| record.io.lane == 1).count(), 32);
     assert!(of_first >= 1, "the first of a lane waits for nobody");
     assert_eq!(of_first + measured.lateness.left, 32);
     assert!(measured.lateness.left > 0, "what waited was issued after its job's end");
@@ -187,7 +190,7 @@ fn an_error_of_the_drive_ends_it_and_is_told() {
     let bad = io(MS, Operation::Read, 100, 4096);
     let (measured, done) = issued(&file.open(false), one_lane(8), ios(bad));
     assert_eq!(measured.failure.unwrap().errno, libc::EINVAL);
-    assert_eq!(done.iter().find(|one| one.io == bad).unwrap().result, -libc::EINVAL);
+    assert_eq!(done.iter().find(|record| record.io == bad).unwrap().result, -libc::EINVAL);
     // A descriptor for reading cannot write.
     let bad = io(MS, Operation::Write, 0, 4096);
     let (measured, _) = issued(&file.open(false), one_lane(8), ios(bad));

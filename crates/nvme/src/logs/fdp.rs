@@ -45,11 +45,11 @@ pub(super) fn usage(identity: &Identity) -> Page {
 }
 
 pub(super) fn statistics(drive: &mut dyn Drive) -> Page {
-    let found = ask(drive, |drive| drive.fdp_statistics()).unwrap_or_default();
+    let log = ask(drive, |drive| drive.fdp_statistics()).unwrap_or_default();
     let mut page = Page::new(64);
-    page.u128(0, u128::from(found.host_bytes));
-    page.u128(16, u128::from(found.media_bytes));
-    page.u128(32, u128::from(found.erased_bytes));
+    page.u128(0, u128::from(log.host_bytes));
+    page.u128(16, u128::from(log.media_bytes));
+    page.u128(32, u128::from(log.erased_bytes));
     page
 }
 

@@ -98,8 +98,8 @@ fn malformed_commands_get_the_status_of_the_standard() {
     ];
     let data = vec![0; 1 << 20];
     for (command, expected) in cases {
-        let found = host.status(1, command, &data, 1 << 20);
-        assert_eq!(found, expected, "{:?}", &command.0[..56]);
+        let status = host.status(1, command, &data, 1 << 20);
+        assert_eq!(status, expected, "{:?}", &command.0[..56]);
     }
     assert_eq!(host.status(1, blocks(0x02, 0, 2), &[], 1023), Status::DATA_SGL_LENGTH);
     assert_eq!(host.status(1, blocks(0x01, 0, 2), &[0; 1023], 1024), Status::DATA_SGL_LENGTH);

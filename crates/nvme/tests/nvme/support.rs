@@ -503,7 +503,7 @@ pub(crate) fn assert_fields(page: &[u8], fields: &[(&str, usize, usize, u128)]) 
     let wrong: Vec<_> = fields
         .iter()
         .map(|&(name, at, bytes, expected)| (name, expected, number(page, at, bytes)))
-        .filter(|(_, expected, found)| expected != found)
+        .filter(|(_, expected, actual)| expected != actual)
         .collect();
     assert!(wrong.is_empty(), "name, expected, found: {wrong:x?}");
 }

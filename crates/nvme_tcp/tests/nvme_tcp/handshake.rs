@@ -4,10 +4,10 @@ use crate::host::*;
 use writecliff_nvme_tcp::{Fault, Limits, Received, Receiver};
 
 fn begin(bytes: &[u8]) -> Result<Vec<Received>, Fault> {
-    let mut found = Vec::new();
+    let mut events = Vec::new();
     let mut receiver = Receiver::new(Limits::default());
-    receiver.receive(bytes, &mut found).map_err(|fatal| fatal.fault)?;
-    Ok(found)
+    receiver.receive(bytes, &mut events).map_err(|fatal| fatal.fault)?;
+    Ok(events)
 }
 
 #[test]
@@ -15,8 +15,8 @@ fn the_host_gets_the_digests_and_the_alignment_that_it_wants() {
     for (header_digest, data_digest, alignment) in
         [(false, false, 0), (true, false, 1), (false, true, 31), (true, true, 3)]
     {
-        let found = begin(&initialize(Wishes { header_digest, data_digest, alignment })).unwrap();
-        let [Received::Send(response), Received::Began(settings)] = &found[..] else { panic!() };
+        let events = begin(&initialize(Wishes { header_digest, data_digest, alignment })).unwrap();
+        let [Received::Send(response), Received::Began(settings)] = &events[..] else { panic!() };
         assert_eq!(response.len(), 128);
         assert_eq!(
             response[..12],

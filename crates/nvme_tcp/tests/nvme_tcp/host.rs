@@ -88,9 +88,9 @@ impl Host {
     /// A connection whose queue is connected.
     pub(crate) fn new(wishes: Wishes, limits: Limits) -> Self {
         let mut receiver = Receiver::new(limits);
-        let mut found = Vec::new();
-        receiver.receive(&initialize(wishes), &mut found).unwrap();
-        let Some(&Received::Began(settings)) = found.last() else { panic!("{found:?}") };
+        let mut events = Vec::new();
+        receiver.receive(&initialize(wishes), &mut events).unwrap();
+        let Some(&Received::Began(settings)) = events.last() else { panic!("{events:?}") };
         let Settings { header_digest, data_digest, .. } = settings;
         assert_eq!((header_digest, data_digest), (wishes.header_digest, wishes.data_digest));
         let mut sender = Sender::new(settings, &receiver);
@@ -100,9 +100,9 @@ impl Host {
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<Vec<Received>, Fatal> {
-        let mut found = Vec::new();
-        self.receiver.receive(bytes, &mut found)?;
-        Ok(found)
+        let mut events = Vec::new();
+        self.receiver.receive(bytes, &mut events)?;
+        Ok(events)
     }
 
     pub(crate) fn capsule(&self, entry: [u8; 64], data: &[u8]) -> Vec<u8> {
@@ -175,14 +175,14 @@ pub(crate) fn success(command_id: u16, result: u64, data: Vec<u8>) -> Reply {
 }
 
 /// The only command among what was found.
-pub(crate) fn command(found: &[Received]) -> &Command {
-    let [Received::Command(command)] = found else { panic!("{found:?}") };
+pub(crate) fn command(events: &[Received]) -> &Command {
+    let [Received::Command(command)] = events else { panic!("{events:?}") };
     command
 }
 
 /// The bytes to be sent among what was found.
-pub(crate) fn sent(found: &[Received]) -> Vec<u8> {
-    let bytes = found.iter().filter_map(|one| match one {
+pub(crate) fn sent(events: &[Received]) -> Vec<u8> {
+    let bytes = events.iter().filter_map(|reply| match reply {
         Received::Send(bytes) => Some(bytes.as_slice()),
         _ => None,
     });

@@ -30,8 +30,8 @@ fn plain() -> Host {
 /// A host whose write of 1024 bytes was asked for; the transfer tag.
 fn asked(wishes: Wishes) -> (Host, u16) {
     let mut host = Host::new(wishes, Limits::default());
-    let found = host.send(&host.capsule(entry(0x01, 6, BY_TRANSPORT, 1024), &[])).unwrap();
-    let tag = host.read(&sent(&found))[0].u16(10);
+    let events = host.send(&host.capsule(entry(0x01, 6, BY_TRANSPORT, 1024), &[])).unwrap();
+    let tag = host.read(&sent(&events))[0].u16(10);
     (host, tag)
 }
 
@@ -130,10 +130,10 @@ fn more_commands_than_the_queue_holds_end_the_connection() {
     assert_eq!(fault(&mut host, &next), Fault::Sequence);
 
     let mut receiver = Receiver::new(Limits::default());
-    let mut found = Vec::new();
-    receiver.receive(&initialize(Wishes::default()), &mut found).unwrap();
-    receiver.receive(&next, &mut found).unwrap();
-    let second = receiver.receive(&next, &mut found).unwrap_err();
+    let mut events = Vec::new();
+    receiver.receive(&initialize(Wishes::default()), &mut events).unwrap();
+    receiver.receive(&next, &mut events).unwrap();
+    let second = receiver.receive(&next, &mut events).unwrap_err();
     assert_eq!(second.fault, Fault::Sequence, "before Connect is answered");
 }
 
@@ -176,9 +176,9 @@ proptest! {
         let mut ended = false;
         for piece in all.chunks(piece) {
             match host.send(piece) {
-                Ok(found) => {
-                    for one in found {
-                        if let Received::Command(command) = one {
+                Ok(events) => {
+                    for event in events {
+                        if let Received::Command(command) = event {
                             prop_assert!(command.data.len() <= 8192);
                             host.complete(0, Vec::new());
                         }
@@ -200,12 +200,12 @@ proptest! {
     #[test]
     fn any_beginning_is_taken(bytes in vec(any::<u8>(), 0..300), piece in 1..300usize) {
         let mut receiver = Receiver::new(Limits::default());
-        let mut found = Vec::new();
+        let mut events = Vec::new();
         for piece in bytes.chunks(piece) {
-            if receiver.receive(piece, &mut found).is_err() {
+            if receiver.receive(piece, &mut events).is_err() {
                 break;
             }
         }
-        prop_assert!(!found.iter().any(|one| matches!(one, Received::Command(_))));
+        prop_assert!(!events.iter().any(|event| matches!(event, Received::Command(_))));
     }
 }

@@ -15,8 +15,8 @@ fn wishes() -> impl Strategy<Value = Wishes> {
 fn a_command_without_data() {
     let mut host = Host::new(Wishes::default(), Limits::default());
     let entry = entry(0x00, 5, BY_TRANSPORT, 0);
-    let found = host.send(&host.capsule(entry, &[])).unwrap();
-    let command = command(&found);
+    let received = host.send(&host.capsule(entry, &[])).unwrap();
+    let command = command(&received);
     assert_eq!((command.entry, command.data.len(), command.buffer), (entry, 0, 0));
     assert_eq!(command.refusal(1, 1), None);
     let pdus = host.completed(5);
@@ -28,17 +28,17 @@ fn a_command_without_data() {
 fn a_write_is_asked_for_and_may_come_in_parts() {
     let mut host = Host::new(Wishes::default(), Limits::default());
     let data: Vec<u8> = (0..10_000u32).map(|n| n as u8).collect();
-    let found = host.send(&host.capsule(entry(0x01, 6, BY_TRANSPORT, 10_000), &[])).unwrap();
-    let asked = host.read(&sent(&found));
+    let received = host.send(&host.capsule(entry(0x01, 6, BY_TRANSPORT, 10_000), &[])).unwrap();
+    let asked = host.read(&sent(&received));
     assert_eq!((asked.len(), asked[0].kind), (1, 9));
     assert_eq!((asked[0].u16(8), asked[0].u32(12), asked[0].u32(16)), (6, 0, 10_000));
     assert!(host.receiver.is_in_progress());
     let tag = asked[0].u16(10);
     let first = host.data(6, tag, 0, &data[..4000], false);
     assert!(host.send(&first).unwrap().is_empty());
-    let found = host.send(&host.data(6, tag, 4000, &data[4000..], true)).unwrap();
-    assert_eq!(command(&found).data, data);
-    assert_eq!(command(&found).buffer, 10_000);
+    let received = host.send(&host.data(6, tag, 4000, &data[4000..], true)).unwrap();
+    assert_eq!(command(&received).data, data);
+    assert_eq!(command(&received).buffer, 10_000);
     assert!(!host.receiver.is_in_progress());
 }
 
@@ -50,16 +50,16 @@ fn no_more_is_asked_for_than_the_limit() {
     let mut asked = Vec::new();
     for (id, &length) in lengths.iter().enumerate() {
         let capsule = host.capsule(entry(0x01, id as u16, BY_TRANSPORT, length), &[]);
-        let found = host.send(&capsule).unwrap();
-        asked.extend(host.read(&sent(&found)));
+        let received = host.send(&capsule).unwrap();
+        asked.extend(host.read(&sent(&received)));
     }
     assert_eq!(asked.len(), 1, "one that is too large is asked for alone");
     let mut done = Vec::new();
     while !asked.is_empty() {
         let next = asked.remove(0);
         let (id, tag, length) = (next.u16(8), next.u16(10), next.u32(16));
-        let found = host.send(&host.data(id, tag, 0, &vec![1; length as usize], true)).unwrap();
-        asked.extend(host.read(&sent(&found)));
+        let received = host.send(&host.data(id, tag, 0, &vec![1; length as usize], true)).unwrap();
+        asked.extend(host.read(&sent(&received)));
         let open: u32 = asked.iter().map(|pdu| pdu.u32(16)).sum();
         assert!(open <= 10_000, "{open}");
         done.push(id);
@@ -119,8 +119,8 @@ fn commands_with_other_descriptors_are_refused() {
         (entry(0x01, 1, BY_TRANSPORT, u32::MAX), Status::INVALID_FIELD),
     ];
     for (entry, expected) in cases {
-        let found = host.send(&host.capsule(entry, &[0; 512])).unwrap();
-        let reply = command(&found).refusal(3, 4).unwrap();
+        let received = host.send(&host.capsule(entry, &[0; 512])).unwrap();
+        let reply = command(&received).refusal(3, 4).unwrap();
         assert_eq!((reply.status, reply.command_id), (expected, 1));
         assert_eq!((reply.controller, reply.queue), (3, 4));
         host.complete(1, Vec::new());
@@ -133,17 +133,17 @@ fn damaged_data_fail_their_command_alone() {
     let mut host = Host::new(wishes, Limits::default());
     let mut bytes = host.capsule(entry(0x01, 1, IN_CAPSULE, 512), &[3; 512]);
     *bytes.last_mut().unwrap() ^= 1;
-    let found = host.send(&bytes).unwrap();
-    assert_eq!(command(&found).refused, Some(Status::TRANSIENT_TRANSPORT));
-    let found = host.send(&host.capsule(entry(0x01, 2, BY_TRANSPORT, 1024), &[])).unwrap();
-    let tag = host.read(&sent(&found))[0].u16(10);
+    let received = host.send(&bytes).unwrap();
+    assert_eq!(command(&received).refused, Some(Status::TRANSIENT_TRANSPORT));
+    let received = host.send(&host.capsule(entry(0x01, 2, BY_TRANSPORT, 1024), &[])).unwrap();
+    let tag = host.read(&sent(&received))[0].u16(10);
     let mut bytes = host.data(2, tag, 0, &[3; 512], false);
     bytes[30] ^= 1;
     host.send(&bytes).unwrap();
-    let found = host.send(&host.data(2, tag, 512, &[3; 512], true)).unwrap();
-    assert_eq!(command(&found).refused, Some(Status::TRANSIENT_TRANSPORT));
-    let found = host.send(&host.capsule(entry(0x01, 3, IN_CAPSULE, 512), &[3; 512])).unwrap();
-    assert_eq!(command(&found).refused, None);
+    let received = host.send(&host.data(2, tag, 512, &[3; 512], true)).unwrap();
+    assert_eq!(command(&received).refused, Some(Status::TRANSIENT_TRANSPORT));
+    let received = host.send(&host.capsule(entry(0x01, 3, IN_CAPSULE, 512), &[3; 512])).unwrap();
+    assert_eq!(command(&received).refused, None);
 }
 
 proptest! {
@@ -167,8 +167,8 @@ proptest! {
         while !to_send.is_empty() {
             let mut asked = Vec::new();
             for piece in to_send.chunks(piece) {
-                for one in host.send(piece).unwrap() {
-                    match one {
+                for event in host.send(piece).unwrap() {
+                    match event {
                         Received::Send(bytes) => asked.extend(host.read(&bytes)),
                         Received::Command(command) => commands.push(command),
                         Received::Began(_) => panic!(),
@@ -192,8 +192,9 @@ proptest! {
     #[test]
     fn reads_arrive(wishes in wishes(), length in 1..20_000usize) {
         let mut host = Host::new(wishes, Limits::default());
-        let found = host.send(&host.capsule(entry(0x02, 9, BY_TRANSPORT, 1 << 20), &[])).unwrap();
-        prop_assert_eq!(command(&found).buffer, 1 << 20);
+        let capsule = host.capsule(entry(0x02, 9, BY_TRANSPORT, 1 << 20), &[]);
+        let received = host.send(&capsule).unwrap();
+        prop_assert_eq!(command(&received).buffer, 1 << 20);
         let data: Vec<u8> = (0..length).map(|n| (n * 5) as u8).collect();
         let bytes = host.complete(9, data.clone());
         let pdus = host.read(&bytes);

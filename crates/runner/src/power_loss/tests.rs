@@ -21,9 +21,9 @@ fn cuts(changes: &[(&str, &str)]) -> Vec<Loss> {
 
 #[test]
 fn a_cut_takes_no_more_confirmed_writes_than_the_buffer_holds() {
-    let found = cuts(&[]);
-    assert!(found.iter().all(|one| one.lost <= BUFFER_SLOTS.min(one.confirmed)), "{found:?}");
-    assert!(found.iter().any(|one| one.lost > BUFFER_SLOTS / 4), "{found:?}");
+    let losses = cuts(&[]);
+    assert!(losses.iter().all(|loss| loss.lost <= BUFFER_SLOTS.min(loss.confirmed)), "{losses:?}");
+    assert!(losses.iter().any(|loss| loss.lost > BUFFER_SLOTS / 4), "{losses:?}");
 }
 
 #[test]
@@ -31,8 +31,8 @@ fn what_was_confirmed_without_a_cache_or_with_capacitors_is_kept() {
     let uncached = ("write_cache = true", "write_cache = false");
     let protected = ("power_loss_protection = false", "power_loss_protection = true");
     for change in [uncached, protected] {
-        let found = cuts(&[change]);
-        assert!(found.iter().all(|one| one.lost == 0), "{found:?}");
+        let losses = cuts(&[change]);
+        assert!(losses.iter().all(|loss| loss.lost == 0), "{losses:?}");
     }
 }
 
@@ -41,8 +41,8 @@ fn what_was_confirmed_without_a_cache_or_with_capacitors_is_kept() {
 #[test]
 fn cuts_do_not_make_the_drive_faster_than_its_flash() {
     let (slots_per_round, round) = (4 * 24, 1_500_000);
-    for one in cuts(&[]) {
-        let rounds = (one.confirmed - one.confirmed.min(BUFFER_SLOTS)) / slots_per_round;
-        assert!(one.elapsed >= Nanos(rounds * round), "{one:?}");
+    for loss in cuts(&[]) {
+        let rounds = (loss.confirmed - loss.confirmed.min(BUFFER_SLOTS)) / slots_per_round;
+        assert!(loss.elapsed >= Nanos(rounds * round), "{loss:?}");
     }
 }

@@ -56,7 +56,7 @@ impl DepthSearch {
 
     /// All I/Os of the job, and those within the target.
     fn counts(&self, results: &[OperationOutcome; OPERATIONS]) -> (u64, u64) {
-        let buckets = || results.iter().flat_map(|one| one.service.buckets());
+        let buckets = || results.iter().flat_map(|result| result.service.buckets());
         let within = buckets().filter(|(lower, _, _)| *lower <= self.target.latency_ns);
         (buckets().map(|bucket| bucket.2).sum(), within.map(|bucket| bucket.2).sum())
     }
@@ -109,12 +109,12 @@ mod tests {
             LatencyTarget { latency_ns, percentile: 99.0, window_ns: 3 * INTERVAL, keeps_running };
         let mut search = DepthSearch::new(target, most);
         let mut results: [OperationOutcome; OPERATIONS] = Default::default();
-        let mut found = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..intervals {
             results[1].service.record_many(10_000 * u64::from(search.depth), 1000);
             let verdict = search.judge(INTERVAL, &results);
             if verdict != Verdict::Continue {
-                found.push(verdict);
+                verdicts.push(verdict);
             }
             match verdict {
                 Verdict::Afresh(_) => results = Default::default(),
@@ -122,14 +122,14 @@ mod tests {
                 _ => {}
             }
         }
-        found
+        verdicts
     }
 
     #[test]
     fn the_largest_depth_within_the_target_is_found_and_measured_afresh() {
-        let found = search(105_000, 64, false, 1000);
-        assert_eq!(found[..4], [2, 4, 8, 16].map(Verdict::Depth), "doubled until one misses");
-        let last = &found[found.len() - 2..];
+        let verdicts = search(105_000, 64, false, 1000);
+        assert_eq!(verdicts[..4], [2, 4, 8, 16].map(Verdict::Depth), "doubled until one misses");
+        let last = &verdicts[verdicts.len() - 2..];
         assert_eq!(last, [Verdict::Afresh(10), Verdict::End(EndedBy::LatencyTarget)]);
     }
 
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_search_that_keeps_running_ends_by_itself_never() {
-        let found = search(105_000, 64, true, 1000);
-        assert!(found.iter().all(|verdict| matches!(verdict, Verdict::Depth(_))));
-        assert_eq!(found.last(), Some(&Verdict::Depth(10)));
+        let verdicts = search(105_000, 64, true, 1000);
+        assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Depth(_))));
+        assert_eq!(verdicts.last(), Some(&Verdict::Depth(10)));
     }
 }

@@ -22,14 +22,19 @@ impl Steadiness {
     }
 
     /// Adds an interval that ends `now_ns` after the job's start.
-    pub(super) fn is_attained(&mut self, now_ns: u64, interval_ns: u64, one: &Activity) -> bool {
+    pub(super) fn is_attained(
+        &mut self,
+        now_ns: u64,
+        interval_ns: u64,
+        activity: &Activity,
+    ) -> bool {
         if now_ns - interval_ns < self.spec.ramp_ns {
             self.since_ns = now_ns;
             return false;
         }
-        self.done.ios += one.ios;
-        self.done.bytes += one.bytes;
-        self.done.latency_sum_ns += one.latency_sum_ns;
+        self.done.ios += activity.ios;
+        self.done.bytes += activity.bytes;
+        self.done.latency_sum_ns += activity.latency_sum_ns;
         let passed_ns = now_ns - self.since_ns;
         if passed_ns < self.spec.check_ns {
             return false;
@@ -48,7 +53,7 @@ impl Steadiness {
         assert!(self.values.len() >= 2, "a slope needs two values");
         let count = self.values.len() as f64;
         let mean = values().sum::<f64>() / count;
-        let found = if self.spec.slope {
+        let criterion = if self.spec.slope {
             let middle = (count - 1.0) / 2.0;
             let times = || (0..self.values.len()).map(|i| i as f64 - middle);
             let rise: f64 = times().zip(values()).map(|(time, value)| time * (value - mean)).sum();
@@ -57,9 +62,9 @@ impl Steadiness {
             values().map(|value| (value - mean).abs()).fold(0.0, f64::max)
         };
         if !self.spec.relative {
-            return found;
+            return criterion;
         }
-        if mean > 0.0 { 100.0 * found / mean } else { f64::INFINITY }
+        if mean > 0.0 { 100.0 * criterion / mean } else { f64::INFINITY }
     }
 }
 
@@ -93,8 +98,8 @@ mod tests {
         let mut steady = Steadiness::new(spec);
         let second = |i: usize| (i as u64 + 1) * 1_000_000_000;
         (0..ios.len()).find_map(|i| {
-            let one = Activity { ios: ios[i], bytes: 0, latency_sum_ns: 0.0 };
-            steady.is_attained(second(i), 1_000_000_000, &one).then_some(i + 1)
+            let activity = Activity { ios: ios[i], bytes: 0, latency_sum_ns: 0.0 };
+            steady.is_attained(second(i), 1_000_000_000, &activity).then_some(i + 1)
         })
     }
 

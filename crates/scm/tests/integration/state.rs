@@ -10,20 +10,20 @@ use writecliff_host_interface::Operation::{self, Flush, Read, Trim, Write};
 
 #[test]
 fn a_restored_drive_behaves_like_the_saved_one() {
-    let mut one = scm(&[]);
-    keep(&mut one, 8, 3000, random(1, 70.0, 16_384));
-    one.check_invariants().unwrap();
-    let state = one.save(Vec::new()).unwrap();
+    let mut saved = scm(&[]);
+    keep(&mut saved, 8, 3000, random(1, 70.0, 16_384));
+    saved.check_invariants().unwrap();
+    let state = saved.save(Vec::new()).unwrap();
     let mut other = scm(&[]);
     keep(&mut other, 4, 100, random(4, 0.0, 4096));
     other.restore_from(&mut state.as_slice()).unwrap();
-    assert_eq!(other.counters(), one.counters());
+    assert_eq!(other.counters(), saved.counters());
     assert_eq!(other.save(Vec::new()).unwrap(), state);
     assert_eq!(
-        keep(&mut one, 8, 3000, random(2, 70.0, 16_384)),
+        keep(&mut saved, 8, 3000, random(2, 70.0, 16_384)),
         keep(&mut other, 8, 3000, random(2, 70.0, 16_384))
     );
-    assert_eq!(one.save(Vec::new()).unwrap(), other.save(Vec::new()).unwrap());
+    assert_eq!(saved.save(Vec::new()).unwrap(), other.save(Vec::new()).unwrap());
 }
 
 #[test]
@@ -80,15 +80,15 @@ proptest! {
             let length = if operation == Flush { 0 } else { sectors * 512 };
             (operation, sector * 512, length)
         });
-        let mut tags: Vec<u32> = done.iter().map(|one| one.tag).collect();
+        let mut tags: Vec<u32> = done.iter().map(|completion| completion.tag).collect();
         prop_assert!(done.windows(2).all(|pair| pair[0].at <= pair[1].at));
         tags.sort_unstable();
         prop_assert_eq!(tags, (0..commands.len() as u32).collect::<Vec<_>>());
         drive.check_invariants().map_err(TestCaseError::fail)?;
         let bytes = |of: Operation| -> u64 {
-            let kind = |one: u8| [Read, Write, Trim, Flush][usize::from(one)];
-            let all = commands.iter().filter(|one| kind(one.0) == of);
-            all.map(|one| u64::from(one.2) * 512).sum()
+            let kind = |completion: u8| [Read, Write, Trim, Flush][usize::from(completion)];
+            let all = commands.iter().filter(|command| kind(command.0) == of);
+            all.map(|command| u64::from(command.2) * 512).sum()
         };
         prop_assert_eq!(drive.counters().host.write_bytes, bytes(Write));
         prop_assert_eq!(drive.counters().host.read_bytes, bytes(Read));

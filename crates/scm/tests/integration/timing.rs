@@ -31,8 +31,8 @@ fn parts_in_several_banks_are_served_at_once() {
     // The accesses of the last of 8 banks are issued behind 56 others.
     let last = 100 + 57 * 50 + 8 * 400;
     let expected = 2000 + last + BLOCK + 100;
-    let found = alone(&mut scm, Read, 0, 32_768);
-    assert_eq!(found, Nanos(expected.max(2000 + 100 + 50 + 8 * 400 + 8 * BLOCK + 100)));
+    let latency = alone(&mut scm, Read, 0, 32_768);
+    assert_eq!(latency, Nanos(expected.max(2000 + 100 + 50 + 8 * 400 + 8 * BLOCK + 100)));
     // Half of one bank, half of the next.
     let halves = 2000 + (100 + 5 * 50 + 4 * 400) + BLOCK + 100;
     assert_eq!(alone(&mut scm, Read, 2048, 4096), Nanos(halves));
@@ -45,8 +45,8 @@ fn the_slowest_part_limits_the_rate() {
         let read_pct = if operation == Read { 100.0 } else { 0.0 };
         rate(&keep(&mut scm(changes), 512, 40_000, random(seed, read_pct, size)))
     };
-    let near = |found: f64, expected: f64| {
-        assert!((found / expected - 1.0).abs() < 0.03, "{found} instead of {expected}");
+    let near = |rate: f64, expected: f64| {
+        assert!((rate / expected - 1.0).abs() < 0.03, "{rate} instead of {expected}");
     };
     // The controller: a command and its accesses.
     let link = [("8192 MB/s", "65536 MB/s"), ("command = \"100 ns\"", "command = \"10 ns\"")];
@@ -74,7 +74,7 @@ fn the_past_changes_nothing() {
         scm.idle_until(Nanos(10_000_000_000));
         let begin = scm.now();
         let done = keep(&mut scm, 32, 20_000, random(3, 30.0, 4096));
-        done.iter().map(|one| (one.at - begin, one.tag)).collect::<Vec<_>>()
+        done.iter().map(|completion| (completion.at - begin, completion.tag)).collect::<Vec<_>>()
     };
     let new = run(&[]);
     // Twice the drive at random, and as much in small parts.

@@ -217,9 +217,9 @@ impl Handshake<'_> {
             return false;
         };
         let Some(stream) = self.stream_of(name) else {
-            let known =
+            let message =
                 b"the exports are the drive, named '', and 'stream-N' for each of its streams";
-            self.answer(number, reply::UNKNOWN, known);
+            self.answer(number, reply::UNKNOWN, message);
             return false;
         };
         self.agreed.stream = stream;

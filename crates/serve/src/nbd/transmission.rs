@@ -270,9 +270,9 @@ impl Transmission<'_> {
         let is_idle = self.outbox.is_idle();
         let is_sent = self.outbox.send_all()? == Sent::All;
         let served = self.session.served();
-        if is_sent && let Some(found) = self.input.look(self.outbox.socket(), is_idle, Some(served))
+        if is_sent && let Some(count) = self.input.look(self.outbox.socket(), is_idle, Some(served))
         {
-            return found;
+            return count;
         }
         self.input.leave();
         match self.input.receive(self.outbox.socket(), is_idle && is_sent) {

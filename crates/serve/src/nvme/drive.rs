@@ -62,7 +62,7 @@ impl Drive for SimulatedDrive {
 
     fn lba_format(&self) -> u8 {
         let size = self.served.logical_block();
-        LOGICAL_BLOCKS.iter().position(|&one| one == size).map_or(0, |index| index as u8)
+        LOGICAL_BLOCKS.iter().position(|&other| other == size).map_or(0, |index| index as u8)
     }
 
     fn write_cache(&self) -> bool {

@@ -164,10 +164,10 @@ impl Replier {
         let (None, Some(data)) = (compound.failure, compound.compared) else {
             return compound.failure;
         };
-        let mut found = vec![0; data.len()];
-        match self.served.read(offset, &mut found) {
+        let mut stored = vec![0; data.len()];
+        match self.served.read(offset, &mut stored) {
             Err(_) => Some(Failure::UnrecoveredRead),
-            Ok(()) => (found != data).then_some(Failure::Different),
+            Ok(()) => (stored != data).then_some(Failure::Different),
         }
     }
 }

@@ -118,9 +118,10 @@ impl Target {
             self.subsystem().disconnect_queue(controller, queue);
         }
         let mut connected = locked(&self.shared.connected);
-        connected.retain(|one| one.association != association);
+        connected.retain(|other| other.association != association);
         if queue == 0 {
-            let others = connected.iter().filter(|one| one.association.controller == controller);
+            let others =
+                connected.iter().filter(|other| other.association.controller == controller);
             others.for_each(|other| other.replier.sever());
         }
     }
@@ -132,12 +133,15 @@ impl Target {
             let mut subsystem = self.subsystem();
             let replies = subsystem.poll();
             let connected = locked(&self.shared.connected);
-            let is_gone = |one: &&Connected| {
-                let Association { controller, queue, .. } = one.association;
+            let is_gone = |connection: &&Connected| {
+                let Association { controller, queue, .. } = connection.association;
                 !subsystem.is_connected(controller, queue)
             };
-            let gone: Vec<_> =
-                connected.iter().filter(is_gone).map(|one| Arc::clone(&one.replier)).collect();
+            let gone: Vec<_> = connected
+                .iter()
+                .filter(is_gone)
+                .map(|connection| Arc::clone(&connection.replier))
+                .collect();
             (replies, gone)
         };
         for replier in gone {
@@ -145,14 +149,15 @@ impl Target {
         }
         for reply in replies {
             let connected = locked(&self.shared.connected);
-            let admin = connected.iter().find(|one| {
-                one.association.controller == reply.controller && one.association.queue == 0
+            let admin = connected.iter().find(|connection| {
+                connection.association.controller == reply.controller
+                    && connection.association.queue == 0
             });
             if let Some(admin) = admin {
-                let own = Arc::clone(&admin.replier);
+                let admin = Arc::clone(&admin.replier);
                 drop(connected);
-                own.reply(&reply);
-                own.send();
+                admin.reply(&reply);
+                admin.send();
             }
         }
     }
@@ -169,7 +174,10 @@ impl Target {
         let connected = locked(&self.shared.connected);
         let of_host =
             connected.iter().filter(|c| c.association.controller == association.controller);
-        let heard = of_host.map(|one| one.replier.heard.load(Ordering::Relaxed)).max().unwrap_or(0);
+        let heard = of_host
+            .map(|connection| connection.replier.heard.load(Ordering::Relaxed))
+            .max()
+            .unwrap_or(0);
         let left = (heard + u64::from(limit)).checked_sub(self.now_ms())?;
         Some(Duration::from_millis(left + 1).min(TEND))
     }

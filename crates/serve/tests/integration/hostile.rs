@@ -38,8 +38,8 @@ fn bits() -> impl Strategy<Value = Vec<Bit>> {
     let data = prop::collection::vec(any::<u8>(), 0..32);
     let length = prop_oneof![4 => 0..32_u32, 1 => any::<u32>()];
     let option = (0..13_u32, length, data).prop_map(|(n, l, d)| Bit::Option(n, l, d));
-    let known = prop::sample::select(vec![READ, WRITE, DISCONNECT, FLUSH, TRIM, WRITE_ZEROES]);
-    let command = prop_oneof![8 => known, 1 => any::<u16>()];
+    let valid = prop::sample::select(vec![READ, WRITE, DISCONNECT, FLUSH, TRIM, WRITE_ZEROES]);
+    let command = prop_oneof![8 => valid, 1 => any::<u16>()];
     let offset = prop_oneof![4 => (0..CAPACITY / 512).prop_map(|n| n * 512), 1 => any::<u64>()];
     let length = prop_oneof![4 => (0..64_u32).prop_map(|n| n * 512), 1 => any::<u32>()];
     let request = (0..4_u16, command, offset, length, 0..40_000_usize)

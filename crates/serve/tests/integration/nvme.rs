@@ -348,7 +348,7 @@ fn a_load_does_what_it_is_told() {
             assert!(outcome.elapsed_ns > 0);
         }
         let [reads, writes, trims, flushes] = server.served.snapshot().operations.0;
-        let requests = [&reads, &writes, &trims, &flushes].map(|one| one.requests);
+        let requests = [&reads, &writes, &trims, &flushes].map(|operation| operation.requests);
         assert_eq!(requests, [1000, 140, 10, 3]);
         assert_eq!((reads.bytes, writes.bytes), (4_096_000, 40 * 131_072 + 409_600));
         let mut data = [0; 4096];

@@ -36,11 +36,11 @@ fn submit(session: &Session, operation: Operation, page: u64, durable: bool) {
 }
 
 /// Writes these pages, each with its number and one, and waits for the drive.
-fn write(session: &Session, kept: &Arc<Kept>, pages: std::ops::Range<u64>, durable: bool) {
-    let before = kept.count();
+fn write(session: &Session, replies: &Arc<Kept>, pages: std::ops::Range<u64>, durable: bool) {
+    let before = replies.count();
     pages.clone().for_each(|page| submit(session, Operation::Write, page, durable));
     let all = before + pages.count();
-    eventually("the writes complete", || kept.count() == all);
+    eventually("the writes complete", || replies.count() == all);
 }
 
 fn cut(served: &Served, seed: u64) -> PowerCut {
@@ -64,12 +64,12 @@ fn what_was_flushed_stays_and_the_rest_may_go() {
         for seed in 0..8 {
             let drive = [drive_with, losing_power][seed as usize % 2](VOLATILE.0, VOLATILE.1);
             let served = serve(drive, timing);
-            let (session, kept) = session(&served);
-            write(&session, &kept, 0..16, false);
+            let (session, replies) = session(&served);
+            write(&session, &replies, 0..16, false);
             submit(&session, Operation::Flush, 0, false);
-            eventually("the flush completes", || kept.count() == 17);
-            write(&session, &kept, 16..24, true); // with forced unit access
-            write(&session, &kept, 24..64, false);
+            eventually("the flush completes", || replies.count() == 17);
+            write(&session, &replies, 16..24, true); // with forced unit access
+            write(&session, &replies, 24..64, false);
             let cut = cut(&served, seed);
             assert_eq!((cut.outstanding, cut.seed), (0, seed));
             assert_eq!(pages_there(&served, 0..24), 24, "seed {seed}");
@@ -85,8 +85,8 @@ fn what_was_flushed_stays_and_the_rest_may_go() {
 fn a_protected_drive_keeps_what_it_has_acknowledged() {
     for timing in [REAL, Timing::Fast] {
         let served = serve(drive_with(PROTECTED.0, PROTECTED.1), timing);
-        let (session, kept) = session(&served);
-        write(&session, &kept, 0..64, false);
+        let (session, replies) = session(&served);
+        write(&session, &replies, 0..64, false);
         let cut = cut(&served, 1);
         assert_eq!((cut.lost.pages_open, pages_there(&served, 0..64)), (0, 64));
         served.stop();
@@ -96,9 +96,9 @@ fn a_protected_drive_keeps_what_it_has_acknowledged() {
 #[test]
 fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
     let served = serve(drive(), Timing::Real { slow_down: 1e4 });
-    let (old, kept) = session(&served);
+    let (old, replies) = session(&served);
     (0..64).for_each(|page| submit(&old, Operation::Write, page, false));
-    let before = kept.count();
+    let before = replies.count();
     let cut = cut(&served, 1);
     assert!(cut.outstanding > 0);
     assert_eq!(before + cut.outstanding, 64);
@@ -116,7 +116,7 @@ fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
     let (new, answers) = session(&served);
     new.batch().submit(request, None).unwrap();
     served.stop();
-    assert_eq!((kept.count(), answers.count()), (before, 1));
+    assert_eq!((replies.count(), answers.count()), (before, 1));
 }
 
 /// A client that connects again the moment its connection ends.
@@ -142,9 +142,9 @@ fn who_connects_while_the_power_is_cut_is_served_after_it() {
         let client = Arc::new(Reconnects { served: served.clone(), again: Mutex::default() });
         let old = served.session(Arc::clone(&client) as Arc<dyn Replies>);
         cut(&served, 1);
-        let (new, kept) = client.again.lock().unwrap().take().expect("it has connected again");
+        let (new, replies) = client.again.lock().unwrap().take().expect("it has connected again");
         assert!(old.store(0, &[9; 512]).is_err());
-        write(&new, &kept, 0..8, false);
+        write(&new, &replies, 0..8, false);
         assert_eq!(pages_there(&served, 0..8), 8);
         served.stop();
     }
@@ -153,11 +153,11 @@ fn who_connects_while_the_power_is_cut_is_served_after_it() {
 #[test]
 fn power_is_cut_at_a_write_before_it_is_answered() {
     let served = serve(drive(), Timing::Fast);
-    let (old, kept) = session(&served);
-    write(&old, &kept, 0..3, false);
+    let (old, replies) = session(&served);
+    write(&old, &replies, 0..3, false);
     served.seed_cuts(7);
     served.plan_cuts(CutPlan { when: CutWhen::AtWrite(2), cuts: 1 });
-    write(&old, &kept, 3..4, false);
+    write(&old, &replies, 3..4, false);
     old.store(4 * PAGE, &[5; PAGE as usize]).unwrap();
     let request = Request {
         tag: Tag::Number(4),
@@ -173,7 +173,7 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
     assert_eq!((cuts.len(), cuts[0].writes, cuts[0].seed), (1, 5, 7));
     let power = served.snapshot().power;
     assert_eq!((power.cycles, power.unsafe_shutdowns), (2, 1));
-    assert_eq!(kept.count(), 4);
+    assert_eq!(replies.count(), 4);
     let (new, answers) = session(&served);
     write(&new, &answers, 4..6, false); // one cut was asked for
     assert_eq!(served.power_cuts().len(), 1);
@@ -183,8 +183,8 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
 #[test]
 fn a_protected_drive_is_busy_until_it_has_found_its_mapping() {
     let served = serve(drive_with(PROTECTED.0, PROTECTED.1), REAL);
-    let (old, kept) = session(&served);
-    write(&old, &kept, 0..64, false);
+    let (old, replies) = session(&served);
+    write(&old, &replies, 0..64, false);
     let before = served.with_drive(|drive| drive.now());
     let recovery = cut(&served, 1).recovery.unwrap();
     let rebuild = recovery.rebuild.total();

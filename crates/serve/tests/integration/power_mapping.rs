@@ -22,7 +22,7 @@ const CACHED: [&str; 2] = [
 struct Load {
     served: Served,
     session: Session,
-    kept: Arc<Kept>,
+    replies: Arc<Kept>,
     random: Prng,
     /// Pages that it uses.
     pages: u64,
@@ -32,9 +32,9 @@ struct Load {
 
 impl Load {
     fn new(served: &Served, pages: u64, seed: u64) -> Self {
-        let (session, kept) = session(served);
+        let (session, replies) = session(served);
         let (served, random) = (served.clone(), Prng::new(seed));
-        Self { served, session, kept, random, pages, written: 0, sent: 0 }
+        Self { served, session, replies, random, pages, written: 0, sent: 0 }
     }
 
     fn submit(&mut self, operation: Operation, page: u64, pages: u64) {
@@ -60,11 +60,11 @@ impl Load {
 
     /// Sends requests. Outstanding at the same time, those of a page would have no order: with
     /// `apart`, no page has two of them.
-    fn some(&mut self, requests: u64, apart: bool) {
+    fn some(&mut self, requests: u64, spread: bool) {
         for n in 0..requests {
             let blocks = self.pages / 8;
-            let block = if apart { n * 7919 % blocks } else { self.random.below(blocks) };
-            let page = 8 * block + if apart { 0 } else { self.random.below(8) };
+            let block = if spread { n * 7919 % blocks } else { self.random.below(blocks) };
+            let page = 8 * block + if spread { 0 } else { self.random.below(8) };
             let page = page.min(self.pages - 8);
             let pages = 1 + self.random.below(8);
             match self.random.below(40) {
@@ -72,14 +72,14 @@ impl Load {
                 1..4 => self.submit(Operation::Trim, page, pages),
                 _ => self.submit(Operation::Write, page, pages),
             }
-            if !apart {
+            if !spread {
                 self.wait();
             }
         }
     }
 
     fn wait(&self) {
-        eventually("all completes", || self.kept.count() == self.sent);
+        eventually("all completes", || self.replies.count() == self.sent);
     }
 
     /// Where each page is, and the number of the write whose data it has.
@@ -159,7 +159,8 @@ fn a_worn_in_drive_agrees_with_its_contents_after_many_cuts() {
                 load.some(120, true);
             }
             lost += served.power_cut().unwrap().lost.pages_lost;
-            let differ = load.state().iter().filter(|one| one.0.is_none() != (one.1 == 0)).count();
+            let differ =
+                load.state().iter().filter(|entry| entry.0.is_none() != (entry.1 == 0)).count();
             assert_eq!(differ, 0, "{timing:?} {round} {section}");
         }
         assert!(lost > 0, "{timing:?} {section}");
@@ -183,7 +184,7 @@ fn a_purge_leaves_nothing_to_undo() {
         load.submit(Operation::Flush, 0, 0);
         load.wait();
         assert_eq!(served.power_cut().unwrap().lost.pages_lost, 0);
-        let mapped = |(page, one): (usize, &(Ppa, u64))| (!one.0.is_none()).then_some(page);
+        let mapped = |(page, entry): (usize, &(Ppa, u64))| (!entry.0.is_none()).then_some(page);
         assert_eq!(load.state().iter().enumerate().filter_map(mapped).collect::<Vec<_>>(), [3]);
         drop(load);
         is_sound(served);

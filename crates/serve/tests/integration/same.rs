@@ -79,12 +79,12 @@ struct Seen {
 impl Seen {
     fn of(latency: &Histogram, elapsed_ns: f64) -> Self {
         let p99 = latency.quantile(0.99).unwrap();
-        let known = |ns: Option<u64>| ns.unwrap() as f64;
+        let ns_of = |ns: Option<u64>| ns.unwrap() as f64;
         Self {
             iops: latency.count() as f64 / elapsed_ns * 1e9,
             mean_ns: latency.mean_ns().unwrap(),
-            p99_ns: known(p99.value_ns),
-            p99_interval_ns: (known(p99.low_ns), known(p99.high_ns)),
+            p99_ns: ns_of(p99.value_ns),
+            p99_interval_ns: (ns_of(p99.low_ns), ns_of(p99.high_ns)),
         }
     }
 }
@@ -175,17 +175,17 @@ fn difference(seen: &Seen, expected: &Seen) -> Option<&'static str> {
 
 fn compare(new: fn() -> AnyDrive, ios: u64, slow_down: f64) {
     for load in &LOADS {
-        let mut found = None;
+        let mut different = None;
         for _ in 0..TRIES {
             let (seen, outside) = served(filled(new()), load, ios, slow_down);
             let expected = simulated(filled(new()), load, ios, outside);
-            found = difference(&seen, &expected)
+            different = difference(&seen, &expected)
                 .map(|what| format!("{what}: {seen:?}, simulated {expected:?}, {outside} outside"));
-            if found.is_none() {
+            if different.is_none() {
                 break;
             }
         }
-        assert_eq!(found, None, "{}", load.name);
+        assert_eq!(different, None, "{}", load.name);
     }
 }
 

@@ -47,26 +47,26 @@ fn request(tag: u64, operation: Operation, offset: u64, length: u64) -> Request 
 }
 
 pub(crate) fn session(served: &Served) -> (Session, Arc<Kept>) {
-    let kept = Arc::new(Kept::default());
-    (served.session(Arc::clone(&kept) as Arc<dyn Replies>), kept)
+    let replies = Arc::new(Kept::default());
+    (served.session(Arc::clone(&replies) as Arc<dyn Replies>), replies)
 }
 
 /// Submits one request and waits for its end; returns the wall time it took.
-fn one(session: &Session, kept: &Kept, request: Request) -> Duration {
-    let (before, start) = (kept.count(), Instant::now());
+fn run(session: &Session, replies: &Kept, request: Request) -> Duration {
+    let (before, start) = (replies.count(), Instant::now());
     session.batch().submit(request, None).unwrap();
-    eventually("the request completes", || kept.count() > before);
-    kept.0.lock().unwrap()[before].1.duration_since(start)
+    eventually("the request completes", || replies.count() > before);
+    replies.0.lock().unwrap()[before].1.duration_since(start)
 }
 
 #[test]
 fn nothing_completes_before_the_drive_says_so() {
     for slow_down in [1.0, 20.0] {
         let served = serve(drive(), Timing::Real { slow_down });
-        let (session, kept) = session(&served);
-        one(&session, &kept, request(0, Operation::Write, 0, 1 << 20));
-        one(&session, &kept, request(1, Operation::Flush, 0, 0));
-        let took = one(&session, &kept, request(2, Operation::Read, 0, 4096));
+        let (session, replies) = session(&served);
+        run(&session, &replies, request(0, Operation::Write, 0, 1 << 20));
+        run(&session, &replies, request(1, Operation::Flush, 0, 0));
+        let took = run(&session, &replies, request(2, Operation::Read, 0, 4096));
         let snapshot = served.snapshot();
         let latency = snapshot.operations.0[0].latency.max_ns().unwrap();
         assert!((50_000..150_000).contains(&latency), "a page read and a transfer: {latency} ns");
@@ -82,7 +82,7 @@ fn nothing_completes_before_the_drive_says_so() {
 #[test]
 fn without_timing_requests_complete_when_they_are_submitted() {
     let served = serve(drive(), Timing::Fast);
-    let (session, kept) = session(&served);
+    let (session, replies) = session(&served);
     for round in 0..4 {
         let mut batch = session.batch();
         for tag in 0..64 {
@@ -90,7 +90,7 @@ fn without_timing_requests_complete_when_they_are_submitted() {
             batch.submit(request(tag, Operation::Write, offset, CAPACITY / 64), None).unwrap();
         }
         drop(batch);
-        assert_eq!(kept.count(), 64 * (round + 1));
+        assert_eq!(replies.count(), 64 * (round + 1));
     }
     let snapshot = served.snapshot();
     assert_eq!(snapshot.counters.host_write_bytes(), 4 * CAPACITY);
@@ -106,7 +106,7 @@ fn without_timing_requests_complete_when_they_are_submitted() {
 #[test]
 fn what_the_drive_cannot_do_is_refused() {
     let served = serve(drive(), REAL);
-    let (session, kept) = session(&served);
+    let (session, replies) = session(&served);
     let mut batch = session.batch();
     for (offset, length) in [(CAPACITY, 512), (CAPACITY - 512, 1024), (u64::MAX - 511, 512)] {
         let refused = batch.submit(request(1, Operation::Read, offset, length), None);
@@ -120,19 +120,19 @@ fn what_the_drive_cannot_do_is_refused() {
     served.stop();
     let stopped = session.batch().submit(request(1, Operation::Flush, 0, 0), None);
     assert_eq!(stopped, Err(Refusal::Stopped));
-    assert_eq!(kept.count(), 0);
+    assert_eq!(replies.count(), 0);
 }
 
 #[test]
 fn a_request_without_bytes_and_one_that_has_failed_complete_too() {
     for timing in [REAL, Timing::Fast] {
         let served = serve(drive(), timing);
-        let (session, kept) = session(&served);
-        one(&session, &kept, request(7, Operation::Read, 512, 0));
+        let (session, replies) = session(&served);
+        run(&session, &replies, request(7, Operation::Read, 512, 0));
         let failed = request(8, Operation::Write, 0, 4096);
         session.batch().submit(failed, Some(Failure::NoSpace)).unwrap();
-        eventually("it completes", || kept.count() == 2);
-        assert_eq!(kept.0.lock().unwrap()[1].0.failure, Some(Failure::NoSpace));
+        eventually("it completes", || replies.count() == 2);
+        assert_eq!(replies.0.lock().unwrap()[1].0.failure, Some(Failure::NoSpace));
         served.stop();
     }
 }
@@ -144,9 +144,9 @@ fn durable_writes_wait_for_what_they_need() {
     let latencies =
         [drive(), drive_with("power_loss_protection = false", protected)].map(|drive| {
             let served = serve(drive, REAL);
-            let (session, kept) = session(&served);
+            let (session, replies) = session(&served);
             let durable = Request { durable: true, ..request(1, Operation::Write, 0, 4096) };
-            one(&session, &kept, durable);
+            run(&session, &replies, durable);
             served.stop();
             let latency = &served.snapshot().operations.0[1].latency;
             assert_eq!(latency.count(), 1, "the flush is part of the write");
@@ -159,7 +159,7 @@ fn durable_writes_wait_for_what_they_need() {
 #[test]
 fn large_and_many_requests_are_split_and_wait_their_turn() {
     let served = serve(drive(), REAL);
-    let (session, kept) = session(&served);
+    let (session, replies) = session(&served);
     let mut batch = session.batch();
     for tag in 0..20_000 {
         batch.submit(request(tag, Operation::Read, tag % 1000 * 4096, 4096), None).unwrap();
@@ -168,8 +168,8 @@ fn large_and_many_requests_are_split_and_wait_their_turn() {
     batch.submit(request(20_001, Operation::Trim, 0, CAPACITY), None).unwrap();
     drop(batch);
     served.stop(); // the drive completes what is outstanding
-    assert_eq!(kept.count(), 20_002);
-    let mut tags = kept.tags();
+    assert_eq!(replies.count(), 20_002);
+    let mut tags = replies.tags();
     tags.sort_unstable();
     assert!(tags.iter().copied().eq(0..20_002), "each completes once");
 }
@@ -179,18 +179,18 @@ fn sessions_get_their_own_replies() {
     let served = serve(drive(), REAL);
     let all: Vec<_> = (0..8).map(|_| session(&served)).collect();
     std::thread::scope(|scope| {
-        for (number, (session, kept)) in all.iter().enumerate() {
+        for (number, (session, replies)) in all.iter().enumerate() {
             scope.spawn(move || {
                 for round in 0..25 {
                     let tag = number as u64 * 100 + round;
-                    one(session, kept, request(tag, Operation::Write, tag * 4096, 4096));
+                    run(session, replies, request(tag, Operation::Write, tag * 4096, 4096));
                 }
             });
         }
     });
-    for (number, (_, kept)) in all.iter().enumerate() {
+    for (number, (_, replies)) in all.iter().enumerate() {
         let first = number as u64 * 100;
-        assert!(kept.tags().into_iter().eq(first..first + 25));
+        assert!(replies.tags().into_iter().eq(first..first + 25));
     }
     assert_eq!(served.snapshot().sessions, 8);
     assert_eq!(served.snapshot().outstanding, 0);
@@ -200,10 +200,10 @@ fn sessions_get_their_own_replies() {
 #[test]
 fn trimmed_data_are_gone() {
     let served = serve(drive(), Timing::Fast);
-    let (session, kept) = session(&served);
+    let (session, replies) = session(&served);
     served.store(0, &[7; 8192]).unwrap();
-    one(&session, &kept, request(0, Operation::Write, 0, 8192));
-    one(&session, &kept, request(1, Operation::Trim, 4096, 4096));
+    run(&session, &replies, request(0, Operation::Write, 0, 8192));
+    run(&session, &replies, request(1, Operation::Trim, 4096, 4096));
     let mut data = [1; 8192];
     served.read(0, &mut data).unwrap();
     assert!(data[..4096] == [7; 4096] && data[4096..] == [0; 4096]);
@@ -215,10 +215,10 @@ fn trimmed_data_are_gone() {
 #[test]
 fn the_drive_can_be_administered() {
     let served = serve(drive(), REAL);
-    let (session, kept) = session(&served);
-    one(&session, &kept, request(0, Operation::Write, 0, 1 << 20));
+    let (session, replies) = session(&served);
+    run(&session, &replies, request(0, Operation::Write, 0, 1 << 20));
     served.with_drive(|drive| drive.purge());
-    one(&session, &kept, request(1, Operation::Read, 0, 4096));
+    run(&session, &replies, request(1, Operation::Read, 0, 4096));
     let snapshot = served.snapshot();
     assert_eq!(snapshot.counters.unmapped_read_bytes(), 4096, "the purged drive holds nothing");
     served.stop();
@@ -231,11 +231,11 @@ fn writes_and_moves_are_told_by_stream_of_the_drive() {
         overflow = \"release\"\n[controller]";
     for timing in [Timing::Fast, Timing::Real { slow_down: 1.0 }] {
         let served = serve(drive_with(section, with), timing);
-        let (session, kept) = session(&served);
+        let (session, replies) = session(&served);
         let write = |stream, offset, length| {
             let stream = StreamId(stream);
             let write = Request { stream, ..request(0, Operation::Write, offset, length) };
-            one(&session, &kept, write);
+            run(&session, &replies, write);
         };
         write(9, 0, CAPACITY);
         let blocks = CAPACITY / 4096;
@@ -248,8 +248,11 @@ fn writes_and_moves_are_told_by_stream_of_the_drive() {
         }
         write(11, 0, 1 << 20); // the drive has two streams: the oldest is released
         let seen = served.snapshot();
-        let written: Vec<_> =
-            seen.streams.iter().map(|one| (one.number, one.drive_stream, one.bytes)).collect();
+        let written: Vec<_> = seen
+            .streams
+            .iter()
+            .map(|writes| (writes.number, writes.drive_stream, writes.bytes))
+            .collect();
         let of_seven = 24 * (400 * 4096 + (4 << 20));
         let expected = [(7, Some(2), of_seven), (9, Some(1), CAPACITY), (11, Some(1), 1 << 20)];
         assert_eq!(written, expected, "{timing:?}");

@@ -129,8 +129,8 @@ fn power_ups_are_counted_across_servers() {
             state::restore(&mut parts, &path).unwrap();
         }
         let served = Served::new(parts, Timing::Fast);
-        let said = PowerHistory { cycles: ups, unsafe_shutdowns: 0 };
-        assert_eq!(served.snapshot().power, said);
+        let expected = PowerHistory { cycles: ups, unsafe_shutdowns: 0 };
+        assert_eq!(served.snapshot().power, expected);
         served.stop();
         let parts = served.into_parts().unwrap_or_else(|_| panic!("in use"));
         state::save(&parts, &path).unwrap();

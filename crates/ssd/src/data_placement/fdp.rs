@@ -105,7 +105,7 @@ impl Fdp {
 
     /// The placement identifier that is mapped to an FTL stream.
     pub(crate) fn placement_id(&self, stream: u16) -> Option<u16> {
-        self.identifiers().find(|&(_, found)| found == stream).map(|(id, _)| id)
+        self.identifiers().find(|&(_, routed)| routed == stream).map(|(id, _)| id)
     }
 
     /// The FTL streams of a list of placement identifiers; an error if any is invalid.
@@ -119,8 +119,8 @@ impl Fdp {
     }
 
     fn stream(&self, id: u16) -> Result<u16, Refusal> {
-        let found = self.identifiers().find(|&(listed, _)| listed == id);
-        found.map(|(_, stream)| stream).ok_or_else(|| self.unknown("identifier", id))
+        let entry = self.identifiers().find(|&(listed, _)| listed == id);
+        entry.map(|(_, stream)| stream).ok_or_else(|| self.unknown("identifier", id))
     }
 
     fn unknown(&self, what: &str, number: u16) -> Refusal {
@@ -149,7 +149,7 @@ impl Fdp {
             self.events.count(FdpEventType::MediaReallocated, moved);
             self.events.count(FdpEventType::ImplicitlyModified, counts.rolled_over);
         }
-        for event in gc_log.kept {
+        for event in gc_log.events {
             match event {
                 GcEvent::Moved { stream, slots } => {
                     // The standard has no such event for persistently isolated handles.

@@ -88,8 +88,8 @@ impl Tally {
         self.overflow_writes += 1;
         self.overflow_bytes += u64::from(bytes);
         let full = self.overflow_by_number.len() == NUMBERS_TOLD;
-        let known = self.overflow_by_number.contains_key(&number);
-        let number = if full && !known { u16::MAX } else { number };
+        let is_counted = self.overflow_by_number.contains_key(&number);
+        let number = if full && !is_counted { u16::MAX } else { number };
         *self.overflow_by_number.entry(number).or_default() += u64::from(bytes);
     }
 }
@@ -211,7 +211,7 @@ impl DataPlacement {
     #[cold]
     fn route_other(&mut self, number: u16, bytes: u32, now: Nanos) -> StreamId {
         let Self { route, interface, tally, .. } = self;
-        let found = match interface {
+        let stream = match interface {
             Interface::None => {
                 panic!("stream {number} is above the limit that the load was checked for")
             }
@@ -222,7 +222,7 @@ impl DataPlacement {
                 return fdp.route_invalid(number, now);
             }
         };
-        found.unwrap_or_else(|| {
+        stream.unwrap_or_else(|| {
             tally.overflow(number, bytes);
             StreamId::DEFAULT
         })

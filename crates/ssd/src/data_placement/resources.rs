@@ -71,9 +71,9 @@ impl Resources {
 
     /// Closes `id`; returns false if it was not open.
     pub(crate) fn close(&mut self, route: &mut [u16], id: u16) -> bool {
-        let Some(found) = self.find(id) else { return false };
-        debug_assert_eq!(usize::from(route[usize::from(id)]), found + 1, "routed elsewhere");
-        self.open[found] = None;
+        let Some(slot) = self.find(id) else { return false };
+        debug_assert_eq!(usize::from(route[usize::from(id)]), slot + 1, "routed elsewhere");
+        self.open[slot] = None;
         route[usize::from(id)] = UNROUTED;
         true
     }

@@ -87,13 +87,13 @@ fn one_active_die_serves_one_read_after_the_other() {
 #[test]
 fn speed_and_power_fall_with_the_limit_and_power_stays_below_the_bound() {
     for load in [any, |random: &mut Prng| write(random.below(8_000), 1)] {
-        let found: Vec<(f64, f64)> =
+        let measured: Vec<(f64, f64)> =
             (1..=DIES).map(|dies| measured(&mut limited(dies), load)).collect();
-        for pair in found.windows(2) {
-            assert!(pair[0].0 > 1.1 * pair[1].0, "slower with fewer dies: {found:?}");
-            assert!(pair[0].1 < pair[1].1, "less power with fewer dies: {found:?}");
+        for pair in measured.windows(2) {
+            assert!(pair[0].0 > 1.1 * pair[1].0, "slower with fewer dies: {measured:?}");
+            assert!(pair[0].1 < pair[1].1, "less power with fewer dies: {measured:?}");
         }
-        for (dies, (_, watts)) in (1..).zip(found) {
+        for (dies, (_, watts)) in (1..).zip(measured) {
             let bound = limited(dies).config().power_states()[0];
             assert_eq!(bound, (dies, 1.0 + f64::from(dies)));
             assert!(watts < bound.1, "{watts} W with {dies} dies");

@@ -60,8 +60,8 @@ fn a_read_alone_is_firmware_flash_and_link() {
     assert_eq!(spent.of(Cause::Firmware), us(7));
     assert_eq!(spent.of(Cause::Flash), us(51) + Nanos(BUS_SLOT));
     assert_eq!(spent.of(Cause::Link), us(3) + Nanos(LINK_SLOT));
-    let known = [Cause::Firmware, Cause::Flash, Cause::Link].map(|cause| spent.of(cause).0);
-    assert_eq!(spent.total().0, known.iter().sum::<u64>());
+    let parts = [Cause::Firmware, Cause::Flash, Cause::Link].map(|cause| spent.of(cause).0);
+    assert_eq!(spent.total().0, parts.iter().sum::<u64>());
 }
 
 #[test]

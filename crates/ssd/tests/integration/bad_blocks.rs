@@ -74,18 +74,18 @@ fn replacing_a_block_takes_time_and_is_counted_as_written() {
 #[test]
 fn a_saved_drive_goes_on_as_it_would_have() {
     let new = || drive("factory = \"1 %\"\nfailed_at_rated = \"20 %\"\nshape = 2");
-    let mut one = new();
-    precondition(&mut one, 2);
-    closed_loop(&mut one, 8, 500, |n| write(u64::from(n) * 7, 1));
+    let mut ssd_a = new();
+    precondition(&mut ssd_a, 2);
+    closed_loop(&mut ssd_a, 8, 500, |n| write(u64::from(n) * 7, 1));
     let mut other = new();
-    let saved = one.save(Vec::new()).unwrap();
+    let saved = ssd_a.save(Vec::new()).unwrap();
     other.restore_from(&mut saved.as_slice()).unwrap();
-    for ssd in [&mut one, &mut other] {
+    for ssd in [&mut ssd_a, &mut other] {
         overwrite(ssd, 3, true);
     }
-    assert_eq!(one.now(), other.now());
-    assert_eq!(one.ftl().digest(), other.ftl().digest());
-    assert_eq!(one.counters(), other.counters());
+    assert_eq!(ssd_a.now(), other.now());
+    assert_eq!(ssd_a.ftl().digest(), other.ftl().digest());
+    assert_eq!(ssd_a.counters(), other.counters());
 }
 
 #[test]

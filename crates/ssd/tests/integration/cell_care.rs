@@ -41,12 +41,12 @@ fn close(got: f64, expected: f64, tolerance: f64) {
 fn warm_data_age_by_the_arrhenius_factor() {
     for (celsius, days) in [(40.0, 90), (55.0, 30), (25.0, 300)] {
         let mut ssd = drive(&format!("temperature = \"{celsius} C\""));
-        let found = after(&mut ssd, days);
+        let counters = after(&mut ssd, days);
         let aged = acceleration(1.1, celsius, 40.0) * (days * DAY) as f64;
         let expected = ERRORS.rate(0.0, Nanos(aged as u64));
-        close(found.rber_mean, expected, 1e-9);
+        close(counters.rber_mean, expected, 1e-9);
         let uber = Code { bits: 8192, correctable: 40 }.failure(expected) / 8192.0;
-        close(found.uber, uber, 0.05);
+        close(counters.uber, uber, 0.05);
     }
 }
 
@@ -67,10 +67,10 @@ fn refresh_keeps_error_rates_below_its_limit() {
     let aged = |keys: &str| {
         let mut ssd = drive(&format!("temperature = \"55 C\"\n{keys}"));
         let before = ssd.counters();
-        let found = after(&mut ssd, 200);
+        let counters = after(&mut ssd, 200);
         ssd.quiesce();
         ssd.ftl().check_invariants().unwrap();
-        (found, ssd.counters().nand_write_bytes - before.nand_write_bytes)
+        (counters, ssd.counters().nand_write_bytes - before.nand_write_bytes)
     };
     let (left, none) = aged("");
     let (cared, moved) = aged("refresh_rber = 3.5e-3\nrefresh_interval = \"1 h\"");
@@ -102,17 +102,17 @@ fn a_drive_in_use_refreshes_what_reads_disturb() {
 #[test]
 fn a_saved_drive_goes_on_as_it_would_have() {
     let keys = "read_disturb = 1e-6\nrefresh_rber = 2e-3\nrefresh_interval = \"1 h\"";
-    let (mut one, mut other) = (drive(keys), drive(keys));
-    closed_loop(&mut one, 4, 300, |n| read(u64::from(n % 9), 1));
-    after(&mut one, 3);
-    let saved = one.save(Vec::new()).unwrap();
+    let (mut drive_a, mut other) = (drive(keys), drive(keys));
+    closed_loop(&mut drive_a, 4, 300, |n| read(u64::from(n % 9), 1));
+    after(&mut drive_a, 3);
+    let saved = drive_a.save(Vec::new()).unwrap();
     other.restore_from(&mut saved.as_slice()).unwrap();
-    for ssd in [&mut one, &mut other] {
+    for ssd in [&mut drive_a, &mut other] {
         closed_loop(ssd, 4, 300, |n| read(u64::from(n % 9), 1));
         after(ssd, 40);
     }
-    assert_eq!(one.counters(), other.counters());
-    assert_eq!(one.ftl().digest(), other.ftl().digest());
+    assert_eq!(drive_a.counters(), other.counters());
+    assert_eq!(drive_a.ftl().digest(), other.ftl().digest());
 }
 
 #[test]

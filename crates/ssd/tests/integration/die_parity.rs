@@ -55,9 +55,13 @@ fn parity_takes_one_die_s_share_of_space_and_programs() {
         ssd.quiesce();
         let programs = ssd.ftl().counters().programs;
         assert_eq!(programs, user / 4, "of a page");
-        let found = parity(&ssd);
-        assert_eq!(found.counts.programs * (n - 1), programs, "one for the others of each stripe");
-        assert_eq!(found.parity_slots, found.counts.programs * 4);
+        let counters = parity(&ssd);
+        assert_eq!(
+            counters.counts.programs * (n - 1),
+            programs,
+            "one for the others of each stripe"
+        );
+        assert_eq!(counters.parity_slots, counters.counts.programs * 4);
         assert_eq!(ssd.counters().nand_write_bytes * (n - 1), user * 4096 * n);
         ssd.ftl().check_invariants().unwrap();
     }
@@ -144,7 +148,7 @@ fn without_parity_what_a_lost_die_held_is_gone() {
 #[test]
 fn reads_that_no_retry_corrects_are_rebuilt() {
     let reads = 2000;
-    let found = |rber: &str| {
+    let outcomes = |rber: &str| {
         let mut changes = striped(4, "");
         let ecc = format!(
             "[ecc]\nrber = {rber}\nrber_at_rated = {rber}\ncodeword = \"4 KiB\"\n\
@@ -161,10 +165,10 @@ fn reads_that_no_retry_corrects_are_rebuilt() {
         let counts = parity(&ssd).counts;
         (counts.rebuilt as f64, counts.unrecovered as f64)
     };
-    let (rebuilt, unrecovered) = found("0.1");
+    let (rebuilt, unrecovered) = outcomes("0.1");
     assert_eq!((rebuilt, unrecovered), (0.0, reads as f64));
     // A codeword of 32,768 bits has 90 errors in the mean; more than 100 in about one of eight.
-    let (rebuilt, unrecovered) = found("2.75e-3");
+    let (rebuilt, unrecovered) = outcomes("2.75e-3");
     let failed = (rebuilt + unrecovered) / reads as f64;
     let expected = 1.0 - (1.0 - failed).powi(3);
     assert!((0.05..0.25).contains(&failed), "{failed}");

@@ -200,9 +200,9 @@ fn churn(ssd: &mut Ssd, count: u64) {
 
 #[test]
 fn media_are_reallocated_for_initially_isolated_handles_only() {
-    let mut own = fdp();
-    precondition(&mut own, 1);
-    assert_eq!(happened(&mut own, FdpEventType::MediaReallocated), 0);
+    let mut isolated = fdp();
+    precondition(&mut isolated, 1);
+    assert_eq!(happened(&mut isolated, FdpEventType::MediaReallocated), 0);
 
     let mut ssd = with("", &[SHARED]);
     (0..4).for_each(|id| {

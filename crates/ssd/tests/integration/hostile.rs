@@ -24,9 +24,9 @@ proptest! {
         let texts = texts();
         let text = mutated(&texts[which.index(texts.len())], &changes);
         if let Err(error) = device_file::read(&text, "sent.toml", 1) {
-            let said = error.to_string();
-            prop_assert!(said.starts_with("sent.toml"), "{said}");
-            prop_assert!(!said.contains('\n'), "{said}");
+            let message = error.to_string();
+            prop_assert!(message.starts_with("sent.toml"), "{message}");
+            prop_assert!(!message.contains('\n'), "{message}");
         }
     }
 }

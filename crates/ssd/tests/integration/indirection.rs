@@ -58,10 +58,10 @@ fn both_clocks_write_the_same_and_the_timed_one_reads_first() {
     for n in 0..3000u32 {
         let slots = 1 + prng.below(9) as u32;
         let slot = prng.below(user - u64::from(slots));
-        let one = command(Operation::Write, slot, slots, n);
-        fast.fast_forward(&one);
+        let io = command(Operation::Write, slot, slots, n);
+        fast.fast_forward(&io);
         let at = timed.now();
-        timed.submit(at, one);
+        timed.submit(at, io);
         while timed.step(Nanos::MAX).is_none() {}
     }
     timed.quiesce();

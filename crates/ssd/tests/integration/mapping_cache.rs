@@ -86,8 +86,11 @@ fn reads_hit_as_often_as_theory_says_and_latencies_add_up() {
         for (cost, pages) in costs.into_iter().zip([held[0], held[1], missed]) {
             let share = pages as f64 / PAGES as f64;
             let deviation = (share * (1.0 - share) / COUNT as f64).sqrt();
-            let found = cost as f64 / COUNT as f64;
-            assert!((found - share).abs() <= 4.0 * deviation, "{found} of {share}: {section}");
+            let measured = cost as f64 / COUNT as f64;
+            assert!(
+                (measured - share).abs() <= 4.0 * deviation,
+                "{measured} of {share}: {section}"
+            );
         }
     }
 }
@@ -151,8 +154,8 @@ fn random_writes_write_a_page_back_for_each_that_they_load() {
     let [_, _, misses] = since(before.0, after);
     let (share, count) = (1.0 - IN_CONTROLLER as f64 / PAGES as f64, f64::from(COUNT));
     let deviation = (share * (1.0 - share) / count).sqrt();
-    let found = misses as f64 / count;
-    assert!((found - share).abs() <= 4.0 * deviation, "{found} of {share}");
+    let measured = misses as f64 / count;
+    assert!((measured - share).abs() <= 4.0 * deviation, "{measured} of {share}");
     // All pages have changed, so each that is loaded evicts one; a program writes one.
     let written = after.written_slots - before.0.written_slots;
     assert_eq!(written, misses * 4);
@@ -186,23 +189,23 @@ fn both_clocks_hold_the_same_pages() {
     let (mut timed, mut fast) = (filled(&section, &[]), filled(&section, &[]));
     let (user, mut random) = (user_slots(&timed), Prng::new(11));
     for _ in 0..2000 {
-        let one = write(random.below(user - 8), 1 + random.below(8) as u32);
-        alone(&mut timed, one);
-        fast.fast_forward(&one);
+        let io = write(random.below(user - 8), 1 + random.below(8) as u32);
+        alone(&mut timed, io);
+        fast.fast_forward(&io);
     }
     fast.end_fast_forward();
     timed.quiesce();
     assert_eq!(counts(&timed).written_slots, counts(&fast).written_slots);
     // What is held shows in what reads find.
     let before = [counts(&timed), counts(&fast)];
-    let found = [&mut timed, &mut fast].map(|ssd| {
+    let counts = [&mut timed, &mut fast].map(|ssd| {
         let mut random = Prng::new(12);
         (0..50).for_each(|_| {
             alone(ssd, read(random.below(user), 1));
         });
         counts(ssd)
     });
-    assert_eq!(since(before[0], found[0]), since(before[1], found[1]));
+    assert_eq!(since(before[0], counts[0]), since(before[1], counts[1]));
 }
 
 #[test]
@@ -291,8 +294,8 @@ fn a_smaller_drive_holds_the_same_share() {
     let config = config(&[LARGE[0], LARGE[1], ("[link]", &with)]);
     let changes = device_file::scaled(&config, 2.0, writecliff_base::Bytes(4096));
     let of = |key: &str| {
-        let found = changes.iter().find(|change| change.key == format!("mapping_cache.{key}"));
-        found.unwrap().value.to_string()
+        let change = changes.iter().find(|change| change.key == format!("mapping_cache.{key}"));
+        change.unwrap().value.to_string()
     };
     assert_eq!(of("size"), "\"81920 B\"");
     assert_eq!(of("host_memory_buffer"), "\"212992 B\"");

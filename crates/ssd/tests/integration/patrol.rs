@@ -29,15 +29,15 @@ fn drive(keys: &str) -> Ssd {
 fn reads_by_time(ssd: &mut Ssd, count: u32) -> Vec<u32> {
     let (user, mut random) = (user_slots(ssd), Prng::new(8));
     let start = ssd.now();
-    let mut found = Vec::new();
+    let mut bins = Vec::new();
     for done in closed_loop(ssd, 32, count, |_| read(random.below(user), 1)) {
         let bin = ((done.at - start).0 / 10_000_000) as usize;
-        found.resize(found.len().max(bin + 1), 0);
-        found[bin] += 1;
+        bins.resize(bins.len().max(bin + 1), 0);
+        bins[bin] += 1;
     }
-    found.pop(); // it is not whole
-    found.remove(0);
-    found
+    bins.pop(); // it is not whole
+    bins.remove(0);
+    bins
 }
 
 #[test]

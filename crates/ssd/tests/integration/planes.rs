@@ -33,7 +33,7 @@ fn independent() -> Vec<(&'static str, &'static str)> {
 }
 
 /// Time between the ends of two reads that begin together.
-fn apart(changes: &[(&str, &str)], slots: [u64; 2]) -> u64 {
+fn time_between(changes: &[(&str, &str)], slots: [u64; 2]) -> u64 {
     let mut ssd = filled(changes);
     let done = closed_loop(&mut ssd, 2, 2, |n| read(slots[n as usize], 1));
     (done[1].at - done[0].at).0
@@ -43,10 +43,10 @@ fn apart(changes: &[(&str, &str)], slots: [u64; 2]) -> u64 {
 fn reads_on_other_planes_do_not_wait_for_each_other() {
     // A page has four slots: slot 4 is on the plane after that of slot 0.
     let (serial, link) = (1_000 + 50_000 + BUS_SLOT, 3_000 + LINK_SLOT);
-    assert_eq!(apart(&PLANES, [0, 4]), serial);
-    assert_eq!(apart(&independent(), [0, 1]), serial);
+    assert_eq!(time_between(&PLANES, [0, 4]), serial);
+    assert_eq!(time_between(&independent(), [0, 1]), serial);
     // Sensed together, sent one after the other: on the link, which is slower than the bus.
-    assert_eq!(apart(&independent(), [0, 4]), link);
+    assert_eq!(time_between(&independent(), [0, 4]), link);
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn reads_a_second(planes: u32, changes: &[(&str, &str)]) -> f64 {
         ("blocks_per_plane = 64", &blocks),
         ("queue_depth = 32", "queue_depth = 512"),
     ];
-    let own: &[(&str, &str)] = if planes > 1 { &[INDEPENDENT] } else { &[] };
-    let mut ssd = filled(&[&one_die[..], own, changes].concat());
+    let if_several: &[(&str, &str)] = if planes > 1 { &[INDEPENDENT] } else { &[] };
+    let mut ssd = filled(&[&one_die[..], if_several, changes].concat());
     let (user, mut random, begun) = (user_slots(&ssd), Prng::new(5), ssd.now());
     // The last ones that begin are left out, so that the queue is long until the end.
     let done = closed_loop(&mut ssd, 512, 8_000, |_| read(random.below(user), 1));
@@ -101,11 +101,11 @@ fn where_sensing_is_the_limit_reads_go_up_with_the_planes() {
     let (sense, transfer) = (500e-6, BUS_SLOT as f64 * 1e-9);
     let slow = [("read = [\"50 us\", \"70 us\"]", "read = [\"500 us\", \"500 us\"]")];
     for planes in [1, 2, 4] {
-        let found = reads_a_second(planes, &slow);
+        let rate = reads_a_second(planes, &slow);
         let expected = theory(planes, sense, transfer);
-        assert!((found / expected - 1.0).abs() < 0.02, "{planes} planes: {found}, {expected}");
+        assert!((rate / expected - 1.0).abs() < 0.02, "{planes} planes: {rate}, {expected}");
         let most = f64::from(planes) / (COMMAND + sense + transfer);
-        assert!(found <= most, "{planes} planes: {found}, at most {most}");
+        assert!(rate <= most, "{planes} planes: {rate}, at most {most}");
     }
 }
 
@@ -117,10 +117,10 @@ fn where_the_channel_is_the_limit_planes_gain_what_sensing_took() {
     ];
     let (sense, transfer) = (50e-6, 512e-6);
     for planes in [1, 2, 4] {
-        let found = reads_a_second(planes, &changes);
+        let rate = reads_a_second(planes, &changes);
         let expected = theory(planes, sense, transfer);
-        assert!((found / expected - 1.0).abs() < 0.01, "{planes} planes: {found}, {expected}");
-        assert!(found < 1.0 / (COMMAND + transfer), "more than the channel carries");
+        assert!((rate / expected - 1.0).abs() < 0.01, "{planes} planes: {rate}, {expected}");
+        assert!(rate < 1.0 / (COMMAND + transfer), "more than the channel carries");
     }
 }
 
@@ -219,10 +219,10 @@ proptest! {
                 ssd.submit(ssd.now(), Command { tag: issued as u32, ..all[issued] });
                 issued += 1;
             }
-            let one = ssd.step(Nanos::MAX).expect("an outstanding command completes");
+            let completion = ssd.step(Nanos::MAX).expect("an outstanding command completes");
             prop_assert_eq!(
                 ssd.time_by_cause().unwrap().total(),
-                one.at - begun[one.tag as usize]
+                completion.at - begun[completion.tag as usize]
             );
             done += 1;
         }

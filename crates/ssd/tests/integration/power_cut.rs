@@ -154,20 +154,20 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     };
     let page = 16_384.0 / 400.0 + 1.0;
     let us = |nanos: Nanos| nanos.0 as f64 / 1000.0;
-    let found = times(&journal, &[]);
-    assert_eq!(found.start, Nanos::from_micros(3000));
+    let rebuild = times(&journal, &[]);
+    assert_eq!(rebuild.start, Nanos::from_micros(3000));
     // 10,240 entries of 4 bytes: 3 pages on 4 dies, two of them on one channel.
-    assert!((us(found.checkpoint) - (60.0 + 2.0 * page)).abs() < 0.1, "{found:?}");
+    assert!((us(rebuild.checkpoint) - (60.0 + 2.0 * page)).abs() < 0.1, "{rebuild:?}");
     // 128 entries of 64 bytes: half a page.
-    assert!((us(found.journal) - (60.0 + page)).abs() < 0.1, "{found:?}");
-    assert!(found.scan > Nanos::ZERO && found.erase == Nanos::ZERO, "{found:?}");
+    assert!((us(rebuild.journal) - (60.0 + page)).abs() < 0.1, "{rebuild:?}");
+    assert!(rebuild.scan > Nanos::ZERO && rebuild.erase == Nanos::ZERO, "{rebuild:?}");
     let scanned = times(scan, &[]);
     assert_eq!((scanned.start, scanned.journal), (Nanos::ZERO, Nanos::ZERO));
     // 32 pages on 4 dies, without their data.
     assert!((us(scanned.scan) - 8.0 * 61.0).abs() < 0.1, "{scanned:?}");
     let protected = times(&journal, &[PROTECTED]);
     assert_eq!((protected.journal, protected.scan), (Nanos::ZERO, Nanos::ZERO));
-    assert_eq!(protected.checkpoint, found.checkpoint);
+    assert_eq!(protected.checkpoint, rebuild.checkpoint);
 }
 
 /// Times follow from the device file without a drive of that size: 960 GB are 234,421,248 slots of
@@ -217,7 +217,7 @@ fn cuts_take_as_long_as_the_bounds_say() {
     for changes in [&[][..], &[PROTECTED]] {
         let mut ssd = volatile(changes);
         fill(&mut ssd, 2);
-        let [shortest, longest] = recovery::bounds(ssd.config()).map(|one| one.total());
+        let [shortest, longest] = recovery::bounds(ssd.config()).map(|bound| bound.total());
         for n in 0..60 {
             for slot in 0..16 {
                 done(&mut ssd, write((n * 331 + slot * 7919) % 10_000, 1 + n as u32 % 16));

@@ -202,8 +202,8 @@ fn causes_add_up_to_the_latency() {
             while issued < 2000 && issued < done + 6 {
                 submitted[issued] = ssd.now();
                 let slot = issued as u64 * 4;
-                let one = if issued % 5 == 4 { write(slot, 1) } else { read(slot, 4) };
-                ssd.submit(submitted[issued], Command { tag: issued as u32, ..one });
+                let io = if issued % 5 == 4 { write(slot, 1) } else { read(slot, 4) };
+                ssd.submit(submitted[issued], Command { tag: issued as u32, ..io });
                 issued += 1;
             }
             let completion = ssd.step(Nanos::MAX).unwrap();

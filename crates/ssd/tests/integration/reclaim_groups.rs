@@ -93,9 +93,9 @@ fn a_noisy_tenant_delays_reads_of_its_own_group_only() {
     // The channels and the link are shared: some transfers of units and slots may come before.
     let p99 = |times: &[u64]| times[times.len() * 99 / 100];
     assert!(p99(&beside) < p99(&quiet) + 400_000, "{} beside, {} alone", p99(&beside), p99(&quiet));
-    let (own, waited) = reads_beside(Some(0));
+    let (same_group, waited) = reads_beside(Some(0));
     assert!(waited > Nanos::ZERO);
-    assert!(p99(&own) > p99(&quiet) + 1_200_000, "{} in the same group", p99(&own));
+    assert!(p99(&same_group) > p99(&quiet) + 1_200_000, "{} in the same group", p99(&same_group));
 }
 
 #[test]

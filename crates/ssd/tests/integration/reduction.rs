@@ -147,8 +147,8 @@ fn without_a_cache_only_data_that_need_flash_wait_for_it() {
     let mut ssd = drive(&[common::REDUCTION[0], WITHOUT_CACHE]);
     let new = alone(&mut ssd, Command { content: data(3), ..write(8, 8) });
     assert!(new > 400_000, "a program takes 400 us: {new} ns");
-    let known = alone(&mut ssd, Command { content: repeat(8), ..write(80, 8) });
-    assert!(known < 100_000, "nothing to program: {known} ns");
+    let latency = alone(&mut ssd, Command { content: repeat(8), ..write(80, 8) });
+    assert!(latency < 100_000, "nothing to program: {latency} ns");
     let gone = alone(&mut ssd, Command { content: repeat(800), ..write(160, 8) });
     assert!(gone > 400_000, "nothing there that it repeats: {gone} ns");
 }

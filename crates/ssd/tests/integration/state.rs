@@ -251,17 +251,17 @@ fn a_fast_forwarded_state_is_that_of_every_device_with_the_same_ftl() {
         if changes == SLC {
             slower.push(("program = \"200 us\"\nread", "program = \"300 us\"\nread"));
         }
-        let mut own = drive(&slower);
-        precondition(&mut own, 2);
+        let mut slow = drive(&slower);
+        precondition(&mut slow, 2);
         let mut copied = drive(&slower);
         copied.copy_from(&base).unwrap();
-        assert_eq!(mixed(&mut copied, 5, 6_000), mixed(&mut own, 5, 6_000));
-        assert_eq!(copied.counters(), own.counters());
+        assert_eq!(mixed(&mut copied, 5, 6_000), mixed(&mut slow, 5, 6_000));
+        assert_eq!(copied.counters(), slow.counters());
 
         // Not of one that has taken time since, nor into one that has.
         mixed(&mut base, 6, 10);
         assert!(drive(&slower).copy_from(&base).is_err());
-        assert!(own.copy_from(&drive(changes)).is_err());
+        assert!(slow.copy_from(&drive(changes)).is_err());
     }
     let mut other = drive(&[("\"greedy\"", "\"d-choices\"\nd = 3")]);
     let error = other.copy_from(&drive(&[])).unwrap_err().to_string();

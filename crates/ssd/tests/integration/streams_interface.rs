@@ -181,8 +181,8 @@ fn scsi_identifiers_that_are_not_open_are_refused() {
     let id = ssd.administration().scsi_open_stream().unwrap();
     ssd.administration().scsi_close_stream(id).unwrap();
     for id in [id, 0, 3, 4] {
-        let said = ssd.administration().scsi_close_stream(id).unwrap_err().to_string();
-        assert!(said.contains("INVALID FIELD IN CDB"), "{said}");
+        let message = ssd.administration().scsi_close_stream(id).unwrap_err().to_string();
+        assert!(message.contains("INVALID FIELD IN CDB"), "{message}");
     }
     assert!(
         ssd.administration().scsi_stream_status(4).is_err(),
@@ -202,8 +202,8 @@ fn a_scsi_load_opens_its_streams_and_overflows_to_plain_writes() {
 
 #[test]
 fn commands_of_another_interface_are_refused() {
-    let said = nvme().administration().scsi_open_stream().unwrap_err().to_string();
-    assert_eq!(said, "the drive has nvme-streams, not scsi-streams");
+    let message = nvme().administration().scsi_open_stream().unwrap_err().to_string();
+    assert_eq!(message, "the drive has nvme-streams, not scsi-streams");
     assert!(
         scsi().administration().stream_status().is_err()
             && drive(&[]).administration().fdp_statistics().is_err()

@@ -145,13 +145,13 @@ fn stages_follow_one_another_up_and_down() {
 
 #[test]
 fn a_second_stage_holds_a_drive_that_the_first_one_does_not() {
-    let one = "capacity = \"0.01 J/C\"\nperiod = \"5 ms\"\nthrottle_at = \"50 C\"\n\
+    let single = "capacity = \"0.01 J/C\"\nperiod = \"5 ms\"\nthrottle_at = \"50 C\"\n\
                recover_at = \"48 C\"\nthrottle_factor = 2";
-    let two = one
+    let two = single
         .replace("\"50 C\"", "[\"50 C\", \"58 C\"]")
         .replace("\"48 C\"", "[\"48 C\", \"57 C\"]")
         .replace("factor = 2", "factor = [2, 8]");
-    let (mut light, mut both) = (settled(one), settled(&two));
+    let (mut light, mut both) = (settled(single), settled(&two));
     for drive in [&mut light, &mut both] {
         load(drive, 40_000, 1);
     }

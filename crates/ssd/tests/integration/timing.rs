@@ -214,8 +214,8 @@ fn a_queue_full_of_commands_makes_the_next_one_wait_at_the_host() {
     let mut ssd = settled(&[("queue_depth = 32", "queue_depth = 1")]);
     let done = closed_loop(&mut ssd, 2, 2, |n| read(u64::from(n) * 4, 1));
     // Two dies could work at once, but the second command enters when the first has left.
-    let one = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
-    assert_eq!((done[1].at - done[0].at).0, one);
+    let latency = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
+    assert_eq!((done[1].at - done[0].at).0, latency);
 }
 
 #[test]

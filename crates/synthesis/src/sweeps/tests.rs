@@ -64,7 +64,7 @@ fn sweeps_go_up_in_their_part_of_the_pass() {
     assert_eq!(log.operations, "wwwwfwwwwrrrrrrrrww");
     let at = |letter: u8| -> Vec<u64> {
         let all = log.operations.bytes().zip(&log.offsets);
-        all.filter(|one| one.0 == letter).map(|one| *one.1 - 4096).collect()
+        all.filter(|io| io.0 == letter).map(|io| *io.1 - 4096).collect()
     };
     // The fifth one writes the last block again; the last ones go on where the file ends.
     let writes = [0, 1, 2, 3, 3, 4, 5, 6, 7, 8].map(|n| 65_536 + n * 16_384);
@@ -230,7 +230,7 @@ fn the_seed_alone_determines_a_pass() {
 
 #[test]
 fn sweeps_that_make_no_sense_are_refused() {
-    for (message, found) in [
+    for (message, expected) in [
         ("the columns of sweeps differ in length", changed(|s, _, _| s.steps.push(0))),
         ("the columns of mixes differ in length", changed(|_, m, _| m.sizes[0] = 1)),
         (
@@ -270,7 +270,7 @@ fn sweeps_that_make_no_sense_are_refused() {
         ("the mix of the sweep 1 has too few I/Os", changed(|s, _, _| s.ios[1] = 4)),
         ("a mix has more I/Os than its sweeps", changed(|_, m, _| m.count[0] = 12)),
     ] {
-        assert_eq!(found, message);
+        assert_eq!(expected, message);
     }
     let alone = IoModel { demand: None, ..model() };
     let refused = alone.check().unwrap_err();

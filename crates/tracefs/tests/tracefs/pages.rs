@@ -46,10 +46,10 @@ fn all_kinds_of_records_keep_the_time() {
     data.extend(header(1, 1));
     data.extend(*b"last");
     let page = page(1000, data.len() as u64, &data);
-    let found: Vec<_> = Records::of(&page, layout()).collect();
+    let records: Vec<_> = Records::of(&page, layout()).collect();
     let later = 1005 + (2 << 27) + 3;
     let absolute = (100 << 27) + 9 + 1;
-    assert_eq!(found, [(1005, &b"abcd"[..]), (later, b"ABCDEFGH"), (absolute, b"last")]);
+    assert_eq!(records, [(1005, &b"abcd"[..]), (later, b"ABCDEFGH"), (absolute, b"last")]);
 }
 
 #[test]
@@ -85,33 +85,37 @@ fn requests(pages: &[u8], layout: PageLayout) -> (Vec<Request>, Capture) {
     }
     capture.settle(u64::MAX);
     capture.requests.finish();
-    let found = capture.requests.take().collect();
-    (found, capture)
+    let requests = capture.requests.take().collect();
+    (requests, capture)
 }
 
 #[test]
 fn recorded_pages_give_the_requests_that_were_made() {
-    let (found, capture) = requests(&recorded(), layout());
+    let (requests, capture) = requests(&recorded(), layout());
     let name = |request: &Request| capture.names.words[request.name as usize].as_str();
-    let direct: Vec<_> = found
+    let direct: Vec<_> = requests
         .iter()
         .filter(|request| {
             request.operation == Operation::Write && name(request) == "dd" && request.sectors == 8
         })
         .collect();
     assert_eq!(direct.len(), 16);
-    let places: std::collections::BTreeSet<_> = direct.iter().map(|one| one.sector).collect();
+    let places: std::collections::BTreeSet<_> =
+        direct.iter().map(|request| request.sector).collect();
     assert_eq!(places.len(), 16);
-    for one in &found {
-        assert!(one.time_ns <= one.issue_ns && one.issue_ns <= one.complete_ns, "{one:?}");
-        assert_eq!(one.errno, 0);
+    for request in &requests {
+        assert!(
+            request.time_ns <= request.issue_ns && request.issue_ns <= request.complete_ns,
+            "{request:?}"
+        );
+        assert_eq!(request.errno, 0);
     }
-    assert!(found.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns));
-    let by = |operation| found.iter().filter(|one| one.operation == operation).count();
+    assert!(requests.windows(2).all(|pair| pair[0].time_ns <= pair[1].time_ns));
+    let by = |operation| requests.iter().filter(|request| request.operation == operation).count();
     assert!(by(Operation::Discard) > 0 && by(Operation::Flush) > 0);
-    assert!(found.iter().any(|one| name(one).starts_with("jbd2/")));
-    let flushes = found.iter().filter(|one| one.operation == Operation::Flush);
-    assert!(flushes.into_iter().all(|one| !name(one).starts_with("kworker")));
+    assert!(requests.iter().any(|request| name(request).starts_with("jbd2/")));
+    let flushes = requests.iter().filter(|request| request.operation == Operation::Flush);
+    assert!(flushes.into_iter().all(|request| !name(request).starts_with("kworker")));
     let anomalies = capture.requests.anomalies;
     assert_eq!((anomalies.open, anomalies.unissued, anomalies.unknown_completions), (0, 0, 0));
 }
@@ -148,8 +152,8 @@ proptest! {
         bytes in proptest::collection::vec(any::<u8>(), 0..5000),
         changes in proptest::collection::vec((0..12_288_usize, any::<u8>()), 0..200),
     ) {
-        let found = Records::of(&bytes, layout()).count();
-        prop_assert!(found <= bytes.len() / 4);
+        let count = Records::of(&bytes, layout()).count();
+        prop_assert!(count <= bytes.len() / 4);
         let mut broken = recorded();
         for (at, byte) in changes {
             broken[at] = byte;

@@ -30,20 +30,20 @@ use EventKind::{BioComplete, BioQueue, Complete, FrontMerge, Get, Issue, Merge, 
 
 #[test]
 fn the_one_who_asked_is_the_one_who_made_it() {
-    let (found, anomalies) = run(&[
+    let (requests, anomalies) = run(&[
         event(1, Get, "WS", 80, 8),
         by(KWORKER, event(5, Issue, "WS", 80, 8)),
         by(KWORKER, event(9, Complete, "WS", 80, 8)),
     ]);
     assert_eq!(anomalies, Anomalies::default());
-    let [one] = found[..] else { panic!("{found:?}") };
-    assert_eq!((one.time_ns, one.issue_ns, one.complete_ns), (1, 5, 9));
-    assert_eq!((one.thread_id, one.sector, one.sectors), (FIO, 80, 8));
+    let [request] = requests[..] else { panic!("{requests:?}") };
+    assert_eq!((request.time_ns, request.issue_ns, request.complete_ns), (1, 5, 9));
+    assert_eq!((request.thread_id, request.sector, request.sectors), (FIO, 80, 8));
 }
 
 #[test]
 fn rows_come_in_the_order_in_which_requests_were_made() {
-    let (found, _) = run(&[
+    let (requests, _) = run(&[
         event(1, Get, "R", 8, 8),
         event(2, Get, "R", 16, 8),
         event(3, Issue, "R", 16, 8),
@@ -51,13 +51,14 @@ fn rows_come_in_the_order_in_which_requests_were_made() {
         event(5, Complete, "R", 16, 8),
         event(6, Complete, "R", 8, 8),
     ]);
-    let shown: Vec<_> = found.iter().map(|one| (one.sector, one.complete_ns)).collect();
+    let shown: Vec<_> =
+        requests.iter().map(|request| (request.sector, request.complete_ns)).collect();
     assert_eq!(shown, [(8, 6), (16, 5)]);
 }
 
 #[test]
 fn of_two_requests_for_one_sector_the_older_is_done_first() {
-    let (found, _) = run(&[
+    let (requests, _) = run(&[
         event(1, Get, "R", 8, 8),
         event(2, Issue, "R", 8, 8),
         event(3, Get, "R", 8, 8),
@@ -68,13 +69,14 @@ fn of_two_requests_for_one_sector_the_older_is_done_first() {
         event(8, Complete, "R", 8, 8),
         event(9, Complete, "R", 8, 8),
     ]);
-    let shown: Vec<_> = found.iter().map(|one| (one.time_ns, one.complete_ns)).collect();
+    let shown: Vec<_> =
+        requests.iter().map(|request| (request.time_ns, request.complete_ns)).collect();
     assert_eq!(shown, [(1, 8), (3, 9), (5, 7)]);
 }
 
 #[test]
 fn merges_change_what_a_request_covers() {
-    let (found, anomalies) = run(&[
+    let (requests, anomalies) = run(&[
         event(1, Get, "W", 100, 8),
         event(2, FrontMerge, "W", 92, 8),
         event(3, Get, "W", 108, 8),
@@ -82,40 +84,40 @@ fn merges_change_what_a_request_covers() {
         event(5, Issue, "W", 92, 24),
         event(6, Complete, "W", 92, 24),
     ]);
-    let [one] = found[..] else { panic!("{found:?}") };
-    assert_eq!((one.time_ns, one.sector, one.sectors), (1, 92, 24));
+    let [request] = requests[..] else { panic!("{requests:?}") };
+    assert_eq!((request.time_ns, request.sector, request.sectors), (1, 92, 24));
     assert_eq!(anomalies, Anomalies { merged: 1, ..Anomalies::default() });
 }
 
 #[test]
 fn a_request_is_done_when_all_of_it_is() {
-    let (found, _) = run(&[
+    let (requests, _) = run(&[
         event(1, Issue, "R", 0, 24),
         event(2, Complete, "R", 0, 8),
         event(3, Complete, "R", 8, 16),
     ]);
-    let [one] = found[..] else { panic!("{found:?}") };
-    assert_eq!((one.sector, one.sectors, one.complete_ns), (0, 24, 3));
+    let [request] = requests[..] else { panic!("{requests:?}") };
+    assert_eq!((request.sector, request.sectors, request.complete_ns), (0, 24, 3));
 }
 
 #[test]
 fn a_returned_request_is_issued_again() {
-    let (found, anomalies) = run(&[
+    let (requests, anomalies) = run(&[
         event(1, Get, "W", 0, 8),
         event(2, Issue, "W", 0, 8),
         event(3, Requeue, "W", 0, 8),
         event(4, Issue, "W", 0, 8),
         BlockEvent { errno: 5, ..event(5, Complete, "W", 0, 8) },
     ]);
-    let [one] = found[..] else { panic!("{found:?}") };
-    assert_eq!((one.issue_ns, one.complete_ns, one.errno), (4, 5, 5));
+    let [request] = requests[..] else { panic!("{requests:?}") };
+    assert_eq!((request.issue_ns, request.complete_ns, request.errno), (4, 5, 5));
     assert_eq!(anomalies.requeued, 1);
 }
 
 #[test]
 fn flushes_are_of_those_who_asked() {
     // A journal's commit as the kernel records it: flush, write, flush again for FUA.
-    let (found, anomalies) = run(&[
+    let (requests, anomalies) = run(&[
         event(1, Get, "FWFSM", 80, 2),
         by(KWORKER, event(2, Issue, "FF", 0, 0)),
         by(KWORKER, event(3, Complete, "FF", u64::MAX, 0)),
@@ -129,38 +131,41 @@ fn flushes_are_of_those_who_asked() {
         by(KWORKER, event(12, Complete, "FF", u64::MAX, 0)),
     ]);
     assert_eq!(anomalies, Anomalies::default());
-    assert!(found.iter().all(|one| one.thread_id == FIO));
-    let shown: Vec<_> = found.iter().map(|one| (one.operation, one.complete_ns)).collect();
+    assert!(requests.iter().all(|request| request.thread_id == FIO));
+    let shown: Vec<_> =
+        requests.iter().map(|request| (request.operation, request.complete_ns)).collect();
     let (write, flush) = (Operation::Write, Operation::Flush);
     assert_eq!(shown, [(write, 5), (flush, 3), (flush, 7), (flush, 12)]);
     let all = Flags::PREFLUSH | Flags::FUA | Flags::SYNC | Flags::META;
-    assert_eq!(found[0].flags, Flags(all));
+    assert_eq!(requests[0].flags, Flags(all));
 }
 
 #[test]
 fn devices_without_requests_are_asked_by_bios() {
-    let (found, _) = run(&[
+    let (requests, _) = run(&[
         event(1, BioQueue, "R", 8, 8),
         event(2, BioQueue, "FWS", 0, 0),
         event(3, BioComplete, "FWS", 0, 0),
         event(4, BioComplete, "R", 8, 8),
     ]);
-    let shown: Vec<_> =
-        found.iter().map(|one| (one.operation, one.issue_ns, one.complete_ns)).collect();
+    let shown: Vec<_> = requests
+        .iter()
+        .map(|request| (request.operation, request.issue_ns, request.complete_ns))
+        .collect();
     assert_eq!(shown, [(Operation::Read, 1, 4), (Operation::Flush, 2, 3)]);
 }
 
 #[test]
 fn what_was_open_is_counted() {
-    let (found, anomalies) = run(&[
+    let (requests, anomalies) = run(&[
         event(1, Complete, "R", 8, 8), // issued before
         event(2, Complete, "FF", u64::MAX, 0),
         event(3, Get, "R", 16, 8), // never issued
         event(4, Issue, "W", 24, 8),
         event(5, Issue, "N", 0, 0),
     ]);
-    let [one] = found[..] else { panic!("{found:?}") };
-    assert_eq!((one.sector, one.complete_ns), (24, 0));
+    let [request] = requests[..] else { panic!("{requests:?}") };
+    assert_eq!((request.sector, request.complete_ns), (24, 0));
     let expected =
         Anomalies { unknown_completions: 2, unissued: 1, open: 1, other: 1, ..anomalies };
     assert_eq!(anomalies, expected);
@@ -176,8 +181,8 @@ fn a_lost_completion_does_not_hold_up_the_others() {
     assert_eq!(requests.take().count(), 0);
     requests.add(&event(2 * MINUTE_NS, Issue, "R", 8, 8));
     requests.add(&event(2 * MINUTE_NS + 1, Complete, "R", 8, 8));
-    let found: Vec<_> = requests.take().collect();
-    let times: Vec<_> = found.iter().map(|one| one.complete_ns).collect();
+    let taken: Vec<_> = requests.take().collect();
+    let times: Vec<_> = taken.iter().map(|request| request.complete_ns).collect();
     assert_eq!(times, [0, 3, 2 * MINUTE_NS + 1]);
     assert_eq!(requests.anomalies.open, 1);
 }
@@ -191,7 +196,8 @@ fn only_the_part_that_was_asked_for_is_captured() {
     }
     requests.add(&event(300, Issue, "FF", 0, 0));
     requests.add(&event(301, Complete, "FF", 0, 0));
-    let shown: Vec<_> = requests.take().map(|one| (one.operation, one.sector)).collect();
+    let shown: Vec<_> =
+        requests.take().map(|request| (request.operation, request.sector)).collect();
     let (write, flush) = (Operation::Write, Operation::Flush);
     assert_eq!(shown, [(write, 100), (write, 199), (flush, 0)]);
     assert_eq!(requests.anomalies, Anomalies::default());

@@ -25,7 +25,7 @@ struct Biosnoop {
 
 impl Biosnoop {
     fn header(&mut self, line: &[u8]) -> Result<Line, Reason> {
-        let has = |word: &[u8]| Words::new(line).any(|one| one == word);
+        let has = |word: &[u8]| Words::new(line).any(|other| other == word);
         if ![&b"DISK"[..], b"SECTOR", b"BYTES", b"LAT(ms)"].iter().all(|word| has(word)) {
             return Err("header of biosnoop without address, size or latency");
         }

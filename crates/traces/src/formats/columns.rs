@@ -90,11 +90,11 @@ fn unit_of(role: Role, unit: Option<&str>) -> Result<u64, String> {
     let Some(unit) = unit else {
         return Ok(if matches!(role, Role::Time | Role::Response) { NS_PER_S } else { 1 });
     };
-    let known: Vec<_> = units.iter().map(|(name, _)| *name).collect();
+    let names: Vec<_> = units.iter().map(|(name, _)| *name).collect();
     match units.iter().find(|(name, _)| *name == unit) {
         Some((_, size)) => Ok(*size),
-        None if known.is_empty() => Err(format!("'{unit}': this column has no unit")),
-        None => Err(format!("unknown unit '{unit}'; known: {}", known.join(", "))),
+        None if names.is_empty() => Err(format!("'{unit}': this column has no unit")),
+        None => Err(format!("unknown unit '{unit}'; known: {}", names.join(", "))),
     }
 }
 
@@ -124,12 +124,12 @@ impl OwnColumns {
 
     /// Find the columns by the first line.
     fn begin(&mut self, line: &[u8]) -> Result<Line, Reason> {
-        let count = |one: u8| memchr::memchr_iter(one, line).count();
-        let found = [b',', b';', b'\t'].into_iter().find(|&one| count(one) > 0);
-        self.separator = found.unwrap_or(b' ');
+        let count = |separator: u8| memchr::memchr_iter(separator, line).count();
+        let separator = [b',', b';', b'\t'].into_iter().find(|&separator| count(separator) > 0);
+        self.separator = separator.unwrap_or(b' ');
         let header: Vec<_> = split(line, self.separator).collect();
         let by_name =
-            |column: &Column| header.iter().position(|one| *one == column.name.as_bytes());
+            |column: &Column| header.iter().position(|name| *name == column.name.as_bytes());
         if let Some(places) = self.wanted.iter().map(by_name).collect() {
             self.places = Some(places);
             return Ok(Line::Beside("header"));
@@ -195,7 +195,7 @@ impl LineFormat for OwnColumns {
                 Role::Content => record.content = content_of(field),
             }
         }
-        if !self.wanted.iter().any(|one| one.role == Role::Volume) {
+        if !self.wanted.iter().any(|column| column.role == Role::Volume) {
             record.volume = to.volumes.number(b"volume");
         }
         if record.operation == Operation::Flush {

@@ -67,21 +67,22 @@ fn trial(format: &'static Format, head: &[u8], whole: bool) -> Trial {
     let mut parser = (format.make)();
     parser.parse(head, whole, &mut sink);
     parser.finish(&mut sink);
-    let unexpected = sink.skipped.reasons().iter().filter(|one| !one.expected);
-    let most = unexpected.max_by_key(|one| one.lines);
+    let unexpected = sink.skipped.reasons().iter().filter(|lines| !lines.expected);
+    let most = unexpected.max_by_key(|lines| lines.lines);
     Trial {
         name: format.name,
         records: sink.records,
         lines: sink.skipped.unexpected(),
-        reason: most.map_or("", |one| one.reason),
-        first_line: most.map_or(0, |one| one.first_line),
+        reason: most.map_or("", |lines| lines.reason),
+        first_line: most.map_or(0, |lines| lines.first_line),
     }
 }
 
 /// The format that a file has: that with the most I/Os, if it has more of them than other lines.
 pub fn recognised(trials: &[(&'static Format, Trial)]) -> Option<&'static Format> {
-    let likely = trials.iter().filter(|(_, one)| one.records > 0 && one.records >= one.lines);
-    likely.max_by_key(|(_, one)| one.records).map(|(format, _)| *format)
+    let likely =
+        trials.iter().filter(|(_, trial)| trial.records > 0 && trial.records >= trial.lines);
+    likely.max_by_key(|(_, trial)| trial.records).map(|(format, _)| *format)
 }
 
 /// The format of this name.

@@ -64,15 +64,15 @@ impl Timeline {
         self.bits += 1;
         let mut merged = Vec::with_capacity(INTERVALS);
         let mut rest = std::mem::take(&mut self.intervals).into_iter();
-        while let Some(mut one) = rest.next() {
+        while let Some(mut interval) = rest.next() {
             if let Some(next) = rest.next() {
                 for operation in 0..4 {
-                    one.ios[operation] += next.ios[operation];
-                    one.bytes[operation] += next.bytes[operation];
+                    interval.ios[operation] += next.ios[operation];
+                    interval.bytes[operation] += next.bytes[operation];
                 }
-                one.blocks.merge(&next.blocks);
+                interval.blocks.merge(&next.blocks);
             }
-            merged.push(one);
+            merged.push(interval);
         }
         self.intervals = merged;
     }
@@ -139,8 +139,8 @@ impl Arrivals {
 
     pub(crate) fn bursts(&self) -> Bursts {
         let count = self.seconds.len().max(1) as f64;
-        let mean = self.seconds.iter().map(|&one| f64::from(one)).sum::<f64>() / count;
-        let square = |one: &u32| (f64::from(*one) - mean).powi(2);
+        let mean = self.seconds.iter().map(|&ios| f64::from(ios)).sum::<f64>() / count;
+        let square = |ios: &u32| (f64::from(*ios) - mean).powi(2);
         Bursts {
             seconds: self.seconds.len(),
             mean,

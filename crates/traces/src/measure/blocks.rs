@@ -85,9 +85,9 @@ impl Blocks {
         }
         debug_assert!(self.slots[at].hash == hash && self.used < self.slots.len());
         let block = &mut self.slots[at];
-        let known = block.writes > 0;
+        let is_written = block.writes > 0;
         if write {
-            if known {
+            if is_written {
                 self.overwrites += self.scale;
                 let since_ns = ns.saturating_sub(block.last_write_ns).max(0);
                 self.update_ns.add(since_ns.unsigned_abs(), self.scale);
@@ -96,7 +96,7 @@ impl Blocks {
             (block.last_write_ns, block.last_write_at) = (ns, written);
             block.writes = block.writes.saturating_add(1);
         } else {
-            self.reads_of_written += if known { self.scale } else { 0.0 };
+            self.reads_of_written += if is_written { self.scale } else { 0.0 };
             block.reads = block.reads.saturating_add(1);
         }
         if self.used > self.max {

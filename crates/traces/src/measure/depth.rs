@@ -34,7 +34,7 @@ impl Depths {
 
     /// Depths and their arrivals.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        (1..).zip(self.counts.iter().copied()).filter(|one| one.1 > 0)
+        (1..).zip(self.counts.iter().copied()).filter(|entry| entry.1 > 0)
     }
 
     pub(crate) fn total(&self) -> u64 {

@@ -32,8 +32,8 @@ impl Histogram {
 
     /// Adds all of another one.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (own, weight) in self.weights.iter_mut().zip(&other.weights) {
-            *own += weight;
+        for (sum, weight) in self.weights.iter_mut().zip(&other.weights) {
+            *sum += weight;
         }
         self.total += other.total;
         self.sum += other.sum;
@@ -74,12 +74,12 @@ impl Histogram {
     /// Points of the distribution: upper bound of each bucket in use, and the share up to it.
     pub(crate) fn cumulative(&self) -> Vec<(u64, f64)> {
         let mut below = 0.0;
-        let mut found = Vec::new();
-        for (n, weight) in self.weights.iter().enumerate().filter(|one| *one.1 > 0.0) {
+        let mut points = Vec::new();
+        for (n, weight) in self.weights.iter().enumerate().filter(|bucket| *bucket.1 > 0.0) {
             below += weight;
-            found.push((log_linear::upper_bound::<BITS>(n).min(self.max), below / self.total));
+            points.push((log_linear::upper_bound::<BITS>(n).min(self.max), below / self.total));
         }
-        found
+        points
     }
 }
 
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn quantiles_are_upper_bounds_and_below_the_maximum() {
-        let mut found = Histogram::default();
+        let mut histogram = Histogram::default();
         for value in 1..=1000 {
-            found.add(value * 1000, 1.0);
+            histogram.add(value * 1000, 1.0);
         }
-        let median = found.quantile(0.5).unwrap();
+        let median = histogram.quantile(0.5).unwrap();
         assert!((500_000..540_000).contains(&median));
-        assert_eq!(found.quantile(1.0), Some(1_000_000));
-        assert_eq!(found.mean(), Some(500_500.0));
+        assert_eq!(histogram.quantile(1.0), Some(1_000_000));
+        assert_eq!(histogram.mean(), Some(500_500.0));
         assert_eq!(Histogram::default().quantile(0.5), None);
     }
 }

@@ -28,8 +28,8 @@ impl Distinct {
 
     /// Count what `other` has counted, too.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (own, one) in self.registers.iter_mut().zip(&other.registers) {
-            *own = (*own).max(*one);
+        for (register, other) in self.registers.iter_mut().zip(&other.registers) {
+            *register = (*register).max(*other);
         }
     }
 
@@ -51,12 +51,16 @@ mod tests {
     #[test]
     fn counts_are_within_their_error() {
         for count in [0_u64, 1, 100, 5000, 100_000] {
-            let mut found = Distinct::default();
+            let mut distinct = Distinct::default();
             for n in (0..count).chain(0..count) {
-                found.add(mixed(n));
+                distinct.add(mixed(n));
             }
-            let error = (found.estimate() - count as f64).abs();
-            assert!(error <= 4.0 * RELATIVE_ERROR * count as f64, "{count}: {}", found.estimate());
+            let error = (distinct.estimate() - count as f64).abs();
+            assert!(
+                error <= 4.0 * RELATIVE_ERROR * count as f64,
+                "{count}: {}",
+                distinct.estimate()
+            );
         }
     }
 }

@@ -56,8 +56,8 @@ fn points(of: &Histogram, unit: f64) -> Vec<[f64; 2]> {
 
 fn operations(counts: &[Count; 4]) -> Value {
     let each = Operation::ALL.iter().zip(counts);
-    each.map(|(one, count)| {
-        (one.name().to_owned(), json!({"ios": count.ios, "bytes": count.bytes}))
+    each.map(|(operation, count)| {
+        (operation.name().to_owned(), json!({"ios": count.ios, "bytes": count.bytes}))
     })
     .collect::<serde_json::Map<_, _>>()
     .into()
@@ -86,8 +86,8 @@ fn sizes(of: &Sizes, ios: u64) -> Value {
         all.iter().take(SIZES_SHOWN).map(|(size, kinds)| row(*kinds, Some(*size))).collect();
     if !tail.is_empty() || of.rest() > 0 {
         let mut sum = [0; 4];
-        for (n, one) in sum.iter_mut().enumerate() {
-            *one = tail.iter().map(|(_, kinds)| kinds[n]).sum::<u64>() + of.rest_of(n);
+        for (n, total) in sum.iter_mut().enumerate() {
+            *total = tail.iter().map(|(_, kinds)| kinds[n]).sum::<u64>() + of.rest_of(n);
         }
         let mut rest = row(sum, None);
         rest["sizes"] = json!(tail.len());
@@ -123,9 +123,9 @@ impl Measures {
         let ios = data_ios(&self.counts);
         let [read, write, ..] = self.counts;
         let sequential: u64 =
-            self.volumes.iter().map(|one| one.sequential.iter().sum::<u64>()).sum();
+            self.volumes.iter().map(|volume| volume.sequential.iter().sum::<u64>()).sum();
         let sequential_of =
-            |n: usize| self.volumes.iter().map(|one| one.sequential[n]).sum::<u64>();
+            |n: usize| self.volumes.iter().map(|volume| volume.sequential[n]).sum::<u64>();
         let duration_s = self.last_ns as f64 / NS_PER_S;
         json!({
             "ios": self.ios(),
@@ -186,25 +186,25 @@ impl Measures {
             "p50": self.depths.quantile(0.5),
             "p90": self.depths.quantile(0.9),
             "p99": self.depths.quantile(0.99),
-            "max": self.depths.iter().map(|one| one.0).max(),
+            "max": self.depths.iter().map(|depth| depth.0).max(),
             "ios": total,
             "distribution": self.depths.iter().map(part).collect::<Vec<_>>(),
         })
     }
 
     fn responses(&self) -> Value {
-        if self.response.iter().all(|one| one.total == 0.0) {
+        if self.response.iter().all(|times| times.total == 0.0) {
             return Value::Null;
         }
         let mut to = serde_json::Map::new();
-        for (one, times) in Operation::ALL.iter().zip(&self.response) {
-            to.insert(one.name().to_owned(), distribution(times, 1e6));
+        for (operation, times) in Operation::ALL.iter().zip(&self.response) {
+            to.insert(operation.name().to_owned(), distribution(times, 1e6));
         }
         let curves: serde_json::Map<_, _> = Operation::ALL
             .iter()
             .zip(&self.response)
             .filter(|(_, times)| times.total > 0.0)
-            .map(|(one, times)| (one.name().to_owned(), json!(points(times, 1e6))))
+            .map(|(operation, times)| (operation.name().to_owned(), json!(points(times, 1e6))))
             .collect();
         to.insert("points".to_owned(), curves.into());
         to.into()
@@ -262,9 +262,9 @@ impl Measures {
                 self.blocks.iter().map(of).filter(|&count| count > 0).collect();
             uses.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
             let mut sum = 0;
-            for one in &mut uses {
-                sum += *one;
-                *one = sum;
+            for running in &mut uses {
+                sum += *running;
+                *running = sum;
             }
             uses
         };
@@ -334,17 +334,17 @@ impl Measures {
 
     fn intervals(&self) -> Value {
         let seconds = self.timeline.width_ns() as f64 / NS_PER_S;
-        let row = |(n, one): (usize, &super::arrival::Interval)| {
+        let row = |(n, interval): (usize, &super::arrival::Interval)| {
             json!({
                 "begin_s": n as f64 * seconds,
-                "reads": one.ios[0],
-                "writes": one.ios[1],
-                "flushes": one.ios[2],
-                "discards": one.ios[3],
-                "read_bytes": one.bytes[0],
-                "write_bytes": one.bytes[1],
-                "discard_bytes": one.bytes[3],
-                "working_set_bytes": one.blocks.estimate() * SLOT_BYTES as f64,
+                "reads": interval.ios[0],
+                "writes": interval.ios[1],
+                "flushes": interval.ios[2],
+                "discards": interval.ios[3],
+                "read_bytes": interval.bytes[0],
+                "write_bytes": interval.bytes[1],
+                "discard_bytes": interval.bytes[3],
+                "working_set_bytes": interval.blocks.estimate() * SLOT_BYTES as f64,
             })
         };
         json!({
@@ -356,7 +356,7 @@ impl Measures {
 
     /// Numbers of the volumes, those with the most I/Os first.
     fn by_ios(&self) -> Vec<usize> {
-        let ios = |n: &usize| self.volumes[*n].counts.iter().map(|one| one.ios).sum::<u64>();
+        let ios = |n: &usize| self.volumes[*n].counts.iter().map(|count| count.ios).sum::<u64>();
         let mut order: Vec<usize> = (0..self.volumes.len()).filter(|n| ios(n) > 0).collect();
         order.sort_by_key(|n| (std::cmp::Reverse(ios(n)), *n));
         order
@@ -382,7 +382,7 @@ impl Measures {
         let mean_ns = (volume.responses > 0).then(|| volume.response_ns / volume.responses as f64);
         json!({
             "volume": self.name(number),
-            "ios": volume.counts.iter().map(|one| one.ios).sum::<u64>(),
+            "ios": volume.counts.iter().map(|count| count.ios).sum::<u64>(),
             "read_pct": share(volume.counts[0].ios, ios),
             "read_bytes": volume.counts[0].bytes,
             "write_bytes": volume.counts[1].bytes,
@@ -391,7 +391,7 @@ impl Measures {
             "unique_bytes": unique_bytes,
             "end_bytes": volume.end_bytes,
             "response_mean_ms": mean_ns.map(|ns| ns / 1e6),
-            "sizes": volume.sizes.as_ref().map(|found| sizes(found, ios)),
+            "sizes": volume.sizes.as_ref().map(|sizes_of_volume| sizes(sizes_of_volume, ios)),
         })
     }
 
@@ -411,12 +411,12 @@ impl Measures {
     }
 
     fn process_rows(&self) -> Value {
-        let known = self.processes.iter().enumerate().skip(1).filter(|(_, one)| one[0] > 0);
-        let mut rows: Vec<_> = known.collect();
-        rows.sort_by_key(|(n, one)| (std::cmp::Reverse(one[0]), *n));
-        let row = |(n, one): (usize, &[u64; 2])| {
+        let named = self.processes.iter().enumerate().skip(1).filter(|(_, counts)| counts[0] > 0);
+        let mut rows: Vec<_> = named.collect();
+        rows.sort_by_key(|(n, counts)| (std::cmp::Reverse(counts[0]), *n));
+        let row = |(n, counts): (usize, &[u64; 2])| {
             let name = self.process_names.get(n).map_or("", String::as_str);
-            json!({"process": name, "ios": one[0], "bytes": one[1]})
+            json!({"process": name, "ios": counts[0], "bytes": counts[1]})
         };
         rows.into_iter().take(PROCESSES_SHOWN).map(row).collect::<Vec<_>>().into()
     }

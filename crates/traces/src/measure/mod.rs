@@ -118,16 +118,16 @@ impl Measures {
 
     /// I/Os so far.
     pub fn ios(&self) -> u64 {
-        self.counts.iter().map(|one| one.ios).sum()
+        self.counts.iter().map(|count| count.ios).sum()
     }
 
     /// Measure I/Os. `volumes`, `processes`: the names of all numbers so far.
     pub fn add(&mut self, batch: &Batch, volumes: &[String], processes: &[String]) {
-        for (own, given) in
+        for (names, given) in
             [(&mut self.volume_names, volumes), (&mut self.process_names, processes)]
         {
-            let known = own.len().min(given.len());
-            own.extend_from_slice(&given[known..]);
+            let held = names.len().min(given.len());
+            names.extend_from_slice(&given[held..]);
         }
         let highest = batch.volume.iter().copied().max().unwrap_or(0) as usize;
         for number in self.volumes.len()..=highest {

@@ -60,10 +60,10 @@ impl Reuse {
     /// than there were, that is mostly because of a few hot blocks, in it or not: the difference
     /// counts as uses at no distance (SHARDS-adj of the paper).
     pub(crate) fn distances(&self) -> Histogram {
-        let mut found = self.distances.clone();
-        let missing = self.uses as f64 - (found.total + self.cold);
-        found.add(0, missing.max(-found.at_zero()));
-        found
+        let mut distances = self.distances.clone();
+        let missing = self.uses as f64 - (distances.total + self.cold);
+        distances.add(0, missing.max(-distances.at_zero()));
+        distances
     }
 
     fn sampled(&mut self, hash: u64) {
@@ -133,16 +133,16 @@ impl Reuse {
             .slots
             .iter()
             .copied()
-            .filter(|one| one.hash != 0 && one.hash <= threshold)
+            .filter(|block| block.hash != 0 && block.hash <= threshold)
             .collect();
-        all.sort_unstable_by_key(|one| one.at);
+        all.sort_unstable_by_key(|block| block.at);
         self.slots.fill(Use::default());
         self.tree.fill(0);
         self.used = all.len();
         self.now = all.len() as u32;
-        for (at, one) in (0..).zip(&all) {
-            let slot = self.find(one.hash);
-            self.slots[slot] = Use { hash: one.hash, at };
+        for (at, block) in (0..).zip(&all) {
+            let slot = self.find(block.hash);
+            self.slots[slot] = Use { hash: block.hash, at };
             self.change(at, 1);
         }
     }
@@ -155,19 +155,19 @@ mod tests {
 
     /// Distances by a list in the order of last uses.
     fn by_list(uses: &[u64]) -> (Vec<u64>, u64) {
-        let (mut list, mut found, mut cold) = (Vec::new(), Vec::new(), 0);
-        for &one in uses {
-            match list.iter().rev().position(|&other| other == one) {
+        let (mut list, mut distances, mut cold) = (Vec::new(), Vec::new(), 0);
+        for &block in uses {
+            match list.iter().rev().position(|&other| other == block) {
                 Some(distance) => {
-                    found.push(distance as u64);
+                    distances.push(distance as u64);
                     let at = list.len() - 1 - distance;
                     list.remove(at);
                 }
                 None => cold += 1,
             }
-            list.push(one);
+            list.push(block);
         }
-        (found, cold)
+        (distances, cold)
     }
 
     fn uses(blocks: u64, count: u64) -> Vec<u64> {
@@ -179,13 +179,13 @@ mod tests {
         let uses = uses(300, 20_000);
         let (wanted, cold) = by_list(&uses);
         let mut reuse = Reuse::new(400);
-        for &one in &uses {
-            reuse.touch(mixed(one));
+        for &block in &uses {
+            reuse.touch(mixed(block));
         }
         assert!((reuse.cold - cold as f64).abs() < 0.5);
         let mut expected = Histogram::default();
-        for &one in &wanted {
-            expected.add(one * SLOT_BYTES, 1.0);
+        for &distance in &wanted {
+            expected.add(distance * SLOT_BYTES, 1.0);
         }
         assert_eq!(reuse.distances().cumulative(), expected.cumulative());
     }
@@ -195,9 +195,9 @@ mod tests {
         let uses = uses(20_000, 200_000);
         let mut whole = Reuse::new(1 << 15);
         let mut part = Reuse::new(2000);
-        for &one in &uses {
-            whole.touch(mixed(one));
-            part.touch(mixed(one));
+        for &block in &uses {
+            whole.touch(mixed(block));
+            part.touch(mixed(block));
         }
         assert!(part.scale >= 8.0);
         for exponent in [22, 24, 25, 26] {

@@ -29,15 +29,17 @@ struct Ends(Vec<(u64, u32)>);
 impl Ends {
     /// The run that an I/O continues, and by how much it goes back.
     fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
-        let exact = self.0.iter().rposition(|one| one.0 == begin);
+        let exact = self.0.iter().rposition(|run| run.0 == begin);
         // The same again continues a run only at once: else it is a place that is used often.
         let again = || {
             let last = self.0.last()?;
             (begin < last.0 && last.0 == end && end - begin <= BACK_MAX).then(|| self.0.len() - 1)
         };
         let near = || {
-            let is_near = |one: u64| begin < one && one < end && one - begin <= BACK_MAX;
-            self.0.iter().rposition(|one| is_near(one.0))
+            let is_near = |end_of_run: u64| {
+                begin < end_of_run && end_of_run < end && end_of_run - begin <= BACK_MAX
+            };
+            self.0.iter().rposition(|run| is_near(run.0))
         };
         let exact = exact.or_else(again);
         let (old, run) = self.0.remove(exact.or_else(near)?);
@@ -64,7 +66,7 @@ pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
         if moves(n) {
             let (ends, end) = (&mut ends[usize::from(operation[n])], offset[n] + length[n]);
             match ends.take(offset[n], end) {
-                Some(found) => (of, by) = found,
+                Some(pair) => (of, by) = pair,
                 None => ends.begin(end, of),
             }
         }
@@ -87,7 +89,7 @@ fn ranks(operation: &[u8], run: &[u32]) -> [Vec<u64>; 2] {
         debug_assert!(*begin as usize <= n, "a run begins with its first I/O");
         left[*begin as usize] -= 1;
         let Some(of) = active.get_mut(usize::from(operation[n])) else { continue };
-        if let Some(rank) = of.iter().rev().position(|one| one == begin) {
+        if let Some(rank) = of.iter().rev().position(|other| other == begin) {
             ranks[usize::from(operation[n])][rank.min(RUNS - 1)] += 1;
             let at = of.len() - 1 - rank;
             of.remove(at);
@@ -113,19 +115,19 @@ mod tests {
         // Two runs of writes in turns, a read between that continues neither, and a flush.
         let operation = [1, 1, 0, 1, 1, 2, 1];
         let offset = [0, 1 << 20, 4096, 4096, (1 << 20) + 4096, 0, 8192];
-        let found = runs_of(&operation, &offset, &[4096, 4096, 4096, 4096, 4096, 0, 4096]);
-        assert_eq!(found.run, [0, 1, 2, 0, 1, 5, 0]);
+        let runs = runs_of(&operation, &offset, &[4096, 4096, 4096, 4096, 4096, 0, 4096]);
+        assert_eq!(runs.run, [0, 1, 2, 0, 1, 5, 0]);
         // The first run is second when continued; then the other one is; then it is alone.
-        assert_eq!(found.ranks, [vec![], vec![1, 2]]);
-        assert_eq!(found.back, [0; 7]);
+        assert_eq!(runs.ranks, [vec![], vec![1, 2]]);
+        assert_eq!(runs.back, [0; 7]);
     }
 
     #[test]
     fn a_log_that_writes_its_last_block_again_is_a_run() {
-        let found =
+        let runs =
             runs_of(&[1, 1, 1, 1], &[0, 8192, 8192, 200 << 10], &[12_288, 8192, 12_288, 512]);
-        assert_eq!(found.run, [0, 0, 0, 3]);
-        assert_eq!(found.back, [0, 4096, 8192, 0]);
+        assert_eq!(runs.run, [0, 0, 0, 3]);
+        assert_eq!(runs.back, [0, 4096, 8192, 0]);
         // The same again is a continuation only at once.
         assert_eq!(runs_of(&[1, 1], &[0, 0], &[4096, 4096]).back, [0, 4096]);
         assert_eq!(runs_of(&[1; 3], &[0, 65_536, 0], &[4096; 3]).run, [0, 1, 2]);

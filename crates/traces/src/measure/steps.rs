@@ -165,8 +165,12 @@ impl Steps {
         }
         let mut ranked: Vec<(Stream, u64)> = all.into_iter().collect();
         ranked.sort_by_key(|&((kind, size), ios)| (std::cmp::Reverse(ios), size, kind));
-        let number: BTreeMap<Stream, usize> =
-            ranked.iter().take(STREAMS_SHOWN).enumerate().map(|(n, one)| (one.0, n)).collect();
+        let number: BTreeMap<Stream, usize> = ranked
+            .iter()
+            .take(STREAMS_SHOWN)
+            .enumerate()
+            .map(|(n, stream)| (stream.0, n))
+            .collect();
         let stream = |&((kind, size), ios): &(Stream, u64)| {
             let (operation, access) = KINDS[usize::from(kind) & 3];
             json!({"access": access, "operation": operation, "size_bytes": size, "ios": ios})
@@ -197,7 +201,7 @@ impl Step {
         let shown = |(stream, ios): (&Stream, &u64)| Some((*number.get(stream)?, *ios));
         let mut streams: Vec<(usize, u64)> = self.streams.iter().filter_map(shown).collect();
         streams.sort_by_key(|&(n, ios)| (std::cmp::Reverse(ios), n));
-        let of_streams: u64 = streams.iter().map(|one| one.1).sum();
+        let of_streams: u64 = streams.iter().map(|stream| stream.1).sum();
         let mut processes: Vec<(&u32, &u64)> = self.processes.iter().collect();
         processes.sort_by_key(|&(process, ios)| (std::cmp::Reverse(*ios), *process));
         let name = |(process, ios): &(&u32, &u64)| {

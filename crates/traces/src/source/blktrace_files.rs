@@ -16,7 +16,7 @@ pub(super) fn beside(path: &Path) -> Option<Vec<PathBuf>> {
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?;
-    let mut found: Vec<(u32, PathBuf)> = entries
+    let mut files: Vec<(u32, PathBuf)> = entries
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name();
@@ -24,8 +24,8 @@ pub(super) fn beside(path: &Path) -> Option<Vec<PathBuf>> {
             entry.metadata().ok()?.is_file().then(|| (number, entry.path()))
         })
         .collect();
-    found.sort();
-    Some(found.into_iter().map(|(_, path)| path).collect())
+    files.sort();
+    Some(files.into_iter().map(|(_, path)| path).collect())
 }
 
 /// A file and its next event.

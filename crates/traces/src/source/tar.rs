@@ -109,8 +109,8 @@ impl State {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         let damaged = || Error::new(ErrorKind::InvalidData, "its archive is damaged");
-        let said = block[257..262] == *b"ustar";
-        self.left = size_of(&block[124..136]).filter(|_| said).ok_or_else(damaged)?;
+        let is_ustar = block[257..262] == *b"ustar";
+        self.left = size_of(&block[124..136]).filter(|_| is_ustar).ok_or_else(damaged)?;
         self.left = self.left.min(1 << 62);
         self.padding = self.left.next_multiple_of(RECORD_BYTES as u64) - self.left;
         let (prefix, name) = (text(&block[345..500]), text(&block[..100]));

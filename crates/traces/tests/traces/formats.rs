@@ -4,12 +4,12 @@ use std::io::Write;
 
 use writecliff_traces::{Batch, Choice, Operation, Reader, Record, parse_columns};
 
-use crate::samples::{self, file, ios, kept, read, read_bytes};
+use crate::samples::{self, file, ios, read, read_bytes, rounded};
 
 /// Without the numbers of names, which follow the order of appearance.
 fn plain(records: &[Record], volumes: &[String]) -> Vec<(Record, String)> {
-    let strip = |one: &Record| Record { volume: 0, process: 0, content: 0, ..*one };
-    records.iter().map(|one| (strip(one), volumes[one.volume as usize].clone())).collect()
+    let strip = |record: &Record| Record { volume: 0, process: 0, content: 0, ..*record };
+    records.iter().map(|record| (strip(record), volumes[record.volume as usize].clone())).collect()
 }
 
 /// The bytes are recognised as `format` and are `wanted`; volumes 0 and 1 have the names `volumes`.
@@ -31,42 +31,47 @@ fn check(bytes: &[u8], format: &str, wanted: &[Record], volumes: [&str; 2]) {
 fn every_format_is_recognised_and_read() {
     let all = ios(10_000);
     let numbers = ["0", "1"];
-    check(samples::msr(&all).as_bytes(), "msr", &kept(&all, 100, true), ["srv.0", "srv.1"]);
-    check(samples::systor(&all).as_bytes(), "systor", &kept(&all, 1, true), numbers);
-    check(samples::alibaba(&all).as_bytes(), "alibaba", &kept(&all, 1000, false), numbers);
-    let seconds = kept(&all, 1_000_000_000, false);
+    check(samples::msr(&all).as_bytes(), "msr", &rounded(&all, 100, true), ["srv.0", "srv.1"]);
+    check(samples::systor(&all).as_bytes(), "systor", &rounded(&all, 1, true), numbers);
+    check(samples::alibaba(&all).as_bytes(), "alibaba", &rounded(&all, 1000, false), numbers);
+    let seconds = rounded(&all, 1_000_000_000, false);
     check(samples::tencent(&all).as_bytes(), "tencent", &seconds, ["1283", "1284"]);
-    check(samples::spc(&all).as_bytes(), "spc", &kept(&all, 1000, false), numbers);
-    check(samples::disksim(&all).as_bytes(), "disksim", &kept(&all, 1, false), numbers);
-    check(samples::fiu(&all).as_bytes(), "fiu", &kept(&all, 1, false), ["6,0", "6,1"]);
+    check(samples::spc(&all).as_bytes(), "spc", &rounded(&all, 1000, false), numbers);
+    check(samples::disksim(&all).as_bytes(), "disksim", &rounded(&all, 1, false), numbers);
+    check(samples::fiu(&all).as_bytes(), "fiu", &rounded(&all, 1, false), ["6,0", "6,1"]);
     let files = ["/dev/sda", "/dev/sdb"];
     for version in [2, 3] {
         let log = samples::fio_iolog(&all, version);
-        check(log.as_bytes(), "fio-iolog", &kept(&all, 1000, false), files);
+        check(log.as_bytes(), "fio-iolog", &rounded(&all, 1000, false), files);
     }
-    let (devices, exact) = (["8,0", "8,16"], kept(&all, 1, true));
+    let (devices, exact) = (["8,0", "8,16"], rounded(&all, 1, true));
     check(samples::blkparse(&all).as_bytes(), "blkparse", &exact, devices);
-    check(samples::tracefs(&all).as_bytes(), "tracefs", &kept(&all, 1000, true), devices);
+    check(samples::tracefs(&all).as_bytes(), "tracefs", &rounded(&all, 1000, true), devices);
     check(&samples::blktrace(&all), "blktrace", &exact, devices);
-    check(samples::biosnoop(&all).as_bytes(), "biosnoop", &kept(&all, 1000, true), ["sda", "sdb"]);
+    check(
+        samples::biosnoop(&all).as_bytes(),
+        "biosnoop",
+        &rounded(&all, 1000, true),
+        ["sda", "sdb"],
+    );
     let one_disk = ["vscsi"; 2];
-    check(&samples::vscsi(&all, 1), "vscsi", &kept(&all, 1000, false), one_disk);
-    check(&samples::vscsi(&all, 2), "vscsi", &kept(&all, 1000, true), one_disk);
+    check(&samples::vscsi(&all, 1), "vscsi", &rounded(&all, 1000, false), one_disk);
+    check(&samples::vscsi(&all, 2), "vscsi", &rounded(&all, 1000, true), one_disk);
 }
 
 #[test]
 fn rows_of_the_header_of_etw_are_told_from_events() {
     let all = ios(2000);
-    let (found, reader) = read_bytes(samples::etw(&all).as_bytes()).unwrap();
+    let (records, reader) = read_bytes(samples::etw(&all).as_bytes()).unwrap();
     assert_eq!(reader.formats, ["etw"]);
-    let shown = plain(&found, &reader.volumes().words);
-    let wanted = plain(&kept(&all, 1000, true), &["0".to_owned(), "1".to_owned()]);
+    let shown = plain(&records, &reader.volumes().words);
+    let wanted = plain(&rounded(&all, 1000, true), &["0".to_owned(), "1".to_owned()]);
     assert_eq!(shown, wanted);
     assert_eq!(reader.processes().words, ["", "svchost.exe"]);
     let newer = samples::etw(&all)
         .replace("ThreadID\n", "ThreadID, CPU, IrpPtr\n")
         .replace("4012, 0x", "4012,   3, 0x");
-    assert_eq!(read_bytes(newer.as_bytes()).unwrap().0, found);
+    assert_eq!(read_bytes(newer.as_bytes()).unwrap().0, records);
     // The line about the system is no event.
     assert_eq!(reader.skipped().unexpected(), 1);
 }
@@ -74,15 +79,15 @@ fn rows_of_the_header_of_etw_are_told_from_events() {
 #[test]
 fn hashes_tell_equal_data_and_names_tell_processes() {
     let all = ios(3000);
-    let (found, reader) = read_bytes(samples::fiu(&all).as_bytes()).unwrap();
+    let (records, reader) = read_bytes(samples::fiu(&all).as_bytes()).unwrap();
     assert_eq!(reader.processes().words, ["", "syslogd"]);
-    for (one, other) in found.iter().zip(found.iter().skip(1)) {
-        assert_eq!(one.content == other.content, one.offset_bytes == other.offset_bytes);
+    for (record, other) in records.iter().zip(records.iter().skip(1)) {
+        assert_eq!(record.content == other.content, record.offset_bytes == other.offset_bytes);
     }
-    assert!(found.iter().all(|one| one.content != 0 && one.process == 1));
-    let (found, reader) = read_bytes(samples::blktrace(&all).as_slice()).unwrap();
+    assert!(records.iter().all(|record| record.content != 0 && record.process == 1));
+    let (records, reader) = read_bytes(samples::blktrace(&all).as_slice()).unwrap();
     let name = |record: &Record| reader.processes().words[record.process as usize].as_str();
-    assert!(found.iter().all(|record| name(record) == "kjournald"));
+    assert!(records.iter().all(|record| name(record) == "kjournald"));
 }
 
 #[test]
@@ -91,18 +96,19 @@ fn flushes_and_discards_are_read() {
                 8,0 0 3 0.001000000 12 D D 2048 + 1048576 [fstrim]\n  \
                 8,0 0 4 0.002000000 0 C D 2048 + 1048576 [0]\n  \
                 8,0 0 5 0.003000000 12 D WFS 0 + 8 [jbd2]\n";
-    let (found, _) = read_bytes(text.as_bytes()).unwrap();
-    let seen: Vec<_> = found.iter().map(|one| (one.operation, one.response_ns)).collect();
+    let (records, _) = read_bytes(text.as_bytes()).unwrap();
+    let seen: Vec<_> =
+        records.iter().map(|record| (record.operation, record.response_ns)).collect();
     let (flush, discard) = ((Operation::Flush, 500_000), (Operation::Discard, 1_000_000));
     assert_eq!(seen, [flush, discard, (Operation::Write, -1)]);
-    assert_eq!((found[1].offset_bytes, found[1].length_bytes), (1 << 20, 1 << 29));
+    assert_eq!((records[1].offset_bytes, records[1].length_bytes), (1 << 20, 1 << 29));
 }
 
 #[test]
 fn a_device_without_requests_is_taken_by_its_bios() {
     let text = "  9,0 0 1 0.000000000 12 Q R 64 + 8 [dd]\n  9,0 0 2 0.000400000 0 C R 64 + 8 [0]\n";
-    let (found, _) = read_bytes(text.as_bytes()).unwrap();
-    assert_eq!((found.len(), found[0].response_ns), (1, 400_000));
+    let (records, _) = read_bytes(text.as_bytes()).unwrap();
+    assert_eq!((records.len(), records[0].response_ns), (1, 400_000));
 }
 
 #[test]
@@ -113,11 +119,17 @@ fn columns_of_ones_own_need_names_or_numbers() {
     let text =
         "op;\"lba\";n;ts;dev;rt;more\nR;8;2;1000;a;0.5;x\nWS;0;1;1500.5;b;;\nflush;;;1600;a;1;\n";
     let path = file(text.as_bytes());
-    let (found, reader) = read(&path, choice(spec)).unwrap();
-    let shown: Vec<_> = found
+    let (records, reader) = read(&path, choice(spec)).unwrap();
+    let shown: Vec<_> = records
         .iter()
-        .map(|one| {
-            (one.time_ns, one.operation, one.offset_bytes, one.length_bytes, one.response_ns)
+        .map(|record| {
+            (
+                record.time_ns,
+                record.operation,
+                record.offset_bytes,
+                record.length_bytes,
+                record.response_ns,
+            )
         })
         .collect();
     let flush = (600_000, Operation::Flush, 0, 0, 1_000_000);
@@ -125,8 +137,8 @@ fn columns_of_ones_own_need_names_or_numbers() {
     assert_eq!(shown, [(0, Operation::Read, 4096, 1024, 500_000), write, flush]);
     assert_eq!(reader.volumes().words, ["a", "b"]);
     let path = file(b"1 R 0 4096\n2 W 4096 4096\n");
-    let (found, _) = read(&path, choice("time=1,operation=2,offset=3,length=4")).unwrap();
-    assert_eq!((found.len(), found[1].time_ns), (2, 1_000_000_000));
+    let (records, _) = read(&path, choice("time=1,operation=2,offset=3,length=4")).unwrap();
+    assert_eq!((records.len(), records[1].time_ns), (2, 1_000_000_000));
     for (wrong, why) in [
         ("time=a", "no column for 'operation'"),
         ("tim=a", "unknown meaning 'tim'"),
@@ -158,11 +170,11 @@ fn events_of_processors_are_merged_by_time() {
     for (n, part) in parts.iter().enumerate() {
         std::fs::write(folder.join(format!("sda.blktrace.{n}")), part).unwrap();
     }
-    let (found, reader) = read(&folder.join("sda.blktrace.0"), Choice::default()).unwrap();
+    let (records, reader) = read(&folder.join("sda.blktrace.0"), Choice::default()).unwrap();
     let times = |of: &[Record]| -> Vec<_> {
-        of.iter().map(|one| (one.time_ns, one.offset_bytes, one.response_ns)).collect()
+        of.iter().map(|record| (record.time_ns, record.offset_bytes, record.response_ns)).collect()
     };
-    assert_eq!(times(&found), times(&all));
+    assert_eq!(times(&records), times(&all));
     assert_eq!(reader.read_of_file(), (bytes.len() as u64, bytes.len() as u64));
 }
 
@@ -192,7 +204,7 @@ fn gz(bytes: &[u8]) -> Vec<u8> {
 fn packed_traces_are_read_as_they_come() {
     let all = ios(5000);
     let text = samples::msr(&all);
-    let wanted = kept(&all, 100, true);
+    let wanted = rounded(&all, 100, true);
     let names = ["srv.0", "srv.1"];
     check(&gz(text.as_bytes()), "msr", &wanted, names);
     // Several streams in one file, as `cat a.gz b.gz` makes them.
@@ -214,8 +226,8 @@ fn members_that_are_no_traces_are_named() {
     let members =
         [("a.csv", first.as_bytes()), ("README", b"About.\n"), ("b.csv", second.as_bytes())];
     let path = file(&tar(&members));
-    let (found, reader) = read(&path, Choice::default()).unwrap();
-    assert_eq!(found.len(), 150);
+    let (records, reader) = read(&path, Choice::default()).unwrap();
+    assert_eq!(records.len(), 150);
     assert_eq!(
         (&reader.members[..], &reader.passed_over[..]),
         (&["a.csv".into(), "b.csv".into()][..], &["README".into()][..])

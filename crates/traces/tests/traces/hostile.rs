@@ -33,15 +33,16 @@ fn lines_that_are_no_ios_are_counted_by_reason_with_their_first_line() {
     }
     bytes.extend(b"\0\0,\xff\xfe,0,Read\n\n");
     bytes.extend(good.as_bytes());
-    let (found, reader) = read_bytes(&bytes).unwrap();
-    assert_eq!(found.len(), 100);
+    let (records, reader) = read_bytes(&bytes).unwrap();
+    assert_eq!(records.len(), 100);
     for (n, (_, reason)) in (51..).zip(&bad) {
-        let one = reader.skipped().reasons().iter().find(|one| one.reason == *reason).unwrap();
-        assert!(one.first_line <= n, "{reason}");
+        let lines =
+            reader.skipped().reasons().iter().find(|lines| lines.reason == *reason).unwrap();
+        assert!(lines.first_line <= n, "{reason}");
     }
     let of = |reason: &str| {
-        let one = reader.skipped().reasons().iter().find(|one| one.reason == reason).unwrap();
-        (one.lines, one.first_line)
+        let lines = reader.skipped().reasons().iter().find(|lines| lines.reason == reason).unwrap();
+        (lines.lines, lines.first_line)
     };
     assert_eq!(of("negative number"), (2, 52));
     assert_eq!(of("line over 64 KiB"), (1, 61));
@@ -150,9 +151,11 @@ fn absurd_archives_are_refused_or_passed_over() {
         ("no members", vec![0; 1024], None),
     ] {
         match (read_bytes(&bytes), ios) {
-            (Ok((found, _)), Some(ios)) => assert_eq!(found.len(), ios, "{name}"),
+            (Ok((records, _)), Some(ios)) => assert_eq!(records.len(), ios, "{name}"),
             (Err(error), None) => assert!(!error.message.contains('\n'), "{name}: {error}"),
-            (Ok((found, _)), None) => assert!(found.is_empty(), "{name}: {} I/Os", found.len()),
+            (Ok((records, _)), None) => {
+                assert!(records.is_empty(), "{name}: {} I/Os", records.len());
+            }
             (Err(error), Some(_)) => panic!("{name}: {error}"),
         }
     }
@@ -162,16 +165,16 @@ fn absurd_archives_are_refused_or_passed_over() {
 fn binary_records_that_are_cut_off_or_damaged_are_counted() {
     let all = ios(300);
     let bytes = samples::vscsi(&all, 1);
-    let (found, reader) = read_bytes(&bytes[..bytes.len() - 7]).unwrap();
-    assert_eq!((found.len(), reader.skipped().unexpected()), (299, 1));
+    let (records, reader) = read_bytes(&bytes[..bytes.len() - 7]).unwrap();
+    assert_eq!((records.len(), reader.skipped().unexpected()), (299, 1));
     let bytes = samples::blktrace(&all);
     let (_, reader) = read_bytes(&bytes[..bytes.len() - 7]).unwrap();
     assert_eq!(reader.skipped().reasons().last().unwrap().reason, "event that is cut off");
     let mut damaged = bytes.clone();
     let half = 48 * 700 + 12;
     damaged[half..half + 4].copy_from_slice(&[0; 4]);
-    let (found, reader) = read_bytes(&damaged).unwrap();
-    assert!(found.len() < 300);
+    let (records, reader) = read_bytes(&damaged).unwrap();
+    assert!(records.len() < 300);
     assert_eq!(reader.skipped().reasons().last().unwrap().reason, "no blktrace event");
 }
 
@@ -181,9 +184,9 @@ fn time_that_goes_back_is_put_in_order_or_counted() {
     all.swap(100, 110);
     let late = all.remove(50);
     all.push(late);
-    let (found, reader) = read_bytes(samples::msr(&all).as_bytes()).unwrap();
-    assert_eq!((found.len(), reader.late()), (20_000, 1));
-    let back = found.windows(2).filter(|two| two[1].time_ns < two[0].time_ns).count();
+    let (records, reader) = read_bytes(samples::msr(&all).as_bytes()).unwrap();
+    assert_eq!((records.len(), reader.late()), (20_000, 1));
+    let back = records.windows(2).filter(|two| two[1].time_ns < two[0].time_ns).count();
     assert_eq!(back, 1);
 }
 
@@ -198,8 +201,8 @@ proptest! {
         kind in 0..4_usize,
     ) {
         let text = samples::msr(&ios(100));
-        let one = member("a.csv", b'0', text.len() as u64, text.as_bytes());
-        let mut bytes = [&one[..], &member("b.csv.gz", b'0', 99, &gz(b"x")), &one].concat();
+        let good = member("a.csv", b'0', text.len() as u64, text.as_bytes());
+        let mut bytes = [&good[..], &member("b.csv.gz", b'0', 99, &gz(b"x")), &good].concat();
         for (at, value) in &changes {
             let at = at.index(bytes.len());
             bytes[at] = *value;
@@ -223,7 +226,7 @@ proptest! {
     #[test]
     fn no_bytes_do_harm(
         mut bytes in prop::collection::vec(any::<u8>(), 1..2000),
-        format in prop::sample::select(FORMATS.map(|one| one.name).to_vec()),
+        format in prop::sample::select(FORMATS.map(|format| format.name).to_vec()),
         kind in 0..6_usize,
         at in any::<prop::sample::Index>(),
     ) {
@@ -243,9 +246,9 @@ proptest! {
         let path = file(&mixed);
         let choice = Choice { format: Some(format.to_owned()), ..Choice::default() };
         for choice in [choice, Choice::default()] {
-            if let Ok((found, _)) = read(&path, choice) {
-                for one in found {
-                    prop_assert!(one.offset_bytes.checked_add(one.length_bytes).is_some());
+            if let Ok((records, _)) = read(&path, choice) {
+                for format in records {
+                    prop_assert!(format.offset_bytes.checked_add(format.length_bytes).is_some());
                 }
             }
         }

@@ -56,8 +56,8 @@ fn taken(records: &[Record], limits: MeasureLimits) -> Measures {
     let processes = ["", "p", "q", "r"].map(str::to_owned);
     for part in records.chunks(777) {
         let mut batch = Batch::default();
-        for one in part {
-            batch.push(one);
+        for record in part {
+            batch.push(record);
         }
         measures.add(&batch, &volumes, &processes);
     }
@@ -87,17 +87,18 @@ fn steps_hold_what_arrives_in_their_time() {
         assert_eq!(rows.len() as u64, last_s / seconds + 1);
         for (n, row) in rows.iter().enumerate() {
             let in_step =
-                |one: &&Record| one.time_ns as u64 / (seconds * 1_000_000_000) == n as u64;
-            let count = |op| all.iter().filter(in_step).filter(|one| one.operation == op).count();
+                |stream: &&Record| stream.time_ns as u64 / (seconds * 1_000_000_000) == n as u64;
+            let count =
+                |op| all.iter().filter(in_step).filter(|stream| stream.operation == op).count();
             assert_eq!(row["reads"], count(Operation::Read));
             assert_eq!(row["writes"], count(Operation::Write));
             assert_eq!(row["flushes"], count(Operation::Flush));
-            let answered = all.iter().filter(in_step).filter(|one| one.operation.moves());
-            let answered = answered.filter(|one| one.response_ns != NO_RESPONSE);
-            let slowest = answered.map(|one| one.response_ns as u64).max();
+            let answered = all.iter().filter(in_step).filter(|stream| stream.operation.moves());
+            let answered = answered.filter(|stream| stream.response_ns != NO_RESPONSE);
+            let slowest = answered.map(|stream| stream.response_ns as u64).max();
             assert_eq!(row["response_max_ns"].as_u64(), slowest);
             let streams = row["streams"].as_array().unwrap();
-            let counted: u64 = streams.iter().map(|one| one[1].as_u64().unwrap()).sum();
+            let counted: u64 = streams.iter().map(|stream| stream[1].as_u64().unwrap()).sum();
             let other = row["other_ios"].as_u64().unwrap();
             assert_eq!(counted + other, (count(Operation::Read) + count(Operation::Write)) as u64);
         }
@@ -124,73 +125,76 @@ fn number(of: &Value) -> f64 {
     of.as_f64().unwrap_or_else(|| panic!("{of} is no number"))
 }
 
-fn close(found: &Value, wanted: f64) {
-    let found = number(found);
-    assert!((found - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{found} is not {wanted}");
+fn close(value: &Value, wanted: f64) {
+    let value = number(value);
+    assert!((value - wanted).abs() <= 1e-9 * wanted.abs().max(1.0), "{value} is not {wanted}");
 }
 
 fn moves(records: &[Record]) -> impl Iterator<Item = &Record> {
-    records.iter().filter(|one| one.operation.moves())
+    records.iter().filter(|record| record.operation.moves())
 }
 
-fn blocks(one: &Record) -> impl Iterator<Item = (u32, u64)> {
+fn blocks(record: &Record) -> impl Iterator<Item = (u32, u64)> {
     let (first, end) =
-        (one.offset_bytes / BLOCK, (one.offset_bytes + one.length_bytes).div_ceil(BLOCK));
-    let volume = one.volume;
+        (record.offset_bytes / BLOCK, (record.offset_bytes + record.length_bytes).div_ceil(BLOCK));
+    let volume = record.volume;
     (first..end).map(move |block| (volume, block))
 }
 
 #[test]
 fn counts_sizes_and_times_are_exact() {
     let all = trace(20_000, 7);
-    let found = measured(&all, MeasureLimits::default());
-    let of = |operation: Operation| all.iter().filter(move |one| one.operation == operation);
+    let measures = measured(&all, MeasureLimits::default());
+    let of = |operation: Operation| all.iter().filter(move |count| count.operation == operation);
     let (reads, writes) = (of(Operation::Read).count() as f64, of(Operation::Write).count() as f64);
-    close(&found["ios"], 20_000.0);
-    close(&found["read_pct"], 100.0 * reads / (reads + writes));
+    close(&measures["ios"], 20_000.0);
+    close(&measures["read_pct"], 100.0 * reads / (reads + writes));
     for operation in Operation::ALL {
-        let bytes: u64 = of(operation).map(|one| one.length_bytes).sum();
-        let said = &found["operations"][operation.name()];
-        assert_eq!((&said["ios"], &said["bytes"]), (&of(operation).count().into(), &bytes.into()));
+        let bytes: u64 = of(operation).map(|count| count.length_bytes).sum();
+        let counts = &measures["operations"][operation.name()];
+        assert_eq!(
+            (&counts["ios"], &counts["bytes"]),
+            (&of(operation).count().into(), &bytes.into())
+        );
     }
-    let last = all.iter().map(|one| one.time_ns).max().unwrap();
-    close(&found["duration_s"], last as f64 / 1e9);
+    let last = all.iter().map(|count| count.time_ns).max().unwrap();
+    close(&measures["duration_s"], last as f64 / 1e9);
     let mut sizes = BTreeMap::<u64, u64>::new();
-    moves(&all).for_each(|one| *sizes.entry(one.length_bytes).or_default() += 1);
-    for row in found["sizes"].as_array().unwrap() {
+    moves(&all).for_each(|count| *sizes.entry(count.length_bytes).or_default() += 1);
+    for row in measures["sizes"].as_array().unwrap() {
         assert_eq!(row["ios"].as_u64().unwrap(), sizes[&row["size_bytes"].as_u64().unwrap()]);
     }
     let shares: f64 =
-        found["streams"].as_array().unwrap().iter().map(|row| number(&row["share_pct"])).sum();
+        measures["streams"].as_array().unwrap().iter().map(|row| number(&row["share_pct"])).sum();
     assert!((shares - 100.0).abs() < 1e-6);
     let aligned = moves(&all)
-        .filter(|one| one.offset_bytes % BLOCK == 0 && one.length_bytes % BLOCK == 0)
+        .filter(|count| count.offset_bytes % BLOCK == 0 && count.length_bytes % BLOCK == 0)
         .count() as f64;
-    assert_eq!(found["alignment"][3]["bytes"], 4096);
-    close(&found["alignment"][3]["ios_pct"], 100.0 * aligned / (reads + writes));
+    assert_eq!(measures["alignment"][3]["bytes"], 4096);
+    close(&measures["alignment"][3]["ios_pct"], 100.0 * aligned / (reads + writes));
     let mut seconds = vec![0_f64; (last / 1_000_000_000) as usize + 1];
-    for one in &all {
-        seconds[(one.time_ns / 1_000_000_000) as usize] += 1.0;
+    for count in &all {
+        seconds[(count.time_ns / 1_000_000_000) as usize] += 1.0;
     }
     let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
     let variance =
-        seconds.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / seconds.len() as f64;
-    let arrivals = &found["arrivals"];
+        seconds.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / seconds.len() as f64;
+    let arrivals = &measures["arrivals"];
     close(&arrivals["peak_to_mean"], seconds.iter().copied().fold(0.0, f64::max) / mean);
     close(&arrivals["index_of_dispersion"], variance / mean);
     for (row, volume) in
-        found["volumes"].as_array().unwrap().iter().map(|row| (row, &row["volume"]))
+        measures["volumes"].as_array().unwrap().iter().map(|row| (row, &row["volume"]))
     {
         let number = ["a", "b", "c"].iter().position(|name| volume == name).unwrap() as u32;
-        let own = all.iter().filter(|one| one.volume == number).count();
-        assert_eq!(row["ios"], own);
+        let count = all.iter().filter(|count| count.volume == number).count();
+        assert_eq!(row["ios"], count);
     }
-    let of_process = |n: u32| all.iter().filter(|one| one.process == n).count();
-    for row in found["processes"].as_array().unwrap() {
+    let of_process = |n: u32| all.iter().filter(|count| count.process == n).count();
+    for row in measures["processes"].as_array().unwrap() {
         let n = ["", "p", "q", "r"].iter().position(|name| row["process"] == *name).unwrap();
         assert_eq!(row["ios"], of_process(n as u32));
     }
-    let intervals = found["intervals"]["rows"].as_array().unwrap();
+    let intervals = measures["intervals"]["rows"].as_array().unwrap();
     let sum: u64 = intervals.iter().map(|row| row["reads"].as_u64().unwrap()).sum();
     assert_eq!((sum as f64, intervals.len() <= 256), (reads, true));
 }
@@ -198,16 +202,16 @@ fn counts_sizes_and_times_are_exact() {
 #[test]
 fn queue_depth_and_idle_periods_are_those_of_plain_lists() {
     let all = trace(5000, 11);
-    let found = measured(&all, MeasureLimits::default());
+    let measures = measured(&all, MeasureLimits::default());
     let mut depths = BTreeMap::<usize, u64>::new();
     let mut open: Vec<i64> = Vec::new();
-    for one in all.iter().filter(|one| one.response_ns != NO_RESPONSE) {
-        open.retain(|done| *done > one.time_ns);
-        open.push(one.time_ns + one.response_ns);
+    for record in all.iter().filter(|record| record.response_ns != NO_RESPONSE) {
+        open.retain(|done| *done > record.time_ns);
+        open.push(record.time_ns + record.response_ns);
         *depths.entry(open.len()).or_default() += 1;
     }
     let total: u64 = depths.values().sum();
-    let rows = found["queue_depth"]["distribution"].as_array().unwrap();
+    let rows = measures["queue_depth"]["distribution"].as_array().unwrap();
     assert_eq!(rows.len(), depths.len());
     for row in rows {
         let count = depths[&(row[0].as_u64().unwrap() as usize)];
@@ -215,22 +219,22 @@ fn queue_depth_and_idle_periods_are_those_of_plain_lists() {
     }
     let mut idle = (0, 0);
     let mut busy_until = 0;
-    for (n, one) in all.iter().enumerate() {
-        let gap = one.time_ns - busy_until;
+    for (n, record) in all.iter().enumerate() {
+        let gap = record.time_ns - busy_until;
         if n > 0 && gap >= 1_000_000_000 {
             idle = (idle.0 + 1, idle.1.max(gap));
         }
-        busy_until = busy_until.max(one.time_ns + one.response_ns.max(0));
+        busy_until = busy_until.max(record.time_ns + record.response_ns.max(0));
     }
     assert!(idle.0 > 50);
-    assert_eq!(found["arrivals"]["idle"][3]["periods"], idle.0);
-    close(&found["arrivals"]["idle_longest_ms"], idle.1 as f64 / 1e6);
+    assert_eq!(measures["arrivals"]["idle"][3]["periods"], idle.0);
+    close(&measures["arrivals"]["idle_longest_ms"], idle.1 as f64 / 1e6);
     let reads: Vec<i64> = all
         .iter()
-        .filter(|one| one.operation == Operation::Read && one.response_ns != NO_RESPONSE)
-        .map(|one| one.response_ns)
+        .filter(|record| record.operation == Operation::Read && record.response_ns != NO_RESPONSE)
+        .map(|record| record.response_ns)
         .collect();
-    let response = &found["response_ms"]["read"];
+    let response = &measures["response_ms"]["read"];
     assert_eq!(number(&response["count"]) as usize, reads.len());
     close(&response["mean"], reads.iter().sum::<i64>() as f64 / reads.len() as f64 / 1e6);
     close(&response["max"], *reads.iter().max().unwrap() as f64 / 1e6);
@@ -247,55 +251,55 @@ struct Blocks {
 }
 
 fn by_list(all: &[Record]) -> Blocks {
-    let mut found = Blocks::default();
+    let mut blocks_of_list = Blocks::default();
     let mut last = BTreeMap::new();
     let mut written = 0;
-    for one in moves(all) {
-        let write = one.operation == Operation::Write;
-        written += if write { one.length_bytes } else { 0 };
-        for block in blocks(one) {
-            let uses = found.uses.entry(block).or_default();
+    for record in moves(all) {
+        let write = record.operation == Operation::Write;
+        written += if write { record.length_bytes } else { 0 };
+        for block in blocks(record) {
+            let uses = blocks_of_list.uses.entry(block).or_default();
             if !write {
                 uses.0 += 1;
                 continue;
             }
             uses.1 += 1;
-            found.writes += 1;
-            if let Some((ns, bytes)) = last.insert(block, (one.time_ns, written)) {
-                found.overwrites += 1;
-                found.update_ns += one.time_ns - ns;
-                found.update_bytes += written - bytes;
+            blocks_of_list.writes += 1;
+            if let Some((ns, bytes)) = last.insert(block, (record.time_ns, written)) {
+                blocks_of_list.overwrites += 1;
+                blocks_of_list.update_ns += record.time_ns - ns;
+                blocks_of_list.update_bytes += written - bytes;
             }
         }
     }
-    found
+    blocks_of_list
 }
 
 #[test]
 fn blocks_are_counted_exactly_while_they_fit() {
     let all = trace(20_000, 3);
-    let found = measured(&all, MeasureLimits::default());
+    let measures = measured(&all, MeasureLimits::default());
     let wanted = by_list(&all);
     let bytes = |which: fn(&(u64, u64)) -> bool| {
         wanted.uses.values().filter(|uses| which(uses)).count() as f64 * BLOCK as f64
     };
-    close(&found["unique_bytes"], bytes(|_| true));
-    close(&found["unique"]["write_bytes"], bytes(|uses| uses.1 > 0));
-    close(&found["unique"]["read_bytes"], bytes(|uses| uses.0 > 0));
-    close(&found["unique"]["relative_error_pct"], 0.0);
-    let updates = &found["updates"];
+    close(&measures["unique_bytes"], bytes(|_| true));
+    close(&measures["unique"]["write_bytes"], bytes(|uses| uses.1 > 0));
+    close(&measures["unique"]["read_bytes"], bytes(|uses| uses.0 > 0));
+    close(&measures["unique"]["relative_error_pct"], 0.0);
+    let updates = &measures["updates"];
     close(&updates["overwritten_pct"], 100.0 * wanted.overwrites as f64 / wanted.writes as f64);
     let overwrites = wanted.overwrites as f64;
     close(&updates["interval_s"]["mean"], wanted.update_ns as f64 / overwrites / 1e9);
     close(&updates["interval_bytes"]["mean"], wanted.update_bytes as f64 / overwrites);
     let mut uses: Vec<u64> = wanted.uses.values().map(|uses| uses.0 + uses.1).collect();
-    uses.sort_unstable_by(|one, other| other.cmp(one));
-    for row in found["hottest"].as_array().unwrap() {
+    uses.sort_unstable_by(|first, other| other.cmp(first));
+    for row in measures["hottest"].as_array().unwrap() {
         let count = (uses.len() as f64 * number(&row["blocks_pct"]) / 100.0).ceil() as usize;
         let part: u64 = uses[..count].iter().sum();
         close(&row["traffic_pct"], 100.0 * part as f64 / uses.iter().sum::<u64>() as f64);
     }
-    let heat: u64 = found["heat"]
+    let heat: u64 = measures["heat"]
         .as_array()
         .unwrap()
         .iter()
@@ -310,8 +314,8 @@ fn blocks_are_counted_exactly_while_they_fit() {
 #[test]
 fn a_sample_of_the_blocks_is_within_its_error() {
     let mut all = trace(60_000, 5);
-    for (n, one) in (0..).zip(&mut all) {
-        one.offset_bytes = (one.offset_bytes * 31 + n * 4096 * 97) % (1 << 31);
+    for (n, record) in (0..).zip(&mut all) {
+        record.offset_bytes = (record.offset_bytes * 31 + n * 4096 * 97) % (1 << 31);
     }
     let whole = measured(
         &all,
@@ -342,10 +346,10 @@ fn runs_are_sequential_and_random_ios_are_not() {
     let mut all = Vec::new();
     for n in 0..1000_u64 {
         for run in 0..4_u64 {
-            let mut one =
+            let mut record =
                 Record::new((n * 1000) as i64, Operation::Read, (run << 30) + n * 8192, 8192);
-            one.volume = (run % 2) as u32;
-            all.push(one);
+            record.volume = (run % 2) as u32;
+            all.push(record);
         }
         all.push(Record::new(
             (n * 1000) as i64,
@@ -354,16 +358,16 @@ fn runs_are_sequential_and_random_ios_are_not() {
             4096,
         ));
     }
-    let found = measured(&all, MeasureLimits::default());
-    close(&found["sequential"]["read_pct"], 99.9);
-    close(&found["sequential"]["write_pct"], 0.0);
-    let streams = found["streams"].as_array().unwrap();
+    let measures = measured(&all, MeasureLimits::default());
+    close(&measures["sequential"]["read_pct"], 99.9);
+    close(&measures["sequential"]["write_pct"], 0.0);
+    let streams = measures["streams"].as_array().unwrap();
     let top = &streams[0];
     assert_eq!((&top["access"], &top["operation"]), (&"sequential".into(), &"read".into()));
     assert_eq!(top["size_bytes"], 8192);
     close(&top["share_pct"], 100.0 * 3996.0 / 5000.0);
-    assert_eq!(found["response_ms"], Value::Null);
-    assert_eq!(found["queue_depth"], Value::Null);
+    assert_eq!(measures["response_ms"], Value::Null);
+    assert_eq!(measures["queue_depth"], Value::Null);
 }
 
 #[test]
@@ -374,11 +378,11 @@ fn times_beyond_all_traces_do_no_harm() {
         Record::new(-5, Operation::Read, 4096, 4096),
     ];
     all[1].response_ns = i64::MAX;
-    let found = measured(
+    let measures = measured(
         &all,
         MeasureLimits { blocks: 1000, sample_blocks: 500, reuse_blocks: 100, steps: None },
     );
-    close(&found["ios"], 3.0);
-    assert_eq!(found["out_of_order"], 1);
-    assert_eq!(found["arrivals"]["ios_beyond_windows"], 1);
+    close(&measures["ios"], 3.0);
+    assert_eq!(measures["out_of_order"], 1);
+    assert_eq!(measures["arrivals"]["ios_beyond_windows"], 1);
 }

@@ -23,18 +23,18 @@ pub(crate) fn read(
     choice: Choice,
 ) -> Result<(Vec<Record>, Reader), TraceError> {
     let mut reader = Reader::open(path, choice)?;
-    let (mut batch, mut found) = (Batch::default(), Vec::new());
+    let (mut batch, mut records) = (Batch::default(), Vec::new());
     while reader.next(&mut batch)? {
-        found.extend(batch.iter());
+        records.extend(batch.iter());
     }
-    Ok((found, reader))
+    Ok((records, reader))
 }
 
 pub(crate) fn read_bytes(bytes: &[u8]) -> Result<(Vec<Record>, Reader), TraceError> {
     let path = file(bytes);
-    let found = read(&path, Choice::default());
+    let outcome = read(&path, Choice::default());
     std::fs::remove_file(path).unwrap();
-    found
+    outcome
 }
 
 /// Reads and writes of two volumes, a millisecond apart, each done after 100 µs and its number.
@@ -71,116 +71,116 @@ pub(crate) fn letter(record: &Record, read: &str, write: &str) -> String {
 }
 
 pub(crate) fn msr(records: &[Record]) -> String {
-    text(records, |one| {
+    text(records, |record| {
         format!(
             "{},srv,{},{},{},{},{}",
-            128_166_372_003_061_629 + one.time_ns / 100,
-            one.volume,
-            letter(one, "Read", "Write"),
-            one.offset_bytes,
-            one.length_bytes,
-            one.response_ns / 100
+            128_166_372_003_061_629 + record.time_ns / 100,
+            record.volume,
+            letter(record, "Read", "Write"),
+            record.offset_bytes,
+            record.length_bytes,
+            record.response_ns / 100
         )
     })
 }
 
 pub(crate) fn systor(records: &[Record]) -> String {
-    let rows = text(records, |one| {
-        let ns = 1_455_592_202_053_823_000 + one.time_ns;
+    let rows = text(records, |record| {
+        let ns = 1_455_592_202_053_823_000 + record.time_ns;
         format!(
             "{}.{:09},{:.9},{},{},{},{}",
             ns / 1_000_000_000,
             ns % 1_000_000_000,
-            one.response_ns as f64 / 1e9,
-            letter(one, "R", "W"),
-            one.volume,
-            one.offset_bytes,
-            one.length_bytes
+            record.response_ns as f64 / 1e9,
+            letter(record, "R", "W"),
+            record.volume,
+            record.offset_bytes,
+            record.length_bytes
         )
     });
     format!("Timestamp,Response,IOType,LUN,Offset,Size\n{rows}")
 }
 
 pub(crate) fn alibaba(records: &[Record]) -> String {
-    text(records, |one| {
+    text(records, |record| {
         format!(
             "{},{},{},{},{}",
-            one.volume,
-            letter(one, "R", "W"),
-            one.offset_bytes,
-            one.length_bytes,
-            1_577_808_144_360_767 + one.time_ns / 1000
+            record.volume,
+            letter(record, "R", "W"),
+            record.offset_bytes,
+            record.length_bytes,
+            1_577_808_144_360_767 + record.time_ns / 1000
         )
     })
 }
 
 pub(crate) fn tencent(records: &[Record]) -> String {
-    text(records, |one| {
+    text(records, |record| {
         format!(
             "{},{},{},{},{}",
-            1_538_323_200 + one.time_ns / 1_000_000_000,
-            one.offset_bytes / 512,
-            one.length_bytes / 512,
-            letter(one, "0", "1"),
-            1283 + one.volume
+            1_538_323_200 + record.time_ns / 1_000_000_000,
+            record.offset_bytes / 512,
+            record.length_bytes / 512,
+            letter(record, "0", "1"),
+            1283 + record.volume
         )
     })
 }
 
 pub(crate) fn spc(records: &[Record]) -> String {
-    text(records, |one| {
+    text(records, |record| {
         format!(
             "{},{},{},{},{:.6}",
-            one.volume,
-            one.offset_bytes / 512,
-            one.length_bytes,
-            letter(one, "R", "w"),
-            one.time_ns as f64 / 1e9
+            record.volume,
+            record.offset_bytes / 512,
+            record.length_bytes,
+            letter(record, "R", "w"),
+            record.time_ns as f64 / 1e9
         )
     })
 }
 
 pub(crate) fn disksim(records: &[Record]) -> String {
-    text(records, |one| {
+    text(records, |record| {
         format!(
             "{:.6} {} {} {} {}",
-            one.time_ns as f64 / 1e6,
-            one.volume,
-            one.offset_bytes / 512,
-            one.length_bytes / 512,
-            letter(one, "1", "0")
+            record.time_ns as f64 / 1e6,
+            record.volume,
+            record.offset_bytes / 512,
+            record.length_bytes / 512,
+            letter(record, "1", "0")
         )
     })
 }
 
 pub(crate) fn fiu(records: &[Record]) -> String {
-    text(records, |one| {
+    text(records, |record| {
         format!(
             "{} 4892 syslogd {} {} {} 6 {} {:032x}",
-            89_966_590_000_000 + one.time_ns,
-            one.offset_bytes / 512,
-            one.length_bytes / 512,
-            letter(one, "R", "W"),
-            one.volume,
-            u128::from(one.offset_bytes + 1) << 64
+            89_966_590_000_000 + record.time_ns,
+            record.offset_bytes / 512,
+            record.length_bytes / 512,
+            letter(record, "R", "W"),
+            record.volume,
+            u128::from(record.offset_bytes + 1) << 64
         )
     })
 }
 
 pub(crate) fn etw(records: &[Record]) -> String {
-    let rows = text(records, |one| {
+    let rows = text(records, |record| {
         format!(
             "{:>20}, {:>10}, {:>23}, {:>10}, 0xfffffa8005dbd010, 0x{:09x}, 0x{:08x}, {:>8}, {:>8}, \
              0x060043, {:>8}, Normal, 0, 0xfffff8a00b3c8b60, \"C:\\pagefile.sys\"",
-            letter(one, "DiskRead", "DiskWrite"),
-            5_000_000 + (one.time_ns + one.response_ns) / 1000,
+            letter(record, "DiskRead", "DiskWrite"),
+            5_000_000 + (record.time_ns + record.response_ns) / 1000,
             "svchost.exe ( 344)",
             4012,
-            one.offset_bytes,
-            one.length_bytes,
-            one.response_ns / 1000,
-            one.volume,
-            one.response_ns / 1000
+            record.offset_bytes,
+            record.length_bytes,
+            record.response_ns / 1000,
+            record.volume,
+            record.response_ns / 1000
         )
     });
     format!(
@@ -196,16 +196,16 @@ pub(crate) fn fio_iolog(records: &[Record], version: u8) -> String {
         let time = if version == 3 { "0 " } else { "" };
         write!(all, "{time}/dev/{file} add\n{time}/dev/{file} open\n").unwrap();
     }
-    for one in records {
-        let file = ["/dev/sda", "/dev/sdb"][one.volume as usize];
-        let (us, action) = (one.time_ns / 1000, letter(one, "read", "write"));
+    for record in records {
+        let file = ["/dev/sda", "/dev/sdb"][record.volume as usize];
+        let (us, action) = (record.time_ns / 1000, letter(record, "read", "write"));
         if version == 3 {
             write!(all, "{us} ").unwrap();
         } else if us > last {
             writeln!(all, "{file} wait {} 0", us - last).unwrap();
             last = us;
         }
-        writeln!(all, "{file} {action} {} {}", one.offset_bytes, one.length_bytes).unwrap();
+        writeln!(all, "{file} {action} {} {}", record.offset_bytes, record.length_bytes).unwrap();
     }
     all
 }
@@ -214,13 +214,13 @@ pub(crate) fn fio_iolog(records: &[Record], version: u8) -> String {
 fn events(records: &[Record]) -> Vec<(i64, char, Record)> {
     let mut all: Vec<_> = records
         .iter()
-        .flat_map(|&one| {
+        .flat_map(|&record| {
             [
-                (one.time_ns, 'Q', one),
-                (one.time_ns, 'G', one),
-                (one.time_ns, 'I', one),
-                (one.time_ns, 'D', one),
-                (one.time_ns + one.response_ns, 'C', one),
+                (record.time_ns, 'Q', record),
+                (record.time_ns, 'G', record),
+                (record.time_ns, 'I', record),
+                (record.time_ns, 'D', record),
+                (record.time_ns + record.response_ns, 'C', record),
             ]
         })
         .collect();
@@ -230,16 +230,16 @@ fn events(records: &[Record]) -> Vec<(i64, char, Record)> {
 
 pub(crate) fn blkparse(records: &[Record]) -> String {
     let mut all = String::new();
-    for (n, (time_ns, action, one)) in events(records).into_iter().enumerate() {
+    for (n, (time_ns, action, record)) in events(records).into_iter().enumerate() {
         writeln!(
             all,
             "  8,{:<3} 1 {n:>8} {:>5}.{:09}  697  {action}  {} {} + {} [{}]",
-            16 * one.volume,
+            16 * record.volume,
             time_ns / 1_000_000_000,
             time_ns % 1_000_000_000,
-            letter(&one, "RA", "WS"),
-            one.offset_bytes / 512,
-            one.length_bytes / 512,
+            letter(&record, "RA", "WS"),
+            record.offset_bytes / 512,
+            record.length_bytes / 512,
             if action == 'C' { "0" } else { "kjournald" }
         )
         .unwrap();
@@ -250,10 +250,10 @@ pub(crate) fn blkparse(records: &[Record]) -> String {
 pub(crate) fn tracefs(records: &[Record]) -> String {
     let mut all =
         "# tracer: nop\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n".to_owned();
-    for (time_ns, action, one) in events(records) {
+    for (time_ns, action, record) in events(records) {
         let Some((event, size, process)) = (match action {
             'G' => Some(("block_getrq", String::new(), "kjournald")),
-            'D' => Some(("block_rq_issue", format!("{} () ", one.length_bytes), "kjournald")),
+            'D' => Some(("block_rq_issue", format!("{} () ", record.length_bytes), "kjournald")),
             'C' => Some(("block_rq_complete", "() ".to_owned(), "0")),
             _ => None,
         }) else {
@@ -264,10 +264,10 @@ pub(crate) fn tracefs(records: &[Record]) -> String {
             "  kjournald-697 [001] d..2. {:>6}.{:06}: {event}: 8,{} {} {size}{} + {} [{process}]",
             77 + time_ns / 1_000_000_000,
             time_ns % 1_000_000_000 / 1000,
-            16 * one.volume,
-            letter(&one, "R", "WS"),
-            one.offset_bytes / 512,
-            one.length_bytes / 512,
+            16 * record.volume,
+            letter(&record, "R", "WS"),
+            record.offset_bytes / 512,
+            record.length_bytes / 512,
         )
         .unwrap();
     }
@@ -275,17 +275,17 @@ pub(crate) fn tracefs(records: &[Record]) -> String {
 }
 
 pub(crate) fn biosnoop(records: &[Record]) -> String {
-    let rows = text(records, |one| {
+    let rows = text(records, |record| {
         format!(
             "{:<11.6} {:<14} {:<7} {:<9} {} {:<10} {:<6} {:>7.3}",
-            (one.time_ns + one.response_ns) as f64 / 1e9,
+            (record.time_ns + record.response_ns) as f64 / 1e9,
             "jbd2 sda1",
             697,
-            ["sda", "sdb"][one.volume as usize],
-            letter(one, "R", "W"),
-            one.offset_bytes / 512,
-            one.length_bytes,
-            one.response_ns as f64 / 1e6
+            ["sda", "sdb"][record.volume as usize],
+            letter(record, "R", "W"),
+            record.offset_bytes / 512,
+            record.length_bytes,
+            record.response_ns as f64 / 1e6
         )
     });
     format!("TIME(s)     COMM           PID     DISK      T SECTOR     BYTES  LAT(ms)\n{rows}")
@@ -293,9 +293,9 @@ pub(crate) fn biosnoop(records: &[Record]) -> String {
 
 pub(crate) fn vscsi(records: &[Record], version: u16) -> Vec<u8> {
     let mut all = Vec::new();
-    for (n, one) in (1_u32..).zip(records) {
-        let command: u16 = if one.operation == Operation::Read { 0x28 } else { 0x2a };
-        let (length, ver) = (one.length_bytes as u32, (version << 8) | 1);
+    for (n, record) in (1_u32..).zip(records) {
+        let command: u16 = if record.operation == Operation::Read { 0x28 } else { 0x2a };
+        let (length, ver) = (record.length_bytes as u32, (version << 8) | 1);
         let numbers = [n, length, 1].map(u32::to_le_bytes).concat();
         let words = [command, ver].map(u16::to_le_bytes).concat();
         all.extend(if version == 1 {
@@ -303,10 +303,10 @@ pub(crate) fn vscsi(records: &[Record], version: u16) -> Vec<u8> {
         } else {
             [words, numbers].concat()
         });
-        let long = [one.offset_bytes / 512, 1_307_000_000 + one.time_ns as u64 / 1000];
+        let long = [record.offset_bytes / 512, 1_307_000_000 + record.time_ns as u64 / 1000];
         all.extend(long.map(u64::to_le_bytes).concat());
         if version == 2 {
-            all.extend((one.response_ns as u64 / 1000).to_le_bytes());
+            all.extend((record.response_ns as u64 / 1000).to_le_bytes());
         }
     }
     all
@@ -316,7 +316,7 @@ pub(crate) fn vscsi(records: &[Record], version: u16) -> Vec<u8> {
 pub(crate) fn blktrace_event(
     time_ns: i64,
     action: u32,
-    one: &Record,
+    record: &Record,
     error: u16,
     pdu: &[u8],
 ) -> Vec<u8> {
@@ -324,9 +324,9 @@ pub(crate) fn blktrace_event(
     all.extend(0x6561_7407_u32.to_le_bytes());
     all.extend(1_u32.to_le_bytes());
     all.extend((time_ns as u64).to_le_bytes());
-    all.extend((one.offset_bytes / 512).to_le_bytes());
-    let device = (8 << 20) | (16 * one.volume);
-    for word in [one.length_bytes as u32, action, 697, device, 0] {
+    all.extend((record.offset_bytes / 512).to_le_bytes());
+    let device = (8 << 20) | (16 * record.volume);
+    for word in [record.length_bytes as u32, action, 697, device, 0] {
         all.extend(word.to_le_bytes());
     }
     all.extend(error.to_le_bytes());
@@ -338,7 +338,7 @@ pub(crate) fn blktrace_event(
 pub(crate) fn blktrace(records: &[Record]) -> Vec<u8> {
     let mut all =
         blktrace_event(0, 1 << 26, &Record::new(0, Operation::Read, 0, 0), 0, b"kjournald\0\0\0");
-    for (time_ns, action, one) in events(records) {
+    for (time_ns, action, record) in events(records) {
         let (number, category) = match action {
             'Q' => (1, 1 << 4),
             'G' => (4, 1 << 4),
@@ -346,19 +346,25 @@ pub(crate) fn blktrace(records: &[Record]) -> Vec<u8> {
             'D' => (7, 1 << 6),
             _ => (8, 1 << 7),
         };
-        let operation = if one.operation == Operation::Read { 1 } else { 1 << 1 };
-        all.extend(blktrace_event(time_ns, number | ((category | operation) << 16), &one, 0, &[]));
+        let operation = if record.operation == Operation::Read { 1 } else { 1 << 1 };
+        all.extend(blktrace_event(
+            time_ns,
+            number | ((category | operation) << 16),
+            &record,
+            0,
+            &[],
+        ));
     }
     all
 }
 
 /// Returns the records in the precision of a format: times in units of `unit_ns`, and no response
 /// times if the format has none.
-pub(crate) fn kept(records: &[Record], unit_ns: i64, responses: bool) -> Vec<Record> {
-    let keep = |one: &Record| Record {
-        time_ns: one.time_ns / unit_ns * unit_ns,
-        response_ns: if responses { one.response_ns / unit_ns * unit_ns } else { NO_RESPONSE },
-        ..*one
+pub(crate) fn rounded(records: &[Record], unit_ns: i64, responses: bool) -> Vec<Record> {
+    let keep = |record: &Record| Record {
+        time_ns: record.time_ns / unit_ns * unit_ns,
+        response_ns: if responses { record.response_ns / unit_ns * unit_ns } else { NO_RESPONSE },
+        ..*record
     };
     records.iter().map(keep).collect()
 }

@@ -108,9 +108,9 @@ impl Promises {
 
     /// Judges the version of each page after a cut, and takes it as what the page now holds.
     /// Returns how many confirmed writes were lost and unconfirmed ones kept.
-    pub(super) fn check(&mut self, found: &[u32]) -> Result<(u64, u64), String> {
-        let (mut lost, mut kept) = (0, 0);
-        for (lpn, (history, &version)) in self.pages.iter().zip(found).enumerate() {
+    pub(super) fn check(&mut self, versions: &[u32]) -> Result<(u64, u64), String> {
+        let (mut lost, mut survived) = (0, 0);
+        for (lpn, (history, &version)) in self.pages.iter().zip(versions).enumerate() {
             let may_be = |w: &&Write| w.version == version && is_allowed(w, history);
             let Some(write) = history.iter().rev().find(may_be) else {
                 return Err(format!("page {lpn} holds version {version}, after {history:?}"));
@@ -119,15 +119,15 @@ impl Promises {
                 w.completed.is_some() && write.completed.is_some_and(|at| at < w.submitted)
             };
             lost += history.iter().filter(gone).count() as u64;
-            kept += u64::from(write.completed.is_none());
+            survived += u64::from(write.completed.is_none());
         }
         for lpn in std::mem::take(&mut self.touched) {
             let history = &mut self.pages[lpn as usize];
             history.clear();
-            history.push(held(found[lpn as usize]));
+            history.push(held(versions[lpn as usize]));
         }
         self.flushes.clear();
-        Ok((lost, kept))
+        Ok((lost, survived))
     }
 }
 

@@ -11,13 +11,16 @@ fn drives_of_every_kind_keep_what_they_promise() {
             tally.unwrap_or_else(|e| panic!("drive {number}, {:?}: {e}", KINDS[number as usize]));
         all.cuts += tally.cuts;
         all.lost += tally.lost;
-        all.kept += tally.kept;
+        all.survived += tally.survived;
         all.torn_units += tally.torn_units;
         all.saved_slots += tally.saved_slots;
         all.interrupted_erases += tally.interrupted_erases;
     }
     assert_eq!(all.cuts, 4 * KINDS.len() as u64);
-    assert!(all.lost > 0 && all.kept > 0 && all.torn_units > 0 && all.saved_slots > 0, "{all:?}");
+    assert!(
+        all.lost > 0 && all.survived > 0 && all.torn_units > 0 && all.saved_slots > 0,
+        "{all:?}"
+    );
     assert!(all.interrupted_erases > 0, "{all:?}");
 }
 

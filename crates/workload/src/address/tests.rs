@@ -205,8 +205,8 @@ proptest! {
             let within = starts.as_ref().map_or(offset, |map| {
                 offset - map.starts.iter().rev().find(|&&start| start <= offset).unwrap()
             });
-            let own = if pattern == Pattern::Sequential { 512 } else { class.align };
-            let align = align_bytes.unwrap_or(own);
+            let default = if pattern == Pattern::Sequential { 512 } else { class.align };
+            let align = align_bytes.unwrap_or(default);
             prop_assert_eq!(within % align, 0);
             if let Some(map) = &starts {
                 prop_assert!(within + u64::from(class.length) <= map.size);

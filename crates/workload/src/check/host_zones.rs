@@ -23,7 +23,7 @@ impl JobSpec {
             [(Operation::Read, self.read_pct > 0.0), (Operation::Write, self.writes())];
         let used = operations.into_iter().filter(|&(_, used)| used);
         let largest = used.filter_map(|(operation, _)| of(operation)).max().unwrap_or(0);
-        let trims = self.trims.as_ref().map_or(&self.block_sizes, |own| &own.block_sizes);
+        let trims = self.trims.as_ref().map_or(&self.block_sizes, |blocks| &blocks.block_sizes);
         let whole = trims.iter().all(|block| block.bytes == size);
         let plain = self.hole_bytes == 0
             && self.files == 1
@@ -81,7 +81,7 @@ impl WorkloadSpec {
         };
         let mut every = self.jobs.iter().filter_map(key);
         let first = every.next();
-        if every.all(|one| Some(one) == first) {
+        if every.all(|zones| Some(zones) == first) {
             return Ok(());
         }
         Err(SpecError::Workload(

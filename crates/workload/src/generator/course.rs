@@ -135,12 +135,14 @@ impl Course {
         }
         let (drawn, for_size) = mix.draw_operation(random);
         let operation = if self.trim_first { Operation::Trim } else { drawn };
-        let own = match operation {
+        let mix_of_operation = match operation {
             Operation::Write => self.writes.as_ref(),
             Operation::Trim => self.trims.as_ref(),
             Operation::Read | Operation::Flush => None,
         };
-        let (first, upto) = own.map_or((only, &mix.sizes), |own| (&own.first, &own.upto));
+        let (first, upto) = mix_of_operation.map_or((only, &mix.sizes), |mix_of_operation| {
+            (&mix_of_operation.first, &mix_of_operation.upto)
+        });
         let of = |draw: u64| upto.iter().find(|(below, _)| draw < *below).map_or(first, |(_, c)| c);
         let mut class = of(for_size);
         if let AddressGenerator::Once(map) = addresses {
@@ -188,16 +190,16 @@ impl Continued {
         operation: Operation,
         addresses: &mut AddressGenerator,
     ) -> u64 {
-        let own = operation as usize;
-        let Some(&below) = self.below.get(own) else {
+        let index = operation as usize;
+        let Some(&below) = self.below.get(index) else {
             return addresses.next(random, class, operation);
         };
         let continues = random.next_u64() >> 32 < below;
         let length = u64::from(class.length);
-        let room = self.positions[own].filter(|at| continues && at + length <= self.range);
+        let room = self.positions[index].filter(|at| continues && at + length <= self.range);
         let offset = room.unwrap_or_else(|| addresses.next(random, class, operation));
         debug_assert!(offset + length <= self.range, "{length} B at {offset}");
-        self.positions[own] = Some(offset + length);
+        self.positions[index] = Some(offset + length);
         offset
     }
 }
@@ -222,10 +224,10 @@ impl Ordered {
         operation: Operation,
         addresses: &mut AddressGenerator,
     ) -> u64 {
-        let own = |stream: &&mut (Operation, u32, u64, Option<u64>)| {
+        let matches = |stream: &&mut (Operation, u32, u64, Option<u64>)| {
             (stream.0, stream.1) == (operation, class.length)
         };
-        let stream = self.streams.iter_mut().find(own);
+        let stream = self.streams.iter_mut().find(matches);
         let Some((.., below, position)) = stream else {
             return addresses.next(random, class, operation);
         };

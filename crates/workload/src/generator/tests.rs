@@ -173,12 +173,13 @@ fn shares_of_reads_and_writes_continue_where_the_last_one_ended() {
     let mut ends = [None; 2];
     let (mut continued, mut all) = ([0; 2], [0; 2]);
     for io in requests(&job(mixed), 200_000) {
-        let own = io.op as usize;
-        continued[own] += usize::from(ends[own] == Some(io.offset));
-        all[own] += 1;
-        ends[own] = Some(io.offset + u64::from(io.length));
+        let index = io.op as usize;
+        continued[index] += usize::from(ends[index] == Some(io.offset));
+        all[index] += 1;
+        ends[index] = Some(io.offset + u64::from(io.length));
     }
-    let share = |own: usize| 100.0 * f64::from(continued[own] as u32) / f64::from(all[own] as u32);
+    let share =
+        |index: usize| 100.0 * f64::from(continued[index] as u32) / f64::from(all[index] as u32);
     assert!((share(0) - 25.0).abs() < 0.5, "{continued:?} of {all:?}");
     assert!((share(1) - 60.0).abs() < 2.0, "{continued:?} of {all:?}");
 }
@@ -248,12 +249,12 @@ fn writes_go_to_several_streams_and_reads_to_none() {
 #[test]
 fn operations_may_continue_from_one_position() {
     for course in ["", r#""hole_bytes":8192,"#] {
-        let one = job(&format!(
+        let reading = job(&format!(
             r#"{{"pattern":"sequential","read_pct":30,"trim_pct":30,{course}
             "one_position":true,"ios":1}}"#
         ));
-        let step = 4096 + one.hole_bytes as u64;
-        let drawn = requests(&one, 100);
+        let step = 4096 + reading.hole_bytes as u64;
+        let drawn = requests(&reading, 100);
         let offsets: Vec<u64> = drawn.iter().map(|request| request.offset).collect();
         assert_eq!(offsets, (0..100).map(|index| index * step).collect::<Vec<_>>());
         for operation in [Operation::Read, Operation::Write, Operation::Trim] {

@@ -33,18 +33,18 @@ fn job(pattern: Pattern, block: u64, host_zones: HostZones) -> JobSpec {
 fn generators(jobs: &[JobSpec]) -> Vec<ThreadGenerator> {
     let mut zones = None;
     let new = |(index, job): (usize, &JobSpec)| {
-        let mut one = ThreadGenerator::new(job, DEVICE, 7, index as u32, 0).unwrap();
-        one.share_zones(&mut zones);
-        one
+        let mut generator = ThreadGenerator::new(job, DEVICE, 7, index as u32, 0).unwrap();
+        generator.share_zones(&mut zones);
+        generator
     };
     jobs.iter().enumerate().map(new).collect()
 }
 
 /// (offset, length) in KiB of the next I/Os.
 fn drawn(job: &JobSpec, count: usize) -> Vec<(u64, u64)> {
-    let mut one = generators(std::slice::from_ref(job)).remove(0);
+    let mut generator = generators(std::slice::from_ref(job)).remove(0);
     let pair = |io: IoRequest| (io.offset / KIB, u64::from(io.length) / KIB);
-    (0..count).map(|_| pair(one.next())).collect()
+    (0..count).map(|_| pair(generator.next())).collect()
 }
 
 #[test]
@@ -84,11 +84,11 @@ fn sequential_reads_skip_zones_without_data_and_the_rest_of_others() {
 #[test]
 fn zones_are_reset_by_every_nth_write_above_the_threshold() {
     let spec = HostZones { reset_above_pct: 50.0, reset_every_writes: 4, ..zones(64 * KIB) };
-    let mut one = generators(&[job(Pattern::Random, 16 * KIB, spec)]).remove(0);
+    let mut generator = generators(&[job(Pattern::Random, 16 * KIB, spec)]).remove(0);
     let mut written = [0_u64; 8];
     let mut levels = Vec::new();
     for _ in 0..400 {
-        let io = one.next();
+        let io = generator.next();
         let zone = (io.offset / (64 * KIB)) as usize;
         written[zone] = io.offset % (64 * KIB) + u64::from(io.length);
         levels.push(written.iter().sum::<u64>() * 100 / (8 * 64 * KIB));
@@ -116,9 +116,9 @@ fn trims_go_to_zones_with_data_and_reset_them() {
 #[test]
 fn a_mix_writes_before_it_reads() {
     let job = JobSpec { read_pct: 90.0, ..job(Pattern::Random, 16 * KIB, zones(64 * KIB)) };
-    let mut one = generators(&[job]).remove(0);
-    assert_eq!(one.next().op, Operation::Write);
-    let reads = (0..100).filter(|_| one.next().op == Operation::Read).count();
+    let mut generator = generators(&[job]).remove(0);
+    assert_eq!(generator.next().op, Operation::Write);
+    let reads = (0..100).filter(|_| generator.next().op == Operation::Read).count();
     assert!(reads > 70, "{reads}");
 }
 
@@ -165,12 +165,12 @@ proptest! {
             ..zones(size)
         };
         let pattern = if sequential { Pattern::Sequential } else { Pattern::Random };
-        let mut one = job(pattern, least, spec);
-        one.read_pct = f64::from(read_pct);
-        one.block_sizes.push(BlockSize { bytes: 2 * least, weight: 1.0, sequential_pct: 0.0 });
-        one.align_bytes = (!sequential).then_some(least);
+        let mut zoned = job(pattern, least, spec);
+        zoned.read_pct = f64::from(read_pct);
+        zoned.block_sizes.push(BlockSize { bytes: 2 * least, weight: 1.0, sequential_pct: 0.0 });
+        zoned.align_bytes = (!sequential).then_some(least);
         prop_assume!(2 * least <= capacity);
-        let mut all = generators(&[one.clone(), one]);
+        let mut all = generators(&[zoned.clone(), zoned]);
         let mut written = [if begin_full { capacity } else { 0 }; 8];
         let full = |written: u64| {
             let rest = capacity.saturating_sub(written);
@@ -191,7 +191,7 @@ proptest! {
             prop_assert!(at == written[zone] || anew, "{at} in {}", written[zone]);
             prop_assert!(end <= capacity && (u64::from(io.length) >= least || short_writes));
             written[zone] = end;
-            let open = written.iter().filter(|&&one| one > 0 && !full(one)).count();
+            let open = written.iter().filter(|&&bytes| bytes > 0 && !full(bytes)).count();
             prop_assert!(max_open == 0 || open <= max_open as usize, "{open} are open");
         }
     }

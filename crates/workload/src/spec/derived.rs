@@ -42,7 +42,7 @@ impl JobSpec {
 
     /// Block sizes of an operation: its own, or the job's.
     pub fn block_sizes_of(&self, operation: Operation) -> &[BlockSize] {
-        self.own_blocks(operation).map_or(&self.block_sizes, |own| &own.block_sizes)
+        self.own_blocks(operation).map_or(&self.block_sizes, |blocks| &blocks.block_sizes)
     }
 
     pub(crate) fn own_blocks(&self, operation: Operation) -> Option<&OwnBlocks> {
@@ -55,8 +55,8 @@ impl JobSpec {
 
     /// All block sizes that the job may use.
     pub(crate) fn all_block_sizes(&self) -> impl Iterator<Item = &BlockSize> {
-        let own = self.writes.iter().chain(&self.trims).flat_map(|own| &own.block_sizes);
-        self.block_sizes.iter().chain(own)
+        let sizes = self.writes.iter().chain(&self.trims).flat_map(|blocks| &blocks.block_sizes);
+        self.block_sizes.iter().chain(sizes)
     }
 
     /// Mean block size in bytes, over the mix of operations.
@@ -86,8 +86,8 @@ impl JobSpec {
 
     /// Returns `true` if some I/Os of a size are sequential.
     pub(crate) fn has_ordered_sizes(&self) -> bool {
-        let own = self.writes.iter().flat_map(|own| &own.block_sizes);
-        self.block_sizes.iter().chain(own).any(|size| size.sequential_pct > 0.0)
+        let sizes = self.writes.iter().flat_map(|blocks| &blocks.block_sizes);
+        self.block_sizes.iter().chain(sizes).any(|size| size.sequential_pct > 0.0)
     }
 
     /// Returns `true` if arrivals are scheduled and do not wait for the drive.

@@ -255,9 +255,9 @@ fn errors_name_the_line_and_suggest_a_correction() {
         ("ios = 1\naddresses = { kind = \"zipf\" }", "w.toml:4: addresses: zipf needs a theta", ""),
         ("ios = 1\nduration = \"60\"", "w.toml:4: duration: '60' is not a number with a unit", ""),
     ] {
-        let (error, found) = refusal(lines);
+        let (error, suggestion) = refusal(lines);
         assert!(error.starts_with(message), "{lines}: {error}");
-        assert!(found.unwrap_or_default().contains(hint), "{lines}: hint");
+        assert!(suggestion.unwrap_or_default().contains(hint), "{lines}: hint");
     }
 }
 
@@ -344,8 +344,8 @@ fn limits_are_kept_as_text_and_refused_with_their_line() {
     assert_eq!(file.expect, ["iops >= 1e5", "reads/p99.9 <= 2 ms"]);
     for wrong in ["100000", "about 5", ">= much", "== 5"] {
         let text = format!("name = \"x\"\n{job}[expect]\niops = \"{wrong}\"\n");
-        let said = read(&text, "x.toml").unwrap_err().to_string();
-        assert!(said.contains("x.toml") && said.contains('6'), "{said}");
-        assert!(said.contains("is no limit"), "{said}");
+        let message = read(&text, "x.toml").unwrap_err().to_string();
+        assert!(message.contains("x.toml") && message.contains('6'), "{message}");
+        assert!(message.contains("is no limit"), "{message}");
     }
 }

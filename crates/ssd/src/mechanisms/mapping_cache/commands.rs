@@ -19,8 +19,8 @@ impl MappingCache {
         page: u32,
         changes: bool,
     ) -> Option<&mut Load> {
-        let (found, traffic) = self.touch(page, changes);
-        let load = match found {
+        let (access, traffic) = self.touch(page, changes);
+        let load = match access {
             Found::Here => None,
             Found::Loading(load) => Some(load),
             Found::HostMemory => self.begin_load(page).inspect(|&load| {

@@ -150,19 +150,19 @@ impl MappingCache {
     }
 
     /// Counts a look-up; returns the load of a page that is on its way.
-    fn counted(&mut self, page: u32, found: Found) -> Found {
+    fn counted(&mut self, page: u32, access: Found) -> Found {
         if self.pages.is_loading(page) {
             self.counts.hits += 1;
             let is_it = |load: &Option<Load>| load.as_ref().is_some_and(|l| l.page == page);
             let load = self.loads.iter().position(is_it);
             return load.map_or(Found::Here, |load| Found::Loading(load as LoadId));
         }
-        match found {
+        match access {
             Found::HostMemory => self.counts.host_hits += 1,
             Found::Flash { .. } => self.counts.misses += 1,
             Found::Here | Found::Loading(_) => self.counts.hits += 1,
         }
-        found
+        access
     }
 
     fn make_last_used(&mut self, page: u32, traffic: &mut Traffic) {
