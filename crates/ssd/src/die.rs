@@ -512,7 +512,7 @@ impl Die {
     /// Returns `true` if an operation is in progress and no read waits that could suspend it.
     /// Further work only queues behind it.
     #[inline]
-    pub fn is_undisturbed(&self) -> bool {
+    pub(crate) fn is_undisturbed(&self) -> bool {
         matches!(self.state, DieState::Sensing(_) | DieState::Busy(_)) && self.reads.is_empty()
     }
 
