@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from writecliff import units
 from writecliff.api.outcome import Outcome, check_limits, read_baseline
-from writecliff.cli.options import NO_TRACE_OPTIONS, OutputPath, TraceOptions, Whole, new_path
+from writecliff.cli.options import (
+    NEW_OUTCOME,
+    NO_TRACE_OPTIONS,
+    OutcomeOptions,
+    OutputPath,
+    TraceOptions,
+    Whole,
+    new_path,
+)
 from writecliff.cli.output import JsonFlag, emit_json, latency_text, log, pairs, table
 from writecliff.errors import ConfigError
 from writecliff.operation_names import plural_of
@@ -24,6 +32,40 @@ if TYPE_CHECKING:
 GROUP = "workloads and traces", 4
 
 
+@Parameter(name="*", group=Group("Real drives and files", sort_key=1.6))
+@dataclass(frozen=True, kw_only=True)
+class RealOptions:
+    """How a trace is replayed on a real drive or a file."""
+
+    destroy: str | None = None
+    """For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed."""
+
+    wipe_signatures: bool = False
+    """For /dev/ targets: overwrite partition tables and file systems found on the drive."""
+
+    size: str | None = None
+    """For file: targets: size of the file to create, such as 10GB or 8GiB."""
+
+    speed: float = 1.0
+    """How many times as fast as the trace was recorded."""
+
+    wrap: bool = False
+    """Addresses beyond the end of the drive begin again at its begin; else such a trace is
+    refused."""
+
+    volume: str | None = None
+    """Replay this volume of the trace only."""
+
+    format: str | None = None
+    """Read the trace in this format (default: recognised by content)."""
+
+    columns: str | None = None
+    """The meaning of the columns of a CSV or Parquet file of your own."""
+
+
+ON_SIMULATED = RealOptions()
+
+
 def replay(
     trace: Path,
     *,
@@ -31,19 +73,9 @@ def replay(
     assign: str | None = None,
     count: Whole = None,
     mistag: float = 0.0,
-    destroy: str | None = None,
-    wipe_signatures: bool = False,
-    size: str | None = None,
-    speed: float = 1.0,
-    wrap: bool = False,
-    volume: str | None = None,
-    format_: Annotated[str | None, Parameter(name="--format")] = None,
-    columns: str | None = None,
+    real: RealOptions = ON_SIMULATED,
     output: OutputPath = None,
-    baseline: Path | None = None,
-    store: str | None = None,
-    expect: tuple[str, ...] = (),
-    junit: OutputPath = None,
+    outcome: OutcomeOptions = NEW_OUTCOME,
     json: JsonFlag = False,
 ) -> int:
     """Replay a trace on a drive.
@@ -65,57 +97,28 @@ def replay(
         Streams to use (default: all that the drive has).
     mistag
         Percentage of the writes that are assigned to a wrong stream.
-    destroy
-        For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed.
-    wipe_signatures
-        For /dev/ targets: overwrite partition tables and file systems found on the drive.
-    size
-        For file: targets: size of the file to create, such as 10GB or 8GiB.
-    speed
-        On a real drive: how many times as fast as the trace was recorded.
-    wrap
-        On a real drive: addresses beyond its end begin again at its begin; else such a trace is
-        refused.
-    volume
-        On a real drive: replay this volume of the trace only.
-    format_
-        On a real drive: read the trace in this format (default: recognised by content).
-    columns
-        On a real drive: the meaning of the columns of a CSV or Parquet file of your own.
     output
         Directory of the run, with its report; it must be empty or not exist; on a real drive the
         trace of what was issued (default: runs/replay-TRACE-TARGET-TIME, or the same .parquet in
         traces).
-    baseline
-        Compare with this replay or saved answer, and end with the verdict of the comparison; the
-        exit code is 3 if a figure is worse by more than noise.
-    store
-        The store that the new run is of (default: WRITECLIFF_STORE, else the current folder).
-    expect
-        A limit on a headline figure, such as "waf <= 1.5"; may be repeated. If it is missed, the
-        exit code is 3.
-    junit
-        Write limits and the comparison with the baseline to this file, as JUnit's XML.
     """
     from writecliff.engines.target import is_simulated
 
-    asked = Asked(trace, options.target, speed, output, destroy, wipe_signatures, size, wrap,
-                  volume, format_, columns)  # fmt: skip
     if not is_simulated(options.target):
-        check_real(options, assign=assign, count=count, mistag=mistag or None, baseline=baseline,
-                   store=store, expect=expect, junit=junit)  # fmt: skip
-        return replay_timed(asked, seed=options.seed, as_json=json)
-    check_simulated(asked)
+        check_real(options, assign=assign, count=count, mistag=mistag or None, **vars(outcome))
+        return replay_timed(trace, options, real, output, as_json=json)
+    check_simulated(real)
     from writecliff.api import new_path, replay_trace
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
     from writecliff.replay.summary import overflow_text, verdict_text
     from writecliff.store.files import check_unused
 
+    store, junit = outcome.store, outcome.junit
     directory = output or new_path("runs", f"replay-{trace.stem}", options.target, store=store)
     check_unused(directory)
-    earlier = read_baseline(baseline)
-    limits = check_limits(expect, junit)
+    earlier = read_baseline(outcome.baseline)
+    limits = check_limits(outcome.expect, junit)
     with WorkView(Screen()).showing("reading the trace") as view:
         replayed = replay_trace(
             trace, options.target, assign=assign, count=count, mistag_pct=mistag, progress=view,
@@ -225,23 +228,6 @@ _SECOND_NS = 1_000_000_000
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the user asks for."""
-
-    trace: Path
-    target: str
-    speed: float = 1.0
-    output: Path | None = None
-    destroy: str | None = None
-    wipe_signatures: bool = False
-    size: str | None = None
-    wrap: bool = False
-    volume: str | None = None
-    format: str | None = None
-    columns: str | None = None
-
-
 def check_real(options: TraceOptions, **others: object) -> None:
     """Refuse options that have no effect on a real drive. Raises ConfigError."""
     changed = [
@@ -259,12 +245,9 @@ def check_real(options: TraceOptions, **others: object) -> None:
         )
 
 
-def check_simulated(asked: Asked) -> None:
+def check_simulated(real: RealOptions) -> None:
     """Refuse options that have no effect on a simulated drive. Raises ConfigError."""
-    plain = Asked(asked.trace, asked.target, output=asked.output)
-    given = [
-        one.name for one in fields(asked) if getattr(asked, one.name) != getattr(plain, one.name)
-    ]
+    given = [name for name, value in vars(real).items() if value != getattr(ON_SIMULATED, name)]
     if given:
         raise ConfigError(
             f"--{given[0].replace('_', '-')} is for real drives and files",
@@ -273,14 +256,16 @@ def check_simulated(asked: Asked) -> None:
         )
 
 
-def replay_timed(asked: Asked, *, seed: int, as_json: bool) -> int:
+def replay_timed(
+    trace: Path, options: TraceOptions, real: RealOptions, output: Path | None, *, as_json: bool
+) -> int:
     """Replay, keep what was issued, and show how far times were kept."""
     from writecliff.api import replay_timed as run
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
 
-    name = f"replay-{asked.trace.stem}"
-    output = asked.output or new_path("traces", name, asked.target, suffix=".parquet")
+    target = options.target
+    output = output or new_path("traces", f"replay-{trace.stem}", target, suffix=".parquet")
     with WorkView(Screen(quiet=as_json)).showing("replaying") as work:
 
         def look(live: Mapping[str, int], due_ns: int) -> None:
@@ -288,37 +273,37 @@ def replay_timed(asked: Asked, *, seed: int, as_json: bool) -> int:
             work.done(share, figures=f"{live['ios']:,} I/Os")
 
         done = run(
-            asked.trace,
-            asked.target,
+            trace,
+            target,
             output=output,
-            speed=asked.speed,
-            wrap=asked.wrap,
-            volume=asked.volume,
-            format=asked.format,
-            columns=asked.columns,
-            destroy_serial=asked.destroy,
-            allow_signatures=asked.wipe_signatures,
-            size_bytes=None if asked.size is None else units.parse_size(asked.size),
-            seed=seed,
+            speed=real.speed,
+            wrap=real.wrap,
+            volume=real.volume,
+            format=real.format,
+            columns=real.columns,
+            destroy_serial=real.destroy,
+            allow_signatures=real.wipe_signatures,
+            size_bytes=None if real.size is None else units.parse_size(real.size),
+            seed=options.seed,
             on_tick=look,
         )
     if as_json:
-        emit_json(_answer(asked, done, output))
+        emit_json(_answer(trace, target, real.speed, done, output))
         return 0
-    print(pairs(_timed_lines(asked, done, output)))
+    print(pairs(_timed_lines(trace, target, done, output)))
     print()
     head = ("", "I/Os", "data", "mean", "p50", "p99", "p99.9", "max")
     print(table(head, list(_responses(done)), "lrrrrrrr"))
     return 0
 
 
-def _answer(asked: Asked, done: TraceIssued, output: Path) -> ReplayTimed:
+def _answer(trace: Path, target: str, speed: float, done: TraceIssued, output: Path) -> ReplayTimed:
     from writecliff.api.answers.tests import ReplayTimed
 
     return ReplayTimed(
-        trace=asked.trace,
-        target=asked.target,
-        speed=asked.speed,
+        trace=trace,
+        target=target,
+        speed=speed,
         ios=dict(done.ios),
         elapsed_s=done.elapsed_ns / _SECOND_NS,
         timing=dict(done.timing),
@@ -336,11 +321,13 @@ def _times(of: Any) -> dict[str, float | None]:
     return {name: None if value is None else value / 1e6 for name, value in found.items()}
 
 
-def _timed_lines(asked: Asked, done: TraceIssued, output: Path) -> list[tuple[str, str]]:
+def _timed_lines(
+    trace: Path, target: str, done: TraceIssued, output: Path
+) -> list[tuple[str, str]]:
     late, timing = done.timing["lateness_ns"], done.timing
     counts = ", ".join(f"{count:,} {plural_of(name)}" for name, count in done.ios.items())
     return [
-        ("trace", f"{asked.trace} on {asked.target}"),
+        ("trace", f"{trace} on {target}"),
         ("issued", counts),
         ("length", f"{units.duration(timing['length_ns'])}, {timing['length_error_pct']:+.3f} %"),
         ("lateness", f"p50 {units.latency(late['p50'])}, p99 {units.latency(late['p99'])}, "

@@ -200,7 +200,28 @@ def opened(
 
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class OutcomeOptions:
+    """What a new run is compared with, and the store that it is of."""
+
+    baseline: Path | None = None
+    """Compare with this run, suite or saved answer, and end with the verdict of the comparison; the
+    exit code is 3 if a figure is worse by more than noise."""
+
+    expect: tuple[str, ...] = ()
+    """A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps for all runs
+    that have it, or "TEST.iops >= 100000" for some; may be repeated. If it is missed, the exit code
+    is 3."""
+
+    junit: OutputPath = None
+    """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
+
+    store: str | None = None
+    """The store that new runs are of (default: WRITECLIFF_STORE, else the current folder)."""
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(OutcomeOptions):
     """Where a run is kept, and whether it is resumed or only planned."""
 
     output: OutputPath = None
@@ -208,20 +229,6 @@ class RunOptions:
 
     resume: Path | None = None
     """Resume the unfinished run in this directory, with the options it was started with."""
-
-    baseline: Path | None = None
-    """Compare with this run, suite or saved answer, and end with the verdict of the comparison; the
-    exit code is 3 if a figure is worse by more than noise."""
-
-    store: str | None = None
-    """The store that the new run is of (default: WRITECLIFF_STORE, else the current folder)."""
-
-    expect: tuple[str, ...] = ()
-    """A limit on a headline figure, such as "iops >= 100000"; may be repeated. If it is
-    missed, the exit code is 3."""
-
-    junit: OutputPath = None
-    """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
 
     dry_run: bool = False
     """Show what would be done and how much would be written; touch nothing. The exit code is 2 if
@@ -233,7 +240,7 @@ class RunOptions:
 
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
-class SetOptions:
+class SetOptions(OutcomeOptions):
     """Where the runs of a suite or sweep are kept, and how they are run."""
 
     output: OutputPath = None
@@ -242,20 +249,6 @@ class SetOptions:
 
     resume: Path | None = None
     """Resume the unfinished runs in this directory, with the options they were started with."""
-
-    baseline: Path | None = None
-    """Compare with this run, suite or saved answer, and end with the verdict of the comparison; the
-    exit code is 3 if a figure is worse by more than noise."""
-
-    store: str | None = None
-    """The store that the new runs are of (default: WRITECLIFF_STORE, else the current folder)."""
-
-    expect: tuple[str, ...] = ()
-    """A limit on a headline figure, such as "iops >= 100000", for all runs that have it, or
-    "TEST.iops >= 100000" for some; may be repeated. If it is missed, the exit code is 3."""
-
-    junit: OutputPath = None
-    """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
 
     jobs: Whole = None
     """Runs at a time on a simulated drive (default: one per core, as memory allows)."""
@@ -356,6 +349,6 @@ class TraceOptions:
         }
 
 
-NO_TARGET, NEW_RUN, NEW_SET, NO_TRACE_OPTIONS = (
-    TargetOptions(), RunOptions(), SetOptions(), TraceOptions(),
+NO_TARGET, NEW_RUN, NEW_SET, NEW_OUTCOME, NO_TRACE_OPTIONS = (
+    TargetOptions(), RunOptions(), SetOptions(), OutcomeOptions(), TraceOptions(),
 )  # fmt: skip

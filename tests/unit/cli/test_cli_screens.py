@@ -219,22 +219,23 @@ Drive:
       For file: targets: size of the file to create, such as 10GB or 8GiB.
 
 Output:
+  --baseline PATH
+      Compare with this run, suite or saved answer, and end with the verdict of the
+      comparison; the exit code is 3 if a figure is worse by more than noise.
+  --expect LIMIT...
+      A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps for
+      all runs that have it, or "TEST.iops >= 100000" for some; may be repeated. If it
+      is missed, the exit code is 3.
+  --junit PATH
+      Write limits and the comparison with the baseline to this file, as JUnit's XML.
+  --store STORE
+      The store that new runs are of (default: WRITECLIFF_STORE, else the current
+      folder).
   --output PATH
       Directory of the run; it must be empty or not exist (default:
       runs/NAME-TARGET-TIME).
   --resume PATH
       Resume the unfinished run in this directory, with the options it was started with.
-  --baseline PATH
-      Compare with this run, suite or saved answer, and end with the verdict of the
-      comparison; the exit code is 3 if a figure is worse by more than noise.
-  --store STORE
-      The store that the new run is of (default: WRITECLIFF_STORE, else the current
-      folder).
-  --expect LIMIT...
-      A limit on a headline figure, such as "iops >= 100000"; may be repeated. If it is
-      missed, the exit code is 3.
-  --junit PATH
-      Write limits and the comparison with the baseline to this file, as JUnit's XML.
   --dry-run
       Show what would be done and how much would be written; touch nothing. The exit
       code is 2 if the run would be refused.
