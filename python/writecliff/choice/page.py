@@ -19,6 +19,7 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import interval_text, value_text
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.plots import Marks, lines
@@ -126,7 +127,7 @@ def _head(answer: Answer, key: str) -> str:
     if figure is None:
         return key
     name = key if key.startswith(("p", "reads/", "writes/")) and key != PRICE else figure.label
-    return f"{name} ({figure.unit})" if figure.unit not in ("", name) else name
+    return Label(name, "" if figure.unit == name else figure.unit)
 
 
 def _cells(one: Ranked, keys: Sequence[str]) -> list[float | None]:

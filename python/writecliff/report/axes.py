@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from writecliff.report import style
+from writecliff.report.interaction import Label
 from writecliff.units import KIB, Unit, common_unit, time_unit
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Axis:
     `from_zero` is off. `top` (base units) fixes the upper end, as 100 % of a share.
     """
 
-    label: str
+    label: str  # a `Label`, if the unit is always the same
     units: tuple[Unit, ...] = ()
     log: bool = False
     ticks: tuple[tuple[float, str], ...] = ()
@@ -56,17 +57,18 @@ class Axis:
         """The unit for all of `values`."""
         return common_unit(values, self.units) if self.units else Unit("", 1.0)
 
-    def title(self, unit: Unit) -> str:
+    def title(self, unit: Unit) -> Label:
         """The label with its unit and scale."""
-        said = [unit.name] if unit.name else []
-        said += ["logarithmic"] if self.log and not self.ticks else []
-        return f"{self.label} ({', '.join(said)})" if said else self.label
+        note = "logarithmic" if self.log and not self.ticks else ""
+        if isinstance(self.label, Label) and not (unit.name or note):
+            return self.label
+        return Label(self.label, unit.name, note)
 
 
 def block_size_axis(sizes_bytes: Iterable[int]) -> Axis:
     """Block sizes on a logarithmic axis, each named in KiB: 0.5, 4, ... 1024."""
     ticks = tuple((float(size), f"{size / KIB:g}") for size in sorted(set(sizes_bytes)))
-    return Axis("Block size (KiB)", log=True, ticks=ticks)
+    return Axis(Label("Block size", "KiB"), log=True, ticks=ticks)
 
 
 def depth_axis(depths: Iterable[int], label: str = "Queue depth") -> Axis:

@@ -14,6 +14,7 @@ from writecliff.procedures.operating_points import Cell
 from writecliff.report.axes import Axis, Line, depth_axis, time_axis
 from writecliff.report.figures import convergence
 from writecliff.report.figures3d import columns_3d
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure
 from writecliff.report.plots import Marks, lines
 from writecliff.report.steady import SteadyView, known
@@ -115,6 +116,6 @@ def _cpu(groups: Mapping[int, Sequence[Cell]], data: DataFile) -> Figure | None:
         values,
         "Queue depth",
         "Threads",
-        Axis("CPU (%)", top=100.0),
+        Axis(Label("CPU", "%"), top=100.0),
         alt="CPU utilisation of the system by queue depth and thread count",
     )

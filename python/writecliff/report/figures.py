@@ -14,6 +14,7 @@ from writecliff.procedures.steady import SteadyState
 from writecliff.report import colours, style
 from writecliff.report.axes import Axis, Line, round_axis
 from writecliff.report.csvs import histogram_csv
+from writecliff.report.interaction import Label
 from writecliff.report.latency import NINES, latency_unit
 from writecliff.report.model import Figure
 from writecliff.report.plots import lines
@@ -148,7 +149,7 @@ def response_time_histogram(name: str, title: str, data: Data, histogram: Histog
     edges, counts = _log_bins(histogram)
     unit = latency_unit(histogram)
     edges = edges / unit.size
-    figure, axes = style.new_axes(f"Response time ({unit.name}, logarithmic)", "I/Os per bin")
+    figure, axes = style.new_axes(Label("Response time", unit.name, "logarithmic"), "I/Os per bin")
     axes.stairs(np.maximum(counts, 0.5), edges, baseline=0.5, fill=True, color=style.BAND)
     axes.stairs(np.maximum(counts, 0.5), edges, color=style.BLUE, linewidth=1)
     markers = [("average", histogram.mean_ns)]
@@ -213,7 +214,7 @@ def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figur
     x = np.minimum(upper, float(histogram.max_ns or 0))[known] / unit.size
     y = 1 - slower[known] / total
     figure, axes = style.new_axes(
-        f"Response time ({unit.name}, logarithmic)", "Share of I/Os completed within"
+        Label("Response time", unit.name, "logarithmic"), "Share of I/Os completed within"
     )
     highest = min(math.log10(total) if total > 1 else 1.0, float(_MAX_NINES))
     top = 1 - 10 ** -max(highest, 1.0)

@@ -10,6 +10,7 @@ import numpy as np
 from writecliff import units
 from writecliff.report import style
 from writecliff.report.csvs import data_file
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure
 from writecliff.report.style import house_style
 
@@ -33,7 +34,7 @@ def heat_map(name: str, title: str, heat: Mapping[str, Any], which: str) -> Figu
     rows, columns = counts.shape
     time, size = units.time_unit(columns * heat["cell_s"] * NS_PER_S), _byte_unit(rows, heat)
     width, height = heat["cell_s"] * NS_PER_S / time.size, heat["cell_bytes"] / size.size
-    figure, plot = style.new_axes(f"Time ({time.name})", f"Address ({size.name})")
+    figure, plot = style.new_axes(Label("Time", time.name), Label("Address", size.name))
     highest = np.log1p(counts.max())
     level = np.ceil(np.log1p(counts) / highest * _LEVELS).astype(int)
     for number in range(1, _LEVELS + 1):

@@ -18,6 +18,7 @@ from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
 from writecliff.report.header import Rows, setup
 from writecliff.report.headline import Headline, mean_headline
+from writecliff.report.interaction import Label
 from writecliff.report.latency import service_note
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.plots import Reference, lines
@@ -191,7 +192,7 @@ class HirReport(TestReport):
     def curves(self) -> list[Curve]:
         points = [(w.wait_s, w.burst_iops) for w in self.waits if w.burst_iops is not None]
         title = "Host idle recovery: IOPS of bursts v pause between them"
-        return [Curve("recovery", title, Axis("Pause (s)"), Axis("IOPS"), points)]
+        return [Curve("recovery", title, Axis(Label("Pause", "s")), Axis("IOPS"), points)]
 
     @cached_property
     def histogram(self) -> Histogram | None:

@@ -10,9 +10,9 @@ it (`described`), when limits and positions are final.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
 from matplotlib.artist import Artist
 from matplotlib.collections import Collection
@@ -29,8 +29,32 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-_UNIT = re.compile(r"(?P<name>.*?) \((?P<unit>[^\s(),]{1,5}|)(?:, )?(?:logarithmic)?\)")
 _SCALES = {"linear": "linear", "log": "log", "function": "nines"}
+
+
+class Label(str):
+    """The label of an axis. The script shows its name and unit with values, and no `note`."""
+
+    __slots__ = ("name", "unit")
+    name: str
+    unit: str
+
+    def __new__(cls, name: str, unit: str = "", note: str = "") -> Self:
+        """Write unit and note in parentheses behind the name."""
+        behind = ", ".join(filter(None, (unit, note)))
+        self = super().__new__(cls, f"{name} ({behind})" if behind else name)
+        self.name, self.unit = name, unit
+        return self
+
+
+_AXIS_LABELS: WeakKeyDictionary[Axis, Label] = WeakKeyDictionary()
+
+
+def write_label(axis: Axis, label: str, **how: Any) -> None:
+    """Set the label of an axis, whose text matplotlib keeps without name and unit."""
+    axis.set_label_text(label, **how)
+    if isinstance(label, Label):
+        _AXIS_LABELS[axis] = label
 
 
 def name_artists(figure: Figure) -> None:
@@ -183,12 +207,8 @@ NUMBERS = "writecliff.report.style"  # where the formatters of plain numbers are
 
 
 def _name_and_unit(axis: Axis) -> tuple[str, str]:
-    """ "Time since the purge (min)" as name and unit; other words in parentheses are left out."""
-    text = axis.get_label_text()
-    found = _UNIT.fullmatch(text)
-    if found is not None:
-        return found["name"], found["unit"]
-    return text.partition(" (")[0], ""
+    label = _AXIS_LABELS.get(axis)
+    return (label.name, label.unit) if label is not None else (axis.get_label_text(), "")
 
 
 def _rounded(*values: float) -> list[float]:

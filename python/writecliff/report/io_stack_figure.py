@@ -10,6 +10,7 @@ import numpy as np
 
 from writecliff import units
 from writecliff.report import colours, style
+from writecliff.report.interaction import Label, write_label
 from writecliff.report.model import Figure
 from writecliff.report.style import house_style
 from writecliff.report.table import Data
@@ -93,7 +94,7 @@ def _panel(
         )  # fmt: skip
     plot.set_yticks(rows, [layer.name for layer in layers] if number == 0 else [])
     plot.tick_params(axis="y", length=0)
-    plot.set_xlabel(f"{what} ({unit.name})")
+    write_label(plot.xaxis, Label(what, unit.name))
     plot.grid(True, axis="x")
     style.linear_axis(plot, "x")
     plot.set_xlim(0, max(float(left.max()), 1e-9) * _ROOM)

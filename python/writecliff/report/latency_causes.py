@@ -11,6 +11,7 @@ import numpy as np
 from writecliff import units
 from writecliff.report import colours, style
 from writecliff.report.csvs import data_file
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.style import house_style
 from writecliff.report.table import (
@@ -110,7 +111,7 @@ def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequenc
     height_in = 0.9 + _BAR_IN * len(bands)
     figure = style.new_figure(width_in=_WIDTH_IN, height_in=height_in)
     style.write_above(figure, 0.08, "I/Os by latency; mean latency on the right")
-    axes = style.add_axes(figure, "Share of their latency (%)", left_in=0.12, right_in=0.85)
+    axes = style.add_axes(figure, Label("Share of their latency", "%"), left_in=0.12, right_in=0.85)
     positions = np.arange(len(bands))
     left = np.zeros(len(bands))
     total = np.array([band.latency_ns for band in bands])

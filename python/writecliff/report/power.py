@@ -17,6 +17,7 @@ from writecliff import units
 from writecliff.procedures.model import StepRow
 from writecliff.report import style
 from writecliff.report.csvs import data_file
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure
 from writecliff.report.power_meter import Readings, readings_of
 from writecliff.report.sequence import PARTS, two_tracks
@@ -146,7 +147,7 @@ def power_figure(
     """Watts, a line each for reads, writes and mixes, and the block size of each step as a bar
     behind them (right axis)."""
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
-    figure, plot, bars = two_tracks(rows, unit, "Power (W)")
+    figure, plot, bars = two_tracks(rows, unit, Label("Power", "W"))
     bars.grid(False)
     highest = 0.0
     for way, number in WAYS.items():

@@ -13,6 +13,7 @@ from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import mix_text
 from writecliff.report import style
 from writecliff.report.csvs import data_file
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure
 from writecliff.report.series import series
 from writecliff.report.style import house_style
@@ -33,7 +34,7 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
     block sizes behind it (right axis, logarithmic)."""
     zero_ns = rows[0].started_ns
     figure = style.new_figure(width_in=WIDTH_IN)
-    plot = style.add_axes(figure, f"Time ({unit.name})", top_axis=True, right_in=0.62)
+    plot = style.add_axes(figure, Label("Time", unit.name), top_axis=True, right_in=0.62)
     bars = plot.twinx()
     bars.set_zorder(plot.get_zorder() - 1)
     plot.set_facecolor("none")
@@ -50,7 +51,7 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
     plot.set_xlim(0, (rows[-1].ended_ns - zero_ns) / unit.size)
     style.write_above(figure, 0.08, label, row=1, of=plot)
     right_in = WIDTH_IN - 0.08
-    style.write_above(figure, right_in, "Block size (KiB)", row=1, right=True, of=bars)
+    style.write_above(figure, right_in, Label("Block size", "KiB"), row=1, right=True, of=bars)
     return figure, plot, bars
 
 

@@ -16,6 +16,7 @@ from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, headline, ms
+from writecliff.report.interaction import Label
 from writecliff.report.latency import latency_table
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.percentiles import PERCENTILE, RESPONSE, percentile_figure, percentile_line
@@ -365,7 +366,7 @@ class ServedReport(TestReport):
         yield self._drawn("time-free", "Free reclaim units over time", Axis("Free reclaim units"),
                           {"free_units": "free units"})  # fmt: skip
         yield self._drawn("time-temperature", "Temperature over time",
-                          Axis("Temperature (°C)", from_zero=False),
+                          Axis(Label("Temperature", "°C"), from_zero=False),
                           {"temperature_c": "temperature"})  # fmt: skip
 
     def _trace(self) -> Table | None:

@@ -11,6 +11,7 @@ from writecliff import units
 from writecliff.parallel import SLOT_BYTES
 from writecliff.report import colours, style
 from writecliff.report.axes import Axis, Line
+from writecliff.report.interaction import Label, write_label
 from writecliff.report.model import Figure
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
@@ -66,7 +67,7 @@ def held(
         left += values / unit.size
     plot.set_yticks(rows, list(streams))
     plot.tick_params(axis="y", length=0)
-    plot.set_xlabel(f"Written ({unit.name})")
+    write_label(plot.xaxis, Label("Written", unit.name))
     style.linear_axis(plot, "x")
     anchor = (0.01, 1 - 0.02 / height_in)
     figure.legend(loc="upper left", bbox_to_anchor=anchor, ncols=2, borderaxespad=0.2)
@@ -93,4 +94,4 @@ def lifetimes(
 ) -> Figure | None:
     """Cumulative lifetimes, a line for each stream or origin."""
     x = Axis("Bytes written by the host meanwhile", units.BYTE_UNITS, log=True)
-    return lines(name, title, data, series, x, Axis("Dead by then (%)", top=100), alt=alt)
+    return lines(name, title, data, series, x, Axis(Label("Dead by then", "%"), top=100), alt=alt)

@@ -146,7 +146,7 @@ def write_above(
 ) -> None:
     """Write the label of a y axis, `of` a plot, above it; `row` counts lines from the top."""
     if of is not None:
-        of.set_ylabel(text, visible=False)  # the script of the page reads it
+        interaction.write_label(of.yaxis, text, visible=False)  # the script of the page reads it
         of.yaxis.set_label_coords(0, 0.5)
     width_in, height_in = figure.get_size_inches()
     figure.text(
@@ -185,7 +185,7 @@ def add_axes(
         ),
         facecolor="none",
     )
-    axes.set_xlabel(x_label)
+    interaction.write_label(axes.xaxis, x_label)
     # A place of its own: to find one, matplotlib would draw all ticks a second time.
     below = blended_transform_factory(axes.transAxes, figure.dpi_scale_trans)
     axes.xaxis.set_label_coords(0.5, _X_LABEL_IN, transform=below)

@@ -17,6 +17,7 @@ from writecliff.report.comparison.contenders import option_text
 from writecliff.report.comparison.grid_page import NOT_STEADY
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, value_text
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.style import house_style
 from writecliff.report.table import DataFile, table
@@ -205,7 +206,7 @@ def _by_settings(
     one: Headline, figure: Column, settings: Sequence[Column], data: DataFile
 ) -> Iterator[Figure | None]:
     """The figure over each setting that is a number: the points of all runs and their mean."""
-    y = Axis(f"{one.label} ({one.unit})" if one.unit else one.label)
+    y = Axis(Label(one.label, one.unit))
     for number, setting in enumerate(settings, 1):
         if any(setting.words[value] != f"{value:g}" for value in setting.words):
             continue

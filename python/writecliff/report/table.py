@@ -87,7 +87,7 @@ def signed(places: int = 1, unit: str = "%") -> Kind:
 @cache
 def plain(unit: str = "") -> Kind:
     """Numbers with no more digits than they need, 0.5 or 16; `unit` is written behind each."""
-    return Kind(lambda v: units.UNKNOWN if v is None else _behind(f"{v:g}", unit), unit)
+    return Kind(lambda v: units.UNKNOWN if v is None else _behind(_short(v), unit), unit)
 
 
 @cache
@@ -127,6 +127,10 @@ def ranges(kind: Kind) -> Kind:
 NUMBER = decimals()
 IN_MS = Kind(lambda v: units.significant(None if v is None else v / 1e6, 4), "ns")
 TIMES = Kind(lambda ratio: units.UNKNOWN if ratio is None else f"{ratio:.3g}x", "x")
+
+
+def _short(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _behind(text: str, unit: str) -> str:

@@ -17,6 +17,7 @@ from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import convergence, steady_window
 from writecliff.report.headline import Headline, mean_headline
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.steady import SteadyView, determination_table, known, window_mapping
 from writecliff.report.table import Column, DataFile, Table, decimals, table
@@ -132,7 +133,7 @@ class TpReport(TestReport):
             return
         variable = tracked_throughput((size, 100.0))
         title = f"Steady-state measurement window, {variable.name}"
-        name, axis = f"steady-window{view.suffix}-reads", Axis("Throughput (MB/s)")
+        name, axis = f"steady-window{view.suffix}-reads", Axis(Label("Throughput", "MB/s"))
         values = zip(state.rounds, state.values, strict=True)
         data = data_file(f"reads{view.suffix}.csv", ("round", "read_mb_per_s"), values)
         yield steady_window(name, title, data, state, axis, f"{NAMES[100.0]}s")

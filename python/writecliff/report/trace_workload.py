@@ -10,6 +10,7 @@ from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file, lines_csv
 from writecliff.report.heat_map import heat_map
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Bars, bars, lines
@@ -186,7 +187,7 @@ def _streams(shown: Sequence[ShownTrace]) -> Section:
         largest[name] = max(largest.get(name, 0.0), row["share_pct"])
     groups = sorted(largest, key=lambda name: -largest[name])[:_STREAMS_DRAWN]
     series = [Bars(one.name, _shares(one.all["streams"], groups, _stream_name)) for one in shown]
-    y = Axis("Share of the reads and writes (%)")
+    y = Axis(Label("Share of the reads and writes", "%"))
     alt = "Share of each I/O stream"
     parts.append(bars("io-streams", "I/O streams", streams, groups, series, y, alt=alt, wide=True))
     sizes = [row for one in shown for row in one.all["sizes"] if row["size_bytes"] is not None]
@@ -269,7 +270,7 @@ def _curve(label: str, points: Sequence[Sequence[float]], unit: float) -> Line:
 
 def _arrivals(shown: Sequence[ShownTrace]) -> Section:
     several = len(shown) > 1
-    up_to = Axis("I/Os up to it (%)", top=100)
+    up_to = Axis(Label("I/Os up to it", "%"), top=100)
     between = [
         _curve(one.label("arrivals", several), one.all["arrivals"]["between_points_us"], 1e3)
         for one in shown
@@ -341,12 +342,13 @@ def _locality(shown: Sequence[ShownTrace]) -> Section:
         "Of 4 KiB blocks: how unevenly they are used, how soon again, and how soon they are "
         "overwritten.",
         rows_table,
-        _lines("hottest", "Traffic to the hottest blocks", hot, Axis("Blocks (%)", log=True),
-               Axis("Share of the traffic (%)", top=100), ("blocks_pct", "traffic_pct")),
-        _lines("hits", "Hits of an LRU cache", hits, size, Axis("Hits (%)", top=100),
+        _lines("hottest", "Traffic to the hottest blocks", hot,
+               Axis(Label("Blocks", "%"), log=True),
+               Axis(Label("Share of the traffic", "%"), top=100), ("blocks_pct", "traffic_pct")),
+        _lines("hits", "Hits of an LRU cache", hits, size, Axis(Label("Hits", "%"), top=100),
                ("cache_bytes", "hit_pct")),
         _lines("updates", "Update interval of written blocks", updates, written,
-               Axis("Overwritten by then (%)", top=100), ("bytes", "writes_pct")),
+               Axis(Label("Overwritten by then", "%"), top=100), ("bytes", "writes_pct")),
     )  # fmt: skip
 
 

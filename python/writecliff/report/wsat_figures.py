@@ -11,6 +11,7 @@ from writecliff import units
 from writecliff.report import style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.csvs import lines_csv
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
@@ -29,7 +30,7 @@ def iops_over_time(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
     """IOPS of every step, with the spread of its one-second intervals behind."""
     unit = units.time_unit(wsat.elapsed_ns)
     x = (wsat.start_ns + wsat.end_ns) / 2 / unit.size
-    figure, axes = style.new_axes(f"Time since the purge ({unit.name})", "IOPS")
+    figure, axes = style.new_axes(Label("Time since the purge", unit.name), "IOPS")
     _shade(axes, wsat, wsat.start_ns / unit.size, wsat.end_ns / unit.size)
     _iops(figure, axes, wsat, x, log=log)
     style.from_zero_to(axes, "x", wsat.elapsed_ns / unit.size)
@@ -41,7 +42,9 @@ def iops_over_volume(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
     """IOPS over the volume written, which a second axis gives as drive fills."""
     unit = units.common_unit([wsat.written_bytes[-1]], units.BYTE_UNITS)
     before, after = wsat.before_bytes / unit.size, wsat.written_bytes / unit.size
-    figure, axes = style.new_axes(f"Written since the purge ({unit.name})", "IOPS", top_axis=True)
+    figure, axes = style.new_axes(
+        Label("Written since the purge", unit.name), "IOPS", top_axis=True
+    )
     _shade(axes, wsat, before, after)
     _iops(figure, axes, wsat, (before + after) / 2, log=log)
     style.from_zero_to(axes, "x", after[-1])
@@ -110,7 +113,9 @@ def write_amplification(wsat: WsatData, data: DataFile) -> Figure | None:
     it."""
     if not np.isfinite(wsat.waf).any():
         return None
-    figure, axes = style.new_axes("Drive fills since the purge", "WAF (NAND/host bytes)")
+    figure, axes = style.new_axes(
+        "Drive fills since the purge", Label("WAF", note="NAND/host bytes")
+    )
     before, fills = (v / wsat.data.capacity_bytes for v in (wsat.before_bytes, wsat.written_bytes))
     _shade(axes, wsat, before, fills)
     x = (before + fills) / 2
@@ -142,7 +147,9 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
     unit = units.common_unit(known.tolist(), units.LATENCY_UNITS)
     clock = units.time_unit(wsat.elapsed_ns)
     x = (wsat.start_ns + wsat.end_ns) / 2 / clock.size
-    figure, axes = style.new_axes(f"Time since the purge ({clock.name})", f"Latency ({unit.name})")
+    figure, axes = style.new_axes(
+        Label("Time since the purge", clock.name), Label("Latency", unit.name)
+    )
     for label, values, colour in lines:
         axes.plot(x, values / unit.size, *_marker(wsat), color=colour, linewidth=1.1, label=label)
     low, high = known.min() / unit.size, known.max() / unit.size

@@ -34,8 +34,18 @@ from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Reference, lines
 from writecliff.report.stream_advice import lifetime_text
-from writecliff.report.table import RIGHT, TEXT, DataFile, Kind, Table
-from writecliff.units import latency, size
+from writecliff.report.table import (
+    LATENCY,
+    RIGHT,
+    SIZE,
+    TEXT,
+    DataFile,
+    Kind,
+    Table,
+    decimals,
+    plain,
+)
+from writecliff.units import size
 
 SCHEMA = "writecliff/experiment-fms-cassandra/2"
 CELLS_CSV, STREAMS_CSV = "conditions.csv", "streams.csv"
@@ -95,10 +105,10 @@ def tables(result: Result) -> tuple[Table, ...]:
         factors(result.rows),
         ("condition", TEXT, lambda factor: factor.name),
         ("values", TEXT, lambda factor: ", ".join(factor.levels)),
-        ("minimum", RIGHT, lambda factor: f"{factor.least:.2f}"),
-        ("median", RIGHT, lambda factor: f"{factor.median:.2f}"),
-        ("maximum", RIGHT, lambda factor: f"{factor.most:.2f}"),
-        ("groups", RIGHT, lambda factor: str(factor.groups)),
+        ("minimum", decimals(2), lambda factor: factor.least),
+        ("median", decimals(2), lambda factor: factor.median),
+        ("maximum", decimals(2), lambda factor: factor.most),
+        ("groups", plain(), lambda factor: factor.groups),
         note="the largest minus the smallest ratio of lifetimes while all other conditions stay",
     )
     assigned = Table.of(
@@ -113,9 +123,9 @@ def tables(result: Result) -> tuple[Table, ...]:
     streams = Table.of(
         f"What each stream wrote, and how long it lived: {describe(best.case)}",
         best.by_stream,
-        ("stream", RIGHT, lambda row: str(row["stream"])),
+        ("stream", plain(), lambda row: row["stream"]),
         ("class", TEXT, lambda row: str(row["name"])),
-        ("written", RIGHT, lambda row: size(row["written_bytes"])),
+        ("written", SIZE, lambda row: row["written_bytes"]),
         ("median lifetime", RIGHT, lifetime_text),
         data=STREAMS_CSV,
     )
@@ -136,20 +146,20 @@ def _all_rows(result: Result) -> Table:
     return Table.of(
         "Streams off and on",
         result.rows,
-        ("nodes", RIGHT, lambda row: str(row.case.nodes)),
+        ("nodes", plain(), lambda row: row.case.nodes),
         ("TRIM", TEXT, lambda row: on_off(row.case.trim)),
         ("allocator", TEXT, lambda row: row.case.allocator),
-        ("files, peak", RIGHT, lambda row: f"{row.case.fill_pct:g} %"),
-        ("mean", RIGHT, lambda row: f"{row.mean_fill_pct:.0f} %"),
-        ("drive full", RIGHT, lambda row: f"{_mapped_pct(row, row.off):.0f} %"),
-        ("unit", RIGHT, lambda row: f"{row.case.unit_share:g}"),
-        ("WAF off", RIGHT, lambda row: f"{row.off.waf:.3f}"),
-        ("WAF on", RIGHT, lambda row: f"{row.on.waf:.3f}"),
-        ("lifetime", RIGHT, lambda row: f"{row.lifetime_ratio:.2f}"),
-        ("I/O", RIGHT, lambda row: f"{row.io_ratio:.2f}"),
-        ("I/O, reads cached", RIGHT, lambda row: f"{row.io_ratio_cached:.2f}"),
-        ("read p99.99 off", RIGHT, lambda row: latency(row.off.read_p9999_ns)),
-        ("read p99.99 on", RIGHT, lambda row: latency(row.on.read_p9999_ns)),
+        ("files, peak", plain("%"), lambda row: row.case.fill_pct),
+        ("mean", decimals(0, "%"), lambda row: row.mean_fill_pct),
+        ("drive full", decimals(0, "%"), lambda row: _mapped_pct(row, row.off)),
+        ("unit", plain(), lambda row: row.case.unit_share),
+        ("WAF off", decimals(3), lambda row: row.off.waf),
+        ("WAF on", decimals(3), lambda row: row.on.waf),
+        ("lifetime", decimals(2), lambda row: row.lifetime_ratio),
+        ("I/O", decimals(2), lambda row: row.io_ratio),
+        ("I/O, reads cached", decimals(2), lambda row: row.io_ratio_cached),
+        ("read p99.99 off", LATENCY, lambda row: row.off.read_p9999_ns),
+        ("read p99.99 on", LATENCY, lambda row: row.on.read_p9999_ns),
         note=f"the deck: lifetime {CLAIMED_LIFETIME:g} x, I/O {CLAIMED_IO:g} x. Drive full: share "
         "that the drive holds valid at the end, without streams. Unit: reclaim unit, in flushed "
         "tables",

@@ -29,8 +29,8 @@ from writecliff.report.csvs import csv_text
 from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
-from writecliff.report.table import RIGHT, WHOLE, DataFile, Kind, Table
-from writecliff.units import LATENCY_UNITS, MB_S, block, latency
+from writecliff.report.table import LATENCY, RIGHT, WHOLE, DataFile, Kind, Table, decimals, signed
+from writecliff.units import LATENCY_UNITS, MB_S, block
 
 SCHEMA = "writecliff/experiment-fms-fio/2"
 WAF_CSV, FIFO_CSV, SPEED_CSV = "write-amplification.csv", "fifo.csv", "throughput.csv"
@@ -116,10 +116,10 @@ def tables(result: Result) -> tuple[Table, ...]:
         ("reading", WHOLE, lambda row: row.reading),
         ("OP", RIGHT, _op),
         ("collection", RIGHT, lambda row: "FIFO" if row.policy == "fifo" else row.policy),
-        ("requests", RIGHT, lambda row: block(row.request_bytes)),
-        ("here", RIGHT, lambda row: f"{row.waf_off:.3f}"),
-        ("there", RIGHT, lambda row: f"{row.reference:.2f}"),
-        ("difference", RIGHT, lambda row: f"{row.reference_error_pct:+.1f} %"),
+        ("requests", Kind(block, "bytes"), lambda row: row.request_bytes),
+        ("here", decimals(3), lambda row: row.waf_off),
+        ("there", decimals(2), lambda row: row.reference),
+        ("difference", signed(), lambda row: row.reference_error_pct),
         data=WAF_CSV,
     )
     fifo = Table.of(
@@ -127,8 +127,8 @@ def tables(result: Result) -> tuple[Table, ...]:
         [row for row in result.amplification if row.policy == "fifo"],
         ("reading", WHOLE, lambda row: row.reading),
         ("OP", RIGHT, _op),
-        ("measured", RIGHT, lambda row: f"{row.waf_off:.3f}"),
-        ("with streams", RIGHT, lambda row: f"{row.waf_on:.3f}"),
+        ("measured", decimals(3), lambda row: row.waf_off),
+        ("with streams", decimals(3), lambda row: row.waf_on),
         ("stable at", RIGHT, _stable),
         data=FIFO_CSV,
     )
@@ -155,7 +155,7 @@ def _waf_table(result: Result) -> Table:
 
     def off(key: tuple[Drive, int]) -> tuple[str, Kind, Callable[[Variants], str]]:
         title = f"{_NAMES[key[0]]}, {block(key[1])}"
-        return title, RIGHT, lambda group: f"{group[key].waf_off:.3f}"
+        return title, decimals(3), lambda group: group[key].waf_off
 
     def greedy(group: Variants) -> list[Amplification]:
         return [row for row in group.values() if row.policy == "greedy"]
@@ -174,7 +174,7 @@ def _waf_table(result: Result) -> Table:
         ("reading", WHOLE, lambda group: first(group).reading),
         ("OP", RIGHT, lambda group: _op(first(group))),
         *(off(key) for key in variants),
-        ("with streams", RIGHT, lambda group: f"{max(r.waf_on for r in greedy(group)):.3f}"),
+        ("with streams", decimals(3), lambda group: max(r.waf_on for r in greedy(group))),
         ("lifetime ratio", RIGHT, ratios),
         data=WAF_CSV,
     )
@@ -193,15 +193,15 @@ def _speed_table(result: Result) -> Table:
         pairs(result),
         ("reading", WHOLE, lambda pair: pair[0].reading),
         ("OP", RIGHT, lambda pair: _op(pair[0])),
-        ("WAF off", RIGHT, lambda pair: f"{pair[0].waf_preconditioned:.3f}"),
-        ("WAF on", RIGHT, lambda pair: f"{pair[1].waf_preconditioned:.3f}"),
+        ("WAF off", decimals(3), lambda pair: pair[0].waf_preconditioned),
+        ("WAF on", decimals(3), lambda pair: pair[1].waf_preconditioned),
         ("reads off", RIGHT, lambda pair: rate(pair[0].read_bytes_per_s)),
         ("reads on", RIGHT, lambda pair: rate(pair[1].read_bytes_per_s)),
-        ("gain", RIGHT, lambda p: f"{p[1].read_bytes_per_s / p[0].read_bytes_per_s:.2f} x"),
-        ("mean off", RIGHT, lambda pair: latency(pair[0].read_mean_ns)),
-        ("mean on", RIGHT, lambda pair: latency(pair[1].read_mean_ns)),
-        ("p99 off", RIGHT, lambda pair: latency(pair[0].read_p99_ns)),
-        ("p99 on", RIGHT, lambda pair: latency(pair[1].read_p99_ns)),
+        ("gain", decimals(2, "x"), lambda p: p[1].read_bytes_per_s / p[0].read_bytes_per_s),
+        ("mean off", LATENCY, lambda pair: pair[0].read_mean_ns),
+        ("mean on", LATENCY, lambda pair: pair[1].read_mean_ns),
+        ("p99 off", LATENCY, lambda pair: pair[0].read_p99_ns),
+        ("p99 on", LATENCY, lambda pair: pair[1].read_p99_ns),
         data=SPEED_CSV,
     )
 

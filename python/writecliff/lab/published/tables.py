@@ -29,7 +29,20 @@ from writecliff.published.scores import (
     Score,
     scores_of,
 )
-from writecliff.report.table import RIGHT, TEXT, WHOLE, Kind, Table, table
+from writecliff.report.table import (
+    RIGHT,
+    SIZE,
+    TEXT,
+    WHOLE,
+    Column,
+    Kind,
+    Table,
+    decimals,
+    digits,
+    percents,
+    plain,
+    table,
+)
 
 FAR = "▲"  # marks errors beyond the limit of their kind
 # What each state is, as `measure.py` prepares it.
@@ -195,15 +208,16 @@ def parts_tables(found: Reproduction) -> list[Table]:
 
     The rule sets constants from the figures of the fit, so the table shows no error for them.
     """
-    rows = [
-        (one.part, one.kind, str(one.figures), "set by the rule", "")
+    rows: list[tuple[str | float, ...]] = [
+        (one.part, one.kind, one.figures, "set by the rule", "")
         if one.part == "fit"
-        else (one.part, one.kind, str(one.figures), f"{one.value:.1f} %", f"{one.goal:g} %")
+        else (one.part, one.kind, one.figures, one.value, one.goal)
         for one in part_scores(found.rows)
     ]
-    header = ("Part", "Kind", "Figures", "Median error", "Goal")
+    header = ("Part", "Kind", Column("Figures", plain()), Column("Median error", percents(1)),
+              Column("Goal", plain("%")))  # fmt: skip
     title = "Figures of the fit and figures kept aside"
-    return [table(title, header, rows, "llrrr")] if rows else []
+    return [table(title, header, rows, "ll")] if rows else []
 
 
 def kinds_table(found: Reproduction) -> Table:
@@ -231,7 +245,7 @@ def kinds_table(found: Reproduction) -> Table:
         "Errors by kind",
         found.scores,
         ("figures of", WHOLE, lambda s: s.kind),
-        ("number", RIGHT, lambda s: str(s.figures)),
+        ("number", plain(), lambda s: s.figures),
         ("statistic", TEXT, lambda s: s.statistic),
         ("value", RIGHT, lambda s: _in_unit(s.value, s.unit)),
         ("cross-validated", RIGHT, cross_validated),
@@ -262,8 +276,8 @@ def sources_table(found: Reproduction) -> Table:
         "By source",
         by_source.items(),
         ("source", WHOLE, lambda pair: pair[0]),
-        ("figures", RIGHT, lambda pair: str(len(pair[1]))),
-        ("simulated", RIGHT, lambda p: str(sum(row.simulated is not None for row in p[1]))),
+        ("figures", plain(), lambda pair: len(pair[1])),
+        ("simulated", plain(), lambda p: sum(row.simulated is not None for row in p[1])),
         *((name, RIGHT, lambda pair, name=name: cell(pair[0], name)) for name in lines),
         data=CSV,
     )
@@ -272,11 +286,11 @@ def sources_table(found: Reproduction) -> Table:
 def loads_table(found: Reproduction) -> Table:
     """What each load measured, the latencies of reads and writes apart."""
 
-    def number(name: str) -> Callable[[LoadResult], str]:
-        return lambda one: units.significant(one.metrics.get(name))
+    def number(name: str) -> Callable[[LoadResult], float | None]:
+        return lambda one: one.metrics.get(name)
 
-    latencies: list[tuple[str, Kind, Callable[[LoadResult], str]]] = [
-        (f"{statistic} {way}, ms", RIGHT, number(f"latency_{statistic}_{way}"))
+    latencies: list[tuple[str, Kind, Callable[[LoadResult], float | None]]] = [
+        (f"{statistic} {way}, ms", digits(), number(f"latency_{statistic}_{way}"))
         for way in _WAY
         for statistic in STATISTICS
     ]
@@ -286,9 +300,9 @@ def loads_table(found: Reproduction) -> Table:
         ("drive", WHOLE, lambda one: one.drive),
         ("state", TEXT, lambda one: one.load.state),
         ("load", TEXT, lambda one: load_text(one.load)),
-        ("s", RIGHT, lambda one: f"{one.load.seconds:g}"),
-        ("read IOPS", RIGHT, number("read_iops")),
-        ("write IOPS", RIGHT, number("write_iops")),
+        ("s", plain(), lambda one: one.load.seconds),
+        ("read IOPS", digits(), number("read_iops")),
+        ("write IOPS", digits(), number("write_iops")),
         *latencies,
         data=LOADS_CSV,
     )
@@ -365,8 +379,10 @@ def _cell(row: Row | None, line: int) -> str:
 def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
     """The comparisons with the wrong winner."""
 
-    def ratio(pair: tuple[float, float]) -> str:
-        return f"{pair[0] / pair[1]:.3g}" if pair[1] else units.UNKNOWN
+    kind = Kind(lambda value: units.UNKNOWN if value is None else f"{value:.3g}")
+
+    def ratio(pair: tuple[float, float]) -> float | None:
+        return pair[0] / pair[1] if pair[1] else None
 
     return Table.of(
         "Wrong winner",
@@ -374,8 +390,8 @@ def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
         ("item", TEXT, lambda one: one.item),
         ("test", TEXT, lambda one: _label(one.metric, one.label)),
         ("drives", WHOLE, lambda one: " v ".join(one.drives)),
-        ("published ratio", RIGHT, lambda one: ratio(one.published)),
-        ("simulated ratio", RIGHT, lambda one: ratio(one.simulated)),
+        ("published ratio", kind, lambda one: ratio(one.published)),
+        ("simulated ratio", kind, lambda one: ratio(one.simulated)),
         data=CSV,
     )
 
@@ -402,7 +418,7 @@ def missing_summary(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Not simulated",
         by_reason.values(),
-        ("figures", RIGHT, lambda those: str(len(those))),
+        ("figures", plain(), len),
         ("drives", TEXT, lambda those: ", ".join(dict.fromkeys(r.figure.device for r in those))),
         ("reason", TEXT, lambda those: reason_of(those[0])),
         data=CSV,
@@ -430,14 +446,14 @@ def drives_table(found: Reproduction) -> Table:
         found.drives,
         ("preset", WHOLE, lambda drive: drive.name),
         ("description", TEXT, lambda drive: drive.description),
-        ("simulated", RIGHT, lambda drive: units.size(drive.simulated_bytes)),
+        ("simulated", SIZE, lambda drive: drive.simulated_bytes),
         (
             "of its capacity",
             RIGHT,
             lambda drive: f"1/{drive.scale:g}" if drive.scale > 1 else "all",
         ),
-        ("loads", RIGHT, lambda drive: str(drive.loads)),
-        ("wall time", RIGHT, lambda drive: f"{drive.wall_s:,.0f} s"),
+        ("loads", plain(), lambda drive: drive.loads),
+        ("wall time", decimals(0, "s"), lambda drive: drive.wall_s),
         ("device hash", TEXT, lambda drive: drive.device_hash[:16]),
         data=CSV,
     )

@@ -12,7 +12,7 @@ from writecliff.report.csvs import csv_text
 from writecliff.report.model import Figure, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Reference, lines
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import Column, DataFile, Kind, Table, signed, table
 
 SCHEMA = "writecliff/reliability/1"
 
@@ -35,20 +35,25 @@ def _number(value: float | str | None) -> str:
     return f"{value:.2e}" if small else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
+_NUMBERS = Kind(_number)
+
+
 def tables(result: Result) -> tuple[Table, ...]:
     """The findings by variant; the comparison with closed forms, where there are any."""
     found = table(
         "What each drive did",
-        ["", *result.variants],
-        [[one.what, *map(_number, one.values)] for one in result.findings],
+        [Column(""), *(Column(name, _NUMBERS) for name in result.variants)],
+        [[one.what, *one.values] for one in result.findings],
     )
     checks = table(
         "Beside the closed form",
-        ["", "simulated", "expected", "difference"],
         [
-            [one.what, _number(one.measured), _number(one.expected), f"{one.error_pct:+.2f} %"]
-            for one in result.checks
+            Column(""),
+            Column("simulated", _NUMBERS),
+            Column("expected", _NUMBERS),
+            Column("difference", signed(2)),
         ],
+        [[one.what, one.measured, one.expected, one.error_pct] for one in result.checks],
     )
     return (found, checks) if result.checks else (found,)
 

@@ -23,6 +23,7 @@ from writecliff.report.campaigns.results import CampaignReport, Result, known_re
 from writecliff.report.compared import Grid
 from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
+from writecliff.report.interaction import Label
 from writecliff.report.model import KeyFigure, Section, Verdict, section
 from writecliff.report.table import (
     DURATION,
@@ -218,7 +219,7 @@ class ActReport(CampaignReport):
                 data,
                 [Line(f"> {ms} ms", numbers, [s.over_pct[ms] for s in done]) for ms in LIMITS_PCT],
                 Axis("Slice", whole=True, from_zero=False),
-                Axis("Reads over the threshold (%)"),
+                Axis(Label("Reads over the threshold", "%")),
                 alt="Percent of the reads of each slice that took longer than 1, 8 and 64 ms",
                 references=[
                     # One name for all of them: what begins with "_" is not in the legend.

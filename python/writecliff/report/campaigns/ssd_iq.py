@@ -18,13 +18,14 @@ from writecliff.procedures.model import StepRow
 from writecliff.report import plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.table import LATENCY, NUMBER, Column, Table, decimals, digits, table
 
 _CURVES = {
-    "zipf": "Theta of zipfian writes",
-    "static": "Static pages (%)",
-    "cold": "Cold pages (%)",
+    "zipf": Label("Theta of zipfian writes"),
+    "static": Label("Static pages", "%"),
+    "cold": Label("Cold pages", "%"),
 }
 _LATENCY = Axis("Latency of the probe", units=units.LATENCY_UNITS, log=True)
 _OPERATIONS = ("read", "write")
@@ -170,7 +171,7 @@ class SsdIqReport(CampaignReport):
                             if loop.curve == curve and loop.relative is not None)  # fmt: skip
             yield plots.lines(
                 f"curve-{curve}",
-                f"Rate relative to uniform: {label.partition(' (')[0].lower()}",
+                f"Rate relative to uniform: {label.name.lower()}",
                 self.results_file,
                 [Line(curve, [x for x, _ in points], [value for _, value in points])],
                 Axis(label, from_zero=False),

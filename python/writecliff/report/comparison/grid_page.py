@@ -11,6 +11,7 @@ from writecliff.report.axes import Axis, Line
 from writecliff.report.comparison.grids import SharedGrid
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import value_text
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.table import CellMark, DataFile, Table, table
 
@@ -182,7 +183,7 @@ def _lines(
     ]  # fmt: skip
     unit = f" ({one.unit})" if one.unit not in ("", "IOPS") else ""
     left = Axis(f"{one.unit if one.unit == 'IOPS' else one.title}{unit}")
-    right = Axis(f"Difference ({'points' if grid.points else '%'})")
+    right = Axis(Label("Difference", note="points") if grid.points else Label("Difference", "%"))
     full = f"{column}: {one.title} and difference"
     number = grid.columns.index(column) + 1
     return plots.two_axes(f"{name}-{number}", full, data, axis, (left, values), (right, apart))

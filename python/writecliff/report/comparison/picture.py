@@ -9,6 +9,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from writecliff.report import colours, style
 from writecliff.report.comparison.figures import Figure
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure as Drawing
 from writecliff.report.style import house_style
 from writecliff.report.table import Data
@@ -55,7 +56,7 @@ def relative(
     figure = style.new_figure(
         width_in=_WIDTH_IN, height_in=_BOTTOM_IN + _TOP_IN + _ROW_IN * len(shown)
     )
-    plot = style.add_axes(figure, f"times as good as {labels[0]} (right is better)")
+    plot = style.add_axes(figure, Label(f"times as good as {labels[0]}", note="right is better"))
     ends = [1.0]
     for number, look in enumerate(colours.looks(labels)):
         ends += _points(plot, number, labels, look, shown)

@@ -17,6 +17,7 @@ from writecliff.report.comparison.contenders import Contender
 from writecliff.report.comparison.figures import Figure
 from writecliff.report.comparison.runs import DRIVE
 from writecliff.report.csvs import data_file
+from writecliff.report.interaction import Label
 from writecliff.report.model import Figure as Drawing
 from writecliff.report.model import Section, section
 
@@ -110,7 +111,7 @@ def _drawings(
 ) -> Iterator[Drawing | None]:
     name = f"{setting.name[0].upper()}{setting.name[1:]}"
     shown = [figure for figure in found.figures if figure.noise != "apart"][:MOST]
-    x = Axis(f"{name} ({setting.unit})" if setting.unit else name)
+    x = Axis(Label(name, setting.unit))
     rows = [
         (figure.test, figure.one.label, figure.one.unit, model, number, value.value)
         for figure in shown

@@ -16,7 +16,7 @@ from writecliff.report.csvs import csv_text
 from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Bars, bars
-from writecliff.report.table import RIGHT, TEXT, DataFile, Table
+from writecliff.report.table import RIGHT, SIZE, TEXT, DataFile, Table, decimals, plain
 from writecliff.units import latency, size
 
 SCHEMA = "writecliff/experiment-live/1"
@@ -146,17 +146,17 @@ def _trials(result: Result) -> Table:
     return Table.of(
         "Trials",
         result.trials,
-        ("order", RIGHT, lambda trial: str(trial.position)),
+        ("order", plain(), lambda trial: trial.position),
         ("TRIM", TEXT, lambda trial: "on" if trial.condition.trim else "off"),
         ("streams", TEXT, lambda trial: "on" if trial.condition.streams else "off"),
-        ("operations a second", RIGHT, lambda trial: f"{trial.throughput:,.0f}"),
+        ("operations a second", decimals(0), lambda trial: trial.throughput),
         *((f"write {_POINTS[point]}", RIGHT, _latency(point)) for point in points),
-        ("WAF", RIGHT, lambda trial: f"{trial.waf:.2f}"),
+        ("WAF", decimals(2), lambda trial: trial.waf),
         ("lifetime", RIGHT, _lifetime),
-        ("written", RIGHT, lambda trial: size(_written(trial))),
-        ("drive writes", RIGHT, lambda trial: f"{_written(trial) / result.capacity_bytes:.1f}"),
-        ("outstanding", RIGHT, lambda trial: f"{trial.outstanding:.1f}"),
-        ("late", RIGHT, lambda trial: f"{100 * trial.late:.0f} %"),
+        ("written", SIZE, _written),
+        ("drive writes", decimals(1), lambda trial: _written(trial) / result.capacity_bytes),
+        ("outstanding", decimals(1), lambda trial: trial.outstanding),
+        ("late", decimals(0, "%"), lambda trial: 100 * trial.late),
         ("run", TEXT, lambda trial: Path(trial.run).name),
         note="times and rates are the drive's: wall time divided by the factor by which the drive "
         f"is slowed down. Latency: {result.application.client}. Lifetime: until the flash has its "
@@ -187,12 +187,12 @@ def _streams(result: Result) -> Table:
     return Table.of(
         "What was written with each stream",
         list(_stream_rows(result)),
-        ("order", RIGHT, lambda row: str(row[0].position)),
+        ("order", plain(), lambda row: row[0].position),
         ("TRIM", TEXT, lambda row: "on" if row[0].condition.trim else "off"),
-        ("stream", RIGHT, lambda row: str(row[1])),
+        ("stream", plain(), lambda row: row[1]),
         ("holds", TEXT, lambda row: row[2]),
-        ("written", RIGHT, lambda row: size(row[3])),
-        ("share", RIGHT, lambda row: f"{100 * row[3] / _written(row[0]):.0f} %"),
+        ("written", SIZE, lambda row: row[3]),
+        ("share", decimals(0, "%"), lambda row: 100 * row[3] / _written(row[0])),
         data=STREAMS_CSV,
     )
 
@@ -214,8 +214,8 @@ def _layout(result: Result) -> Table:
         result.application.parts,
         ("name", TEXT, lambda part: part.name),
         ("holds", TEXT, lambda part: part.holds),
-        ("size", RIGHT, lambda part: size(part.size_bytes)),
-        ("stream", RIGHT, lambda part: str(part.stream)),
+        ("size", SIZE, lambda part: part.size_bytes),
+        ("stream", plain(), lambda part: part.stream),
         note="the last one also takes what the others leave of the drive",
     )
 

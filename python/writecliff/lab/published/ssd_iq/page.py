@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from writecliff import units
 from writecliff.lab.published.ssd_iq.result import (
     FACTOR,
     TIMES,
@@ -22,7 +21,19 @@ from writecliff.report.colours import one_page
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
-from writecliff.report.table import DataFile, Table, table
+from writecliff.report.table import (
+    NUMBER,
+    RIGHT,
+    Column,
+    DataFile,
+    Quantity,
+    Table,
+    decimals,
+    digits,
+    percents,
+    signed,
+    table,
+)
 from writecliff.units import LATENCY_UNITS
 
 CSV = "figures.csv"
@@ -75,21 +86,23 @@ _OPEN = (
 def scores_table(scores: Sequence[Score]) -> Table:
     """Return the errors by kind as a table."""
 
-    def size(score: Score, value: float) -> str:
-        return f"{value:.2f} x" if score.unit == "x" else f"{value:.1f} %"
+    def size(score: Score, value: float) -> Quantity:
+        return Quantity(value, decimals(2, "x") if score.unit == "x" else percents(1))
 
     rows = [
         (
             score.kind,
-            units.number(score.figures),
+            score.figures,
             size(score, score.median),
             size(score, score.p90),
-            "" if score.within is None else f"{score.within:.0f} %",
+            "" if score.within is None else score.within,
         )
         for score in scores
     ]
-    header = ("Kind", "Figures", "Median", "90th percentile", f"Within {FACTOR:g} x")
-    return table("Errors by kind", header, rows, "lrrrr")
+    header = ("Kind", Column("Figures", NUMBER), Column("Median", RIGHT),
+              Column("90th percentile", RIGHT),
+              Column(f"Within {FACTOR:g} x", percents(0)))  # fmt: skip
+    return table("Errors by kind", header, rows)
 
 
 def _published_and_simulated(
@@ -160,20 +173,20 @@ def _latencies(
 def rows_tables(comparison: Comparison) -> Iterator[Table]:
     """Yield a table per drive with every simulated figure, and the reasons of the other figures."""
     simulated = [row for row in comparison.rows if row.simulated is not None]
-    header = ("Load", "Metric", "Published", "Simulated", "Error")
+    header = ("Load", "Metric", "Published", "Simulated", Column("Error", signed()))
     for drive in dict.fromkeys(row.drive for row in simulated):
         cells = [
             (
                 "" if row.load is None else row.load.label,
                 row.metric,
                 "" if row.value is None else f"{row.value:,.6g} {row.unit}".strip(),
-                f"{units.significant(row.simulated, 4)} {row.unit}".strip(),
-                "" if row.error_pct is None else f"{row.error_pct:+.1f} %",
+                Quantity(row.simulated, digits(4, row.unit)),
+                "" if row.error_pct is None else row.error_pct,
             )
             for row in simulated
             if row.drive == drive
         ]
-        yield table(drive, header, cells, "llrrr", data=CSV)
+        yield table(drive, header, cells, "llrr", data=CSV)
     missing = [row for row in comparison.rows if row.simulated is None]
     if missing:
         reasons = [
