@@ -122,4 +122,15 @@ def _played(played: Played) -> str:
     from writecliff.synthesis.played import rows_of
 
     head = (f"on {played.target}", "trace", "workload", "difference", "fio job", "difference")
-    return table(head, rows_of(played), "lrrrrr")
+    rows = [
+        (
+            one.name, one.text(one.trace), one.text(one.workload), _difference(one.difference_pct),
+            one.text(one.job), _difference(one.job_difference_pct),
+        )
+        for one in rows_of(played)
+    ]  # fmt: skip
+    return table(head, rows, "lrrrrr")
+
+
+def _difference(value_pct: float | None) -> str:
+    return "" if value_pct is None else f"{value_pct:+.1f} %"

@@ -363,6 +363,11 @@ class Procedure(ABC):
     def write_cache(self) -> bool:
         """Whether the volatile write cache is on during the test."""
 
+    @property
+    def active_range_pct(self) -> float | None:
+        """Share of the addresses that all of its steps are within; None if they differ."""
+        return None
+
     def load_of(self, phase: str) -> Workload | None:
         """Return the load of all steps of a phase; None if it differs from step to step."""
         return None

@@ -199,6 +199,10 @@ class PtsProcedure(OptionedProcedure[P]):
         document = "PTS-E 1.1" if revision == "1.x" else "PTS 2.0.2"
         return f"{document} test, client settings"
 
+    @property
+    def active_range_pct(self) -> float:
+        return self.options.active_range_pct
+
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         """The parameters that every test discloses; tests add theirs."""
         o, limited = self.options, self.segmented

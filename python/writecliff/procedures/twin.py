@@ -81,6 +81,10 @@ class Twin(OwnProcedure):
     def purges(self) -> bool:
         return not self.no_purge
 
+    @property
+    def active_range_pct(self) -> float | None:
+        return 100.0
+
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         loads = self.loads(identity)
         return {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from writecliff.csv_cells import cell
 from writecliff.report.model import Section
-from writecliff.report.table import Data, DataFile, Quantity, Table
+from writecliff.report.table import Data, DataFile, Table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -106,7 +105,7 @@ def with_data(
             return kept(given)
         if table.file:
             return kept(DataFile(table.file, table_csv(table)))
-        stem = re.sub(r"[^a-z0-9]+", "-", (table.title or heading).lower()).strip("-")
+        stem = _hyphenated(table.title or heading)
         names = (f"table-{stem or 'table'}{end}.csv" for end in _endings())
         name = next(name for name in names if name not in found)
         return kept(DataFile(name, table_csv(table) if given is None else given.text))
@@ -136,16 +135,13 @@ def _file(data: Data | None, found: Mapping[str, DataFile]) -> DataFile:
 
 def table_csv(table: Table) -> str:
     """The values of a table, with units in the header; what is unknown is empty."""
-    if (
-        not table.file
-        and not any(c.kind.number for c in table.columns)
-        and not any(isinstance(value, Quantity) for row in table.values for value in row)
-    ):
-        from writecliff.report.table_csv import table_csv as parsed
-
-        return parsed(table)
     columns = table.data_columns()
     return csv_text((name for name, _ in columns), zip(*(v for _, v in columns), strict=True))
+
+
+def _hyphenated(text: str) -> str:
+    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower())
+    return "-".join(kept.split())
 
 
 def _endings() -> Iterator[str]:
@@ -159,7 +155,7 @@ def _endings() -> Iterator[str]:
 def plain_name(name: str) -> str:
     """The name of a file, which a name from outside cannot lead out of its folder."""
     text = name.encode("utf-8", "backslashreplace")[:_NAME_BYTES].decode("utf-8", "ignore")
-    plain = re.sub(r"[\0-\x1f/\\]", "-", text)
+    plain = "".join("-" if letter < " " or letter in "/\\" else letter for letter in text)
     return plain if plain.strip(".") else "-"
 
 

@@ -185,9 +185,7 @@ def _amount(data: TestData) -> str:
     given = data.manifest.setup.get("ar_amount")
     if given:
         return given
-    text = setup(data, "active_range")
-    try:
-        share = float(text.rstrip("% ")) / 100
-    except ValueError:
+    text, share_pct = setup(data, "active_range"), data.procedure.active_range_pct
+    if share_pct is None:
         return text
-    return f"{text}, {units.size(round(share * data.capacity_bytes))}"
+    return f"{text}, {units.size(round(share_pct / 100 * data.capacity_bytes))}"

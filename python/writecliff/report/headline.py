@@ -44,6 +44,9 @@ class Headline:
 
     key: str  # the same in all runs of a test where it means the same: "iops_4k_0_100"
     label: str  # for people
+    group: str = ""  # figures of one group and metric are of one kind: "mixes"
+    load: str = ""  # tells it from others of its kind: "random, 4 KiB, OIO 1"
+    metric: str = ""  # in words: "IOPS"
     value: float  # in `unit`
     unit: str  # "IOPS", "ms"; empty for ratios
     higher_is_better: bool | None = True  # None: neither
@@ -60,17 +63,13 @@ class Headline:
 
     @property
     def kind(self) -> str:
-        """Which figures of a campaign are of one kind: "mixes: IOPS" of the label "mixes: random,
-        4 KiB, OIO 1: IOPS". Empty for labels that name no part and load."""
-        part, _, rest = self.label.partition(": ")
-        _, apart, metric = rest.rpartition(": ")
-        return f"{part}: {metric}" if apart else ""
+        """Which figures of a campaign are of one kind: "mixes: IOPS"; empty without a group."""
+        return f"{self.group}: {self.metric}" if self.group else ""
 
     @property
     def place(self) -> str:
-        """What tells it from others of its kind: "random, 4 KiB, OIO 1", else the label."""
-        _, _, rest = self.label.partition(": ")
-        return rest.rpartition(": ")[0] or self.label
+        """What tells it from others of its kind: its load, else the label."""
+        return self.load or self.label
 
     @property
     def full_text(self) -> str:

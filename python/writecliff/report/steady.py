@@ -42,7 +42,7 @@ State = Literal[
 UNSTEADY, UNKNOWN = "NOT STEADY STATE", "STEADY STATE NOT KNOWN"
 OTHER_ENDS = ("capacity", "time")  # of WSAT: the standard lets a run end by them, unsteady or not
 DRIFT_R, DRIFT_PCT = 0.9, 2.0
-_AXIS_LABELS = {"MB/s": "Throughput (MB/s)", "µs": "Average latency (µs)"}
+_QUANTITIES = {"MB/s": "Throughput", "µs": "Average latency"}
 
 
 @dataclass(frozen=True)
@@ -337,8 +337,10 @@ def known(value: float | None) -> float:
 
 def _axis(variable: TrackingVariable) -> Axis:
     from writecliff.report.axes import Axis
+    from writecliff.report.interaction import Label
 
-    return Axis(_AXIS_LABELS.get(variable.unit, variable.unit))
+    name = _QUANTITIES.get(variable.unit)
+    return Axis(Label(name, variable.unit) if name else variable.unit)
 
 
 def _with_unit(variable: TrackingVariable) -> str:

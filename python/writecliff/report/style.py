@@ -385,8 +385,9 @@ def finished(
 def element_name(text: str) -> str:
     """`text` as a name of elements: letters, digits and hyphens. Names from outside stay different
     by a digest where more than spaces had to go."""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "", text.replace(" ", "-"))
-    if plain == text.replace(" ", "-"):
+    hyphened = text.replace(" ", "-")
+    plain = "".join(c for c in hyphened if c in "-_" or (c.isascii() and c.isalnum()))
+    if plain == hyphened:
         return plain
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{plain[:40]}-{digest[:8]}"

@@ -10,7 +10,7 @@ from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Section, section
 from writecliff.report.pages import Page
-from writecliff.report.table import NUMBER, SIZE, Quantity, Value, table
+from writecliff.report.table import NUMBER, SIZE, Column, Kind, Quantity, Value, signed, table
 from writecliff.report.trace_workload import ShownTrace, sections_of
 from writecliff.synthesis.played import rows_of
 from writecliff.traces.characterise import Characterised
@@ -84,7 +84,16 @@ def _on_drive(found: Synthesised) -> Section:
     played = found.played
     assert played is not None, "the section is of what was played"
     passes = played.passes
-    head = ("", "Trace", "Workload", "Difference", "fio job", "Difference")
+    difference = Column("Difference", signed())
+    head = ("", "Trace", "Workload", difference, "fio job", difference)
+    rows = [
+        (
+            one.name, *(Quantity(v, Kind(one.text, one.unit)) for v in (one.trace, one.workload)),
+            _known(one.difference_pct), Quantity(one.job, Kind(one.text, one.unit)),
+            _known(one.job_difference_pct),
+        )
+        for one in rows_of(played)
+    ]  # fmt: skip
     return section(
         "On a drive",
         f"{played.target}, cut down to {units.size(played.capacity_bytes)} with "
@@ -95,8 +104,12 @@ def _on_drive(found: Synthesised) -> Section:
         f"write amplification is measured, {passes.timed_settling} at its own times, as an open "
         f"loop, to settle again, and {passes.timed} over which response times are. They count from "
         f"the intended arrival. {_spread(played)}",
-        table("", head, rows_of(played), "lrrrrr"),
+        table("", head, rows),
     )
+
+
+def _known(difference_pct: float | None) -> float | str:
+    return "" if difference_pct is None else difference_pct
 
 
 def _spread(played: Played) -> str:

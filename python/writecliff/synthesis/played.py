@@ -19,7 +19,7 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from writecliff import units
 from writecliff.devices import describe, open_device, read_device_file
@@ -327,37 +327,48 @@ def _at(of: Histogram | None, q: float) -> float | None:
     return None if found is None else float(found)
 
 
-def rows_of(played: Played) -> list[tuple[str, ...]]:
+class PlayedRow(NamedTuple):
+    """A figure of the trace, the workload and the fio job; None is unknown."""
+
+    name: str
+    text: Callable[[float | None], str]
+    unit: str
+    trace: float | None
+    workload: float | None
+    difference_pct: float | None
+    job: float | None
+    job_difference_pct: float | None
+
+
+def rows_of(played: Played) -> list[PlayedRow]:
     """Figures of the trace, the workload and the fio job, with differences, for tables."""
     job, of_job = played.fio_job, played.differences(played.fio_job)
     found = played.differences()
+    latency: tuple[Callable[[float | None], str], str] = units.latency, "ns"
 
     def row(
-        name: str, value: Callable[[Figures], float | None], text: Callable[[float], str], key: str
-    ) -> tuple[str, ...]:
-        def shown(of: Figures | None) -> str:
-            number = None if of is None else value(of)
-            return units.UNKNOWN if number is None else text(number)
-
-        def differs(by: Mapping[str, float | None]) -> str:
-            number = by.get(key)
-            return "" if number is None else f"{number:+.1f} %"
-
-        return (
-            name, shown(played.trace), shown(played.synthetic), differs(found), shown(job),
-            "" if job is None else differs(of_job),
+        name: str,
+        value: Callable[[Figures], float | None],
+        shown: tuple[Callable[[float | None], str], str],
+        key: str,
+    ) -> PlayedRow:
+        return PlayedRow(
+            name, *shown, value(played.trace), value(played.synthetic), found.get(key),
+            None if job is None else value(job), None if job is None else of_job.get(key),
         )  # fmt: skip
 
     def quantile(key: str) -> Callable[[Figures], float | None]:
         return lambda of: of.response_ns[key]
 
     return [
-        row("write amplification", lambda of: of.waf, lambda n: f"{n:.3f}", "waf_pct"),
-        row("IOPS", lambda of: of.iops, lambda n: f"{n:,.1f}", "iops_pct"),
-        row("mean response", quantile("mean"), units.latency, ""),
-        row("p50", quantile("p50"), units.latency, ""),
-        row("p99", quantile("p99"), units.latency, ""),
-        row("p99.9", quantile("p99_9"), units.latency, "p99_9_pct"),
-        row("p99.9 of reads", lambda of: of.reads_p99_9_ns, units.latency, "reads_p99_9_pct"),
-        row("p99.9 of writes", lambda of: of.writes_p99_9_ns, units.latency, "writes_p99_9_pct"),
+        row(
+            "write amplification", lambda of: of.waf, (lambda n: units.number(n, 3), ""), "waf_pct"
+        ),
+        row("IOPS", lambda of: of.iops, (lambda n: units.number(n, 1), ""), "iops_pct"),
+        row("mean response", quantile("mean"), latency, ""),
+        row("p50", quantile("p50"), latency, ""),
+        row("p99", quantile("p99"), latency, ""),
+        row("p99.9", quantile("p99_9"), latency, "p99_9_pct"),
+        row("p99.9 of reads", lambda of: of.reads_p99_9_ns, latency, "reads_p99_9_pct"),
+        row("p99.9 of writes", lambda of: of.writes_p99_9_ns, latency, "writes_p99_9_pct"),
     ]

@@ -147,9 +147,10 @@ def many(first: float, second: float, count: int, metric: str, **more: Any) -> l
     """Figures of a campaign: `metric` at `count` loads, B half per cent further off at each."""
     found = []
     for number in range(count):
-        label = f"mixes: random, OIO {number}: {metric}"
+        label, load = f"mixes: random, OIO {number}: {metric}", f"random, OIO {number}"
+        of = {"group": "mixes", "load": load, "metric": metric, **more}
         values = [
-            Headline(key=label, label=label, value=value, unit="ms", **more)
+            Headline(key=label, label=label, value=value, unit="ms", **of)
             for value in (first, second * (1 + 0.005 * number))
         ]
         found.append(Figure("datacentre", values))

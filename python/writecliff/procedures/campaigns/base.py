@@ -57,6 +57,10 @@ class CampaignProcedure(OptionedProcedure[K]):
         """The campaign that the test repeats."""
         return PROCEDURES[self.name].campaign
 
+    @property
+    def active_range_pct(self) -> float | None:
+        return 100.0
+
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         """The parameters that every campaign discloses; tests add theirs."""
         compressible = self.options.compressible_pct

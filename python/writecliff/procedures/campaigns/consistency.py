@@ -76,6 +76,11 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
         """The length of a step: a twentieth of the run unless it is given."""
         return self.options.step_seconds or self.options.seconds / 20
 
+    @property
+    def active_range_pct(self) -> float | None:
+        ranges = self.options.range_pcts
+        return ranges[0] if len(ranges) == 1 else None
+
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
         o = self.options
         return {

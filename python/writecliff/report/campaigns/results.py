@@ -41,15 +41,20 @@ class Result:
     higher_is_better: bool | None = True  # None: neither
 
     @property
-    def text(self) -> str:
-        """What it is of: "basic: random, 4 KiB, 100 % read, OIO 32"."""
+    def load(self) -> str:
+        """The load that it is of: "random, 4 KiB, 100 % read, OIO 32"."""
         parts = [
             self.access or self.item,
             f"{self.block_kib:g} KiB" if self.block_kib is not None else "",
             f"{self.read_pct:g} % read" if self.read_pct is not None else "",
             f"OIO {self.oio}" if self.oio is not None else "",
         ]
-        return f"{self.item}: {', '.join(filter(None, parts))}"
+        return ", ".join(filter(None, parts))
+
+    @property
+    def text(self) -> str:
+        """What it is of: "basic: random, 4 KiB, 100 % read, OIO 32"."""
+        return f"{self.item}: {self.load}"
 
     @property
     def key(self) -> str:
@@ -116,6 +121,7 @@ class CampaignReport(TestReport):
                 result.key, f"{result.text}: {metric_text(result.metric)}", self.samples_of(result),
                 result.unit, value=result.value, of=self.samples_are,
                 higher_is_better=result.higher_is_better, steady=steady,
+                group=result.item, load=result.load, metric=metric_text(result.metric),
             )
         ]  # fmt: skip
 

@@ -153,8 +153,7 @@ def _bars(
             for who, label in enumerate(labels)
         ]
         title = ", ".join(filter(None, (grid.one.title, column)))
-        unit = "" if column.endswith(grid.one.unit) else f" ({grid.one.unit})"
-        axis = Axis(f"{column}{unit}")
+        axis = Axis(Label(column, "" if column.endswith(grid.one.unit) else grid.one.unit))
         yield plots.bars(f"{name}-bars-{number}", title, data, grid.rows, series, axis)
 
 
@@ -181,8 +180,7 @@ def _lines(
         for number, label in enumerate(labels)
         if number
     ]  # fmt: skip
-    unit = f" ({one.unit})" if one.unit not in ("", "IOPS") else ""
-    left = Axis(f"{one.unit if one.unit == 'IOPS' else one.title}{unit}")
+    left = Axis(Label("IOPS") if one.unit == "IOPS" else Label(one.title, one.unit))
     right = Axis(Label("Difference", note="points") if grid.points else Label("Difference", "%"))
     full = f"{column}: {one.title} and difference"
     number = grid.columns.index(column) + 1

@@ -6,7 +6,6 @@ differ in more than the setting.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
 
 MOST = 6  # figures that are drawn: those that the test is quoted by first
-_LABEL = re.compile(r"(?P<name>\D+?) (?P<number>\d+(?:\.\d+)?)(?P<unit> %)?")
-_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?: (?P<unit>\S+))?")
-# The end of a model's name that may be its capacity: "PM863 960 GB", "pm863-960".
-_SIZE_AT_END = re.compile(r"[ -](?P<number>\d+(?:\.\d+)?)(?: ?[GT]B)?$")
 _SAME_SIZE = 0.02  # 15.36 TB is shown as 15.4 TB
 _NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
 
@@ -45,21 +40,41 @@ class Setting:
 def setting_of(found: Comparison) -> Setting | None:
     """The one setting by which the contenders are told apart: that of their labels, as in a sweep,
     otherwise the only number in which their set-up differs. None: none, or several."""
-    labels = [_LABEL.fullmatch(label) for label in found.labels]
+    labels = [_named_number(label) for label in found.labels]
     known = [label for label in labels if label is not None]
-    if len(known) == len(labels) and len({label["name"] for label in known}) == 1:
-        unit = (known[0]["unit"] or "").strip()
-        return _distinct(known[0]["name"], unit, [label["number"] for label in known])
+    if len(known) == len(labels) and len({name for name, _, _ in known}) == 1:
+        name, _, unit = known[0]
+        return _distinct(name, unit, [number for _, number, _ in known])
     settings = []
     for part in found.differences:
-        values = [_NUMBER.fullmatch(value or "") for value in part.values]
+        values = [_number(value or "") for value in part.values]
         numbers = [value for value in values if value is not None]
-        same_unit = len({value["unit"] for value in numbers}) == 1
+        same_unit = len({unit for _, unit in numbers}) == 1
         if part.what not in _NO_SETTINGS and len(numbers) == len(values) and same_unit:
             name = part.what.removesuffix(" pct")
-            unit = "%" if name != part.what else numbers[0]["unit"] or ""
-            settings.append(_distinct(name, unit, [value["number"] for value in numbers]))
+            unit = "%" if name != part.what else numbers[0][1]
+            settings.append(_distinct(name, unit, [number for number, _ in numbers]))
     return settings[0] if len(settings) == 1 else None
+
+
+def _is_number(text: str) -> bool:
+    whole, dot, part = text.partition(".")
+    return whole.isdecimal() and (part.isdecimal() or not dot)
+
+
+def _number(text: str) -> tuple[str, str] | None:
+    """Number and unit of "960 GB" or "32"; None for other text."""
+    number, space, unit = text.partition(" ")
+    return (number, unit) if _is_number(number) and bool(unit) == bool(space) else None
+
+
+def _named_number(label: str) -> tuple[str, str, str] | None:
+    """Name, number and unit of "queue depth 32" or "over-provisioning 7 %"; None without them."""
+    bare = label.removesuffix(" %")
+    name, _, number = bare.rpartition(" ")
+    if not name or not _is_number(number) or any(letter.isdecimal() for letter in name):
+        return None
+    return name, number, "%" if bare != label else ""
 
 
 def _distinct(name: str, unit: str, texts: Sequence[str]) -> Setting | None:
@@ -83,14 +98,16 @@ def models_of(contenders: Sequence[Contender]) -> list[str]:
 
 
 def _without_size(drive: str, one: Contender) -> str:
-    end = _SIZE_AT_END.search(drive)
-    size = _NUMBER.fullmatch(one.first.setup.get("capacity") or "")
-    if end is None or size is None:
+    """A name without the capacity at its end, as of "PM863 960 GB" and "pm863-960"."""
+    bare = drive.removesuffix("GB").removesuffix("TB").rstrip(" ")
+    start = max(bare.rfind(" "), bare.rfind("-"))
+    size = _number(one.first.setup.get("capacity") or "")
+    if start < 0 or not _is_number(bare[start + 1 :]) or size is None:
         return drive
-    named, real = float(end["number"]), float(size["number"])
-    likely = (real, 1000 * real) if size["unit"] == "TB" else (real,)
+    named, real = float(bare[start + 1 :]), float(size[0])
+    likely = (real, 1000 * real) if size[1] == "TB" else (real,)
     is_size = any(abs(named - number) <= _SAME_SIZE * number for number in likely)
-    return drive[: end.start()] if is_size else drive
+    return drive[:start] if is_size else drive
 
 
 def setting_section(found: Comparison) -> Section:
