@@ -166,3 +166,18 @@ def test_sector_and_slot_have_one_definition_each() -> None:
         if size.search(text)
     }
     assert defining == {"crates/base/src/units.rs": ["SECTOR", "SLOT"]}
+
+
+# Modules of reports that may use regular expressions: two clean SVG and HTML, one reads limits that
+# a user wrote. Others have values, and must not read them out of text that is shown.
+PATTERNS_ALLOWED = {"style.py", "pdf.py", "expectations.py"}
+
+
+def test_reports_read_no_shown_text() -> None:
+    folder = ROOT / "python/writecliff/report"
+    users = {
+        path.name
+        for path in folder.rglob("*.py")
+        if re.search(r"^\s*(import re\b|from re import)", path.read_text(), re.M)
+    }
+    assert users == PATTERNS_ALLOWED

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.cli.options import OutputPath
-from writecliff.cli.output import JsonFlag, emit_json, table
+from writecliff.cli.output import JsonFlag, emit_json
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
-    from writecliff.report.table import Table
 
 GROUP = "tests and suites", 4
 
@@ -67,18 +66,13 @@ def show_comparison(found: Comparison, *files: Path) -> None:
 
     differing = differences_table(found)
     if differing is not None:
-        print(_text(differing), "\n", sep="")
+        print(differing.grid().text(), "\n", sep="")
     if len(found.figures) > LONG_LIST:
-        print(_text(groups_table(groups_of(found.figures), found.labels)))
+        print(groups_table(groups_of(found.figures), found.labels).grid().text())
         print(f"all {len(found.figures)} figures are on the page")
     else:
-        print(_text(figures_table(found)))
+        print(figures_table(found).grid().text())
     print("", *files, found.verdict, sep="\n")
-
-
-def _text(of: Table) -> str:
-    right = "".join("r" if align == "right" else "l" for align in of.align)
-    return table(of.header, of.rows, right)
 
 
 def paper_of(page: Path, output: Path | None, *, pdf: bool, csv: Path | None) -> Path | None:

@@ -99,17 +99,9 @@ def factor_text(value: float | None) -> str:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: str = "") -> str:
     """A plain aligned table. `right` has an "r" for every column set flush right, "l" otherwise."""
-    body = [list(header), *map(list, rows)]
-    widths = [max(len(row[i]) for row in body) for i in range(len(header))]
-    sides = right.ljust(len(header), "l")
-    lines = []
-    for row in body:
-        cells = [
-            cell.rjust(width) if side == "r" else cell.ljust(width)
-            for cell, width, side in zip(row, widths, sides, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    from writecliff.shown import Grid
+
+    return Grid(header, [*rows], right.ljust(len(header), "l")).text()
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> str:

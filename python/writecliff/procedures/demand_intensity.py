@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from writecliff import units
@@ -60,7 +60,7 @@ SEVEN = (32, 16, 8, 6, 4, 2, 1)
 SIX = (32, 16, 8, 4, 2, 1)
 FEW = (32, 8, 2, 1)
 PRECONDITION, ROUNDS_PHASE = "precondition", "rounds"
-PREWRITE = "pre-write"  # how the names of these steps begin
+PREWRITE = "pre-write"  # role of these steps; their names begin so
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +292,10 @@ class DemandProcedure(PtsProcedure[D]):
         name = f"{PREWRITE} {unit_name(o.step_seconds)}"
         return numbered(
             whole_steps("a pre-write", minutes * 60, o.step_seconds),
-            lambda n: self._accesses(identity, f"{name} {n}", load, *seed_path, PREWRITE, n),
+            lambda n: replace(
+                self._accesses(identity, f"{name} {n}", load, *seed_path, PREWRITE, n),
+                role=PREWRITE,
+            ),
         )
 
     def _round(self, identity: DeviceIdentity, number: int) -> Sequence[Step]:
@@ -378,4 +381,4 @@ class DemandProcedure(PtsProcedure[D]):
 
 def is_cell(row: StepRow) -> bool:
     """Whether a row belongs to the demand variation: to a round, and not to its pre-writes."""
-    return row.phase == ROUNDS_PHASE and not row.label.startswith(PREWRITE)
+    return row.phase == ROUNDS_PHASE and row.role != PREWRITE

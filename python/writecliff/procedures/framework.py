@@ -17,7 +17,7 @@ import math
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from writecliff.engines.base import NOT_PURGED, DeviceIdentity, Engine, PowerStates, StepResult
@@ -364,7 +364,7 @@ class _Driver:
         known = self.stored[index] if index < len(self.stored) else None
         if known is not None and index < self.engine_at:
             self._check_position(known, position)
-            self.history.add(known)
+            self.history.add(replace(known, role=step.role))
             return
         self.progress.step_begin(*position, steps, step.name)
         if step.continues and self.identity.simulated:
@@ -386,7 +386,7 @@ class _Driver:
             raise _differs(known, row)
         self.engine_at = index + 1
         self.running, self.at_rest = None, True
-        self.history.add(row)
+        self.history.add(replace(row, role=step.role))
         self.progress.step_end(row, self.history, again=known is not None)
         if self.checkpoints.due():
             self.journal.store()  # a state past the stored steps would be of no use

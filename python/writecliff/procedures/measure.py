@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _QUANTILES = {"latency_p999_ns": 0.999, "latency_p9999_ns": 0.9999, "latency_p99999_ns": 0.99999}
 EXTRA_COLUMNS = (*_QUANTILES, "drive_fills")
 FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
-_COLUMNS = tuple(item.name for item in fields(StepRow) if item.name != "figures")
+_COLUMNS = tuple(item.name for item in fields(StepRow) if item.name not in ("figures", "role"))
 
 
 def record_of(

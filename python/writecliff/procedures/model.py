@@ -38,6 +38,7 @@ class Step:
     sample: bool = False  # a steady-state sample: a tracking variable is read here
     figures: Callable[[StepResult], Mapping[str, float]] | None = None
     untimed: bool = False
+    role: str = ""  # tells the steps of a stage apart: "pre-write"
     batches: bool = False  # `True` to store its batches, from which reports estimate intervals
     continues: bool = False
 
@@ -84,6 +85,7 @@ class StepRow:
     cpu_busy_pct: float | None  # of the host; None for simulated drives
     waf: float | None
     figures: Mapping[str, float] = field(default_factory=dict)  # of its `Step`
+    role: str = ""  # that of its `Step`, which is not stored
 
     @property
     def ended_ns(self) -> int:

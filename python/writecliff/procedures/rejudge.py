@@ -7,7 +7,7 @@ alone decide them, from the rows that it stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from writecliff.procedures.journal import stored_rows
 from writecliff.procedures.model import History, Procedure, Stage, StepRow
@@ -45,12 +45,13 @@ def history_of(stages: Sequence[Stage], rows: Sequence[StepRow]) -> History:
         while left and left[0].phase == stage.prepare_phase and prepared:
             history.add(left.pop(0))
         here = history.begin(stage)
-        lengths: dict[int, int] = {}
+        roles: dict[int, Sequence[str]] = {}
         while left and left[0].phase == stage.phase:
             row = left.pop(0)
-            if row.round not in lengths:
-                lengths[row.round] = len(stage.steps(history, row.round))
-            history.add(row)
-            if row.round and row.step == lengths[row.round]:
+            if row.round not in roles:
+                roles[row.round] = [step.role for step in stage.steps(history, row.round)]
+            mine = roles[row.round]
+            history.add(replace(row, role=mine[row.step - 1]) if row.step <= len(mine) else row)
+            if row.round and row.step == len(mine):
                 here.round_complete(row.round)
     return history

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff import units
 from writecliff.procedures.demand_intensity import (
     PRECONDITION,
+    PREWRITE,
     ROUNDS_PHASE,
     DemandProcedure,
     is_cell,
@@ -84,8 +85,8 @@ class DemandIntensityReport(TestReport):
     def point_rows(self, name: Name) -> tuple[Sequence[StepRow], Sequence[StepRow]]:
         """Pre-writes and histogram step of an operating point, as far as the run got."""
         rows = self.data.stage_rows(f"rth-{name}")
-        done = [row for row in rows if row.label.startswith("response-time histogram")]
-        return [row for row in rows if row not in done], done[:1]
+        done = [row for row in rows if row.role != PREWRITE]
+        return [row for row in rows if row.role == PREWRITE], done[:1]
 
     @cached_property
     def histograms(self) -> Mapping[Name, Histogram]:

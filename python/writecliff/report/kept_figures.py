@@ -23,6 +23,7 @@ from writecliff.store.manifest import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from writecliff.report.base import TestReport
+    from writecliff.report.headline import Headline
 
 KEPT_NAME = "figures.json"
 SCHEMA = "writecliff/figures/1"
@@ -38,7 +39,16 @@ def figures_mapping(report: TestReport) -> dict[str, Any]:
         "steps": len(data.rows),
         "device_time_ns": round(data.elapsed_ns),
         "host_write_bytes": data.host_write_bytes,
-        "figures": [asdict(item) for item in report.quoted],
+        "figures": [_fields(item) for item in report.quoted],
+    }
+
+
+def _fields(figure: Headline) -> dict[str, Any]:
+    """The fields of a figure; a comparison, which reads the run, needs the others."""
+    return {
+        name: value
+        for name, value in asdict(figure).items()
+        if name not in ("group", "load", "metric")
     }
 
 

@@ -64,7 +64,7 @@ def block_size_sequence(data: TestData, rows: Sequence[StepRow], title: str) -> 
         return None
     middle, iops = (np.array(column) for column in list(zip(*found, strict=True))[1:])
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
-    figure, plot, bars = two_tracks(rows, unit, "IOPS (logarithmic)")
+    figure, plot, bars = two_tracks(rows, unit, Label("IOPS", note="logarithmic"))
     plot.plot(middle / unit.size, iops, color=style.SERIES[0], linewidth=1.1, label="IOPS (left)")
     positive = iops[iops > 0]
     if not len(positive):

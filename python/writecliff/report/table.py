@@ -1,7 +1,7 @@
 """Tables of values. A table holds numbers, its renderers format them.
 
 A column has a kind, which says how its values are shown and in which unit files have them. The
-page, the terminal, the CSV file and a data frame take the same table. A
+page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) take the same table. A
 `Quantity` brings its own kind into a column of text, for tables with a quantity per row. Text in a
 column of numbers says why there is no number; files leave it empty.
 """
@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from writecliff import units
+from writecliff.shown import Grid
 
 T = TypeVar("T")
 Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
@@ -215,6 +216,11 @@ class Table:
             tuple(column.cell(value) for column, value in zip(self.columns, row, strict=True))
             for row in self.values
         )
+
+    def grid(self) -> Grid:
+        """The cells as a terminal or notebook shows them."""
+        align = "".join("r" if side == "right" else "l" for side in self.align)
+        return Grid(self.header, self.rows, align)
 
     def data_columns(self) -> list[tuple[str, Sequence[Any]]]:
         """The columns of a file: name and values; None is unknown."""

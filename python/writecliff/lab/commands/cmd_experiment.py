@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
-from writecliff.cli.output import JsonFlag, emit_json, log, show_list, table
+from writecliff.cli.output import JsonFlag, emit_json, log, show_list
 from writecliff.cli.progress import work_shown
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
@@ -91,7 +91,7 @@ def experiment(
     else:
         print(f"precondition: {figures['precondition']}")
         for shown in renderer.tables(result):
-            print(f"\n{shown.title}\n{table(shown.header, shown.rows)}")
+            print(f"\n{shown.title}\n{shown.grid().text()}")
         print(path)
     return 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, on_scheduler
-from writecliff.cli.output import JsonFlag, emit_json, log, show_list, table
+from writecliff.cli.output import JsonFlag, emit_json, log, show_list
 from writecliff.cli.progress import work_shown
 from writecliff.cli.screen import Screen
 from writecliff.errors import ConfigError
@@ -62,7 +62,6 @@ def reliability(
     else:
         print(result.verdict)
         for shown in page.tables(result):
-            sides = "l" + "r" * (len(shown.header) - 1)
-            print(f"\n{shown.title}\n{table(shown.header, shown.rows, sides)}")
+            print(f"\n{shown.title}\n{shown.grid().text()}")
         print(path)
     return 0

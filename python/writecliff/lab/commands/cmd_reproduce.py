@@ -14,7 +14,7 @@ from writecliff.cli.options import (
     new_path,
     on_scheduler,
 )
-from writecliff.cli.output import JsonFlag, emit_json, log, show_list, table
+from writecliff.cli.output import JsonFlag, emit_json, log, show_list
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import CampaignList
 
@@ -159,9 +159,8 @@ def _ssd_iq(
     if len(comparison.rows) <= ROWS_SHOWN:
         tables += rows_tables(comparison)
     for shown in tables:
-        align = "".join(side[0] for side in shown.align)
         print(shown.title)
-        print(table(shown.header, shown.rows, align), end="\n\n")
+        print(shown.grid().text(), end="\n\n")
     print(page)
     return 0
 
@@ -209,9 +208,8 @@ def _print(found: Reproduction) -> None:
     if found.missing:
         shown.append(tables.missing_summary(found.missing))
     for one in shown:
-        sides = "".join(side[0] for side in one.align)
         print(f"{one.title}{f' ({one.note})' if one.note else ''}")
-        print(table(one.header, one.rows, sides), end="\n\n")
+        print(one.grid().text(), end="\n\n")
 
 
 def _view(chosen: Chosen, *, quiet: bool) -> ReproduceView:

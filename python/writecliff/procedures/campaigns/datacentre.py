@@ -167,9 +167,14 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
             return [self._profile(identity, MESSENGER, MESSENGER)]
         return [
             self._profile(identity, f"{name} QD{depth}", name, depth)
-            for name in o.profiles
-            for depth in o.server_depths
+            for name, depth in self.servers
         ]
+
+    @property
+    def servers(self) -> Sequence[tuple[str, int]]:
+        """Profile and queue depth of each step of the servers."""
+        o = self.options
+        return [(name, depth) for name in o.profiles for depth in o.server_depths]
 
     def _accesses(
         self, identity: DeviceIdentity, part: str, accesses: Sequence[Access]

@@ -38,6 +38,7 @@ PAGE, FILL_BYTES, GIB = 4 * KIB, 128 * KIB, 1 << 30
 ZONE_BLOCK_BYTES = 512 * KIB
 UNIFORM = "uniform"
 OPEN = "open"
+MEASURED = "measured"  # role of the steps whose rates count
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.999": 0.99999}
 _UNREACHABLE_IOPS = 1e8  # rate of closed loops that writecliff issues itself
 _SHARES = Within(0, 99.9, open_low=True)
@@ -187,7 +188,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
         """Return the untimed step before the measurement window, and the step of the window."""
         o, largest = self.options, job.block_sizes[0].bytes
         whole = o.capacities * identity.capacity_bytes
-        shares = ("before", o.from_pct / 100), ("measured", 0.99 - o.from_pct / 100)
+        shares = ("before", o.from_pct / 100), (MEASURED, 0.99 - o.from_pct / 100)
         steps = []
         for part, share in shares:
             volume = max(largest * job.threads, round(whole * share / largest) * largest)
@@ -195,7 +196,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
                 continue
             load = Workload(phase, (replace(job, volume_bytes=volume),))
             step = self.step(f"{phase}, {part}", load, phase, part)
-            steps.append(replace(step, untimed=part == "before"))
+            steps.append(replace(step, untimed=part == "before", role=part))
         return steps
 
     def _writes(self, identity: DeviceIdentity, loop: Closed) -> Sequence[Step]:

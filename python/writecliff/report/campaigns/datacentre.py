@@ -297,7 +297,7 @@ class DatacentreReport(CampaignReport):
     def _servers(self, rows: Sequence[StepRow]) -> Section:
         profiles: dict[str, list[tuple[int, StepRow]]] = {}
         for row in rows:
-            profile, depth = found_in.profile_and_depth(row)
+            profile, depth = found_in.profile_and_depth(self.steps, row)
             profiles.setdefault(profile, []).append((depth, row))
         figures = [
             self._by_depth(f"servers-{name}", title, profiles, value, axis, "profile")

@@ -114,7 +114,7 @@ def _servers(steps: Steps) -> Iterator[Grid]:
     rows = steps.data.stage_rows("servers")
     if not rows:
         return
-    loads = [(*profile_and_depth(row), row) for row in rows]
+    loads = [(*profile_and_depth(steps, row), row) for row in rows]
     depths = sorted({depth for _, depth, _ in loads})
     kinds: tuple[tuple[str, str, Value, str], ...] = (
         ("iops", "IOPS of servers", steps.iops, "IOPS"),

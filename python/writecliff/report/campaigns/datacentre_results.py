@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from writecliff.procedures.campaigns.datacentre import Datacentre
 from writecliff.procedures.model import StepRow
 from writecliff.report.campaigns.results import (
     MS,
@@ -46,7 +47,7 @@ def _access(item: str, row: StepRow) -> dict[str, Any]:
     """What a result of a single access is of."""
     return {
         "item": item,
-        "access": row.pattern or row.label.rpartition(" ")[0],
+        "access": row.pattern or "",
         "block_kib": row.block_bytes / KIB if row.block_bytes else None,
         "read_pct": row.read_pct,
         "oio": oio_of(row),
@@ -175,7 +176,7 @@ def _messenger(steps: Steps) -> list[Result]:
 
 
 def _server(steps: Steps, row: StepRow) -> list[Result]:
-    name, depth = profile_and_depth(row)
+    name, depth = profile_and_depth(steps, row)
     of: dict[str, Any] = {"item": "servers", "access": name, "oio": depth}
     figures = (
         ("iops", row.iops, "IOPS", True),
@@ -184,7 +185,8 @@ def _server(steps: Steps, row: StepRow) -> list[Result]:
     return [*known_results(figures, **of), *latency_results(steps, row, of)]
 
 
-def profile_and_depth(row: StepRow) -> tuple[str, int]:
-    """ "web-server QD32" is ("web-server", 32)."""
-    name, _, depth = row.label.rpartition(" QD")
-    return name, int(depth)
+def profile_and_depth(steps: Steps, row: StepRow) -> tuple[str, int]:
+    """Profile and queue depth of a step of the servers."""
+    procedure = steps.data.procedure
+    assert isinstance(procedure, Datacentre)
+    return procedure.servers[row.step - 1]

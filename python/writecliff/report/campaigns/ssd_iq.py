@@ -8,6 +8,7 @@ from functools import cached_property
 
 from writecliff import units
 from writecliff.procedures.campaigns.ssd_iq import (
+    MEASURED,
     OPEN,
     QUANTILES,
     UNIFORM,
@@ -67,7 +68,7 @@ class SsdIqReport(CampaignReport):
 
     def _measured(self, phase: str) -> StepRow | None:
         """Return the timed step of a closed loop, or None."""
-        rows = [row for row in self.data.stage_rows(phase) if row.label.endswith("measured")]
+        rows = [row for row in self.data.stage_rows(phase) if row.role == MEASURED]
         return rows[-1] if rows else None
 
     @cached_property
