@@ -203,14 +203,19 @@ HAND_WRITTEN = [
 ]
 
 
+def _prose(name: str) -> str:
+    """The text of a page without code, or the comments of a Rust file."""
+    if name.endswith(".rs"):
+        return "\n".join(re.findall(r"(?:^|\s)//[/!]? (.*)", _text(name)))
+    return re.sub(r"(?s)```.*?```", "", _text(name))
+
+
 @pytest.mark.parametrize("words", PRIVATE_WORDS)
 def test_documentation_uses_plain_words(words: str) -> None:
     matches = [
         f"{name}: {match[0]}"
-        for name in HAND_WRITTEN
-        for match in re.finditer(
-            rf"\b(?:{words})\b", re.sub(r"(?s)```.*?```", "", _text(name)), re.IGNORECASE
-        )
+        for name in HAND_WRITTEN + RUST
+        for match in re.finditer(rf"\b(?:{words})\b", _prose(name), re.IGNORECASE)
     ]
     assert matches == [], f"write: {PRIVATE_WORDS[words]}"
 
@@ -219,12 +224,12 @@ OPENINGS = r"What|Whether|Of|How|The same|Those|That which|As"
 
 
 def test_rust_docs_name_their_subject() -> None:
-    """No line of a doc comment begins with a word that leaves the subject open."""
+    """No line of a comment begins with a word that leaves the subject open."""
     matches = [
         f"{name}:{number}: {line.strip()}"
         for name in RUST
         for number, line in enumerate(_text(name).splitlines(), 1)
-        if re.match(rf"\s*//[/!] (?:{OPENINGS})\b", line)
+        if re.match(rf"\s*//[/!]? (?:{OPENINGS})\b", line)
     ]
     assert matches == [], "begin with what it is or returns"
 

@@ -41,7 +41,7 @@ pub enum ContentsError {
     #[allow(missing_docs, reason = "all in bytes")]
     OutOfRange { offset: u64, length: u64, capacity: u64 },
     /// Memory limit that the write would exceed.
-    #[error("the data would need more than the limit of {0}: allow more, or keep them in a file")]
+    #[error("the data exceed the memory limit of {0}: raise it, or keep the data in a file")]
     Full(Bytes),
     /// The contents accept no writes.
     #[error("the drive is read-only")]

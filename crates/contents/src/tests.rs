@@ -224,7 +224,7 @@ fn a_mirror_has_every_change() {
     contents.write(capacity - 512, &[2; 512]).unwrap();
     contents.write(MIB + 100, &[3; 9000]).unwrap();
     contents.deallocate(2048, 6144).unwrap();
-    // As if the process had been killed here.
+    // A process that was killed here would leave this state.
     let mut restored = plain(capacity);
     restored.write(2 * MIB, &[9; 4096]).unwrap();
     restored.restore_mirror(&file.0).unwrap();

@@ -1,4 +1,4 @@
-//! The FTL after a loss of power: the mapping as flash, journal and checkpoint tell it.
+//! The FTL after a loss of power: the mapping as recorded in flash, journal and checkpoint.
 //!
 //! A drive finds the newest copy of a logical page by the page numbers and sequence numbers that
 //! are programmed beside the data. Here the same follows from undoing what was not programmed, in

@@ -31,8 +31,9 @@ pub fn fifo(alpha: f64) -> f64 {
 /// Share of distinct data among the slots of a drive on which each write duplicates, with
 /// probability `d`, the last write that was not a duplicate: `−ln(1 − d) (1 − d) / d`.
 ///
-/// Data live as long as any page refers to them. Of the data written `t` drive overwrites ago to a
-/// geometrically distributed number of pages, the share `s(t) = e^(−t) / (1 − d + d e^(−t))` lives.
+/// Data live as long as any page refers to them. Consider data written `t` drive overwrites ago to
+/// a geometrically distributed number of pages: the share `s(t) = e^(−t) / (1 − d + d e^(−t))`
+/// lives.
 /// The result is the integral of `s`, times the share of writes with new data.
 pub fn different_data(d: f64) -> f64 {
     if d == 0.0 { 1.0 } else { -(1.0 - d) / d * (1.0 - d).ln() }

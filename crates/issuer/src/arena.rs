@@ -65,8 +65,8 @@ impl Arena {
     /// The first `length` bytes of a piece.
     pub(crate) fn bytes(&mut self, piece: Piece, length: usize) -> &mut [u8] {
         assert!(length <= 1 << piece.order, "a piece holds what it was taken for");
-        // SAFETY: the piece lies within the mapping, is taken, and is not in flight: whoever fills
-        // it has not submitted it yet. A slice of all of the mapping would contain other pieces.
+        // SAFETY: the piece lies within the mapping, is taken, and is not in flight: its owner
+        // fills it before submitting it. A slice of all of the mapping would contain other pieces.
         unsafe { std::slice::from_raw_parts_mut(self.address(piece), length) }
     }
 

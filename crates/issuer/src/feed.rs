@@ -1,4 +1,4 @@
-//! A bounded queue of I/Os, so that whoever reads or generates them may be ahead of the issue by a
+//! A bounded queue of I/Os, so that their reader or generator may be ahead of the issue by a
 //! second, but not by a trace.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};

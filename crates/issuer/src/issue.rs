@@ -101,8 +101,8 @@ struct Issuing<'a> {
     deallocated: Vec<Deallocated>,
 }
 
-/// Issues what `feed` gives, until it ends, an I/O fails or a stop is asked for. What is in flight
-/// then is waited for.
+/// Issues the I/Os of `feed` until it ends, an I/O fails or a stop is requested, then waits for the
+/// I/Os in flight.
 ///
 /// The error is of io_uring, or of memory; errors of I/Os are in the result.
 pub fn issue(what: &Issue<'_>, feed: Feed, shared: &Shared) -> io::Result<Measured> {

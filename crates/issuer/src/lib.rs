@@ -1,10 +1,10 @@
 //! Issues I/Os to a block device or file at the times at which they are due, and measures them.
 //!
-//! An open loop: when an I/O is issued depends on its time alone, not on the I/Os before it. One
+//! An open loop: the time of issue depends on the due time alone, not on the I/Os before. One
 //! thread waits for the next time, submits through io_uring, and takes completions meanwhile; the
-//! kernel may take as long as it likes, up to a cap of I/Os in flight. What waits for the cap is
-//! issued late and counted. Three times of each I/O are known: when it was due, when it was issued,
-//! when it was complete. The time from the first to the second is its *lateness*.
+//! kernel may take as long as it likes, up to a cap of I/Os in flight. I/Os that wait for the cap
+//! are issued late and counted. Three times of each I/O are known: when it was due, when it was
+//! issued, when it was complete. The time from the first to the second is its *lateness*.
 //!
 //! A [`Feeder`] gives I/Os to [`issue()`]: those of a trace ([`traced`]) or those that a workload
 //! generates ([`generated`]), which are the same that the simulator would issue.

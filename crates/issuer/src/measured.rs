@@ -152,7 +152,7 @@ impl Collector {
         }
         self.ios += 1;
         self.bytes += io.length;
-        // A series too long to be kept ends early; the run goes on, and its totals are whole.
+        // A series too long to be kept ends early; the run continues, and its totals are whole.
         if self.series.is_due(complete_ns) && self.series.has_room(complete_ns) {
             self.series.advance(complete_ns, |_| UNKNOWN);
         }

@@ -38,7 +38,7 @@ pub struct Live {
 pub struct Shared {
     stop: AtomicBool,
     abandon: AtomicBool,
-    /// I/Os are kept for whoever takes them.
+    /// `true` if completed I/Os are kept until [`Self::take`].
     records: bool,
     done: Mutex<Vec<Done>>,
     live: [AtomicU64; 5],

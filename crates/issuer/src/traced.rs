@@ -104,7 +104,7 @@ impl Fitting {
         self.fitted.due_ns
     }
 
-    /// Where an I/O goes on the drive; `None` if it is left out.
+    /// Returns the address of an I/O on the drive; `None` if it is left out.
     fn place(&mut self, operation: Operation, offset: u64, length: u64) -> Option<(u64, u64)> {
         let Fit { capacity_bytes, sector_bytes, outside, .. } = self.fit;
         let fitted = &mut self.fitted;

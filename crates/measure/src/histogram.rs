@@ -1,8 +1,8 @@
 //! A log-linear latency histogram: exact below 128 ns, then 64 buckets for each power of two.
 //!
 //! The buckets are those of fio's json+ output (`stat.h`, `FIO_IO_U_PLAT_BITS` 6), so real and
-//! simulated drives share one file format and one code for quantiles. But where fio folds all
-//! above 2^34 ns (17 s) into its last bucket, these go on to 2^64.
+//! simulated drives share one file format and one code for quantiles. But where fio folds all above
+//! 2^34 ns (17 s) into its last bucket, these continue to 2^64.
 //!
 //! The width of a bucket is at most 1/64 of its lower bound. Minimum, maximum, mean and deviation
 //! are those of the I/Os ([`Moments`]), never of the buckets.

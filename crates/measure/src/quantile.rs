@@ -1,6 +1,6 @@
 //! Quantiles of a histogram, with confidence intervals.
 //!
-//! Point value: nearest rank. Of N sorted samples the `q` quantile is number `ceil(q N)`, and its
+//! Point value: nearest rank. The `q` quantile of N sorted samples is number `ceil(q N)`, and its
 //! value the upper bound of its bucket, never above the exact maximum (a p99.9 above the maximum is
 //! a known fault of tools that print bucket bounds: fio issue 1984). Where fewer than one sample is
 //! expected beyond it, `N (1 - q) < 1`, there is no value: such a figure would only repeat the

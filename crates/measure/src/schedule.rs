@@ -75,7 +75,7 @@ impl ScheduleFit {
         self.ages += y_before * y_after;
     }
 
-    /// Returns what the ages tell; `None` for fewer than three I/Os or equal arrivals.
+    /// Returns the fit of the ages; `None` for fewer than three I/Os or equal arrivals.
     pub fn adherence(&self) -> Option<Adherence> {
         if self.ios < 3 || self.arrivals <= 0.0 {
             return None;

@@ -1,4 +1,4 @@
-//! Admin commands: which there are, and what those say that need no file of their own.
+//! Admin commands: the list of supported commands, and the commands without a file of their own.
 
 use crate::command::{Entry, Request};
 use crate::controller::Kind;
@@ -73,7 +73,7 @@ pub(crate) fn whole_page(request: Request<'_>, bytes: usize) -> Result<(), Refus
 }
 
 /// Aborts an event request. Other commands are on the drive and end by themselves: bit 0 of the
-/// result says that the command was not aborted.
+/// result reports that the command was not aborted.
 fn abort(context: &mut Context<'_>, entry: Entry<'_>) -> Answer {
     let (queue, command_id) = (entry.word(40), entry.word(42));
     let was_aborted = queue == 0 && context.controller.events.abort(command_id);

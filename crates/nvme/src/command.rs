@@ -5,7 +5,7 @@ use crate::status::{Refusal, Status};
 
 /// Size of a submission queue entry.
 pub const ENTRY_BYTES: usize = 64;
-/// Largest transfer of a command, as MDTS says.
+/// Largest transfer of a command, reported as MDTS.
 pub const MAX_TRANSFER: u32 = 1 << 20;
 /// The drive's only namespace.
 pub const NSID: u32 = 1;
@@ -94,7 +94,7 @@ pub struct Span {
 /// Where the host wants the data of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The host said nothing.
+    /// The host requested no placement.
     Unstated,
     /// Streams directive: a stream identifier, not 0.
     Stream(u16),

@@ -73,7 +73,7 @@ impl Identity {
 /// Counts since the drive was new, for the SMART and endurance group log pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
-    /// Degrees Celsius; `None` if the drive does not measure it, and SMART says 40 °C.
+    /// Degrees Celsius; `None` if the drive does not measure it, and SMART reports 40 °C.
     pub temperature: Option<f64>,
     /// Percent of spare blocks left, and below which percentage a warning is due.
     pub available_spare: u8,

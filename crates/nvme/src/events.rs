@@ -151,7 +151,7 @@ mod tests {
         events.acknowledge(0x81);
         assert_eq!(events.report(), None);
         events.acknowledge(0x02);
-        // Reading the page told the host about the second one too.
+        // Reading the page notified the host of the second event too.
         assert_eq!(events.report(), None);
         events.raise(WARM);
         assert_eq!(events.report(), Some((1, 0x02_01_01)));

@@ -31,7 +31,7 @@ const SAVEABLE: u32 = 1;
 const OF_NAMESPACE: u32 = 1 << 1;
 const CHANGEABLE: u32 = 1 << 2;
 
-/// Keep-alive timeouts are rounded up to this, as KAS says.
+/// Keep-alive timeouts are rounded up to this granularity (KAS).
 const KEEP_ALIVE_UNIT_MS: u32 = 1000;
 
 /// Capabilities of a feature; `None` if the controller does not have it.
@@ -220,7 +220,7 @@ fn queues(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     Ok(Answer::result((granted - 1) | (granted - 1) << 16))
 }
 
-/// Milliseconds in 48 bits; bits 3:1 of the next byte say who set them.
+/// Milliseconds in 48 bits; bits 3:1 of the next byte identify who set them.
 fn timestamp(context: &Context<'_>, features: &Features) -> Vec<u8> {
     let origin = u64::from(features.timestamp.is_some());
     let mut page = Page::new(8);

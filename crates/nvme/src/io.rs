@@ -19,7 +19,7 @@ pub(crate) const VERIFY: u8 = 0x0c;
 pub(crate) const MANAGEMENT_RECEIVE: u8 = 0x12;
 pub(crate) const MANAGEMENT_SEND: u8 = 0x1d;
 
-/// Largest Verify or Write Zeroes, as CNS 06h says.
+/// Largest Verify or Write Zeroes, reported by CNS 06h.
 const ZEROES_BYTES: u64 = 4096 << crate::identify::controller::ZEROES_LIMIT;
 const RANGE_BYTES: usize = 16;
 
@@ -73,7 +73,7 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
     Ok(Answer::Work(work))
 }
 
-/// The bytes that the Starting LBA and the Number of Logical Blocks say.
+/// Returns the bytes given by Starting LBA and Number of Logical Blocks.
 fn span(context: &Context<'_>, entry: Entry<'_>, most: u64) -> Result<Span, Refusal> {
     let block = context.block_bytes();
     let (start, count) = (entry.quadword(10), u64::from(entry.bits(12, 0, 15)) + 1);

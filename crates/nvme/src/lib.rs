@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `subsystem.rs` | the interface: connect, submit, complete, poll |
 //! | `command.rs` | submission queue entries, work for the drive, completions |
-//! | `drive.rs` | what a drive tells, and what it can be told: traits |
+//! | `drive.rs` | traits of the drive behind the controller |
 //! | `error_log.rs` | the error log, which drives keep |
 //! | `controller.rs`, `events.rs` | state of a controller, asynchronous events |
 //! | `fabrics.rs` | Connect, properties |

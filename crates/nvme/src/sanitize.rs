@@ -1,4 +1,4 @@
-//! Sanitize (Base 2.1, 5.1.22 and 8.1.24): the command completes at once, the erasure goes on in
+//! Sanitize (Base 2.1, 5.1.22 and 8.1.24): the command completes at once, the erasure continues in
 //! the background, and most commands are refused until it has ended.
 
 use crate::command::{Entry, Erase, Failure, Work};

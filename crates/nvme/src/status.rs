@@ -77,7 +77,7 @@ impl Status {
     }
 
     /// The Status field of a completion queue entry (bits 15:1 of its last word, phase tag 0).
-    /// `more` says that the Error Information log page has an entry about it.
+    /// `more` indicates an entry in the Error Information log page.
     pub fn field(self, more: bool) -> u16 {
         debug_assert!(self.0 < 1 << 11, "a status has a type of 3 and a code of 8 bits");
         let do_not_retry = !self.is_success() && !self.may_succeed_later();
@@ -96,7 +96,7 @@ impl fmt::Debug for Status {
 pub(crate) struct Refusal {
     pub(crate) status: Status,
     pub(crate) byte: Option<u8>,
-    /// Dword 0 of the completion queue entry (Connect says there what is wrong).
+    /// Dword 0 of the completion queue entry; Connect reports the invalid parameter there.
     pub(crate) result: u32,
 }
 

@@ -33,11 +33,11 @@ pub struct Access {
     pub in_capsule: u32,
     /// I/O queues that a host gets at most.
     pub queues: u16,
-    /// Controllers at a time; a further host is told to try later.
+    /// Maximum number of controllers at a time; further hosts are asked to try later.
     pub controllers: u16,
 }
 
-/// An address at which the subsystem can be connected to, as the discovery log page says it.
+/// An address at which hosts can connect to the subsystem, as in the discovery log page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// Transport Type; 3 is TCP.
@@ -145,8 +145,8 @@ impl<D: Drive> Subsystem<D> {
         &mut self.drive
     }
 
-    /// The first command on a new queue, which must be Connect (Base 2.1, 6.3). The association
-    /// says which queue of which controller it is.
+    /// Executes the first command on a new queue, which must be Connect (Base 2.1, 6.3). The
+    /// association names its controller and queue.
     pub fn connect(&mut self, request: Request<'_>) -> (Option<Association>, Reply) {
         let connected = fabrics::connect(
             request,

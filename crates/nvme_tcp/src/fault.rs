@@ -9,22 +9,22 @@ use crate::pdu::{C2H_TERMINATE, HEADER_BYTES, QUOTED_BYTES};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The byte of the header where the wrong field begins.
-    #[error("a PDU has an invalid header field at byte {0}")]
+    #[error("the host sent a PDU with an invalid header field at byte {0}")]
     Header(u32),
     /// PDU Sequence Error: the PDU type is not allowed in this state.
-    #[error("a PDU came where it cannot")]
+    #[error("the host sent a PDU of a type that is not allowed in this state")]
     Sequence,
     /// The digest that the host sent.
-    #[error("a header digest is wrong")]
+    #[error("the host sent a PDU whose header digest does not match")]
     HeaderDigest(u32),
     /// Data Transfer Out of Range.
-    #[error("data were sent for another place than was asked for")]
+    #[error("the host sent data outside of the requested range")]
     DataRange,
     /// Data Transfer Limit Exceeded.
-    #[error("more data were sent than a PDU may have")]
+    #[error("the host sent a data PDU that exceeds MAXH2CDATA")]
     DataLimit,
-    /// The byte of the header where the field begins that says it.
-    #[error("the host asks for something that is not supported, at byte {0}")]
+    /// Byte of the header where the unsupported field begins.
+    #[error("the host requests an unsupported parameter (header byte {0})")]
     Unsupported(u32),
     /// The host has ended the connection itself.
     #[error("the host ended the connection with fatal error status {0}")]

@@ -1,21 +1,21 @@
 //! NVMe over TCP as a protocol (NVM Express TCP Transport Specification 1.1): the bytes that a host
-//! sends become commands, and completions become bytes for the host. It knows no sockets and no
-//! threads, so that whoever has them decides how to wait, and a test can be the host.
+//! sends become commands, and completions become bytes for the host. It uses no sockets and no
+//! threads, so that its owner decides how to wait, and a test can be the host.
 //!
 //! | file | content |
 //! |---|---|
 //! | `pdu.rs` | the layout of PDUs, digests |
-//! | `fault.rs` | what ends a connection |
-//! | `handshake.rs` | what both sides agree on when a connection begins |
+//! | `fault.rs` | errors that end a connection |
+//! | `handshake.rs` | settings negotiated when a connection begins |
 //! | `receiver.rs` | from bytes to commands: capsules, data in them, data that is asked for |
 //! | `sgl.rs` | where a command's data are |
 //! | `sender.rs` | from completions and data to bytes |
 //! | `host.rs` | the host's side, for clients that measure and for tests |
 //!
-//! One connection is one queue. Its owner gives what it receives to [`Receiver::receive`], sends
-//! what comes out as [`Received::Send`], passes commands on, and makes bytes of completions with
-//! [`Sender`]. The first command is Connect; [`Receiver::connected`] and [`Sender::connected`]
-//! then tell both halves which queue it is.
+//! One connection is one queue. Its owner passes received bytes to [`Receiver::receive`], sends the
+//! bytes of [`Received::Send`], executes commands, and encodes completions with [`Sender`]. The
+//! first command is Connect; [`Receiver::connected`] and [`Sender::connected`] then set the queue
+//! of both halves.
 //!
 //! [`Limits`] bound the memory that a peer can make a connection hold: requested data, and a
 //! capsule for each entry of its queue.

@@ -47,7 +47,7 @@ impl Sender {
         }
     }
 
-    /// Appends a completion whose data have been appended; nothing if they said all of it.
+    /// Appends a completion whose data have been appended; nothing if the data were its completion.
     pub fn completion_after_data(&mut self, reply: &Reply, out: &mut Vec<u8>) {
         self.count();
         if !self.data_say(reply) {

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use writecliff_serve::{listener, nbd, trace};
 
-/// By name; counts, or bytes where the name says so.
+/// Returns the limits by name; counts, or bytes if the name contains the unit.
 #[pyfunction]
 pub(crate) fn limits() -> Vec<(&'static str, u64)> {
     let mut all = writecliff_workload::limits().to_vec();

@@ -178,7 +178,7 @@ impl Server {
             });
             listeners.push(listener.map_err(|e| errors::state(&address, &e))?);
         }
-        // What the discovery service tells is known when the ports are.
+        // The discovery service reports the ports, so they must be known first.
         target.advertise(listeners.iter().map(Listener::address));
         let real = listeners.iter().map(|listener| listener.address().to_string()).collect();
         self.keep(listeners)?;

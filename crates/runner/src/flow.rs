@@ -2,7 +2,7 @@
 //!
 //! A thread is held while its share of the I/Os of its group exceeds its share of the weights, so
 //! the I/Os of a group keep close to the weights whatever the drive does. Some thread of a group
-//! may always go on: not all shares can be too large. A thread that has ended no longer counts.
+//! may always continue: not all shares can be too large. A thread that has ended no longer counts.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ impl Flows {
         }
     }
 
-    /// A thread that was held and may go on, in the order in which they were held.
+    /// Returns a held thread that may continue, in the order in which they were held.
     pub(crate) fn released(&mut self) -> Option<usize> {
         let members = &self.members;
         self.groups.values_mut().find_map(|group| {

@@ -133,7 +133,7 @@ fn loss(
     ledger.note_durable(ssd);
     let is_protected = ssd.config().controller.power_loss_protection;
     let cut = ssd.cut_power();
-    // What capacitors program is not lost.
+    // Slots that the capacitors let the drive program are not lost.
     let lost = if is_protected { cut.lost_slots } else { ledger.open_writes() };
     // With a cache a write is confirmed when it gets into the buffer.
     debug_assert!(!ssd.write_cache() || lost == cut.lost_slots, "{lost} lost, but {cut:?}");

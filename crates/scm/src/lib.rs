@@ -11,7 +11,7 @@
 //! | `media.rs` | the controller and the banks: when the accesses of a command are done |
 //! | `scm.rs` | the drive: commands in flight |
 //!
-//! The memory is written where it is read. Nothing is erased, nothing is moved, and no map says
+//! The memory is written where it is read. Nothing is erased, nothing is moved, and no map records
 //! where data are, so the drive has no state that makes later commands slower or faster. It makes
 //! no random choice.
 

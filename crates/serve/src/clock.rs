@@ -161,8 +161,8 @@ impl Alarm {
         }
     }
 
-    /// Sleeps for a deadline, if there is still reason to. Whoever ends the reason after that is
-    /// asked finds that this thread sleeps, and wakes it.
+    /// Sleeps for a deadline, if there is still reason to. A thread that ends the reason after the
+    /// check sees that this thread sleeps, and wakes it.
     fn sleep(&self, until: u64, at_most: Option<Duration>, has_reason: impl Fn() -> bool) {
         self.asleep_until_ns.store(until, Ordering::SeqCst);
         if has_reason() && !self.stopped.load(Ordering::SeqCst) {

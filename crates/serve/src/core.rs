@@ -96,7 +96,7 @@ impl Core {
         undo_limit: Bytes,
     ) -> Self {
         let durability = Durability::of(&mut drive, timing, undo_limit);
-        // What is on its way to flash in a restored state, the drive has not recorded.
+        // The drive has not recorded the data that are on their way to flash in a restored state.
         let quiesces = timing == Timing::Fast || drive.volatile().is_some();
         if quiesces {
             drive.quiesce();

@@ -26,7 +26,7 @@
 //! | `statistics.rs` | latency, lateness, counters: the live view |
 //! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
 //! | `listener.rs` | addresses, accepting connections, ending them |
-//! | `trace.rs` | requests one by one, for whoever keeps them |
+//! | `trace.rs` | trace of requests |
 //! | `state.rs` | saving and restoring drive and contents |
 //! | `journal.rs` | the requests of a session, for the case that the server is killed |
 //! | `life.rs` | what SMART counts and the drive does not |

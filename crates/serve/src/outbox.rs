@@ -183,7 +183,8 @@ impl Queue {
                         let rest = Part::Data { offset: offset + count, length: length - count };
                         self.parts.push_front(rest);
                     }
-                    // The header is sent, so that the only way to say so is to end the connection.
+                    // The header is sent, so that ending the connection is the only way to report
+                    // an error.
                     if self.copy(served, offset, count).is_err() {
                         self.is_broken = true;
                     }

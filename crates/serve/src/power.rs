@@ -127,8 +127,8 @@ impl Durable {
     }
 }
 
-/// The volume of changes that are kept: what a drive may hold in its volatile cache, or have in
-/// flight. A drive that tells what it has programmed may lose all that was sent to it.
+/// Limit on the changes that are kept: the data that a drive may hold in its volatile cache or have
+/// in flight. A drive that reports what it has programmed may lose all data sent to it.
 pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
     let is_told = timing != Timing::Fast && drive.volatile().is_some();
     match drive.any_config() {

@@ -126,8 +126,8 @@ pub enum Failure {
     Io,
     /// The drive could not correct the data of a read, or found that they are not those written.
     UnrecoveredRead,
-    /// The drive has no spare space left and is read-only. What a range holds that was being
-    /// written when that happened is not defined.
+    /// The drive has no spare space left and is read-only. The contents of a range that was being
+    /// written at that time are undefined.
     WriteProtected,
 }
 

@@ -171,8 +171,8 @@ impl Served {
         }
     }
 
-    /// Has the calling thread do what the drive's thread does, until it is dropped: what is due is
-    /// done by whoever is awake. `None` if another thread attends to it.
+    /// Lets the calling thread do the work of the drive's thread until the value is dropped: any
+    /// thread that is awake does work that is due. `None` if another thread does it already.
     pub(crate) fn attend(&self) -> Option<Attendant> {
         self.shared.alarm.attend().then(|| Attendant { served: self.clone() })
     }
@@ -382,7 +382,7 @@ impl Served {
         Ok(ServedParts { drive, contents, logical_block, power, life, errors, journal })
     }
 
-    /// Tells clients what has completed, and measures how late.
+    /// Notifies clients of completions, and measures their lateness.
     fn tell(&self, mut done: Vec<(Client, Done)>) {
         done.sort_by_key(|(client, _)| client.number);
         for of_client in done.chunk_by(|(a, _), (b, _)| a.number == b.number) {

@@ -51,19 +51,23 @@ pub enum StateError {
     #[error(transparent)]
     Contents(#[from] SavedError),
     /// Contents are both in the state and in a file.
-    #[error("the state has contents, but those of the drive are in a file of their own")]
+    #[error(
+        "the state contains data, but the drive keeps its data in a file: use only one of them"
+    )]
     TwoContents,
     /// Version digit of the state.
-    #[error("the state is of version {0:?}, which this version of writecliff does not know")]
+    #[error("the state has version {0:?}, which this program cannot read: create the state again")]
     Version(char),
     /// Logical block size in bytes that is not in [`crate::LOGICAL_BLOCKS`].
-    #[error("the state says blocks of {0} bytes, which no drive has: the file is damaged")]
+    #[error(
+        "the state has logical blocks of {0} bytes, but drives have 512 or 4096: it is damaged"
+    )]
     LogicalBlock(u64),
     /// Address of the server that has locked the state.
     #[error("another server uses the state, with {0}")]
     InUse(String),
     /// Path of a journal that fails its checksums.
-    #[error("{0} is damaged: remove it to go on with the state as it was saved last")]
+    #[error("{0} is damaged: remove it to continue with the last saved state")]
     Journal(String),
 }
 

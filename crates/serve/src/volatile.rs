@@ -1,9 +1,9 @@
 //! Drives that lose what is not on flash: their contents and their mapping lose the same.
 //!
-//! In real time the drive tells what it has programmed and journaled, and a cut undoes all else.
-//! Without timing nothing is ever on its way to flash. There a seed chooses what the contents lose,
-//! and the mapping returns to where the data were before. That is still on flash until a reclaim
-//! unit is erased, and by then all data that were written before are programmed.
+//! In real time the drive reports what it has programmed and journaled, and a cut undoes all else.
+//! Without timing nothing is ever on its way to flash. There a seed chooses the contents that are
+//! lost, and the mapping returns to the previous addresses of the data. These are still on flash
+//! until a reclaim unit is erased, and by then all data that were written before are programmed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,11 +19,11 @@ use crate::served::Timing;
 
 /// Source of information about data that a power cut loses.
 pub(crate) enum Durability {
-    /// Flushes and completions tell what is durable, and the mapping loses nothing.
+    /// Flushes and completions determine durability, and the mapping loses nothing.
     ByCommands,
-    /// The drive tells.
+    /// The drive reports durable data.
     ByDrive,
-    /// Commands tell, and the mapping loses what the contents do.
+    /// Commands determine durability, and the mapping loses the same pages as the contents.
     Untimed(Untimed),
 }
 
@@ -69,7 +69,7 @@ impl Durability {
     }
 }
 
-/// The pages of which a trim covers a part: the drive ignores these parts, so nothing will tell.
+/// The pages that a trim covers in part: the drive ignores these parts, so it never reports them.
 fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> {
     let ends = [offset, offset + length].into_iter().filter(|end| !end.is_multiple_of(SLOT_BYTES));
     ends.map(move |end| Durable::Range {

@@ -1,8 +1,8 @@
 //! Attribution of latency: what the time of each command is spent on.
 //!
-//! The drive tells a [`Recorder`] what begins and ends where. With [`Unrecorded`], the default, all
-//! of it compiles to nothing. [`Attribution`] charges the time of each command to causes, up to the
-//! moment that it knows about, so the times by cause always add up to the latency.
+//! The drive reports to a [`Recorder`] when work begins and ends. With [`Unrecorded`], the default,
+//! all of it compiles to nothing. [`Attribution`] charges the time of each command to causes, up to
+//! the latest reported time, so the times by cause always add up to the latency.
 //!
 //! A command is attributed along its critical path: of a read in several parts, the part that
 //! arrives last. While it waits for a die, the causes are what the die does meanwhile; while a
@@ -29,8 +29,8 @@ pub struct FlashRead {
     pub(crate) corrected: Nanos,
 }
 
-/// Is told what commands spend their time on. `command` is the number in the command table; times
-/// that are passed may lie in the future.
+/// Receives the causes of latency. `command` is the number in the command table; times that are
+/// passed may lie in the future.
 pub trait Recorder: Default {
     /// `true` if anything is recorded; guards code that computes only arguments of these methods.
     const RECORDS: bool = false;
@@ -59,7 +59,7 @@ pub trait Recorder: Default {
     /// The data of the host read on a die are transferred.
     fn read_transferred(&mut self, _die: u16, _begun: Nanos, _ended: Nanos) {}
     /// The data transferred last from a die are the last that the command needs. `read`: the die,
-    /// or the number that the times of the read were told with.
+    /// or the number under which the times of the read were reported.
     fn read_done(&mut self, _command: u16, _die: u16, _read: u16) {}
     /// A program has ended on a die, the last that the command needs.
     fn programmed(&mut self, _command: u16, _die: u16, _now: Nanos) {}
@@ -68,7 +68,7 @@ pub trait Recorder: Default {
     /// The command completes at the host.
     fn completed(&mut self, _command: u16, _now: Nanos) {}
 
-    // What the flash holds; see `power_loss.rs`.
+    // Contents of the flash; see `power_loss.rs`.
 
     /// A write or deallocation of the host with this tag is being placed.
     fn writing(&mut self, _tag: u32) {}
@@ -88,7 +88,7 @@ pub trait Recorder: Default {
     }
     /// All deallocations so far survive a loss of power.
     fn journaled(&mut self) {}
-    /// The erase of a reclaim unit that is opened has to wait. What is placed there from now on is
+    /// The erase of a reclaim unit that is opened has to wait. Data placed there from now on are
     /// not programmed before [`Self::released`].
     fn held(&mut self, _ppas: Range<u32>) {}
     /// A held erase has been issued.

@@ -101,8 +101,8 @@ pub struct DeviceConfig {
     pub link: LinkConfig,
     /// The mechanisms.
     pub sections: Sections,
-    /// Current power state, one of the states that `power` describes. As on a real drive, where the
-    /// host sets it, it is not part of the device's description.
+    /// Current power state, an index of the states in `power`. It is set by the host, so it is not
+    /// part of the device's description.
     pub power_state: usize,
     /// The data placement interface; without it, the host's stream numbers are the FTL's.
     pub data_placement: Option<DataPlacementConfig>,

@@ -4,7 +4,7 @@
 /// Places 0 to n - 1.
 #[derive(Clone, Debug)]
 pub(super) struct FreePlaces {
-    /// At n, the free places of as many before n + 1 as the lowest bit of n + 1 says.
+    /// At n: free places in the range before n + 1 whose length is the lowest bit of n + 1.
     tree: Vec<u32>,
     left: usize,
 }

@@ -13,7 +13,7 @@
 //! leave out.
 //!
 //! Transitions, sizes of gaps and uses of places are drawn from bags, without replacement, so that
-//! a pass has exactly as many of each as the model says. Periods with a histogram each follow
+//! a pass has exactly as many of each as the model. Periods with a histogram each follow
 //! Tarasov et al., "Extracting flexible, replayable models from large block traces" (FAST '12); the
 //! shuffle that keeps the counts of transitions is that of Altschul and Erickson (1985), with a
 //! jump where a state has no successors left in place of their choice of a last one.

@@ -45,8 +45,8 @@ impl Starts {
         self.uses[stream].get(self.next[stream]).is_some_and(|usage| usage.run_bytes > length)
     }
 
-    /// The next use of a stream. `continues` tells whether one would continue a run; then a later
-    /// one comes first, if there is one that would not.
+    /// Returns the next use of a stream. If `continues` is `true` for one that would continue a
+    /// run, a later use comes first, if one exists that would not.
     pub(super) fn next(&mut self, stream: usize, continues: impl Fn(u64) -> bool) -> Use {
         let (uses, next) = (&mut self.uses[stream], &mut self.next[stream]);
         debug_assert!(!uses.is_empty(), "the check rejects streams without places");

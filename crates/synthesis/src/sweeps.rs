@@ -187,7 +187,8 @@ impl Sweeps {
         swept.map(|((at, length), stream)| (inside(at, length), length as u32, stream)).collect()
     }
 
-    /// Where a row begins that goes on near the end of the one before, whose I/Os ended at `end`.
+    /// Returns the begin of a row that continues near the end of the row before, whose I/Os ended
+    /// at `end`.
     fn goes_on(&self, n: usize, end: u64) -> Option<u64> {
         let before = n.checked_sub(1)?;
         let was = self.offset[before] + self.span[before];

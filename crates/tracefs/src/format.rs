@@ -67,7 +67,7 @@ pub struct EventFormat {
 }
 
 impl EventFormat {
-    /// Read a `format` file. Lines that say nothing about fields are skipped.
+    /// Reads a `format` file. Lines that do not define fields are skipped.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         let tail =
             |word: &str| text.lines().find_map(|line| line.strip_prefix(word)).map(str::trim);

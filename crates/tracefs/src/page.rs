@@ -21,7 +21,7 @@ const MISSED_STORED: u64 = 1 << 30;
 /// Absolute times have 59 bits; the others are as in the time before.
 const ABSOLUTE_MASK: u64 = (1 << 59) - 1;
 
-/// Where a page has its parts; `events/header_page` says it.
+/// Positions of the parts of a page, from `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
     /// Offset of the field with the used bytes.
@@ -59,7 +59,7 @@ pub struct Records<'a> {
     data: &'a [u8],
     at: usize,
     time_ns: u64,
-    /// Events that were lost before this page, as far as the page says.
+    /// Events that were lost before this page, if the page reports a number.
     pub lost: u64,
 }
 
@@ -147,7 +147,7 @@ pub struct Buffers {
     page: Vec<u8>,
     /// Bytes read so far.
     pub read_bytes: u64,
-    /// Events that the pages say were lost before them.
+    /// Total of the lost events that pages report.
     pub lost: u64,
 }
 

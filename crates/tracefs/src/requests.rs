@@ -1,8 +1,8 @@
 //! Makes one row of the events of a request.
 //!
-//! Events do not say to which request they belong: a request is known by its operation and first
-//! sector, and of two requests with the same ones the older is done first. A flush has no sector;
-//! flushes are done in the order in which they were issued.
+//! Events do not name their request. A request is identified by its operation and first sector; of
+//! two requests with equal ones, the older completes first. A flush has no sector; flushes complete
+//! in the order in which they were issued.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! Block traces of every published format: read in batches of columns, measured, written.
 //!
-//! A [`Reader`] opens a file, unpacks it ([`source`]), recognises its format by what each parser
-//! makes of its first bytes ([`formats`]) and gives [`Batch`]es in the order of time. What is no
-//! I/O is counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
+//! A [`Reader`] opens a file, unpacks it ([`source`]), recognises its format by the results of each
+//! parser on its first bytes ([`formats`]) and returns [`Batch`]es in the order of time. Lines that
+//! are no I/O are counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
 
 mod error;
 mod fields;

@@ -1,4 +1,4 @@
-//! Numbers of text, from bytes. What is wrong with one is a reason to skip its line.
+//! Parsers of numbers in text, from bytes. Invalid numbers are reasons to skip their line.
 
 use crate::sink::Reason;
 

@@ -283,7 +283,7 @@ impl Part {
         let used = self.parser.parse(&self.buffer[self.filled.clone()], self.ended, to);
         self.filled.start += used;
         if self.ended {
-            // What no parser takes now it never will.
+            // Bytes that no parser takes now will never be taken.
             self.filled = 0..0;
         }
     }

@@ -1,8 +1,8 @@
 //! Random power cuts: no data that a drive has declared durable may be lost.
 //!
-//! Small drives get random commands and lose their power at random moments. What they find again
-//! is compared with two models that share nothing with the simulator: what the flash holds, page
-//! by page ([`image`]), and what the host was promised ([`promises`]).
+//! Small drives get random commands and lose their power at random moments. Their contents
+//! are then compared with two models that share nothing with the simulator: the flash, page by page
+//! ([`image`]), and the data that the drive has declared durable ([`promises`]).
 
 mod drives;
 mod image;
@@ -71,7 +71,7 @@ impl Tally {
     }
 }
 
-/// Cuts the power of drive `number` of `seed` `cuts` times; `Err` says what was violated.
+/// Cuts the power of drive `number` of `seed` `cuts` times; `Err` describes the violation.
 pub fn run(seed: u64, number: u64, cuts: u32, fault: Fault) -> Result<Tally, String> {
     let mut cut = 0;
     let cut_all = || {

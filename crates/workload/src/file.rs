@@ -7,8 +7,7 @@ use crate::check::SpecError;
 use crate::spec::WorkloadSpec;
 use crate::toml_form;
 
-/// A file of one or more steps. What a `precondition` may be, and which figures limits can be for,
-/// Python knows.
+/// A file of one or more steps. Python checks the names of preconditions and of limited figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadFile {
     /// Name of the workload in results.

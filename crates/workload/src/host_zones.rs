@@ -4,9 +4,9 @@
 //! Source: fio 3.42 with `zonemode=zbd` on a drive without zones (zbd.c). An address is drawn as
 //! usual; then the I/O is moved to where its zone takes it. Writes go to the write pointer
 //! of the zone, or of one of the open zones when the limit of open zones is reached. Reads are
-//! moved to what was written, or to the nearest zone with data. A reset only sets back the write
-//! pointer: the drive is told nothing, as in fio, where it has no zones. A trim resets its zone and
-//! is sent to the drive, unlike in fio: it would take no time.
+//! moved to written data of the zone, or to the nearest zone with data. A reset only sets back the
+//! write pointer: the drive receives no command, as in fio on drives without zones. A trim resets
+//! its zone and is sent to the drive, unlike in fio: it would take no time.
 //!
 //! All jobs of a workload share the zones, so a thread's I/Os depend on when the others issue
 //! theirs.

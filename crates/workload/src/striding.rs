@@ -2,7 +2,7 @@
 //!
 //! fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O begins where the last one of its
 //! operation and file ended, plus the hole. The first one begins at 0 all the same, so a job that
-//! goes back begins there and continues from the end of the file. What would leave the file starts
+//! goes back begins there and continues from the end of the file. An I/O that would leave it starts
 //! over: at the beginning, or the hole before the end. Holes may also come after a stretch of I/Os
 //! only, as with fio's `zonemode=strided`.
 //!

@@ -97,7 +97,7 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// Sorted lifetimes of a systematic sample of the writes. The same trace gives the same sample.
+/// Sorted lifetimes of a systematic sample of the writes, which is equal for equal traces.
 fn lifetimes(deaths: &[u32]) -> Vec<u32> {
     let lifetime = |(clock, &death): (usize, &u32)| match death {
         NEVER => NEVER,

@@ -260,7 +260,7 @@ impl BadBlocks {
     fn dissolve(&mut self, unit: ReclaimUnitId, erases: u32) {
         for position in 0..self.positions {
             let left = self.fails_at[self.index(unit, position)].saturating_sub(erases);
-            // Those of the factory have been counted.
+            // The factory's bad blocks have been counted.
             self.counts.erase_failures += u64::from(left == 0 && erases > 0);
             if left > 0 && self.config.replaces {
                 self.spare[position as usize].push(left);

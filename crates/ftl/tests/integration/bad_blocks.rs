@@ -127,7 +127,7 @@ fn the_drive_becomes_read_only_when_the_spare_is_used_up_and_not_before() {
         wear_out(&mut ftl, 100.0 * f64::from(RATED), &mut Prng::new(1));
         assert!(ftl.is_read_only());
         assert!(value(&ftl, "available_spare_pct").abs() < 1e-9);
-        // What is still written internally leaves the state whole.
+        // Internal writes after that leave the state whole.
         let user = ftl.user_slots();
         for n in 0..4 * user {
             ftl.write(Lpn(n % user), StreamId::DEFAULT, 4096, &mut FastForward);

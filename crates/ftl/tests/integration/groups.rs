@@ -106,7 +106,7 @@ fn a_group_that_is_not_written_is_not_erased() {
 #[test]
 fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     let geometry = geometry(4, 64, 8, 4);
-    // Of each group's 512 slots, those of 15 units are left to garbage collection and open units.
+    // Each group has 512 slots; 15 units of them are left to garbage collection and open units.
     let mut ftl = Ftl::new(geometry, plain(4 * 8 * 48, 8)).unwrap();
     let user = ftl.user_slots();
     // Handle 1 of group 2 asks for all.
@@ -199,7 +199,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Under any load data stay in their group until the host writes them elsewhere, nothing is
-    /// lost, and a saved drive goes on like the one that was saved.
+    /// lost, and a restored drive continues like the saved one.
     #[test]
     fn groups_keep_their_data(
         (gc, gc_destination, gc_pacing, wear) in policies(),

@@ -1,5 +1,6 @@
 //! Commands Supported and Effects (05h; Base 2.1, 5.1.12.1.6), and Feature Identifiers Supported
-//! and Effects (12h; 5.1.12.1.18). Identify Controller says that both report scopes (LPA, bit 5).
+//! and Effects (12h; 5.1.12.1.18). Identify Controller declares that both report scopes (LPA, bit
+//! 5).
 
 use crate::drive::Identity;
 use crate::features::{self, Scope};

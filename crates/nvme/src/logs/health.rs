@@ -86,7 +86,7 @@ pub(super) fn smart(health: &Health, features: &Features) -> Page {
     page.u128(176, u128::from(health.error_entries));
     page.u32(192, whole(health.warning_time, MINUTE) as u32);
     page.u32(196, whole(health.critical_time, MINUTE) as u32);
-    // Temperature Sensor 1 is the only one; 0 says that there is none.
+    // Temperature Sensor 1 is the only sensor; 0 means that a sensor does not exist.
     page.u16(200, health.temperature.map_or(0, kelvin));
     page.u32(216, health.throttle_count);
     page.u32(224, whole(health.throttled, SECOND) as u32);

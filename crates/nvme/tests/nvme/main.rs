@@ -1,4 +1,4 @@
-//! The controller from outside: commands as bytes, a drive that remembers what it was told.
+//! The controller from outside: commands as bytes, and a drive that records its work.
 
 mod admin;
 mod arbitrary;

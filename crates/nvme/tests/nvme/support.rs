@@ -1,4 +1,4 @@
-//! A drive that remembers what it was told, and a host that sends it commands.
+//! A drive that records its work, and a host that sends it commands.
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{

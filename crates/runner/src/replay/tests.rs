@@ -147,7 +147,7 @@ fn reads_keep_their_proportion_to_writes() {
         let done = replayed(&config, &trace, Scheme::Rules, 4, Some(timed(proportion)));
         let written = done.timed_written_bytes as f64 / 4096.0;
         let wanted = proportion * written;
-        // What was due with the last writes may not have begun.
+        // Reads that were due with the last writes may not have begun.
         assert!((wanted - done.reads.count() as f64).abs() <= 8.0 * proportion + 1.0);
         speeds.push(written / done.timed_ns as f64);
     }

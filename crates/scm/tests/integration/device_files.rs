@@ -15,7 +15,7 @@ fn refused(from: &str, to: &str) -> String {
 fn unknown_keys_are_rejected_with_line_and_suggestion() {
     let error = refused("banks = 8", "banks = 8\nraed_time = \"1 us\"");
     assert!(error.starts_with("scm.toml:8: unknown key 'raed_time' in media"), "{error}");
-    // What belongs to other kinds of drives.
+    // Sections of other kinds of drives.
     for (table, key) in [
         ("[media]", "[flash]\nchannels = 8\n[media]"),
         ("[media]", "[ftl]\ngc = \"greedy\"\n[media]"),

@@ -1,4 +1,4 @@
-//! A drive of storage-class memory as a host sees it: times, states, and what device files may say.
+//! A drive of storage-class memory as a host sees it: times, states, and valid device files.
 //!
 //! One program, because each would compile the whole simulator again.
 

@@ -15,7 +15,7 @@ use crate::served::{Served, Session};
 use crate::socket::is_passing;
 use writecliff_base::SECTOR_BYTES;
 
-/// Data of a read or write; what clients assume unless they are told otherwise.
+/// Length of a read or write; clients assume it unless the server advertises another.
 pub(super) const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
 /// Outstanding requests of a connection; further ones stay with the client.
 pub const REQUESTS_MAX: usize = 1_024;

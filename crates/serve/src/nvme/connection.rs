@@ -54,7 +54,7 @@ impl Connection<'_> {
     fn run(&mut self) -> io::Result<()> {
         let (mut input, mut events) = (Input::default(), Vec::new());
         loop {
-            // What an idle drive has done is queued, so it must be asked before that is sent.
+            // Work that an idle drive has done is queued, so this is checked before sending.
             let is_idle = self.outbox.is_idle();
             self.fail_failed();
             let is_sent = self.outbox.send_all()? == Sent::All;
@@ -83,10 +83,10 @@ impl Connection<'_> {
 
     /// Sleeps until the host sends bytes. Returns an error `WouldBlock` if other work is due first.
     fn receive(&self, input: &mut Input, is_idle: bool, is_sent: bool) -> io::Result<()> {
-        // Nobody rings for an I/O queue without commands; whoever closes it shuts it down.
+        // Nobody rings for an I/O queue without commands; closing it shuts the socket down.
         let is_alone = is_idle && is_sent && self.io_queue().is_some();
         if !is_alone {
-            // Whoever completes a read later finds that this thread waits for that.
+            // A thread that completes a read later sees that this thread waits for it.
             let is_reading_much = self.replier.is_reading_much();
             self.outbox.wants_bell.store(is_reading_much, Ordering::SeqCst);
             let holds = !is_sent || self.replier.is_reading_much();

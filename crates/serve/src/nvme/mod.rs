@@ -7,8 +7,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `identity.rs` | what the controller says about the drive |
-//! | `drive.rs` | what the controller asks of the drive |
+//! | `identity.rs` | identity of the drive, for Identify commands |
+//! | `drive.rs` | the served drive behind the controller |
 //! | `target.rs` | the subsystem, the connections of its admin queues |
 //! | `connection.rs` | one connection: its commands become work for the drive |
 //! | `replier.rs` | its sending half: completions and data |

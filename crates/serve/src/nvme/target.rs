@@ -69,7 +69,7 @@ impl Target {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Tells the discovery service where hosts reach the target; Unix sockets are not for them.
+    /// Reports the target's addresses to the discovery service, except Unix sockets.
     pub fn advertise<'a>(&self, addresses: impl Iterator<Item = &'a listener::Address>) {
         let tcp = addresses.filter_map(|address| match address {
             listener::Address::Unix(_) => None,

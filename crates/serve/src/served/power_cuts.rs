@@ -31,8 +31,8 @@ impl Served {
         core.planned.begin(plan, self.next_seed(core), now, core.writes);
     }
 
-    /// The power cuts so far. Waits for one that is under way: whoever has lost a connection by it
-    /// finds it here.
+    /// Returns the power cuts so far. Waits for a cut in progress, so that a client that lost its
+    /// connection by it sees it here.
     pub fn power_cuts(&self) -> Vec<PowerCut> {
         let _core = self.core();
         locked(&self.shared.cuts).clone()

@@ -97,7 +97,7 @@ fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
     }
 }
 
-/// Does to a drive what a record says that was done to it, without timing; returns `true`.
+/// Repeats the recorded action on a drive without timing; returns `true`.
 fn apply(parts: &mut ServedParts, record: Record) -> bool {
     match record {
         Record::Header(_) => {}

@@ -220,7 +220,7 @@ impl Line {
         assert!(set.0.is_ok() && set.1.is_ok());
     }
 
-    /// Says that nothing more comes, and may still listen.
+    /// Shuts down the sending side, and may still listen.
     fn half_close(&self) {
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -345,7 +345,7 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a whole number"))
 }
 
-/// Runs cases until `is_over` says so, given how many there were; how many there were.
+/// Runs cases until `is_over` returns `true` for their number; returns their number.
 fn fuzz(timing: Timing, first: u64, is_over: impl Fn(u64) -> bool) -> u64 {
     let fuzz = Fuzz::new(timing);
     fuzz.check(resident());

@@ -1,4 +1,4 @@
-//! A client of NBD that sends what tests tell it to, right or wrong.
+//! A client of NBD for tests, which can send valid and invalid messages.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! A host of NVMe/TCP that sends what tests tell it to, right or wrong.
+//! A host of NVMe/TCP for tests, which can send valid and invalid messages.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

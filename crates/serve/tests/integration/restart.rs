@@ -196,7 +196,7 @@ fn a_session_that_ended_is_not_repeated() {
     Writer::of(&served).request(Operation::Write, 0, 4);
     let killed = folder.killed_now();
     end(served, &folder.state());
-    // As if it had been killed when the state was saved, and nothing else was done.
+    // The server was killed when the state was saved, and nothing else was done.
     for name in ["drive.state.journal", "drive.state.data"] {
         fs::copy(killed.0.join(name), folder.0.join(name)).unwrap();
     }
@@ -235,7 +235,7 @@ fn counters_and_errors_are_of_the_drives_life() {
             end(served, &folder.state());
             folder = killed;
         } else {
-            // Those of the killed session were in the last second.
+            // The reads of the killed session were in the last second.
             assert_eq!(health.host_read_commands, if session == 1 { 7 } else { 14 });
             end(served, &folder.state());
         }

@@ -12,8 +12,8 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// From `from` on it does something else; forgets what ended before `horizon`. What had been
-    /// announced for a later time does not happen.
+    /// Adds an activity from `from` on, which replaces later activities; forgets those that ended
+    /// before `horizon`.
     pub(super) fn push(&mut self, from: Nanos, activity: Option<Cause>, horizon: Nanos) {
         while self.began.back().is_some_and(|&(begun, _)| begun >= from) {
             self.began.pop_back();

@@ -1,7 +1,7 @@
 //! FDP events: NVMe Base Specification 2.1, 5.1.12.1.31 (log page 23h), and the feature that
 //! enables them (1Eh, 5.1.25.1.21).
 //!
-//! Events caused by the host are logged immediately. Those of the controller are taken from the FTL
+//! Events caused by the host are logged immediately. Controller events are taken from the FTL
 //! when the log is read and at the end of a step, and have that time. Event 1h, Reclaim Unit Time
 //! Limit Exceeded, is also detected late but has the time at which the limit was reached.
 

@@ -80,7 +80,7 @@ pub(crate) fn config(changes: &[(&str, &str)]) -> DeviceConfig {
     device_file::read(&text, "test.toml", 1).unwrap()
 }
 
-/// A device file is refused: the message or its hint has the location and says what is wrong.
+/// A device file is refused: the message or its hint has the location and the problem.
 pub(crate) fn assert_refused(text: &str, location: &str, what: &str) {
     let error = device_file::read(text, "drive.toml", 1).unwrap_err();
     let all = format!("{error} {}", error.hint.clone().unwrap_or_default());

@@ -17,8 +17,8 @@ fn texts() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// An error has one line and names the file. What is read can also be scaled down, which is
-    /// what quick tests do.
+    /// An error has one line and names the file. Valid files can also be scaled down, as quick
+    /// tests require.
     #[test]
     fn no_device_file_does_harm(which in any::<prop::sample::Index>(), changes in changes()) {
         let texts = texts();

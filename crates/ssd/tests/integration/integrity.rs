@@ -42,7 +42,7 @@ fn each_layer_finds_what_it_is_for() {
     let c = written_and_read("bus_flips = 0.01\nreference_tag = true");
     assert!(c.silent_reads > 0 && c.reported_reads == 0);
     let c = written_and_read("misplaced_writes = 0.01\nguard = true\nreference_tag = true");
-    // What is where it does not belong is reported; the old data of the others are not.
+    // Misplaced data are reported; old data that were not overwritten are not.
     assert!(c.reported_reads > 0 && c.silent_reads > 0);
     assert_eq!(c.reported_reads + c.silent_reads, c.wrong_slots);
 }

@@ -1,4 +1,4 @@
-//! A drive as a host sees it: times, states, interfaces, and what device files may say.
+//! A drive as a host sees it: times, states, interfaces, and valid device files.
 //!
 //! One program, because each would compile the whole simulator again.
 

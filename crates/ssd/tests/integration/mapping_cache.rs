@@ -196,7 +196,7 @@ fn both_clocks_hold_the_same_pages() {
     fast.end_fast_forward();
     timed.quiesce();
     assert_eq!(counts(&timed).written_slots, counts(&fast).written_slots);
-    // What is held shows in what reads find.
+    // Reads show which pages are cached.
     let before = [counts(&timed), counts(&fast)];
     let counts = [&mut timed, &mut fast].map(|ssd| {
         let mut random = Prng::new(12);
@@ -328,7 +328,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Whatever the load, every command completes, and a drive that is saved and restored between
-    /// two of them goes on as if nothing had been.
+    /// two commands continues unchanged.
     #[test]
     fn a_saved_drive_continues(
         seed in any::<u64>(),

@@ -66,7 +66,7 @@ fn data_that_were_being_folded_are_in_the_cache() {
         assert!(held(&ssd) > before && folded > 0, "the first programs are under way");
         assert!((0..1024).all(|slot| !ssd.storage().location(Lpn(slot)).is_none()));
         ssd.storage().log().unwrap().check_invariants(ssd.ftl()).unwrap();
-        // What is given time is folded and stays so.
+        // Folded data stay folded.
         let until = ssd.now() + idle_delay + Nanos::from_micros(5_000 * (cuts + 1));
         ssd.idle_until(until);
         cuts += 1;

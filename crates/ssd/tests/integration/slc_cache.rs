@@ -182,7 +182,7 @@ fn data_in_the_cache_are_durable_when_they_are_on_flash() {
     let count = slc(&ssd);
     assert_eq!((count.writes, count.padding), (1, 3));
     assert_eq!(ssd.counters().padding_bytes, 3 * 4096);
-    // What is folded stays in the cache's flash until it is erased: no need to close main units.
+    // Folded data stay in the cache's flash until it is erased: no need to close main units.
     idle(&mut ssd, 100);
     assert_eq!(slc(&ssd).folds, 1);
     assert_eq!(alone(&mut ssd, flush), CONTROLLER + LINK_COMMAND);

@@ -290,7 +290,7 @@ fn a_drive_filled_in_no_time_or_restored_is_idle_too() {
         assert!(ssd.ftl().free_units() >= 6);
     }
     assert_eq!(ssd.save(Vec::new()).unwrap(), restored.save(Vec::new()).unwrap());
-    // What was quiesced begins its patience anew.
+    // A quiesced drive waits for its full idle time again.
     precondition(&mut ssd, 1);
     ssd.quiesce();
     let (due, before) = (ssd.now() + Nanos(10_000_000), ssd.counters().gc_moved_bytes);

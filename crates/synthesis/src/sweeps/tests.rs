@@ -3,8 +3,8 @@
 use super::*;
 use crate::{IoModel, Streams};
 
-/// A file of eight 16 KiB writes, of which one writes the last block again, and a flush; then every
-/// other page of it, read; then two more writes that go on behind it.
+/// A file of eight 16 KiB writes, one of which writes the last block again, and a flush; then every
+/// other page of it, read; then two more writes that continue behind it.
 fn model() -> IoModel {
     IoModel {
         seed: 7,
@@ -66,7 +66,7 @@ fn sweeps_go_up_in_their_part_of_the_pass() {
         let all = log.operations.bytes().zip(&log.offsets);
         all.filter(|io| io.0 == letter).map(|io| *io.1 - 4096).collect()
     };
-    // The fifth one writes the last block again; the last ones go on where the file ends.
+    // The fifth one writes the last block again; the last ones continue where the file ends.
     let writes = [0, 1, 2, 3, 3, 4, 5, 6, 7, 8].map(|n| 65_536 + n * 16_384);
     assert_eq!(at(b'w'), writes);
     assert_eq!(at(b'r'), (0..8).map(|n| 65_536 + 8192 * n).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The crate against what a kernel 6.18 said and recorded, and against bytes that no kernel writes.
+//! The crate against files and records of a kernel 6.18, and against bytes that no kernel writes.
 //!
 //! `recorded/*.format` and `header_page` are the kernel's own files. `recorded/pages.hex` are the
 //! buffers of two processors while a file system on a loop device was written: 16 writes of 4 KiB

@@ -1,8 +1,8 @@
 //! blktrace's own files: binary events of the block layer, one file for each processor.
 //!
 //! An event is `magic:4 sequence:4 time:8 sector:8 bytes:4 action:4 pid:4 device:4 cpu:4 error:2
-//! pdu_len:2`, then as many bytes more as `pdu_len` says (the kernel's `blktrace_api.h`). The low
-//! half of the action is what happened, its high half the kind of request.
+//! pdu_len:2`, then `pdu_len` more bytes (the kernel's `blktrace_api.h`). The low
+//! half of the action is the event, its high half the kind of request.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
 struct Blktrace {
     big_endian: Option<bool>,
     lost: bool,
-    /// Names of threads by their numbers, as the trace tells them.
+    /// Names of threads by their numbers, from the trace.
     names: BTreeMap<u32, u32>,
     pairing: Pairing,
 }
@@ -102,7 +102,7 @@ impl Header {
             _ if is(2) => Operation::Flush,
             _ => Operation::Other,
         };
-        // A flush before a write, or the FUA of one: what the write says otherwise is enough.
+        // A flush before a write, or the FUA of a write: the event of the write itself is enough.
         if is(2) && operation == Operation::Write {
             flags |= if self.bytes == 0 { Flags::PREFLUSH } else { 0 };
         }

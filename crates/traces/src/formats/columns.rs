@@ -52,7 +52,7 @@ pub struct Column {
     pub unit: u64,
 }
 
-/// Read a mapping. The error says what is wrong with it.
+/// Parses a mapping. The error describes the invalid part.
 pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
     let mut columns: Vec<Column> = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

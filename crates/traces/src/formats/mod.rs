@@ -13,7 +13,7 @@ mod vscsi;
 use crate::parser::Parser;
 use crate::sink::Sink;
 
-/// A format and what there is to know of it.
+/// A trace format.
 pub struct Format {
     /// Name for `--format`.
     pub name: &'static str,

@@ -30,7 +30,7 @@ impl Ends {
     /// The run that an I/O continues, and by how much it goes back.
     fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
         let exact = self.0.iter().rposition(|run| run.0 == begin);
-        // The same again continues a run only at once: else it is a place that is used often.
+        // A repeated I/O continues a run only at once: else it is a place that is used often.
         let again = || {
             let last = self.0.last()?;
             (begin < last.0 && last.0 == end && end - begin <= BACK_MAX).then(|| self.0.len() - 1)
@@ -128,7 +128,7 @@ mod tests {
             runs_of(&[1, 1, 1, 1], &[0, 8192, 8192, 200 << 10], &[12_288, 8192, 12_288, 512]);
         assert_eq!(runs.run, [0, 0, 0, 3]);
         assert_eq!(runs.back, [0, 4096, 8192, 0]);
-        // The same again is a continuation only at once.
+        // A repeated I/O is a continuation only at once.
         assert_eq!(runs_of(&[1, 1], &[0, 0], &[4096, 4096]).back, [0, 4096]);
         assert_eq!(runs_of(&[1; 3], &[0, 65_536, 0], &[4096; 3]).run, [0, 1, 2]);
     }

@@ -62,8 +62,8 @@ pub(super) fn merged(files: &[PathBuf], read: &BytesRead) -> std::io::Result<Mer
 }
 
 impl Part {
-    /// Read the next event; false at the end. What is no event is passed on as it is, at once, for
-    /// the parser to say so.
+    /// Reads the next event; `false` at the end. Bytes that are no event are passed on unchanged,
+    /// so that the parser reports them.
     fn next(&mut self) -> std::io::Result<bool> {
         self.event.clear();
         let read = self.file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut self.event)?;

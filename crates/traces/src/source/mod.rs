@@ -84,8 +84,8 @@ impl Source {
         }
     }
 
-    /// Bytes of the file that have been read, as they are packed, and all of them. Of a file that
-    /// grows meanwhile more is read than it had.
+    /// Returns the packed bytes of the file that have been read, and its size. If a file grows
+    /// meanwhile, more is read than its size.
     pub(crate) fn read_of_file(&self) -> (u64, u64) {
         (self.read.count(), self.size_bytes)
     }

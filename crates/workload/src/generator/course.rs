@@ -41,9 +41,9 @@ struct Runs {
     range: u64,
 }
 
-/// Random I/Os some of which continue where the last one of their operation ended, as with fio's
-/// `percentage_random`: what a trace shows as sequential reads or writes among random ones. What
-/// would leave the range begins at a random address.
+/// Random I/Os some of which continue at the end of the last I/O of their operation, like fio's
+/// `percentage_random`: the sequential reads or writes among the random ones of a trace. An I/O
+/// that would leave the range begins at a random address.
 #[derive(Clone, Debug)]
 struct Continued {
     /// Thresholds out of 2^32 of reads and writes.
@@ -52,8 +52,9 @@ struct Continued {
     range: u64,
 }
 
-/// Random I/Os of which those of a size and an operation may go on in order, beside all others: the
-/// sequential streams of a mix. Each begins at a random address; at its end the range begins again.
+/// Random I/Os in which those of a size and an operation may continue in order, beside all others:
+/// the sequential streams of a mix. Each begins at a random address; at its end the range begins
+/// again.
 #[derive(Clone, Debug)]
 struct Ordered {
     /// By operation and size: its length, a threshold out of 2^32, and the next offset.

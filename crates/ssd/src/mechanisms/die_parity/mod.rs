@@ -2,9 +2,9 @@
 //!
 //! In each stripe of dies, one die in turn holds the parity of the others (`flash/die_parity.rs`).
 //! Parity takes its share of the space, and is programmed with the last of the others in the row.
-//! If no retry corrects a read, the drive reads all other dies of the stripe. The same reads return
-//! the data of a lost die. The firmware relocates these data, one reclaim unit per interval unless
-//! the dies are still busy with the previous unit.
+//! If no retry corrects a read, the drive reads all other dies of the stripe. Such reads also
+//! return the data of a lost die. The firmware relocates these data, one reclaim unit per interval
+//! unless the dies are still busy with the previous unit.
 
 mod failure;
 mod flash;
