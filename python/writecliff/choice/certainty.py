@@ -18,15 +18,19 @@ from statistics import median
 from typing import Any, Literal
 
 from writecliff.choice.load_kinds import LoadKinds
-from writecliff.devices import SCM_FAMILIES, TODAY, preset_names, read_device_file
+from writecliff.devices import SCM_FAMILIES, TODAY, preset_names, read_device_file, show_device
+from writecliff.devices.families import variants
 from writecliff.published.held_out import (
+    ENDURANCE,
     FEWEST,
     HeldOut,
     by_kind,
     cross_validated,
     current_drives,
+    endurance,
     family_of,
     mean_kind,
+    measured,
     ssd_iq,
     tail_kind,
 )
@@ -138,6 +142,8 @@ def _of_family(family: str) -> Mapping[str, KindError]:
     """Return the errors of the kinds of which the family or its class has enough figures."""
     figures = [figure for figure in _all() if not figure.exclusion]
     of_class = _errors(_class_of(family, figures), "other drives")
+    if not _is_rated_for_random_writes(family):
+        of_class.pop(ENDURANCE, None)
     of_family = _errors((figure for figure in figures if figure.family == family), "family")
     return {**of_class, **of_family}
 
@@ -174,5 +180,11 @@ def _class_of(family: str, figures: Iterable[HeldOut]) -> list[HeldOut]:
     return flash
 
 
+def _is_rated_for_random_writes(family: str) -> bool:
+    """Return `True` for data-centre drives, whose buffers capacitors protect."""
+    drives = (name for name, variant in variants().items() if variant.family.stem == family)
+    return any(show_device(name).power_loss_protection for name in drives)
+
+
 def _all() -> tuple[HeldOut, ...]:
-    return (*cross_validated(), *current_drives(), *ssd_iq())
+    return (*cross_validated(), *current_drives(), *measured(), *endurance(), *ssd_iq())

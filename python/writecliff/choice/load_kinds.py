@@ -14,7 +14,9 @@ from writecliff.devices import show_device
 from writecliff.latency_basis import PREFIX
 from writecliff.operation_names import FLUSH
 from writecliff.published.held_out import (
+    ENDURANCE,
     MIXES,
+    POWER_DRAW,
     SKEWED,
     STATIC,
     WRITE_AMPLIFICATION,
@@ -27,7 +29,7 @@ from writecliff.workload.model import Job
 
 Operation = Literal["reads", "writes"]
 # Kinds without a held-out figure.
-TRACES, ENDURANCE, POWER, FLUSHES = "replayed traces", "endurance", "power", "flushes"
+TRACES, FLUSHES = "replayed traces", "flushes"
 _PURE_WRITES = ("random writes", "sequential writes")
 _SKEWED = ("zipf", "pareto", "normal", "zoned", "hot_cold", "sequence")
 _NEARLY_ALL = 0.99  # share of the capacity; ranges are whole blocks
@@ -57,7 +59,7 @@ class LoadKinds:
         if FLUSH in parts:
             return (FLUSHES,)
         if name in (PRICE, "waf", "watts"):
-            return {PRICE: (), "waf": (WRITE_AMPLIFICATION,), "watts": (POWER,)}[name]
+            return {PRICE: (), "waf": (WRITE_AMPLIFICATION,), "watts": (POWER_DRAW,)}[name]
         if name == LIFE:
             rates = self.rates if self.full_rate and not self.writes_per_day else ()
             return rates if rated_life else (ENDURANCE, *rates)

@@ -95,7 +95,7 @@ def derived_text(name: str) -> str | None:
             f"the capacity of {name} is too far from those known ({names})",
             hint=f"choose {low / 1e9:,.0f} to {high / 1e9:,.0f} GB",
         )
-    return _text(name, capacity, sheets)
+    return text_of_capacity(name, capacity, sheets)
 
 
 def family_of(name: str) -> str | None:
@@ -144,6 +144,11 @@ def family_sheets(path: Path, model: str) -> FamilySheets:
         tuple(sorted(completed, key=lambda sheet: sheet.capacity)),
         {name: value for name, value in rates.items() if value is not None},
     )
+
+
+def all_sheets() -> list[FamilySheets]:
+    """Return the data sheets of all models that have some."""
+    return [family_sheets(path, model) for model, path in sorted(_models().items())]
 
 
 def _sheet(answers: Mapping[str, Any]) -> DataSheet:
@@ -230,7 +235,8 @@ def _in_series(capacity: float, below: _Known, above: _Known) -> float:
     return 1 / (dies / capacity + controller)
 
 
-def _text(name: str, capacity: float, sheets: FamilySheets) -> str:
+def text_of_capacity(name: str, capacity: float, sheets: FamilySheets) -> str:
+    """Return the device file of another capacity of a model."""
     sheet, fields = scaled_sheet(name, capacity, sheets)
     limits = {field: scaled.reason for field, scaled in fields.items() if not scaled.is_flash}
     about = json.dumps(sheets.description, ensure_ascii=False)

@@ -15,6 +15,7 @@ from itertools import groupby
 
 from writecliff.devices.class_defaults import (
     CLASS_DEFAULT,
+    CLIENT_AMPLIFICATION,
     CODEWORD_KIB,
     CORRECTABLE,
     ERASE_STEP_US,
@@ -24,7 +25,9 @@ from writecliff.devices.class_defaults import (
     LARGE_BYTES,
     MAX_PROGRAM_STEP_US,
     MERGED_UNITS,
+    POWER,
     PROGRAM_STEPS,
+    RATED_CYCLES,
     RBER,
     RBER_AT_RATED,
     RBER_SPREAD,
@@ -107,6 +110,15 @@ def derived(sheet: DataSheet, usual: Mapping[str, str] | None = None) -> list[Va
 def drive_amplification(sheet: DataSheet) -> float:
     """Write amplification of random writes to a full drive of this sheet."""
     return _Derivation(sheet, {}).amplification
+
+
+def needed_cycles(sheet: DataSheet) -> float:
+    """Return the cycles that the flash needs for the rated writes of a sheet, 0 without a rating.
+
+    The rated writes of data-centre drives are random, those of client drives are not.
+    """
+    moved = drive_amplification(sheet) if sheet.enterprise else CLIENT_AMPLIFICATION
+    return moved * (sheet.tbw or 0.0) / raw_bytes_of(sheet.capacity)
 
 
 def flash_rate(sheet: DataSheet) -> float:
@@ -402,11 +414,14 @@ class _Derivation:
     def _cycles(self) -> tuple[int, str]:
         table = PLP_CYCLES if self.sheet.enterprise else CYCLES
         usual, class_ = table[self.cell], "data-centre" if self.sheet.enterprise else "client"
-        if self.sheet.tbw:
-            need = math.ceil(1.5 * self.sheet.tbw / self.raw_bytes)
-            if need > usual:
-                return need, "TBW of the sheet at a write amplification of 1.5"
-        return usual, f"usual for {self.cell.upper()} of {class_} drives"
+        why = f"usual for {self.cell.upper()} of {class_} drives"
+        if self.is_current and self.sheet.enterprise and self.cell in RATED_CYCLES:
+            usual, why = RATED_CYCLES[self.cell], CLASS_DEFAULT
+        need = math.ceil(needed_cycles(self.sheet))
+        if need > usual:
+            moved = self.amplification if self.sheet.enterprise else CLIENT_AMPLIFICATION
+            return need, f"TBW of the sheet at a write amplification of {moved:.2f}"
+        return usual, why
 
     def _ftl(self) -> list[Value]:
         rows = (
@@ -531,6 +546,8 @@ class _Derivation:
         }
         if not self.sheet.has_cache and self.unit_slots == 1:
             rows["read_ahead.window"] = f'"{READ_AHEAD_MIB} MiB"'
+        if self.sheet.enterprise:
+            rows |= {f"power.{key}": f'"{value}"' for key, value in POWER.items()}
         return [Value(key, value, CLASS_DEFAULT) for key, value in rows.items()]
 
     def _cache(self) -> list[Value]:

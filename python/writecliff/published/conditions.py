@@ -168,7 +168,7 @@ def condition(figure: PublishedFigure) -> Condition | None:
     first = parts_of(figure)[0]
     if figure.metric in _FRESH:
         seconds = BURST_SECONDS if figure.metric in _BURST else 60.0
-        return Condition(device, metric, _load(first, "fresh", seconds))
+        return Condition(device, metric, _load(first, figure.state or "fresh", seconds))
     return Condition(device, metric, _load(first, _state(figure, metric), _seconds(first, metric)))
 
 

@@ -163,9 +163,10 @@ def campaign(name: str) -> Campaign:
     for one in CAMPAIGNS:
         if one.name == name:
             return one
-    from writecliff.published.modern import MODERN_NAME
+    from writecliff.published.modern import MEASURED_NAME, MODERN_NAME
 
-    known = ["all", *(one.name for one in CAMPAIGNS), OTHERS_NAME, MODERN_NAME, SSD_IQ_NAME]
+    current = (MODERN_NAME, MEASURED_NAME, SSD_IQ_NAME)
+    known = ["all", *(one.name for one in CAMPAIGNS), OTHERS_NAME, *current]
     raise ConfigError.unknown("campaign", name, known)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
+from writecliff.devices.families import variants
 from writecliff.input_files import read_text
 from writecliff.published.figures import PublishedFigure, read_figures
 from writecliff.published.kinds import MEAN, VOLUME
@@ -27,6 +28,10 @@ from writecliff.published.scores import Row
 MODERN = Path(__file__).parent / "modern.csv"
 MODERN_SOURCES = Path(__file__).parent / "modern_sources.csv"
 MODERN_NAME, MODERN_ABOUT = "modern", "drives of today: data sheets and reviews"
+# Figures of the same drives that came after the split: no rule uses them.
+MEASURED = Path(__file__).parent / "measured.csv"
+MEASURED_NAME = "measured"
+MEASURED_ABOUT = "current drives: measurements and sheets that no rule uses"
 
 Part = Literal["fit", "aside", "stated"]
 _EVERY = 3  # of the figures of a family is kept aside
@@ -67,6 +72,15 @@ def modern_figures() -> tuple[PublishedFigure, ...]:
     """The figures in the order of the table, with the queue depth of data sheets of NVMe drives
     where the source gives none."""
     return tuple(_with_depth(figure) for figure in read_figures(MODERN))
+
+
+def measured_figures() -> tuple[PublishedFigure, ...]:
+    """Return the figures that no rule uses, and the rated active power of the rules' table."""
+    power = (figure for figure in modern_figures() if figure.metric.startswith("power_active"))
+    return (
+        *map(_with_depth, read_figures(MEASURED)),
+        *(figure for figure in power if figure.device in variants()),
+    )
 
 
 def _with_depth(figure: PublishedFigure) -> PublishedFigure:
@@ -122,7 +136,7 @@ def part_scores(rows: Sequence[Row]) -> list[PartScore]:
     parts = split()
     sizes: dict[tuple[Part, str], list[float]] = {}
     for row in rows:
-        if row.size is not None and row.figure in parts:
+        if row.size is not None and parts.get(row.figure, "stated") != "stated":
             kind = row.kind.name if row.kind in (MEAN, VOLUME) else _RATES
             sizes.setdefault((parts[row.figure], kind), []).append(row.size)
     return [

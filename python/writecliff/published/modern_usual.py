@@ -93,6 +93,17 @@ def class_of(sheet: DataSheet) -> str:
     return "client drives without DRAM" if sheet.dram is False else "client drives with DRAM"
 
 
+def _writes_class_of(sheet: DataSheet) -> str:
+    """Return the class for sequential writes.
+
+    A faster link speeds up reads, but not writes. Data-centre drives whose reads need PCIe 5.0 are
+    therefore a class of their own.
+    """
+    name = class_of(sheet)
+    fast = (sheet.sequential_read or 0) > LINKS["pcie4"].most_mb_s * 1e6
+    return f"{name} on {LINKS['pcie5'].name}" if sheet.enterprise and fast else name
+
+
 def usual_ratio(
     field: str, family: str, sheets: Mapping[str, Iterable[DataSheet]], of: str
 ) -> float | None:
@@ -105,7 +116,8 @@ def usual_ratio(
         if name == family or not ratios:
             continue
         all_found[name] = median(ratios)
-        if any(class_of(sheet) == of for sheet in own):
+        classes = {name_of(sheet) for sheet in own for name_of in (class_of, _writes_class_of)}
+        if of in classes:
             found[name] = all_found[name]
     values = list((found or all_found).values())
     return median(values) if values else None
@@ -116,7 +128,6 @@ def with_usual(
 ) -> tuple[DataSheet, dict[str, str]]:
     """The sheet with what it does not say, and for each such field where it is from."""
     added: dict[str, str] = {}
-    of = class_of(sheet)
     for field, rule in RULES.items():
         if getattr(sheet, field) is not None:
             continue
@@ -124,6 +135,7 @@ def with_usual(
             continue
         if field in _CACHED and not sheet.has_cache:
             continue
+        of = _writes_class_of(sheet) if field == "sequential_write" else class_of(sheet)
         ratio, base = usual_ratio(field, family, sheets, of), rule.base(sheet)
         if ratio is None or not base:
             continue

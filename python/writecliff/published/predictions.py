@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PREDICTIONS = Path(__file__).parent / "predictions.csv"
 MODERN_PREDICTIONS = Path(__file__).parent / "modern_predictions.csv"
+MEASURED_PREDICTIONS = Path(__file__).parent / "measured_predictions.csv"
 SSD_IQ_PREDICTIONS = Path(__file__).parent / "ssd_iq_predictions.csv"
 HASH_DIGITS = 16  # stored digits of the hash of an SSD-iq drive, to keep the file small
 
@@ -40,7 +41,7 @@ class Prediction:
     device_hashes: str
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def read_predictions(path: Path = PREDICTIONS) -> Mapping[PublishedFigure, Prediction]:
     """The predictions by figure."""
     lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))

@@ -18,7 +18,13 @@ from writecliff.choice.page import error_cell
 from writecliff.choice.question import Question
 from writecliff.choice.ranking import Ranked, rank, weights_of
 from writecliff.errors import ConfigError
-from writecliff.published.held_out import cross_validated, current_drives, mean_kind, ssd_iq
+from writecliff.published.held_out import (
+    cross_validated,
+    current_drives,
+    mean_kind,
+    measured,
+    ssd_iq,
+)
 from writecliff.report.headline import Headline
 from writecliff.workload.model import Addresses, HostZones, IoLog, Job
 
@@ -219,17 +225,32 @@ def test_the_error_of_a_model_is_that_of_the_load_on_its_family() -> None:
     assert model_error("./my-drive.toml", MIX).of("iops").pct is None
 
 
+def test_the_life_of_data_centre_drives_has_the_error_of_their_ratings() -> None:
+    life = model_error("pm9a3-960", kinds()).of("life")
+    assert [kind.kind for kind in life.kinds] == ["endurance", "random writes"]
+    assert life.pct is not None and life.kinds[0].in_view
+    other = model_error("pm9a3-1920", kinds()).of("life")  # derived on request
+    assert other == life
+    assert model_error("990-pro-2000", kinds()).of("life").pct is None
+
+
+def test_current_drives_have_errors_of_mixes_means_and_tails_of_reads() -> None:
+    mixes = model_error("cd8-7680", kinds(read_pct=70)).of("iops")
+    assert mixes.pct is not None and mixes.is_bound
+    reads = model_error("cd8-7680", kinds(read_pct=100))
+    assert reads.of("mean").pct is not None and reads.of("p99.9").pct is not None
+
+
 def test_current_drives_have_the_errors_of_their_held_out_figures_by_kind() -> None:
     reads = model_error("t500-1000", kinds(read_pct=100)).of("iops")
     counted = [
         figure.error_pct
-        for figure in current_drives()
-        if figure.kind == "random reads" and figure.family != "p5800x"
+        for figure in (*current_drives(), *measured())
+        if figure.kind == "random reads" and figure.family != "p5800x" and not figure.exclusion
     ]
     assert (reads.kinds[0].scope, reads.kinds[0].figures) == ("other drives", len(counted))
     assert reads.pct == median(counted)
-    for kind in ("mixes", "mean latency of mixes"):
-        assert model_error("t500-1000", kinds(read_pct=70)).by_kind.get(kind) is None
+    assert model_error("t500-1000", kinds(read_pct=70)).by_kind.get("mean latency of mixes") is None
     skew = model_error("pm9a3-7680", kinds(addresses=Addresses("zipf", theta=0.8)))
     assert skew.by_kind["skewed writes"].scope == "family"
     own = [f.error_pct for f in ssd_iq() if (f.family, f.kind) == ("pm9a3", "skewed writes")]
@@ -282,12 +303,14 @@ def test_flushes_count_where_the_load_has_some() -> None:
 
 
 def test_figures_that_test_nothing_do_not_count() -> None:
-    """Three writes of 15 µs at queue depth 1 are constants or a repetition; one figure counts."""
+    """Three writes of 15 µs at queue depth 1 are constants or a repetition."""
     kind = mean_kind("random writes")
     means = [figure for figure in current_drives() if figure.kind == kind]
     assert [bool(figure.exclusion) for figure in means].count(True) == 3
+    counted = [f for f in (*means, *measured()) if f.kind == kind and not f.exclusion]
     error = model_error("micron-9550-max-3200", kinds()).of("mean")
-    assert error.pct is None
+    assert error.kinds[0].figures == len(counted)
+    assert error.pct == median(figure.error_pct for figure in counted)
     repeated = [f for f in current_drives() if f.exclusion == "repeats a figure of its family"]
     assert {(f.drive, f.published) for f in repeated} >= {("micron-9550-max-3200", 14_000.0)}
 

@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 
 from tests.support.cli import CommandLine
 from writecliff.devices import describe_device
-from writecliff.devices.derive import device_text, uniform_amplification
+from writecliff.devices.class_defaults import RATED_CYCLES
+from writecliff.devices.derive import (
+    device_text,
+    drive_amplification,
+    needed_cycles,
+    uniform_amplification,
+)
 from writecliff.devices.die_count import Reads, dies_of
 from writecliff.devices.edit import value_of
-from writecliff.devices.generations import BITS, GENERATIONS
+from writecliff.devices.generations import BITS, GENERATIONS, raw_bytes_of
 from writecliff.devices.quantities import number
 from writecliff.devices.sheet import CELLS, INTERFACES, sheet_of
 from writecliff.errors import ConfigError
@@ -98,6 +104,32 @@ def test_nvme_drives_of_2017_and_later_have_class_defaults(
     text = device_text(sheet_of(answers))
     keys = ("lookup_time", "suspend_time", "erase_suspend_step", "[ecc]", "[housekeeping]")
     assert all((key in text) is has_them for key in keys)
+
+
+def test_flash_lasts_for_the_rated_random_writes_of_a_data_centre_drive() -> None:
+    """Cycles follow from the write amplification of the drive itself, so twice the spare flash
+    needs fewer cycles for the same number of drive writes."""
+    answers = {"interface": "pcie4", "year": "2022", "cell": "tlc", "power_loss_protection": "yes"}
+    for capacity, tbw in (("3840GB", "14016 TB"), ("3200GB", "17520 TB")):
+        sheet = sheet_of({**answers, "capacity": capacity, "tbw": tbw})
+        drive = describe_device(device_text(sheet), "new.toml")
+        flash_writes = (drive.rated_cycles or 0) * (drive.raw_bytes or 0)
+        assert flash_writes == pytest.approx(
+            drive_amplification(sheet) * (sheet.tbw or 0), rel=0.01
+        )
+    little = device_text(sheet_of({**answers, "capacity": "3840GB", "tbw": "2000 TB"}))
+    assert value_of(little, "flash.rated_cycles") == RATED_CYCLES["tlc"]
+    client = sheet_of(
+        {**answers, "capacity": "1TB", "power_loss_protection": "no", "tbw": "3000 TB"}
+    )
+    assert needed_cycles(client) * raw_bytes_of(1e12) == pytest.approx(1.5 * 3e15)
+
+
+@pytest.mark.parametrize("protected", ["yes", "no"])
+def test_only_data_centre_drives_have_class_defaults_of_power(protected: str) -> None:
+    answers = {"interface": "pcie4", "capacity": "1TB", "year": "2022"}
+    text = device_text(sheet_of({**answers, "power_loss_protection": protected}))
+    assert describe_device(text, "new.toml").has("power.program") == (protected == "yes")
 
 
 @pytest.mark.parametrize("spare", [1.05, 1.15, 1.28, 2.0])

@@ -176,7 +176,12 @@ def _list(as_json: bool) -> int:
         OTHERS_NAME,
         read_figures,
     )
-    from writecliff.published.modern import MODERN_ABOUT, MODERN_NAME
+    from writecliff.published.modern import (
+        MEASURED_ABOUT,
+        MEASURED_NAME,
+        MODERN_ABOUT,
+        MODERN_NAME,
+    )
 
     figures = read_figures()
     known = [
@@ -190,9 +195,9 @@ def _list(as_json: bool) -> int:
     known.append({"name": "all", "figures": len(figures), "about": "all of them"})
     others = len(read_figures(OTHERS))
     known.append({"name": OTHERS_NAME, "figures": others, "about": OTHERS_ABOUT})
-    modern = len(choose(MODERN_NAME).figures)
     ssd_iq = len(read_rows(SSD_IQ_FIGURES))
-    known.append({"name": MODERN_NAME, "figures": modern, "about": MODERN_ABOUT})
+    for name, about in ((MODERN_NAME, MODERN_ABOUT), (MEASURED_NAME, MEASURED_ABOUT)):
+        known.append({"name": name, "figures": len(choose(name).figures), "about": about})
     known.append({"name": SSD_IQ, "figures": ssd_iq, "about": SSD_IQ_ABOUT})
     return show_list(CampaignList(known), "lrl", as_json=as_json)
 

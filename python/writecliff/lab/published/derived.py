@@ -82,7 +82,7 @@ def _rated(drive: ComparedDrive, one: Condition, results: Results) -> tuple[floa
         return None, "nothing was written, so there is no write amplification"
     total = rated_bytes(drive, waf)
     if one.metric == "tbw":
-        return total / _TB, ""
+        return total * drive.scale / _TB, ""
     capacity = drive.describe().capacity_bytes
     return total / (capacity * 365 * warranty_years(one.device)), ""
 

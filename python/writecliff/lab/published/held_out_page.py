@@ -30,6 +30,7 @@ from writecliff.published.held_out import (
     PART,
     RELATIVE,
     REPEATED,
+    SEEN,
     SKEWED,
     STATIC,
     UNIFORM,
@@ -40,7 +41,10 @@ from writecliff.published.held_out import (
     Winners,
     by_kind,
     current_drives,
+    endurance,
+    left_out_capacities,
     mean_kind,
+    measured,
     modern_rows,
     score_of,
     ssd_iq,
@@ -72,8 +76,8 @@ _OTHERS = (
 
 def section() -> str:
     """Return the section as Markdown."""
-    parts = (TITLE, _intro(), _headline(), _sheets(), _skew(), _tails(), _endurance(),
-             _winners(), _within())  # fmt: skip
+    parts = (TITLE, _intro(), _headline(), _sheets(), _measured(), _capacities(), _skew(),
+             _tails(), _endurance(), _winners(), _within())  # fmt: skip
     return "\n".join(parts)
 
 
@@ -139,7 +143,8 @@ def _sheets() -> str:
         + _prose(
             "A repetition has the value of a figure of the same family that the rule uses. A "
             "constant is a latency that the rule predicts alike for drives of several families, so "
-            "it tests no property of a drive."
+            "it tests no property of a drive. An error that led to a change of the rule counts as "
+            "seen."
         )
     )
 
@@ -151,10 +156,12 @@ def _exclusions(figures: Sequence[HeldOut]) -> str:
     """Return the number of figures that do not count, by reason."""
     counts = {
         word: sum(figure.exclusion == reason for figure in figures)
-        for reason, word in ((REPEATED, "repetition"), (CONSTANT, "constant"))
+        for reason, word in ((REPEATED, "repetition"), (CONSTANT, "constant"), (SEEN, "seen"))
     }
     return ", ".join(
-        f"{count} {word}{'' if count == 1 else 's'}" for word, count in counts.items() if count
+        f"{count} {word}{'' if count == 1 or word == 'seen' else 's'}"
+        for word, count in counts.items()
+        if count
     )
 
 
@@ -168,6 +175,60 @@ def _cells(score: KindScore | None) -> tuple[str, ...]:
     values = (score.median, score.p90, score.largest)
     texts = (f"{value:.1f} %" if score.unit == "%" else f"{value:.3g} x" for value in values)
     return (str(score.figures), *texts, f"{score.within_pct:.0f} %")
+
+
+def _measured() -> str:
+    figures = by_kind(f for f in measured() if f.family not in SCM_FAMILIES)
+    rows = []
+    for kind, of_kind in sorted(figures.items()):
+        counted = [figure for figure in of_kind if not figure.exclusion]
+        if counted:
+            name = f"{kind.removesuffix(_ALWAYS)}{_in_view(counted)}"
+            rows.append((name, *_cells(score_of(counted)), _exclusions(of_kind)))
+    return (
+        "### Measurements and sheets that came later\n\n"
+        + _prose(
+            "These figures of drives of the catalogue, and of "
+            "[other capacities](guides/catalogue.md#other-capacities) of their families, were "
+            "collected after the split, and no rule uses them (`lab reproduce measured --short`). "
+            "Rates of one thread with 32 or more outstanding commands are left out, because the "
+            "host limits them. Writes of 16 and 64 KiB after sequential fills are taken as "
+            "measured before garbage collection starts. A source for 990 PRO includes the time of "
+            "the host. Sheets rate power as a limit. Errors of percentiles are factors, the others "
+            "are percentages.",
+            "Two sources disagree on the SLC cache of the 2 TB P44 Pro: 760 GB (Guru3D, which the "
+            "rule uses) and 289 GB (TechPowerUp). 760 GB are more than a third of the drive, so "
+            "the simulated cache is one third, 667 GB.",
+        )
+        + "\n"
+        + _table(("kind of load", *_HEAD[:-1], "within 10 %, or 1.5 x", "not counted"), rows)
+    )
+
+
+_ALWAYS = f", {FULL_RATE}"  # the loads of these sources have no rate
+
+
+def _capacities() -> str:
+    figures = by_kind(left_out_capacities())
+    rows = [
+        (f"{kind}{_in_view(figures[kind])}", *_cells(score_of(figures[kind])))
+        for kind in (*_RATES, MIXES)
+        if kind in figures
+    ]
+    drives = {figure.drive for figure in left_out_capacities()}
+    return (
+        "### Other capacities of a family\n\n"
+        + _prose(
+            f"Each of {len(drives)} listed drives is derived from the other capacities of its "
+            "model only, by the [rule](guides/catalogue.md#other-capacities) that derives drives "
+            "on request, and simulated (`python -m writecliff.lab.published.left_out`). The rule "
+            "was chosen with some of these figures in view. Most models have two capacities, so "
+            "most of these drives lie beyond the other capacity, not between two others, where "
+            "errors are smaller."
+        )
+        + "\n"
+        + _table(("kind of load", *_HEAD), rows)
+    )
 
 
 def _skew() -> str:
@@ -206,9 +267,8 @@ def _tails() -> str:
             "Errors are factors between published and simulated service times of SSD-iq's probe, "
             'which runs beside Poisson arrivals of writes. "Below full rate" means less than '
             f"{100 * FULL_RATE_SHARE:.0f} % of the drive's largest rate. The class defaults of "
-            "tails were set with some of these latencies in view. The stored figures of current "
-            "drives include neither tails of reads alone nor maxima. Do not take maxima from a "
-            "simulated drive."
+            "tails were set with some of these latencies in view. Tails of reads alone are in the "
+            "table of later figures. There are no maxima: do not take them from a simulated drive."
         )
         + "\n"
         + _table(header, rows)
@@ -222,11 +282,36 @@ def _endurance() -> str:
     error = ""
     if score is not None:
         error = f": the median error is {score.median:.1f} % ({score.figures} figures)"
-    return "### Endurance\n\n" + _prose(
-        f"Only the write amplification that {drives or 'no drive'} reports is compared with "
-        f"measurements{error}. Device files contain the rated TBW of their sheets, so no TBW is "
-        "held out. Vendors do not publish the cycles of the flash, so the error of a life that "
-        "ends by cycles is not known."
+    rows = [
+        (
+            figure.drive,
+            f"{figure.published / 1e12:,.0f} TB",
+            f"{figure.simulated / 1e12:,.0f} TB",
+            f"{100 * (figure.simulated / figure.published - 1):+.0f} %",
+        )
+        for figure in endurance()
+    ]
+    rated = score_of(endurance())
+    ratings = ""
+    if rated is not None:
+        ratings = (
+            f" The median error of {rated.figures} ratings is {rated.median:.1f} %, the largest "
+            f"{rated.largest:.1f} %."
+        )
+    return (
+        "### Endurance\n\n"
+        + _prose(
+            f"The write amplification that {drives or 'no drive'} reports is compared with "
+            f"measurements{error}.",
+            "The rated writes (TBW) of data-centre drives with TLC follow from the cycles of the "
+            "flash and the write amplification of random writes on the drive itself. Rated writes "
+            "of the other families give the cycles, so each drive is predicted without its own "
+            f"rating. The approach was chosen with all ratings in view.{ratings} The rating of a "
+            "client drive is not one of random writes, so its device file assumes a write "
+            "amplification of 1.5, and the error of a life that ends by cycles is not known.",
+        )
+        + "\n"
+        + _table(("drive", "rated", "predicted", "error"), rows)
     )
 
 

@@ -27,20 +27,18 @@ from writecliff.lab.published.modern_scm import scm_values
 from writecliff.published.modern import modern_sources
 from writecliff.published.modern_sheets import (
     Drive,
-    capacity_bytes,
     drives,
     facts,
     usable_figures,
     with_siblings,
 )
 from writecliff.published.modern_usual import with_usual
-from writecliff.published.ssd_iq.drives import read_sheets, sheet_of
+from writecliff.published.ssd_iq.drives import SSD_IQ, listed_drives
 
 Sheets = Mapping[str, Sequence[DataSheet]]
 _COMMANDS = ("controller.read_command_time", "controller.write_command_time")
 _FACTS = ("interface", "year", "cell", "power_loss_protection", "dram")
 _RATES = ("sequential_read", "sequential_write", "random_read", "random_write")
-SSD_IQ = "ssd-iq"  # source of the sheets of `ssd_iq/sheets.csv`
 _PAPER = "data sheets of the drives of Haas et al., SSD-iq, PVLDB 18(11), 2025"
 _OWN = ("name", "description", "model", "user_capacity", "rated_writes")  # of each capacity
 
@@ -53,20 +51,8 @@ def families() -> dict[str, str]:
         for name, own in all_drives.items()
         if facts()[name].get("usual", True)
     }
-    all_drives = {name: [*own, *_of_ssd_iq(name)] for name, own in all_drives.items()}
-    of_flash = {name: _text(name, own, sheets) for name, own in all_drives.items()}
-    return of_flash | {name: _scm_text(name) for name in facts() if name not in all_drives}
-
-
-def _of_ssd_iq(family: str) -> list[Drive]:
-    """Return the drives of a family that SSD-iq measured. They have only the figures of their own
-    data sheets, so they are the drives that `reproduce ssd-iq` simulates."""
-    found = []
-    for name, listed in facts()[family].get("ssd_iq", {}).items():
-        own = sheet_of(f"{listed} {capacity_bytes(name) / 1e9:g} GB", read_sheets()).sheet
-        given = (f.name for f in ANSWERS if getattr(own, f.name) is not None)
-        found.append(Drive(name, family, replace(own, name=name), dict.fromkeys(given, SSD_IQ)))
-    return found
+    of_flash = {name: _text(name, own, sheets) for name, own in listed_drives().items()}
+    return of_flash | {name: _scm_text(name) for name in facts() if name not in of_flash}
 
 
 def _siblings(one: Drive, own: Sequence[Drive]) -> list[Drive]:

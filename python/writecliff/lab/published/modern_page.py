@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import Literal
 
 from writecliff.published.figures import PublishedFigure, read_figures
-from writecliff.published.modern import MODERN, Part, family_of, modern_sources, split
+from writecliff.published.modern import MEASURED, MODERN, Part, family_of, modern_sources, split
 
 _HEAD = """# Figures of drives of today
 
@@ -20,6 +21,8 @@ family; `stated`: no load measures it. A rule that looks at no value decides
 ([catalogue](../guides/catalogue.md#drives-of-today)). `writecliff lab reproduce modern` puts the
 simulated figure beside each. How a drive is derived was revised twice after the errors of figures
 kept aside had been seen; what is kept aside has not changed since the table was made.
+[Later figures](#later-figures) were collected after that, and no rule uses them. `writecliff lab
+reproduce measured` puts the simulated figure beside each.
 """
 _HEADER = "| drive | figure | value | as it stands there | part | source |\n" + "|---" * 6 + "|"
 
@@ -31,13 +34,15 @@ def page() -> str:
     lines = [_HEAD]
     for family, own in groupby(rows, key=lambda row: family_of(row[0].device)):
         lines += [f"## {family}\n", _HEADER, *(_row(figure, part) for figure, part in own), ""]
+    lines += ["## Later figures\n", _HEADER]
+    lines += [*(_row(figure, "later") for figure in read_figures(MEASURED)), ""]
     lines.append("## Sources\n")
     for one in modern_sources().values():
         lines.append(f"* `{one.name}`: [{_cell(one.title)}]({one.address}), {_cell(one.section)}")
     return "\n".join(lines) + "\n"
 
 
-def _row(figure: PublishedFigure, part: Part) -> str:
+def _row(figure: PublishedFigure, part: Part | Literal["later"]) -> str:
     label = " ".join(part for part in (figure.label, _words(figure.metric)) if part)
     value = f"{figure.value:,.10g} {figure.unit}"
     cells = (figure.device, label, value, figure.note, part, f"`{figure.source}`")

@@ -4,8 +4,9 @@
 SSD-iq's loads come from what `reproduce` simulates:
 
     writecliff lab reproduce modern --short --json > modern.json
+    writecliff lab reproduce measured --short --json > measured.json
     writecliff lab reproduce ssd-iq --json > ssd-iq.json
-    .venv/bin/python -m writecliff.lab.published.predict modern.json ssd-iq.json
+    .venv/bin/python -m writecliff.lab.published.predict modern.json measured.json ssd-iq.json
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from writecliff.lab.published.cross_validation import Prediction
-from writecliff.published.figures import COLUMNS, COMPRESSIBLE
+from writecliff.published.figures import COLUMNS, COMPRESSIBLE, STATE
 from writecliff.published.predictions import (
     HASH_DIGITS,
+    MEASURED_PREDICTIONS,
     MODERN_PREDICTIONS,
     SSD_IQ_PREDICTIONS,
     device_hashes,
@@ -27,6 +29,7 @@ from writecliff.published.predictions import (
 from writecliff.report.csvs import csv_text
 
 _COLUMNS = (*COLUMNS, COMPRESSIBLE, "predicted")
+_MODERN_COLUMNS = (*COLUMNS, COMPRESSIBLE, STATE)
 _SSD_IQ_COLUMNS = ("condition", "metric", "value", "unit", "predicted", "device_hash")
 
 
@@ -42,17 +45,16 @@ def table_of(folds: int, predictions: Iterable[Prediction]) -> str:
 
 
 def table_of_modern(results: str) -> str:
-    """Return the simulated figures of `reproduce modern` as CSV. `results`: its JSON output."""
+    """Return the simulated figures of `reproduce modern` or `reproduce measured` as CSV.
+
+    `results`: the JSON output of the command.
+    """
     lines = (
-        [
-            *(row[name] for name in (*COLUMNS, COMPRESSIBLE)),
-            row["simulated"],
-            hash_of(row["preset"]),
-        ]
+        [*(row[name] for name in _MODERN_COLUMNS), row["simulated"], hash_of(row["preset"])]
         for row in json.loads(results)["figures"]
-        if row.get("part") in ("aside", "fit") and row["simulated"] is not None
+        if row["simulated"] is not None
     )
-    return csv_text((*_COLUMNS, "device_hashes"), lines)
+    return csv_text((*_MODERN_COLUMNS, "predicted", "device_hashes"), lines)
 
 
 def table_of_ssd_iq(results: str) -> str:
@@ -68,10 +70,14 @@ def table_of_ssd_iq(results: str) -> str:
     return csv_text(_SSD_IQ_COLUMNS, lines)
 
 
+_TABLES = {
+    "modern": (MODERN_PREDICTIONS, table_of_modern),
+    "measured": (MEASURED_PREDICTIONS, table_of_modern),
+    "ssd-iq": (SSD_IQ_PREDICTIONS, table_of_ssd_iq),
+}
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         text = Path(name).read_text(encoding="utf-8")
-        if json.loads(text)["campaign"] == "ssd-iq":
-            SSD_IQ_PREDICTIONS.write_text(table_of_ssd_iq(text), encoding="utf-8")
-        else:
-            MODERN_PREDICTIONS.write_text(table_of_modern(text), encoding="utf-8")
+        path, convert = _TABLES[json.loads(text)["campaign"]]
+        path.write_text(convert(text), encoding="utf-8")

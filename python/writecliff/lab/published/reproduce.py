@@ -43,10 +43,13 @@ from writecliff.published.figures import (
 from writecliff.published.kinds import METRICS, WORDS, is_of
 from writecliff.published.measure import ComparedDrive, Log, MeasurementObserver, measure_all
 from writecliff.published.modern import (
+    MEASURED_ABOUT,
+    MEASURED_NAME,
     MODERN_ABOUT,
     MODERN_NAME,
     family_of,
     is_stated,
+    measured_figures,
     modern_figures,
 )
 from writecliff.published.predictions import predicted_rows
@@ -193,6 +196,8 @@ def _modern(name: str) -> Chosen | None:
     measured = [one for one in modern_figures() if not is_stated(one)]
     if name == MODERN_NAME:
         return Chosen(name, MODERN_ABOUT, tuple(measured), small_bytes=SMALL_BYTES)
+    if name == MEASURED_NAME:
+        return Chosen(name, MEASURED_ABOUT, measured_figures(), small_bytes=SMALL_BYTES)
     own = tuple(f for f in measured if name in (f.device, family_of(f.device)))
     return Chosen(name, f"{name}, its figures", own, small_bytes=SMALL_BYTES) if own else None
 

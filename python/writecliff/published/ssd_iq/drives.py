@@ -13,12 +13,13 @@ from typing import Any
 
 from writecliff import units
 from writecliff.devices.derive import derived, text_of
-from writecliff.devices.sheet import CELLS, DataSheet, answer
+from writecliff.devices.sheet import ANSWERS, CELLS, DataSheet, answer
 from writecliff.errors import ConfigError
 from writecliff.input_files import read_text
-from writecliff.published.modern_sheets import drives, facts
+from writecliff.published.modern_sheets import Drive, capacity_bytes, drives, facts
 from writecliff.published.modern_usual import with_usual
 
+SSD_IQ = "ssd-iq"  # source of the sheets of `sheets.csv`
 SHEETS = Path(__file__).parent / "sheets.csv"
 _YEARS = 5  # warranty, over which data sheets state drive writes per day
 # Year of the flash by PCIe generation, for drives that are not in `modern_drives.toml`.
@@ -250,6 +251,22 @@ def _families() -> Mapping[str, tuple[DataSheet, ...]]:
         for name, family in drives().items()
         if name in usual
     }
+
+
+def listed_drives() -> dict[str, list[Drive]]:
+    """Return the drives with flash of each family: from the table of figures, and from SSD-iq."""
+    return {name: [*own, *_of_ssd_iq(name)] for name, own in drives().items()}
+
+
+def _of_ssd_iq(family: str) -> list[Drive]:
+    """Return the drives of a family that SSD-iq measured. They have only the figures of their own
+    data sheets, so they are the drives that `reproduce ssd-iq` simulates."""
+    found = []
+    for name, listed in facts()[family].get("ssd_iq", {}).items():
+        own = sheet_of(f"{listed} {capacity_bytes(name) / 1e9:g} GB", read_sheets()).sheet
+        given = (field.name for field in ANSWERS if getattr(own, field.name) is not None)
+        found.append(Drive(name, family, replace(own, name=name), dict.fromkeys(given, SSD_IQ)))
+    return found
 
 
 def _words(text: str) -> list[str]:

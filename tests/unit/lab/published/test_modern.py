@@ -23,6 +23,7 @@ from writecliff.published.modern import (
     MODERN,
     family_of,
     is_stated,
+    measured_figures,
     modern_figures,
     modern_sources,
     part_scores,
@@ -32,6 +33,7 @@ from writecliff.published.modern import (
 from writecliff.published.modern_sheets import _phases, drives, facts, with_siblings
 from writecliff.published.modern_usual import RULES, usual_ratio, with_usual
 from writecliff.published.predictions import (
+    MEASURED_PREDICTIONS,
     MODERN_PREDICTIONS,
     device_hashes,
     read_predictions,
@@ -42,14 +44,14 @@ from writecliff.published.sheet_check import fitting_scale
 
 def test_every_figure_has_a_source_with_title_address_and_section() -> None:
     sources = modern_sources()
-    used = {figure.source for figure in modern_figures()}
+    used = {figure.source for figure in (*modern_figures(), *measured_figures())}
     assert used == set(sources)
     for one in sources.values():
         assert one.title and one.section and one.address.startswith(("http://", "https://"))
 
 
 def test_every_figure_says_how_it_stands_in_its_source() -> None:
-    assert all(figure.note for figure in modern_figures())
+    assert all(figure.note for figure in (*modern_figures(), *measured_figures()))
 
 
 def test_a_third_of_each_family_is_kept_aside_and_at_least_one() -> None:
@@ -232,6 +234,41 @@ def test_predictions_are_of_the_drives_as_they_are() -> None:
     assert {(f.device, f.metric, f.value) for f in known} == {
         (f.device, f.metric, f.value) for f in loaded
     }
+
+
+def test_figures_that_came_later_are_of_drives_that_can_be_opened() -> None:
+    figures = measured_figures()
+    assert not set(figures) & {f for f, part in split().items() if part != "stated"}
+    for name in {figure.device for figure in figures}:
+        assert show_device(name).kind == "ssd"
+    rated = {f.device for f in figures if f.metric.startswith("power_")}
+    assert {"micron-7600-max-6400", "d7-p5500-7680", "pm9a3-7680"} <= rated
+
+
+def test_predictions_of_later_figures_are_of_the_drives_as_they_are() -> None:
+    known = read_predictions(MEASURED_PREDICTIONS)
+    assert len(known) > 0.85 * len(measured_figures())
+    assert all(one.device_hashes == device_hashes(figure) for figure, one in known.items())
+
+
+def test_sequential_writes_on_pcie_5_are_a_class_of_their_own() -> None:
+    """Two families have half as many writes as reads on a link that is twice as fast."""
+    sheets = {
+        name: [sheet(name, reads, writes)]
+        for name, reads, writes in (("a", 6e9, 5e9), ("b", 7e9, 6e9), ("c", 12e9, 6e9))
+    }
+    slow, _ = with_usual("x", sheet("x", 7.2e9, None), sheets)
+    fast, said = with_usual("x", sheet("x", 13e9, None), sheets)
+    assert slow.sequential_write == pytest.approx(7.2e9 * 5 / 6)
+    assert fast.sequential_write == pytest.approx(6.5e9)
+    assert "NVMe PCIe 5.0 x4" in said["sequential_write"]
+
+
+def sheet(name: str, reads: float, writes: float | None) -> DataSheet:
+    return DataSheet(
+        name=name, interface="pcie5", capacity=7.68e12, year=2023, cell="tlc",
+        power_loss_protection=True, sequential_read=reads, sequential_write=writes,
+    )  # fmt: skip
 
 
 def test_a_short_reproduction_has_whole_bursts() -> None:

@@ -119,7 +119,7 @@ def test_mistakes_are_reported_before_anything_runs(
         ("reproduce", "no campaign given", "--list"),
         ("lab reproduce pm836", "unknown campaign 'pm836'", "'pm863'"),
         ("lab reproduce ssdiq", "unknown campaign 'ssdiq'", "did you mean 'ssd-iq'?"),
-        ("lab reproduce zzz", "unknown campaign 'zzz'", "others, modern, ssd-iq"),
+        ("lab reproduce zzz", "unknown campaign 'zzz'", "others, modern, measured, ssd-iq"),
         (f"lab reproduce c --figures {own}", "unknown source 'c'", "known: a, b"),
         ("lab reproduce --figures none.csv", "cannot read none.csv", ""),
         ("lab reproduce pm863 --jobs 0", "--jobs must be at least 1", ""),
@@ -146,13 +146,14 @@ def test_campaigns_are_listed(cli: CommandLine) -> None:
     names = [line.split()[0] for line in said.out.splitlines()[1:]]
     assert names == [
         "pm863", "primer", "840-850", "845dc", "fms2016", "intel-530", "all", "others", "modern",
-        "ssd-iq",
+        "measured", "ssd-iq",
     ]  # fmt: skip
     listed = json.loads(cli("lab reproduce --list --json").out)["campaigns"]
-    *campaigns, whole, others, modern, ssd_iq = listed
+    *campaigns, whole, others, modern, measured, ssd_iq = listed
     assert sum(one["figures"] for one in campaigns) == whole["figures"]
     assert len(choose("others").figures) == others["figures"] > 0
     assert len(choose("modern").figures) == modern["figures"] > 0
+    assert len(choose("measured").figures) == measured["figures"] > 100
     assert ssd_iq["figures"] > 0
 
 

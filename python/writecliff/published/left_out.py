@@ -1,0 +1,83 @@
+"""Listed capacities of current drives, each predicted from the other capacities of its model.
+
+This tests the rule of `devices/capacities.py`. `writecliff.lab.published.left_out` simulates the
+drives and stores the predictions. A prediction belongs to a version of a drive, and is ignored once
+the rule gives another one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from writecliff.devices import describe_device
+from writecliff.devices.capacities import FamilySheets, all_sheets, text_of_capacity
+from writecliff.devices.sheet import DataSheet
+from writecliff.published.conditions import RATES
+from writecliff.published.figures import PublishedFigure, read_figures
+from writecliff.published.modern import is_stated, split
+from writecliff.published.scores import Row
+
+PREDICTIONS = Path(__file__).parent / "left_out_predictions.csv"
+_BURSTS = ("iops_burst", "throughput_burst")
+
+
+@lru_cache(maxsize=1)
+def left_out_texts() -> Mapping[str, str]:
+    """Return the device file of each drive, derived from the other capacities of its model."""
+    return {
+        sheet.name: text_of_capacity(sheet.name, sheet.capacity, _without(sheets, sheet.name))
+        for sheets in all_sheets()
+        if len(sheets.published) > 1
+        for sheet in sheets.published
+    }
+
+
+def _without(sheets: FamilySheets, name: str) -> FamilySheets:
+    return replace(
+        sheets,
+        published=tuple(sheet for sheet in sheets.published if sheet.name != name),
+        completed=tuple(sheet for sheet in sheets.completed if sheet.name != name),
+    )
+
+
+def left_out_figures() -> list[PublishedFigure]:
+    """Return the published rates of the drives that `left_out_texts` derives."""
+    sheets = {sheet.name: sheet for own in all_sheets() for sheet in own.published}
+    return [
+        figure
+        for name in left_out_texts()
+        for figure in _figures_of(name, sheets[name])
+        if figure.metric in (*RATES, *_BURSTS)
+    ]
+
+
+def _figures_of(name: str, sheet: DataSheet) -> list[PublishedFigure]:
+    """Return the figures of a drive: those of the table, or of its sheet if it is not in there."""
+    from writecliff.published.sheet_check import sheet_figures
+
+    listed = [figure for figure in split() if figure.device == name and not is_stated(figure)]
+    return listed or list(sheet_figures(sheet, name))
+
+
+def left_out_rows(path: Path = PREDICTIONS) -> list[Row]:
+    """Return the predictions whose drive is still the one that the rule derives."""
+    lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
+    return [
+        Row(figure, float(line["predicted"]))
+        for figure, line in zip(read_figures(path), lines, strict=True)
+        if line["device_hashes"] == left_out_hashes().get(figure.device)
+    ]
+
+
+@lru_cache(maxsize=1)
+def left_out_hashes() -> Mapping[str, str]:
+    """Return the hash of each drive of `left_out_texts`."""
+    return {
+        name: describe_device(text, f"{name}.toml").device_hash
+        for name, text in left_out_texts().items()
+    }
