@@ -5,7 +5,7 @@ use writecliff_base::keys::{Count, Flag, Percent, PositiveRate, PositiveTime, Si
 use writecliff_base::{Bytes, Nanos, section};
 use writecliff_host_interface::{Identity, LinkConfig};
 
-use crate::layout::{Layout, Shape};
+use crate::layout::{LayoutParameters, SectorLayout};
 use crate::seek::SeekCurve;
 
 section! {
@@ -98,7 +98,7 @@ pub struct DiskConfig {
 
 /// A combination of values that no disk can have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Impossible {
+pub enum ImpossibleDisk {
     /// `inner_rate` leaves less than one sector on the innermost tracks.
     #[error("inner_rate is too low: a track would not hold one sector")]
     Rate,
@@ -121,9 +121,9 @@ impl DiskConfig {
     }
 
     /// Computes the sector layout; fails if `inner_rate` is too low.
-    pub fn layout(&self) -> Result<Layout, Impossible> {
+    pub fn layout(&self) -> Result<SectorLayout, ImpossibleDisk> {
         let m = &self.mechanics;
-        let shape = Shape {
+        let shape = LayoutParameters {
             capacity: self.user_capacity,
             heads: m.heads,
             zones: m.zones,
@@ -132,13 +132,13 @@ impl DiskConfig {
             outer_rate: m.outer_rate,
             inner_rate: m.inner_rate,
         };
-        Layout::new(&shape).ok_or(Impossible::Rate)
+        SectorLayout::new(&shape).ok_or(ImpossibleDisk::Rate)
     }
 
     /// Computes the seek curve; fails if `seek_average` does not fit the other two seek times.
-    pub fn seek_curve(&self, layout: &Layout) -> Result<SeekCurve, Impossible> {
+    pub fn seek_curve(&self, layout: &SectorLayout) -> Result<SeekCurve, ImpossibleDisk> {
         let m = &self.mechanics;
         SeekCurve::new(layout.cylinders(), m.seek_track, m.seek_average, m.seek_full)
-            .map_err(|(least, most)| Impossible::Average(least, most))
+            .map_err(|(least, most)| ImpossibleDisk::Average(least, most))
     }
 }

@@ -11,7 +11,7 @@ use writecliff_host_interface::identity::InPlace;
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{
-    CacheConfig, ControllerConfig, DiskConfig, FlashCacheConfig, Impossible, MechanicsConfig,
+    CacheConfig, ControllerConfig, DiskConfig, FlashCacheConfig, ImpossibleDisk, MechanicsConfig,
 };
 
 pub use scaled::{SCALES, scaled};
@@ -123,10 +123,10 @@ fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
         );
         return Err(table.error("seek_track", message, None));
     }
-    let refused = |impossible: Impossible| {
+    let refused = |impossible: ImpossibleDisk| {
         let key = match impossible {
-            Impossible::Rate => "inner_rate",
-            Impossible::Average(..) => "seek_average",
+            ImpossibleDisk::Rate => "inner_rate",
+            ImpossibleDisk::Average(..) => "seek_average",
         };
         table.error(key, impossible, None)
     };

@@ -13,10 +13,10 @@ use writecliff_host_interface::{
     Command, Completion, Drive, EventLoop, Frontend, Meters, Operation,
 };
 
-use crate::config::{DiskConfig, Impossible};
+use crate::config::{DiskConfig, ImpossibleDisk};
 use crate::dirty::WriteCache;
 use crate::flash_cache::FlashCache;
-use crate::mechanics::{Counted, Extent, Mechanics};
+use crate::mechanics::{Extent, Mechanics, MechanicsCounters};
 use crate::reads::Reads;
 use schedule::{Task, Work};
 
@@ -42,7 +42,7 @@ pub struct Disk {
     /// Pending flushes, each with the sequence number of the first write that it does not wait for.
     flushes: Vec<(u16, u64)>,
     pub(crate) write_cache: bool,
-    pub(crate) host: HostCounters,
+    pub(crate) host: DiskHostCounters,
 }
 
 saved! {
@@ -62,7 +62,7 @@ pub(crate) enum DiskEvent {
 
 /// Host traffic and cache hits since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostCounters {
+pub struct DiskHostCounters {
     /// Bytes that the host has written.
     pub write_bytes: u64,
     /// Bytes that the host has read.
@@ -77,9 +77,9 @@ pub struct HostCounters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskCounters {
     /// Host traffic and cache hits.
-    pub host: HostCounters,
+    pub host: DiskHostCounters,
     /// Accesses of the mechanics.
-    pub arm: Counted,
+    pub arm: MechanicsCounters,
 }
 
 counters! { |c: DiskCounters|
@@ -99,7 +99,7 @@ const BURST_BYTES: u64 = 64 << 10;
 
 impl Disk {
     /// Returns a new disk at time 0, or an error if its mechanics are impossible.
-    pub fn new(config: DiskConfig) -> Result<Self, Impossible> {
+    pub fn new(config: DiskConfig) -> Result<Self, ImpossibleDisk> {
         let (controller, capacity) = (&config.controller, config.user_capacity.0);
         let frontend = Frontend::new(&config.link, controller.command_time, controller.latency);
         Ok(Self {
@@ -114,7 +114,7 @@ impl Disk {
             idle_since: Nanos::ZERO,
             flushes: Vec::new(),
             write_cache: config.cache.write_cache,
-            host: HostCounters::default(),
+            host: DiskHostCounters::default(),
             config,
         })
     }

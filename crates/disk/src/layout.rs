@@ -22,7 +22,7 @@ struct Zone {
 
 /// The sector layout of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct SectorLayout {
     zones: Vec<Zone>,
     heads: u64,
     pub(crate) tracks: u64,
@@ -33,7 +33,7 @@ pub struct Layout {
 
 /// Parameters of a layout. Rates are sustained rates of the first and last zone, including skews.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct LayoutParameters {
     /// Capacity of all zones together.
     pub capacity: Bytes,
     pub(crate) heads: u32,
@@ -44,9 +44,9 @@ pub struct Shape {
     pub(crate) inner_rate: BytesPerSecond,
 }
 
-impl Layout {
+impl SectorLayout {
     /// Computes the layout; `None` if a track of the innermost zone would not hold one sector.
-    pub fn new(shape: &Shape) -> Option<Self> {
+    pub fn new(shape: &LayoutParameters) -> Option<Self> {
         let heads = u64::from(shape.heads);
         let count = u64::from(shape.zones);
         let per_track = shape.turn.0 + shape.skew.0;
@@ -151,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    fn layout() -> Layout {
-        let shape = Shape {
+    fn layout() -> SectorLayout {
+        let shape = LayoutParameters {
             capacity: Bytes(10_000_000_000),
             heads: 3,
             zones: 8,
@@ -161,7 +161,7 @@ mod tests {
             outer_rate: BytesPerSecond(93_000_000),
             inner_rate: BytesPerSecond(58_000_000),
         };
-        Layout::new(&shape).unwrap()
+        SectorLayout::new(&shape).unwrap()
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, Prng, saved};
 
-use crate::config::{DiskConfig, Impossible};
-use crate::layout::Layout;
+use crate::config::{DiskConfig, ImpossibleDisk};
+use crate::layout::SectorLayout;
 use crate::seek::SeekCurve;
 
 /// A range of sectors, with the track, cylinder and angle at which it starts.
@@ -21,7 +21,7 @@ pub struct Extent {
 /// State of arm and spindle.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
-    pub(crate) layout: Layout,
+    pub(crate) layout: SectorLayout,
     seeks: SeekCurve,
     head_switch: Nanos,
     write_settle: Nanos,
@@ -36,12 +36,12 @@ pub struct Mechanics {
     /// Track at which the arm is.
     track: u64,
     recalibration_due: Nanos,
-    pub(crate) counted: Counted,
+    pub(crate) counted: MechanicsCounters,
 }
 
 /// Counters since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct MechanicsCounters {
     /// Media accesses for host commands and cached writes.
     pub accesses: u64,
     /// Revolutions lost to retries.
@@ -56,7 +56,7 @@ saved! { Mechanics { random, track, recalibration_due, counted } check is_on_med
 const RETRIES: u64 = 0x6469_736b;
 
 impl Mechanics {
-    pub(crate) fn new(config: &DiskConfig) -> Result<Self, Impossible> {
+    pub(crate) fn new(config: &DiskConfig) -> Result<Self, ImpossibleDisk> {
         let layout = config.layout()?;
         let m = &config.mechanics;
         Ok(Self {
@@ -72,7 +72,7 @@ impl Mechanics {
             random: Prng::derive(config.seed, RETRIES),
             track: 0,
             recalibration_due: m.recalibration_interval.unwrap_or(Nanos::MAX),
-            counted: Counted::default(),
+            counted: MechanicsCounters::default(),
         })
     }
 

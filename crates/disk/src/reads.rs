@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, SECTOR_BYTES, saved};
 
-use crate::layout::Layout;
+use crate::layout::SectorLayout;
 use crate::mechanics::{Extent, Mechanics};
 
 /// A range of cached sectors.
@@ -55,7 +55,7 @@ impl Reads {
     }
 
     /// Updates the newest segment with the progress of read-ahead.
-    fn update(&mut self, now: Nanos, layout: &Layout) {
+    fn update(&mut self, now: Nanos, layout: &SectorLayout) {
         if let (Some(ahead), Some(newest)) = (&self.ahead, self.segments.last_mut()) {
             let passage = ahead.passage + now.saturating_sub(ahead.since).0;
             newest.end = newest.end.max(layout.reached(passage).min(ahead.limit));
@@ -111,14 +111,14 @@ impl Reads {
     }
 
     /// Sector under the head during read-ahead; `None` if there is none.
-    pub fn head(&mut self, now: Nanos, layout: &Layout) -> Option<u64> {
+    pub fn head(&mut self, now: Nanos, layout: &SectorLayout) -> Option<u64> {
         self.update(now, layout);
         self.ahead.as_ref()?;
         self.segments.last().map(|newest| newest.end.max(1) - 1)
     }
 
     /// Stops read-ahead.
-    pub fn stop(&mut self, now: Nanos, layout: &Layout) {
+    pub fn stop(&mut self, now: Nanos, layout: &SectorLayout) {
         self.update(now, layout);
         self.ahead = None;
     }
@@ -143,7 +143,7 @@ impl Reads {
     }
 
     /// Starts read-ahead after the newest segment, whose last sector has just passed.
-    pub fn begin_ahead(&mut self, now: Nanos, layout: &Layout) {
+    pub fn begin_ahead(&mut self, now: Nanos, layout: &SectorLayout) {
         let Some(newest) = self.segments.last() else { return };
         if newest.end < self.sectors {
             let limit = (newest.consumed + self.segment_sectors).min(self.sectors).max(newest.end);

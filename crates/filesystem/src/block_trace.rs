@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use super::TraceError;
 use super::events::Events;
-use super::layout::{BlockOp, BlockRequest, FileSystem, Layout};
+use super::layout::{BlockOp, BlockRequest, FileLayout, FileSystem};
 use super::rounds::{Copies, Halt};
 use writecliff_base::SLOT_BYTES;
 
@@ -108,7 +108,7 @@ impl Events {
             round_blocks = self.footprint_watched(file_system, 1, &mut first)?.written_blocks;
         }
         let mut look = |all: &Copies<'_>| watch(before + all.applied as f64 / whole);
-        let mut layout = Layout::counted(u32::MAX, self.files * copies, *file_system);
+        let mut layout = FileLayout::counted(u32::MAX, self.files * copies, *file_system);
         let mut all = Copies::new(self, copies, round_blocks);
         let mut footprint = Footprint { peak_blocks: 0, end_blocks: 0, written_blocks: 0 };
         let mut requests = Vec::new();
@@ -160,7 +160,7 @@ impl Events {
             1 => 0,
             _ => self.footprint(&how.file_system, 1).written_blocks,
         };
-        let mut layout = Layout::new(how.capacity_blocks, files as u32, how.file_system);
+        let mut layout = FileLayout::new(how.capacity_blocks, files as u32, how.file_system);
         let mut all = Copies::new(self, how.copies, round_blocks);
         let (mut ended_rounds, mut settled) = (0, (0, 0));
         let mut look = |all: &Copies<'_>| watch(self.share(how, all));

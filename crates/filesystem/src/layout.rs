@@ -108,7 +108,7 @@ struct File {
 
 /// The files on a drive and its free space.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct FileLayout {
     space: Space,
     files: Vec<File>,
     /// `None` if writes reach the drive at once.
@@ -122,7 +122,7 @@ pub struct Layout {
     pub(super) peak_blocks: u64,
 }
 
-impl Layout {
+impl FileLayout {
     pub(crate) fn new(blocks: u32, files: u32, system: FileSystem) -> Self {
         let files = vec![File::default(); files as usize];
         let FileSystem { allocator, trim, write_back } = system;

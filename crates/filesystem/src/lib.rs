@@ -27,7 +27,7 @@ pub mod synthetic;
 pub use block_trace::{BlockTrace, Footprint, LayOut, NEVER, Repeats, Watch, deaths};
 pub use classes::{Classes, Labels};
 pub use events::{Batch, Events, FileOp, LEFT_OUT, TraceEvent};
-pub use layout::{BlockOp, BlockRequest, FileSystem, Layout, WriteBack};
+pub use layout::{BlockOp, BlockRequest, FileLayout, FileSystem, WriteBack};
 pub use space::Allocator;
 
 use thiserror::Error;

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 use super::dirty::LOOK_EVERY_MS;
 use super::events::{Events, FileOp, TraceEvent};
-use super::layout::{BlockOp, BlockRequest, Full, Layout};
+use super::layout::{BlockOp, BlockRequest, FileLayout, Full};
 use super::redraw::Redraw;
 use writecliff_base::SLOT_BYTES;
 
@@ -105,7 +105,7 @@ impl<'a> Copies<'a> {
     /// Advances the copies until one of them completes a round, or `watch` stops it.
     pub(super) fn round(
         &mut self,
-        layout: &mut Layout,
+        layout: &mut FileLayout,
         out: &mut Vec<BlockRequest>,
         watch: &mut dyn FnMut(&Self) -> ControlFlow<()>,
     ) -> Result<(), Halt> {
@@ -126,7 +126,7 @@ impl<'a> Copies<'a> {
         &mut self,
         index: usize,
         until: u64,
-        layout: &mut Layout,
+        layout: &mut FileLayout,
         out: &mut Vec<BlockRequest>,
         watch: &mut dyn FnMut(&Self) -> ControlFlow<()>,
     ) -> Result<bool, Halt> {
@@ -193,7 +193,7 @@ impl<'a> Copies<'a> {
         &self,
         copy: &mut Program,
         write: &TraceEvent,
-        layout: &mut Layout,
+        layout: &mut FileLayout,
         out: &mut Vec<BlockRequest>,
     ) {
         let needed = write.length.div_ceil(SLOT_BYTES) + 1;
@@ -214,7 +214,7 @@ impl<'a> Copies<'a> {
         &mut self,
         copy: &mut Program,
         before: u64,
-        layout: &Layout,
+        layout: &FileLayout,
         requests: &[BlockRequest],
     ) {
         let blocks = written(requests);

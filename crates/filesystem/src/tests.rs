@@ -63,8 +63,8 @@ proptest! {
     fn a_counting_layout_needs_the_same_space_as_a_real_one(
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
     ) {
-        let mut real = Layout::new(1 << 20, FILES, system(write_back));
-        let mut counted = Layout::counted(1 << 20, FILES, system(write_back));
+        let mut real = FileLayout::new(1 << 20, FILES, system(write_back));
+        let mut counted = FileLayout::counted(1 << 20, FILES, system(write_back));
         let (mut at, mut of) = (Vec::new(), Vec::new());
         for event in &events {
             prop_assert_eq!(real.apply(event, &mut at), counted.apply(event, &mut of));
@@ -84,7 +84,8 @@ proptest! {
         events in proptest::collection::vec(any_event(), 1..120), write_back in any_write_back(),
         allocator in proptest::sample::select(&Allocator::ALL[..]),
     ) {
-        let mut layout = Layout::new(2000, FILES, FileSystem { allocator, ..system(write_back) });
+        let system = FileSystem { allocator, ..system(write_back) };
+        let mut layout = FileLayout::new(2000, FILES, system);
         let mut model = BTreeSet::new();
         // Drive block -> file that wrote it last.
         let mut owner: BTreeMap<u32, u32> = BTreeMap::new();

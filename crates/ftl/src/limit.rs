@@ -17,7 +17,7 @@ const VICTIM_AHEAD: usize = 32;
 
 /// Slots written in the limit study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct LimitWrites {
     /// Slots that the host has overwritten.
     pub host_slots: u64,
     /// Slots relocated to free their units.
@@ -56,7 +56,7 @@ pub fn run(
     slots_per_reclaim_unit: u32,
     overwrites: f64,
     seed: u64,
-) -> Option<Written> {
+) -> Option<LimitWrites> {
     let slots_of = |units: u64| units * u64::from(slots_per_reclaim_unit);
     if slots_of(u64::from(units)) <= u64::from(user_slots) + slots_of(RESERVE as u64 + 2) {
         return None;
@@ -74,7 +74,7 @@ pub fn run(
         prefetch(&limit.forward, announced[n % AHEAD] as usize);
         limit.write(next);
     }
-    Some(Written { host_slots: u64::from(user_slots) + count as u64, moved_slots: limit.moved })
+    Some(LimitWrites { host_slots: u64::from(user_slots) + count as u64, moved_slots: limit.moved })
 }
 
 impl Limit {

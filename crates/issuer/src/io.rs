@@ -43,7 +43,7 @@ impl Lane {
 
 /// The first I/O that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct IoFailure {
     /// The I/O that failed.
     pub io: Io,
     /// The error number; 0 where the drive moved less than it was asked for.

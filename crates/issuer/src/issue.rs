@@ -15,10 +15,10 @@ use crate::clock::{be_punctual, now_ns};
 use crate::data::Data;
 use crate::deallocator::{Deallocated, Deallocator};
 use crate::feed::{Feed, Next};
-use crate::io::{Failure, Io, Lane};
+use crate::io::{Io, IoFailure, Lane};
 use crate::measured::{Collector, JobTime, Measured};
 use crate::ring::{BATCH, Request, Ring};
-use crate::shared::{Done, Live, Shared};
+use crate::shared::{Done, IssueProgress, Shared};
 
 /// Before the first I/O, for what the thread does once.
 const LEAD_NS: u64 = 1_000_000;
@@ -311,7 +311,7 @@ impl Issuing<'_> {
         let is_transfer = matches!(io.operation, Operation::Read | Operation::Write);
         let moved = result.max(0) as u64;
         if result < 0 || (is_transfer && moved < io.length) {
-            let failure = Failure { io, errno: (-result).max(0), moved };
+            let failure = IoFailure { io, errno: (-result).max(0), moved };
             let measured = &mut self.collector.measured;
             measured.failure.get_or_insert(failure);
             measured.failures += 1;
@@ -401,7 +401,7 @@ impl Issuing<'_> {
     }
 
     fn show(&mut self, now: u64) {
-        self.shared.show(&Live {
+        self.shared.show(&IssueProgress {
             elapsed_ns: now.saturating_sub(self.start_ns),
             ios: self.collector.ios,
             bytes: self.collector.bytes,

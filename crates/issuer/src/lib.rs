@@ -23,10 +23,10 @@ mod shared;
 pub mod traced;
 
 pub use feed::{Feed, Feeder, feed};
-pub use io::{Failure, Io, Lane, Operation};
+pub use io::{Io, IoFailure, Lane, Operation};
 pub use issue::{Issue, Target, issue};
 pub use measured::{JobMeasured, JobTime, Lateness, Measured};
-pub use shared::{Done, Live, Shared};
+pub use shared::{Done, IssueProgress, Shared};
 
 /// The longest read or write that is issued.
 pub const LENGTH_MAX_BYTES: u64 = 32 << 20;

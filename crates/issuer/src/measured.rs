@@ -4,7 +4,7 @@ use writecliff_measure::series::{Cell, Columns, IntervalSeries, WholeDrive};
 use writecliff_measure::{Histogram, OPERATIONS, OperationOutcome, ScheduleFit};
 use writecliff_workload::{Operation, SERIES_ROWS_KEPT};
 
-use crate::io::{Failure, Io};
+use crate::io::{Io, IoFailure};
 
 /// Delays between due times and issue.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,7 @@ pub struct Measured {
     /// Time series of all jobs.
     pub intervals: Columns,
     /// First failed I/O; `None` if none failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<IoFailure>,
     /// Number of failed I/Os.
     pub failures: u64,
     /// I/Os in flight when it was given up.

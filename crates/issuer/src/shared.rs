@@ -18,9 +18,9 @@ pub struct Done {
     pub result: i32,
 }
 
-/// A look at a running issue.
+/// Progress of a running issue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Live {
+pub struct IssueProgress {
     /// Time since the beginning.
     pub elapsed_ns: u64,
     /// I/Os completed since the beginning.
@@ -67,13 +67,13 @@ impl Shared {
     }
 
     /// Returns the current totals.
-    pub fn live(&self) -> Live {
+    pub fn live(&self) -> IssueProgress {
         let [elapsed_ns, ios, bytes, due_ns, in_flight] =
             [0, 1, 2, 3, 4].map(|n: usize| self.live[n].load(Relaxed));
-        Live { elapsed_ns, ios, bytes, due_ns, in_flight }
+        IssueProgress { elapsed_ns, ios, bytes, due_ns, in_flight }
     }
 
-    pub(crate) fn show(&self, live: &Live) {
+    pub(crate) fn show(&self, live: &IssueProgress) {
         let values = [live.elapsed_ns, live.ios, live.bytes, live.due_ns, live.in_flight];
         for (to, value) in self.live.iter().zip(values) {
             to.store(value, Relaxed);

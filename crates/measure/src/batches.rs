@@ -76,7 +76,7 @@ pub struct Totals<'a> {
 
 /// Bytes written to the drive and to its flash since it was new; NaN if unknown.
 #[derive(Clone, Copy, Debug)]
-pub struct Written {
+pub struct BytesWritten {
     /// Bytes written to the drive.
     pub host: f64,
     /// Bytes written to flash.
@@ -105,7 +105,7 @@ struct Cell {
 #[derive(Clone, Debug)]
 struct Mark {
     end_ns: u64,
-    written: Written,
+    written: BytesWritten,
     /// None: as in the mark before.
     cells: Vec<Option<Box<Cell>>>,
 }
@@ -119,7 +119,7 @@ pub struct Batches {
     end_ns: u64,
     most: usize,
     /// At `begin_ns`.
-    written: Written,
+    written: BytesWritten,
     /// I/Os of each operation of a job at the last mark.
     ios: Vec<u64>,
     /// Totals of each operation at `begin_ns`; those that are missing are zero.
@@ -130,7 +130,7 @@ pub struct Batches {
 impl Batches {
     /// Batches of `cells` operations of jobs, of a step that starts at `start_ns` of the caller's
     /// clock.
-    pub fn new(start_ns: u64, cells: usize, written: Written) -> Self {
+    pub fn new(start_ns: u64, cells: usize, written: BytesWritten) -> Self {
         Self {
             start_ns,
             begin_ns: start_ns,
@@ -155,7 +155,7 @@ impl Batches {
         &mut self,
         now_ns: u64,
         totals: impl Iterator<Item = Totals<'a>>,
-        written: Written,
+        written: BytesWritten,
     ) {
         let start_ns = self.start_ns;
         *self = Self { start_ns, ..Self::new(now_ns, self.ios.len(), written) };
@@ -172,7 +172,7 @@ impl Batches {
         &mut self,
         now_ns: u64,
         totals: impl Iterator<Item = Totals<'a>>,
-        written: Written,
+        written: BytesWritten,
     ) {
         if now_ns <= self.end_ns {
             return;
@@ -188,7 +188,7 @@ impl Batches {
         &mut self,
         end_ns: u64,
         totals: impl Iterator<Item = Totals<'a>> + Clone,
-        written: Written,
+        written: BytesWritten,
     ) -> BatchColumns {
         self.close(end_ns, totals.clone(), written);
         if self.marks.last().map_or(self.begin_ns, |mark| mark.end_ns) < end_ns {
@@ -209,7 +209,7 @@ impl Batches {
         &mut self,
         end_ns: u64,
         totals: impl Iterator<Item = Totals<'a>>,
-        written: Written,
+        written: BytesWritten,
     ) {
         let before_ns = self.marks.last().map_or(self.begin_ns, |mark| mark.end_ns);
         assert!(end_ns > before_ns, "a batch of no length at {end_ns}");

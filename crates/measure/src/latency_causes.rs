@@ -22,7 +22,7 @@ pub struct BucketCauses {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct BucketRow {
     bucket: usize,
     ios: u64,
     spent: TimeByCause,
@@ -35,7 +35,7 @@ const _: () = assert!(BUCKETS < u16::MAX as usize, "positions have 16 bits");
 pub struct LatencyCauses {
     /// Position of each bucket in `rows`, plus 1; 0 if it is empty.
     positions: Box<[u16; BUCKETS]>,
-    rows: Vec<Row>,
+    rows: Vec<BucketRow>,
 }
 
 impl Default for LatencyCauses {
@@ -52,7 +52,7 @@ impl LatencyCauses {
         let bucket = bucket_of(latency_ns);
         let position = &mut self.positions[bucket];
         if *position == 0 {
-            self.rows.push(Row { bucket, ..Row::default() });
+            self.rows.push(BucketRow { bucket, ..BucketRow::default() });
             *position = self.rows.len() as u16;
         }
         let row = &mut self.rows[usize::from(*position) - 1];
@@ -67,7 +67,7 @@ impl LatencyCauses {
     pub fn buckets(&self) -> Vec<BucketCauses> {
         let filled = self.positions.iter().filter(|&&position| position > 0);
         let row = |&position: &u16| {
-            let Row { bucket, ios, spent } = &self.rows[usize::from(position) - 1];
+            let BucketRow { bucket, ios, spent } = &self.rows[usize::from(position) - 1];
             let (lower_ns, upper_ns) = (lower_bound(*bucket), upper_bound(*bucket));
             BucketCauses { lower_ns, upper_ns, ios: *ios, spent_ns: spent.0.map(|time| time.0) }
         };

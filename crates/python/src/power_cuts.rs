@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use writecliff_runner::power_loss::{Loss, losses};
-use writecliff_validate::power_cuts::{Fault, KINDS, Tally, run};
+use writecliff_validate::power_cuts::{Fault, KINDS, PowerCutTally, run};
 
 use crate::device::PyDevice;
 use crate::dict::{Dict, Dicts, dict};
@@ -17,7 +17,7 @@ pub(crate) fn validate_power_cuts(py: Python<'_>, seed: u64, drive: u64, cuts: u
     }
     let ended = py.detach(|| run(seed, drive, cuts, Fault::None));
     let kind = KINDS[(drive % KINDS.len() as u64) as usize];
-    let tally = ended.as_ref().copied().unwrap_or(Tally::default());
+    let tally = ended.as_ref().copied().unwrap_or(PowerCutTally::default());
     Ok(dict! {
         py,
         kind.{gc},

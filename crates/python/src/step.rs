@@ -13,7 +13,7 @@ use writecliff_measure::series::Columns;
 use writecliff_measure::{Adherence, BatchColumns, LatencyCauses, OperationOutcome};
 use writecliff_runner::device::counter_readings;
 use writecliff_runner::outcome::{JobOutcome, Observer};
-use writecliff_runner::{Counters, EndedBy, Live, StepOutcome};
+use writecliff_runner::{Counters, EndedBy, StepOutcome, StepProgress};
 
 use crate::data_placement;
 use crate::dict::{Dict, column, dict};
@@ -59,7 +59,7 @@ impl Hook {
 }
 
 impl Observer for Hook {
-    fn look(&mut self, live: &Live) -> ControlFlow<()> {
+    fn look(&mut self, live: &StepProgress) -> ControlFlow<()> {
         self.call(|py, callback| {
             let counters = counters_to_dict(py, &live.counters)?;
             let look = (live.fraction, live.elapsed_ns, live.ios, live.iops, live.waf, counters);

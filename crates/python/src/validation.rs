@@ -5,7 +5,7 @@ use writecliff_ftl::gc::GcPolicy;
 use writecliff_ftl::gc_destination::GcDestination;
 use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::{ConfigError, GcPacing};
-use writecliff_validate::data_placement::{Lifetimes, Load, data_placement};
+use writecliff_validate::data_placement::{Lifetimes, PlacementLoad, data_placement};
 use writecliff_validate::handles::{HandlesCase, handles};
 use writecliff_validate::reduction::{Data, reduction};
 use writecliff_validate::{Policies, WafCase, WafRow, uniform};
@@ -130,9 +130,9 @@ pub(crate) fn validate_data_placement(
     measured: u32,
 ) -> PyResult<(f64, f64)> {
     let load = match load {
-        "hot-cold" => Load::HotCold { data, writes },
-        "by-size" => Load::Sequential { reading: Lifetimes::BySize, request },
-        "by-rate" => Load::Sequential { reading: Lifetimes::ByRate, request },
+        "hot-cold" => PlacementLoad::HotCold { data, writes },
+        "by-size" => PlacementLoad::Sequential { reading: Lifetimes::BySize, request },
+        "by-rate" => PlacementLoad::Sequential { reading: Lifetimes::ByRate, request },
         other => return Err(unknown("load", other)),
     };
     let gc_destination = match gc_destination {

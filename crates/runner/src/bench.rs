@@ -80,7 +80,7 @@ pub enum BenchError {
 
 /// Cost of a case.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct CaseCost {
     /// Name from [`CASES`].
     pub case: String,
     pub(crate) host_ios: u64,
@@ -95,7 +95,7 @@ pub struct Row {
     pub more: Vec<(&'static str, f64)>,
 }
 
-impl Row {
+impl CaseCost {
     /// Every figure by its name in JSON; undefined figures (no I/Os, no programs) are NaN.
     pub fn fields(&self) -> Vec<(&'static str, f64)> {
         let per = |n: u64| if n == 0 { f64::NAN } else { self.cpu_s * 1e9 / n as f64 };
@@ -131,7 +131,7 @@ impl Bench {
     }
 
     /// Runs a case from [`CASES`] and returns its cost.
-    pub fn run(&mut self, case: &str) -> Result<Row, BenchError> {
+    pub fn run(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         match case {
             "limit-960" => self.limit(case),
             "ff-960" => self.fast_forward(case),
@@ -150,7 +150,7 @@ impl Bench {
     }
 
     /// 1 × capacity of 128 KiB in order, 2 × capacity of 4 KiB at random, on a new drive.
-    fn fast_forward(&mut self, case: &str) -> Result<Row, BenchError> {
+    fn fast_forward(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let meter = Meter::start();
         let mut ssd = Ssd::new(self.device.clone())?;
@@ -162,7 +162,7 @@ impl Bench {
     }
 
     /// Runs the work of the next case on the least FTL.
-    fn limit(&mut self, case: &str) -> Result<Row, BenchError> {
+    fn limit(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let geometry = &self.device.geometry;
         let meter = Meter::start();
@@ -185,14 +185,14 @@ impl Bench {
     }
 
     /// Random I/Os of 4 KiB at a constant queue depth.
-    fn closed(&mut self, case: &str, read_pct: f64, depth: u32) -> Result<Row, BenchError> {
+    fn closed(&mut self, case: &str, read_pct: f64, depth: u32) -> Result<CaseCost, BenchError> {
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;
         let mix = random(read_pct, |job| (job.queue_depth, job.ios) = (depth, Some(ios)));
         timed(self.ready()?, case, &mix)
     }
 
     /// A day at 15,000 IOPS, 70 % reads.
-    fn day(&mut self, case: &str) -> Result<Row, BenchError> {
+    fn day(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         let duration = (DAY_NS * self.scale).ceil() as u64;
         let day = random(70.0, |job| {
             job.rate_iops = Some(15_000.0);
@@ -201,14 +201,18 @@ impl Bench {
         timed(self.ready()?, case, &day)
     }
 
-    fn save_restore(&mut self, case: &str) -> Result<Row, BenchError> {
+    fn save_restore(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         let path = std::env::temp_dir().join(format!("writecliff-bench-{}", std::process::id()));
         let result = self.save_restore_at(case, &path);
         let _ = std::fs::remove_file(&path);
         result
     }
 
-    fn save_restore_at(&mut self, case: &str, path: &std::path::Path) -> Result<Row, BenchError> {
+    fn save_restore_at(
+        &mut self,
+        case: &str,
+        path: &std::path::Path,
+    ) -> Result<CaseCost, BenchError> {
         let ssd = self.ready()?;
         let meter = Meter::start();
         let file = BufWriter::with_capacity(BUFFER, File::create(path)?);
@@ -230,7 +234,7 @@ impl Bench {
     /// Fast-forwards the trace of an LSM tree store in 4 KiB writes, with the streams of the trace,
     /// on the device reduced to so few word lines that the store fills it. Each host I/O is a write
     /// of 4 KiB.
-    fn replay(&mut self, case: &str) -> Result<Row, BenchError> {
+    fn replay(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let store = synthetic::Store {
             table_bytes: 1 << 20,
@@ -290,7 +294,7 @@ impl Bench {
         capacity: Bytes,
         channels: u32,
         dies_per_channel: u32,
-    ) -> Result<Row, BenchError> {
+    ) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let mut device = self.device.clone();
         let mut shape = device.geometry.shape.clone();
@@ -322,7 +326,7 @@ fn precondition(ssd: &mut Ssd, overwrites: f64) -> Result<[StepOutcome; 2], Benc
     Ok([fill, fast_forward::run(ssd, &seeded(1002, overwrite), &mut Unobserved)?])
 }
 
-fn timed(ssd: &mut Ssd, case: &str, spec: &WorkloadSpec) -> Result<Row, BenchError> {
+fn timed(ssd: &mut Ssd, case: &str, spec: &WorkloadSpec) -> Result<CaseCost, BenchError> {
     let meter = Meter::start();
     let outcome = drive::run(ssd, spec, &mut Unobserved)?;
     let virtual_s = Nanos(outcome.elapsed_ns).as_secs_f64();
@@ -357,7 +361,7 @@ impl Meter {
         (usage().0 - self.cpu_s, self.wall.elapsed().as_secs_f64())
     }
 
-    fn row(&self, case: &str, steps: &[StepOutcome]) -> Row {
+    fn row(&self, case: &str, steps: &[StepOutcome]) -> CaseCost {
         let (cpu_s, wall_s) = self.elapsed();
         let host: u64 = steps.iter().flat_map(|s| &s.jobs).flat_map(|j| &j.thread_ios).sum();
         let written = |s: &StepOutcome| s.after.host_write_bytes() - s.before.host_write_bytes();
@@ -365,7 +369,7 @@ impl Meter {
         let programmed = |s: &StepOutcome| nand(&s.after) - nand(&s.before);
         let last = steps.last().filter(|s| written(s) > 0);
         let waf = last.map(|s| ("waf", programmed(s) as f64 / written(s) as f64));
-        Row {
+        CaseCost {
             case: case.to_owned(),
             host_ios: host,
             page_programs: steps.iter().map(programmed).sum::<u64>() / SLOT_BYTES,

@@ -27,7 +27,7 @@ use self::flushes::{Flushes, Stage};
 use crate::device::{Counters, DriveModel};
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
-use crate::outcome::{Live, Observer, StepOutcome};
+use crate::outcome::{Observer, StepOutcome, StepProgress};
 use crate::watch::{Verdict, Watch};
 
 /// Completions between two calls of the observer.
@@ -214,7 +214,7 @@ impl Run {
         self.free.len() == self.table.len() && self.timers.is_empty()
     }
 
-    fn live<D: DriveModel>(&self, drive: &D, last_ns: u64, last_ios: u64) -> Live {
+    fn live<D: DriveModel>(&self, drive: &D, last_ns: u64, last_ios: u64) -> StepProgress {
         let now = drive.now().0;
         let seconds = (now - last_ns) as f64 / 1e9;
         debug_assert!(
@@ -223,7 +223,7 @@ impl Run {
         );
         let fractions = self.jobs.iter().map(|job| job.fraction(self.start_ns, now));
         let c = self.series.columns();
-        Live {
+        StepProgress {
             fraction: fractions.fold(1.0, f64::min),
             elapsed_ns: now - self.start_ns,
             ios: self.ios,

@@ -16,7 +16,7 @@ use writecliff_workload::{SpecError, WorkloadSpec};
 use crate::device::DriveModel;
 use crate::flow::Flows;
 use crate::host::{self, Job, Thread};
-use crate::outcome::{JobOutcome, Live, Observer, StepOutcome};
+use crate::outcome::{JobOutcome, Observer, StepOutcome, StepProgress};
 use crate::overflow;
 
 /// Requests between two calls of the observer.
@@ -158,7 +158,7 @@ impl<D: DriveModel> Run<'_, D> {
     fn look(&mut self) {
         self.look_at += LOOK_EVERY;
         let fraction = self.jobs.iter().map(|job| job.fraction(0, 0)).fold(1.0, f64::min);
-        let live = Live::untimed(fraction, self.requests, &self.drive.counters());
+        let live = StepProgress::untimed(fraction, self.requests, &self.drive.counters());
         self.stop = self.observer.look(&live).is_break();
     }
 }

@@ -21,5 +21,5 @@ mod watch;
 pub use any_drive::{AnyDrive, MovedByStream, Runnable};
 pub use described::{DeriveError, Device};
 pub use device::{AnyConfig, Counters, DriveModel};
-pub use outcome::{Live, StepOutcome};
+pub use outcome::{StepOutcome, StepProgress};
 pub use watch::EndedBy;

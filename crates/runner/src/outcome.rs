@@ -61,9 +61,9 @@ pub struct StepOutcome {
     pub interrupted: bool,
 }
 
-/// Live state of a running step.
+/// Progress of a running step.
 #[derive(Clone, Copy, Debug)]
-pub struct Live {
+pub struct StepProgress {
     /// Progress towards the step's nearest end, 0 to 1.
     pub fraction: f64,
     /// Time since the start of the step; 0 on the fast-forward clock.
@@ -78,7 +78,7 @@ pub struct Live {
     pub counters: Counters,
 }
 
-impl Live {
+impl StepProgress {
     /// Returns the state of a step without time.
     pub(crate) fn untimed(fraction: f64, ios: u64, counters: &Counters) -> Self {
         Self { fraction, elapsed_ns: 0, ios, iops: 0.0, waf: None, counters: *counters }
@@ -88,14 +88,14 @@ impl Live {
 /// Called periodically while a step runs; may stop it.
 pub trait Observer {
     /// Receives the current state; `Break` stops the step.
-    fn look(&mut self, live: &Live) -> ControlFlow<()>;
+    fn look(&mut self, live: &StepProgress) -> ControlFlow<()>;
 }
 
 /// An observer that does nothing.
 pub struct Unobserved;
 
 impl Observer for Unobserved {
-    fn look(&mut self, _: &Live) -> ControlFlow<()> {
+    fn look(&mut self, _: &StepProgress) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }

@@ -23,7 +23,7 @@ pub use self::timed::Timed;
 use writecliff_measure::Histogram;
 
 use crate::device::Counters;
-use crate::outcome::{Live, Observer};
+use crate::outcome::{Observer, StepProgress};
 
 /// Distance in requests at which addresses are announced to the drive.
 const AHEAD: usize = 12;
@@ -303,7 +303,7 @@ struct Passes<'a> {
 }
 
 impl Observer for Passes<'_> {
-    fn look(&mut self, live: &Live) -> ControlFlow<()> {
+    fn look(&mut self, live: &StepProgress) -> ControlFlow<()> {
         let mut live = *live;
         if live.elapsed_ns == 0 {
             live.fraction = (self.done as f64 + live.fraction) / self.all as f64;
@@ -320,8 +320,8 @@ fn look(
     (done, whole): (usize, usize),
 ) -> bool {
     let fraction = done as f64 / whole.max(1) as f64;
-    let live = Live::untimed(fraction, done as u64, &Counters::Ssd(ssd.counters()));
-    let live = Live { elapsed_ns, ..live };
+    let live = StepProgress::untimed(fraction, done as u64, &Counters::Ssd(ssd.counters()));
+    let live = StepProgress { elapsed_ns, ..live };
     observer.look(&live).is_break()
 }
 

@@ -20,7 +20,7 @@ pub struct Scm {
     /// The event loop. A read's state is the time at which its first data are available.
     pub(crate) core: EventLoop<Nanos, ScmEvent>,
     pub(crate) media: Media,
-    pub(crate) host: HostCounters,
+    pub(crate) host: ScmHostCounters,
 }
 
 saved! { Scm { core, host, media } check is_possible }
@@ -36,7 +36,7 @@ pub(crate) enum ScmEvent {
 
 /// Host traffic since the drive was new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostCounters {
+pub struct ScmHostCounters {
     /// Bytes that the host has written.
     pub write_bytes: u64,
     /// Bytes that the host has read.
@@ -47,7 +47,7 @@ pub struct HostCounters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScmCounters {
     /// Host traffic.
-    pub host: HostCounters,
+    pub host: ScmHostCounters,
     /// Traffic of the memory banks.
     pub media: MediaCounters,
 }
@@ -68,7 +68,7 @@ impl Scm {
         Self {
             core: EventLoop::new(frontend),
             media: Media::new(&config.media, controller),
-            host: HostCounters::default(),
+            host: ScmHostCounters::default(),
             config,
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::block_event::{BlockEvent, EventKind, Flags, Operation};
-use crate::rows::{Index, Row, Rows, State};
+use crate::rows::{Index, RequestRow, Rows, State};
 
 /// A request that was not done after this time is reported without the rest: an answer that is
 /// this late has been lost with its event, and all later requests wait for it in the rows.
@@ -134,7 +134,7 @@ impl Requests {
     fn flush(&mut self, event: &BlockEvent) {
         match event.kind {
             EventKind::Issue | EventKind::BioQueue => {
-                let mut row = Row::new(Operation::Flush, 0, 0, event.time_ns);
+                let mut row = RequestRow::new(Operation::Flush, 0, 0, event.time_ns);
                 (row.thread_id, row.name) = (event.thread_id, event.name);
                 if let (EventKind::Issue, Some(asker)) = (event.kind, self.asker) {
                     (row.thread_id, row.name) = (asker.thread_id, asker.name);
@@ -284,7 +284,7 @@ impl Requests {
     }
 
     /// Take a row that has not ended out of the indices. It is the oldest with its key.
-    fn forget(&mut self, number: u64, row: &Row) {
+    fn forget(&mut self, number: u64, row: &RequestRow) {
         if row.operation == Operation::Flush {
             self.flushes.retain(|&flush| flush != number);
             return;
@@ -299,8 +299,8 @@ impl Requests {
 }
 
 /// A row that begins with this event.
-fn of(event: &BlockEvent) -> Row {
-    let mut row = Row::new(event.operation, event.sector, event.sectors, event.time_ns);
+fn of(event: &BlockEvent) -> RequestRow {
+    let mut row = RequestRow::new(event.operation, event.sector, event.sectors, event.time_ns);
     (row.flags, row.thread_id, row.name) = (event.flags, event.thread_id, event.name);
     row
 }

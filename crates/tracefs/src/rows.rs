@@ -15,7 +15,7 @@ pub(crate) enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct RequestRow {
     pub(crate) state: State,
     pub(crate) operation: Operation,
     pub(crate) flags: Flags,
@@ -33,7 +33,7 @@ pub(crate) struct Row {
     next: Option<u64>,
 }
 
-impl Row {
+impl RequestRow {
     pub(crate) fn new(operation: Operation, sector: u64, sectors: u32, time_ns: u64) -> Self {
         Self {
             state: State::Queued,
@@ -56,12 +56,12 @@ impl Row {
 /// Rows by number, oldest first; numbers are not used again.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    rows: VecDeque<Row>,
+    rows: VecDeque<RequestRow>,
     first: u64,
 }
 
 impl Rows {
-    pub(crate) fn push(&mut self, row: Row) -> u64 {
+    pub(crate) fn push(&mut self, row: RequestRow) -> u64 {
         debug_assert_eq!(row.next, None, "a new row is in no index");
         self.rows.push_back(row);
         self.first + self.rows.len() as u64 - 1
@@ -71,16 +71,16 @@ impl Rows {
         self.rows.len()
     }
 
-    pub(crate) fn get(&mut self, number: u64) -> Option<&mut Row> {
+    pub(crate) fn get(&mut self, number: u64) -> Option<&mut RequestRow> {
         let at = number.checked_sub(self.first)?;
         self.rows.get_mut(at as usize)
     }
 
-    pub(crate) fn front(&self) -> Option<(u64, &Row)> {
+    pub(crate) fn front(&self) -> Option<(u64, &RequestRow)> {
         self.rows.front().map(|row| (self.first, row))
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Row> {
+    pub(crate) fn pop(&mut self) -> Option<RequestRow> {
         let row = self.rows.pop_front()?;
         self.first += 1;
         Some(row)

@@ -11,7 +11,7 @@ use super::{Policies, WafCase, WafRow, drive};
 
 /// The load of the host.
 #[derive(Clone, Copy, Debug)]
-pub enum Load {
+pub enum PlacementLoad {
     /// The share `writes` of the overwrites goes to the first share `data` of the capacity, both at
     /// random.
     #[allow(missing_docs, reason = "the variant defines both")]
@@ -43,19 +43,19 @@ const COMMON_LIFETIME: u64 = 330;
 /// class of data has its own stream; else all data go to the default stream.
 pub fn data_placement(
     case: &WafCase,
-    load: Load,
+    load: PlacementLoad,
     streams: bool,
     how: Policies,
 ) -> Result<WafRow, ConfigError> {
     let classes = match load {
-        Load::HotCold { .. } => 2,
-        Load::Sequential { .. } => LIFETIMES.len() as u16,
+        PlacementLoad::HotCold { .. } => 2,
+        PlacementLoad::Sequential { .. } => LIFETIMES.len() as u16,
     };
     let mut ftl = drive(case, if streams { classes } else { 1 }, how)?;
     let user = u64::from(ftl.user_slots());
     let alpha = 1.0 / (1.0 + case.overprovision);
     match load {
-        Load::HotCold { data, writes } => {
+        PlacementLoad::HotCold { data, writes } => {
             let mut host = HotCold::new(user, data, writes, streams, case.seed);
             host.fill(&mut ftl);
             let waf_measured = measure(&mut ftl, case, |ftl| host.write(ftl));
@@ -63,7 +63,7 @@ pub fn data_placement(
             let best = theory::best_split(&[Class { data, writes }, rest], alpha, case.slots);
             Ok(WafRow { waf_measured, waf_theory: best.1 })
         }
-        Load::Sequential { reading, request } => {
+        PlacementLoad::Sequential { reading, request } => {
             let mut host = Writers::new(user, reading, request, streams);
             host.fill(&mut ftl);
             let waf_measured = measure(&mut ftl, case, |ftl| host.write(ftl));

@@ -6,7 +6,7 @@ pub mod handles;
 pub mod power_cuts;
 pub mod reduction;
 
-use data_placement::{Lifetimes, Load, data_placement};
+use data_placement::{Lifetimes, PlacementLoad, data_placement};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
 use writecliff_flash::{CellType, Geometry, Shape};
 use writecliff_ftl::gc::GcPolicy;
@@ -76,7 +76,7 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
 /// all data of a reclaim unit die together, so nothing is relocated and the write amplification is
 /// exactly 1.
 pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
-    let load = Load::Sequential { reading: Lifetimes::BySize, request: 1 };
+    let load = PlacementLoad::Sequential { reading: Lifetimes::BySize, request: 1 };
     data_placement(case, load, true, PLAIN)
 }
 

@@ -42,7 +42,7 @@ pub enum Fault {
 
 /// Counts of one or more drives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct PowerCutTally {
     /// Power cuts.
     pub cuts: u64,
     /// Commands of the host.
@@ -61,7 +61,7 @@ pub struct Tally {
     pub slowest: Nanos,
 }
 
-impl Tally {
+impl PowerCutTally {
     fn cut(&mut self, cut: &PowerCut) {
         self.cuts += 1;
         self.torn_units += cut.torn.len() as u64;
@@ -72,7 +72,7 @@ impl Tally {
 }
 
 /// Cuts the power of drive `number` of `seed` `cuts` times; `Err` describes the violation.
-pub fn run(seed: u64, number: u64, cuts: u32, fault: Fault) -> Result<Tally, String> {
+pub fn run(seed: u64, number: u64, cuts: u32, fault: Fault) -> Result<PowerCutTally, String> {
     let mut cut = 0;
     let cut_all = || {
         let mut bench = Bench::new(seed, number, fault)?;
@@ -107,7 +107,7 @@ struct Bench {
     streams: u16,
     slots: u64,
     fault: Fault,
-    tally: Tally,
+    tally: PowerCutTally,
 }
 
 impl Bench {
@@ -126,7 +126,7 @@ impl Bench {
         let promises = Promises::new(slots as u32, is_durable, |lpn| {
             !ssd.storage().location(Lpn(lpn)).is_none()
         });
-        let (outstanding, tally) = (Vec::new(), Tally::default());
+        let (outstanding, tally) = (Vec::new(), PowerCutTally::default());
         let (owed_flushes, next_tag) = (0, promises::FIRST_TAG);
         Ok(Self {
             ssd,

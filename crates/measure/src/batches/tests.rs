@@ -5,7 +5,7 @@ use writecliff_base::Prng;
 
 use super::*;
 
-const NOTHING: Written = Written { host: 0.0, nand: 0.0 };
+const NOTHING: BytesWritten = BytesWritten { host: 0.0, nand: 0.0 };
 
 /// Totals of one operation that only knows its histogram.
 fn totals(histogram: &Histogram) -> impl Iterator<Item = Totals<'_>> + Clone {
@@ -26,12 +26,12 @@ fn run(ios: &[(u64, u64)], end_ns: u64) -> BatchColumns {
     let mut histogram = Histogram::new();
     for &(time_ns, latency_ns) in ios {
         let bytes = 512.0 * histogram.count() as f64;
-        let written = Written { host: bytes, nand: 2.0 * bytes };
+        let written = BytesWritten { host: bytes, nand: 2.0 * bytes };
         batches.close(time_ns, totals(&histogram), written);
         histogram.record(latency_ns);
     }
     let bytes = 512.0 * histogram.count() as f64;
-    batches.finish(end_ns, totals(&histogram), Written { host: bytes, nand: 2.0 * bytes })
+    batches.finish(end_ns, totals(&histogram), BytesWritten { host: bytes, nand: 2.0 * bytes })
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::Meters;
-use writecliff_measure::batches::{Totals, Written};
+use writecliff_measure::batches::{BytesWritten, Totals};
 use writecliff_measure::series::{IntervalSeries, WholeDrive};
 use writecliff_measure::{OPERATIONS, OperationOutcome};
 
@@ -11,10 +11,10 @@ use super::flushes::Flushes;
 use crate::device::DriveModel;
 
 /// Bytes written to the drive and to its flash since it was new.
-pub(super) fn written<D: DriveModel>(drive: &D) -> Written {
+pub(super) fn written<D: DriveModel>(drive: &D) -> BytesWritten {
     let meters = drive.meters(drive.now());
     let nand = meters.nand_write_bytes.map_or(f64::NAN, |bytes| bytes as f64);
-    Written { host: meters.host_write_bytes as f64, nand }
+    BytesWritten { host: meters.host_write_bytes as f64, nand }
 }
 
 /// Code of a flush in the batches.

@@ -10,7 +10,7 @@ const ALIVE: usize = BUCKETS - 1;
 const NEVER: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Written {
+struct LastWrite {
     clock: u32,
     stream: u16,
     origin: u16,
@@ -22,14 +22,14 @@ pub struct Ledger {
     pub(super) clock: u32,
     /// Number of streams.
     pub streams: u16,
-    written: Vec<Written>,
+    written: Vec<LastWrite>,
     /// Blocks by origin, stream and bucket, in row-major order.
     pub counts: Vec<u64>,
 }
 
 impl Ledger {
     pub(super) fn new(trace: &BlockTrace, streams: u16) -> Self {
-        let none = Written { clock: NEVER, stream: 0, origin: 0 };
+        let none = LastWrite { clock: NEVER, stream: 0, origin: 0 };
         Self {
             clock: 0,
             streams,
@@ -40,7 +40,7 @@ impl Ledger {
 
     #[inline]
     fn count(&mut self, index: usize, bucket: impl FnOnce(u32) -> usize) {
-        let Written { clock, stream, origin } = self.written[index];
+        let LastWrite { clock, stream, origin } = self.written[index];
         if clock != NEVER {
             let class = usize::from(origin) * usize::from(self.streams) + usize::from(stream);
             self.counts[class * BUCKETS + bucket(clock)] += 1;
@@ -53,7 +53,7 @@ impl Ledger {
         for block in block..block + piece.count {
             let now = self.clock;
             self.count(block as usize, |then| bucket_of(now - then));
-            self.written[block as usize] = Written { clock: now, stream: piece.stream, origin };
+            self.written[block as usize] = LastWrite { clock: now, stream: piece.stream, origin };
             self.clock += 1;
         }
     }
@@ -90,8 +90,9 @@ impl Ledger {
 
     /// Blocks that hold data.
     pub(super) fn live(&self) -> impl Iterator<Item = u32> {
-        let alive =
-            |(block, written): (usize, &Written)| (written.clock != NEVER).then_some(block as u32);
+        let alive = |(block, written): (usize, &LastWrite)| {
+            (written.clock != NEVER).then_some(block as u32)
+        };
         self.written.iter().enumerate().filter_map(alive)
     }
 

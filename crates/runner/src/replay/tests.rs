@@ -159,7 +159,7 @@ fn reads_keep_their_proportion_to_writes() {
 struct Shares(Vec<f64>, Vec<f64>);
 
 impl Observer for Shares {
-    fn look(&mut self, live: &Live) -> ControlFlow<()> {
+    fn look(&mut self, live: &StepProgress) -> ControlFlow<()> {
         if live.elapsed_ns == 0 { &mut self.0 } else { &mut self.1 }.push(live.fraction);
         ControlFlow::Continue(())
     }

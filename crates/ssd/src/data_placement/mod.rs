@@ -72,7 +72,7 @@ impl Sizes {
 
 /// Counters of stream resources since the drive was new.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tally {
+pub(crate) struct PlacementTally {
     pub(crate) opened: u64,
     /// Released by the controller to make room.
     pub(crate) released: u64,
@@ -83,7 +83,7 @@ pub(crate) struct Tally {
     pub(crate) overflow_by_number: BTreeMap<u16, u64>,
 }
 
-impl Tally {
+impl PlacementTally {
     pub(crate) fn overflow(&mut self, number: u16, bytes: u32) {
         self.overflow_writes += 1;
         self.overflow_bytes += u64::from(bytes);
@@ -138,7 +138,7 @@ pub(crate) struct DataPlacement {
     /// FTL stream by host stream number.
     pub(crate) route: Vec<u16>,
     pub(crate) interface: Interface,
-    pub(crate) tally: Tally,
+    pub(crate) tally: PlacementTally,
     pub(crate) sizes: Sizes,
     /// `true` if reclaim units may stay open only for a limited time; the first reaches its limit
     /// at `deadline`.
@@ -185,7 +185,7 @@ impl DataPlacement {
         Self {
             route,
             interface,
-            tally: Tally::default(),
+            tally: PlacementTally::default(),
             sizes: Sizes::of(config),
             is_limited,
             deadline: Nanos::MAX,

@@ -9,7 +9,7 @@ use writecliff_base::{SECTOR_BYTES, StreamId, saved};
 use writecliff_host_interface::placement::{BlockLimitsExtension, Refusal, Sense};
 
 use super::resources::Resources;
-use super::{Sizes, Tally};
+use super::{PlacementTally, Sizes};
 
 #[derive(Clone, Debug)]
 pub(crate) struct ScsiStreams {
@@ -33,7 +33,11 @@ impl ScsiStreams {
     }
 
     /// STREAM CONTROL with `STR_CTL` 01b; returns the assigned identifier.
-    pub(crate) fn open(&mut self, route: &mut [u16], tally: &mut Tally) -> Result<u16, Refusal> {
+    pub(crate) fn open(
+        &mut self,
+        route: &mut [u16],
+        tally: &mut PlacementTally,
+    ) -> Result<u16, Refusal> {
         let assigned = (1..=self.resources.limit()).find(|&id| !self.resources.is_open(id));
         let Some(id) = assigned else {
             let about = format!("{} streams are open", self.resources.limit());
@@ -68,7 +72,7 @@ impl ScsiStreams {
         &mut self,
         route: &mut [u16],
         id: u16,
-        tally: &mut Tally,
+        tally: &mut PlacementTally,
     ) -> Option<StreamId> {
         if id > self.resources.limit() {
             return None;

@@ -10,7 +10,7 @@ use writecliff_host_interface::placement::{Directives, Refusal, StreamParameters
 
 use super::config::Overflow;
 use super::resources::Resources;
-use super::{Sizes, Tally};
+use super::{PlacementTally, Sizes};
 
 #[derive(Clone, Debug)]
 pub(crate) struct NvmeStreams {
@@ -121,7 +121,7 @@ impl NvmeStreams {
         &mut self,
         route: &mut [u16],
         id: u16,
-        tally: &mut Tally,
+        tally: &mut PlacementTally,
     ) -> Option<StreamId> {
         if !self.enabled {
             return None; // the type is ignored while no directive is enabled

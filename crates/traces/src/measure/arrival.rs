@@ -1,6 +1,6 @@
 //! Measures over time: intervals, seconds, idle periods.
 
-use super::histogram::Histogram;
+use super::histogram::WeightedHistogram;
 use super::hll::Distinct;
 use crate::record::{NO_RESPONSE, Record};
 
@@ -84,7 +84,7 @@ pub(crate) struct Arrivals {
     seconds: Vec<u32>,
     /// I/Os after the last second that is counted.
     pub(crate) uncounted: u64,
-    pub(crate) between_ns: Histogram,
+    pub(crate) between_ns: WeightedHistogram,
     last_ns: Option<u64>,
     /// When all I/Os so far are done, or have arrived.
     busy_until_ns: u64,

@@ -7,7 +7,7 @@
 
 use writecliff_base::random;
 
-use super::histogram::Histogram;
+use super::histogram::WeightedHistogram;
 
 /// A bijection of 64 bits that looks random.
 #[inline]
@@ -44,8 +44,8 @@ pub(crate) struct Blocks {
     /// Number of blocks that each sampled block represents: 1 while all are kept.
     pub(crate) scale: f64,
     /// Time and bytes written between two writes of a block.
-    pub(crate) update_ns: Histogram,
-    pub(crate) update_bytes: Histogram,
+    pub(crate) update_ns: WeightedHistogram,
+    pub(crate) update_bytes: WeightedHistogram,
     /// Writes of blocks that had been written in the trace, and reads of such.
     pub(crate) overwrites: f64,
     pub(crate) reads_of_written: f64,
@@ -60,8 +60,8 @@ impl Blocks {
             sample_max: sample_max.min(max),
             threshold: u64::MAX,
             scale: 1.0,
-            update_ns: Histogram::default(),
-            update_bytes: Histogram::default(),
+            update_ns: WeightedHistogram::default(),
+            update_bytes: WeightedHistogram::default(),
             overwrites: 0.0,
             reads_of_written: 0.0,
         }

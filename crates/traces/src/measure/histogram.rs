@@ -8,20 +8,20 @@ const BITS: u32 = 4;
 
 /// Weighted counts of whole numbers, with bounded memory; sampled values weigh more than one.
 #[derive(Clone, Debug)]
-pub(crate) struct Histogram {
+pub(crate) struct WeightedHistogram {
     weights: Vec<f64>,
     pub(crate) total: f64,
     sum: f64,
     pub(crate) max: u64,
 }
 
-impl Default for Histogram {
+impl Default for WeightedHistogram {
     fn default() -> Self {
         Self { weights: vec![0.0; log_linear::buckets::<BITS>()], total: 0.0, sum: 0.0, max: 0 }
     }
 }
 
-impl Histogram {
+impl WeightedHistogram {
     #[inline]
     pub(crate) fn add(&mut self, value: u64, weight: f64) {
         self.weights[log_linear::bucket_of::<BITS>(value)] += weight;
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_upper_bounds_and_below_the_maximum() {
-        let mut histogram = Histogram::default();
+        let mut histogram = WeightedHistogram::default();
         for value in 1..=1000 {
             histogram.add(value * 1000, 1.0);
         }
@@ -97,6 +97,6 @@ mod tests {
         assert!((500_000..540_000).contains(&median));
         assert_eq!(histogram.quantile(1.0), Some(1_000_000));
         assert_eq!(histogram.mean(), Some(500_500.0));
-        assert_eq!(Histogram::default().quantile(0.5), None);
+        assert_eq!(WeightedHistogram::default().quantile(0.5), None);
     }
 }

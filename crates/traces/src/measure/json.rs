@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::histogram::Histogram;
+use super::histogram::WeightedHistogram;
 use super::hll;
 use super::sizes::{Kinds, Sizes};
 use super::volume::{Count, Volume};
@@ -35,7 +35,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// Mean, quantiles and maximum of a distribution, each divided by `unit`; null without values.
-fn distribution(of: &Histogram, unit: f64) -> Value {
+fn distribution(of: &WeightedHistogram, unit: f64) -> Value {
     let Some(mean) = of.mean() else { return Value::Null };
     let at = |q: f64| of.quantile(q).map(|value| value as f64 / unit);
     json!({
@@ -50,7 +50,7 @@ fn distribution(of: &Histogram, unit: f64) -> Value {
 }
 
 /// Points of a distribution: value, and percentage up to it.
-fn points(of: &Histogram, unit: f64) -> Vec<[f64; 2]> {
+fn points(of: &WeightedHistogram, unit: f64) -> Vec<[f64; 2]> {
     of.cumulative().into_iter().map(|(value, part)| [value as f64 / unit, 100.0 * part]).collect()
 }
 

@@ -16,7 +16,7 @@ mod volume;
 use arrival::{Arrivals, Timeline};
 use blocks::{Blocks, hash_of};
 use depth::Depths;
-use histogram::Histogram;
+use histogram::WeightedHistogram;
 use hll::Distinct;
 use reuse::Reuse;
 pub use runs::{RunsOf, runs_of};
@@ -70,7 +70,7 @@ pub struct Measures {
     process_names: Vec<String>,
     counts: [Count; 4],
     sizes: Sizes,
-    response: [Histogram; 4],
+    response: [WeightedHistogram; 4],
     depths: Depths,
     arrivals: Arrivals,
     timeline: Timeline,

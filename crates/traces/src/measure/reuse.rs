@@ -4,7 +4,7 @@
 //! spatial sample of the blocks, divided by its rate. Distances in the sample are counted with a
 //! Fenwick tree over the order of last uses.
 
-use super::histogram::Histogram;
+use super::histogram::WeightedHistogram;
 use writecliff_base::SLOT_BYTES;
 
 #[derive(Clone, Copy, Default)]
@@ -26,7 +26,7 @@ pub(crate) struct Reuse {
     /// Uses of all blocks, in the sample or not.
     uses: u64,
     /// In bytes.
-    distances: Histogram,
+    distances: WeightedHistogram,
     /// First uses of blocks.
     pub(crate) cold: f64,
 }
@@ -43,7 +43,7 @@ impl Reuse {
             tree: vec![0; slots * 4 + 1],
             now: 0,
             uses: 0,
-            distances: Histogram::default(),
+            distances: WeightedHistogram::default(),
             cold: 0.0,
         }
     }
@@ -59,7 +59,7 @@ impl Reuse {
     /// Distances of all uses but the first ones. Where the sample stands for more or fewer uses
     /// than there were, that is mostly because of a few hot blocks, in it or not: the difference
     /// counts as uses at no distance (SHARDS-adj of the paper).
-    pub(crate) fn distances(&self) -> Histogram {
+    pub(crate) fn distances(&self) -> WeightedHistogram {
         let mut distances = self.distances.clone();
         let missing = self.uses as f64 - (distances.total + self.cold);
         distances.add(0, missing.max(-distances.at_zero()));
@@ -183,7 +183,7 @@ mod tests {
             reuse.touch(mixed(block));
         }
         assert!((reuse.cold - cold as f64).abs() < 0.5);
-        let mut expected = Histogram::default();
+        let mut expected = WeightedHistogram::default();
         for &distance in &wanted {
             expected.add(distance * SLOT_BYTES, 1.0);
         }

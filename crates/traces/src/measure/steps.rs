@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::StepLength;
-use super::histogram::Histogram;
+use super::histogram::WeightedHistogram;
 use super::json::KINDS;
 use crate::record::{NO_RESPONSE, Record};
 
@@ -49,7 +49,7 @@ struct Step {
     processes: BTreeMap<u32, u64>,
     /// Sum and number of the queue depths that I/Os found.
     depths: (u64, u64),
-    response: Option<Box<Histogram>>,
+    response: Option<Box<WeightedHistogram>>,
 }
 
 impl Step {
@@ -225,7 +225,7 @@ impl Step {
             "streams": streams,
             "other_ios": self.ios[0] + self.ios[1] - of_streams,
             "queue_depth": depth,
-            "response_mean_ns": response.and_then(Histogram::mean),
+            "response_mean_ns": response.and_then(WeightedHistogram::mean),
             "response_p99999_ns": five_nines,
             "response_max_ns": response.map(|times| times.max),
             "processes": processes.iter().take(PROCESSES_SHOWN).map(name).collect::<Vec<_>>(),

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn drives_of_every_kind_keep_what_they_promise() {
-    let mut all = Tally::default();
+    let mut all = PowerCutTally::default();
     for number in 0..KINDS.len() as u64 {
         let tally = run(1, number, 4, Fault::None);
         let tally =

@@ -4,7 +4,7 @@ use writecliff_base::StreamId;
 use writecliff_host_interface::Cause;
 
 use super::pages::Pages;
-use super::{Found, Load, LoadId, MappingCache, MappingCacheCounts, Traffic};
+use super::{Found, LoadId, MappingCache, MappingCacheCounts, PageLoad, Traffic};
 use crate::die::{medium_of, program_medium, sense_medium};
 use crate::fill::NO_FILL;
 use crate::mechanisms::{Access, Mechanism, Medium, Numbered, Steps};
@@ -18,7 +18,7 @@ impl MappingCache {
         drive: &mut Ssd<R>,
         page: u32,
         changes: bool,
-    ) -> Option<&mut Load> {
+    ) -> Option<&mut PageLoad> {
         let (access, traffic) = self.touch(page, changes);
         let load = match access {
             Found::Here => None,

@@ -75,7 +75,7 @@ pub(crate) struct Traffic {
 
 /// A page on its way to the controller, and the commands and fills that wait for it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Load {
+pub(crate) struct PageLoad {
     page: u32,
     #[serde(skip)]
     pub commands: Vec<u16>,
@@ -98,7 +98,7 @@ pub(crate) struct MappingCache {
     die_of: Vec<u16>,
     dies: u16,
     next_die: u16,
-    loads: Vec<Option<Load>>,
+    loads: Vec<Option<PageLoad>>,
     pub counts: MappingCacheCounts,
 }
 
@@ -153,7 +153,7 @@ impl MappingCache {
     fn counted(&mut self, page: u32, access: Found) -> Found {
         if self.pages.is_loading(page) {
             self.counts.hits += 1;
-            let is_it = |load: &Option<Load>| load.as_ref().is_some_and(|l| l.page == page);
+            let is_it = |load: &Option<PageLoad>| load.as_ref().is_some_and(|l| l.page == page);
             let load = self.loads.iter().position(is_it);
             return load.map_or(Found::Here, |load| Found::Loading(load as LoadId));
         }
@@ -199,17 +199,17 @@ impl MappingCache {
         if free.is_none() {
             self.loads.push(None);
         }
-        self.loads[number] = Some(Load { page, ..Load::default() });
+        self.loads[number] = Some(PageLoad { page, ..PageLoad::default() });
         self.pages.set_loading(page, true);
         Some(id)
     }
 
-    fn load(&mut self, load: LoadId) -> Option<&mut Load> {
+    fn load(&mut self, load: LoadId) -> Option<&mut PageLoad> {
         self.loads.get_mut(usize::from(load))?.as_mut()
     }
 
     /// Ends a load when its page has arrived, and returns it.
-    fn end_load(&mut self, load: LoadId) -> Option<Load> {
+    fn end_load(&mut self, load: LoadId) -> Option<PageLoad> {
         let ended = self.loads.get_mut(usize::from(load))?.take()?;
         self.pages.set_loading(ended.page, false);
         Some(ended)
