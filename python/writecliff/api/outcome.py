@@ -43,12 +43,11 @@ def check_limits(
     return parse_expectations(expect, tests)
 
 
-def check_set_limits(
-    expect: Sequence[str], members: Mapping[str, Member], *, simulated: bool
-) -> None:
+def check_set_limits(expect: Sequence[str], members: Mapping[str, Member]) -> None:
     """Reject a limit that applies to no run of a suite or sweep. Raises ConfigError."""
     if not expect:
         return
+    from writecliff.engines.target import is_simulated
     from writecliff.procedures.registry import procedure_from_mapping
     from writecliff.report.expectations import (
         check_members,
@@ -57,6 +56,7 @@ def check_set_limits(
     )
 
     tests = {*members} | {member.test for member in members.values()}
+    simulated = all(is_simulated(member.target) for member in members.values())
     figures = {
         name: (
             member.test,

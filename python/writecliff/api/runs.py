@@ -344,13 +344,18 @@ def new_path(
 
 @contextmanager
 def output_path(
-    output: PathLike | None, folder: str, about: str, target: str | None = None
+    output: PathLike | None,
+    folder: str,
+    about: str,
+    target: str | None = None,
+    *,
+    store: str | None = None,
 ) -> Iterator[Path]:
     """Yield `output`, or else a `new_path` from the other arguments.
 
     An error removes a new path that is still empty.
     """
-    path = Path(output or new_path(folder, about, target))
+    path = Path(output or new_path(folder, about, target, store=store))
     try:
         yield path
     except BaseException:

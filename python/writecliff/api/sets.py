@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from writecliff.api.runs import PathLike, Run, output_path
+from writecliff.api.outcome import check_set_limits
+from writecliff.api.runs import PathLike, Run, opened, output_path
 from writecliff.errors import ConfigError
 from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
+    from writecliff.api.answers.tests import SetOutcome
+    from writecliff.api.outcome import Baseline, Outcome
     from writecliff.replay.advice import StreamAdvice
     from writecliff.report.comparison import Comparison
     from writecliff.report.expectations import Expectation, Judged
     from writecliff.report.suite_page import SuitePage
     from writecliff.suite.children import ChildEvent
-    from writecliff.suite.folder import Member, SuiteFolder
+    from writecliff.suite.folder import Kind, Member, SuiteFolder
     from writecliff.traces.characterise import Characterised
 
 
@@ -37,8 +40,37 @@ class Suite(Shows):
     limits: Mapping[str, Sequence[Judged]]
     """Limits and what became of them, by run; under "" those of which no run has the figure."""
 
+    folder: SuiteFolder = field(repr=False, compare=False)
+    """The directory with its plan."""
+
     written: SuitePage = field(repr=False, compare=False)
     """What the page was made of, so that nobody has to read it again."""
+
+    def outcome(self, baseline: Baseline | None = None) -> Outcome:
+        """Return the limits of the runs and the comparison with a baseline. Raises as `compare`."""
+        from writecliff.api.outcome import Outcome
+
+        name = self.path.name
+        judged = {run or name: limits for run, limits in self.limits.items()}
+        return Outcome(name, judged, None if baseline is None else baseline.compare(self.path))
+
+    def answer(self, outcome: Outcome) -> SetOutcome:
+        """Return what `writecliff suite --json` prints."""
+        from writecliff.api.answers.tests import SetOutcome, SetRun
+
+        folder = self.folder
+        runs = [
+            SetRun(name, folder.members[name].test, folder.status(name), run.path, run.page)
+            for name, run in self.runs.items()
+        ]
+        return SetOutcome(
+            kind=folder.kind,
+            about=folder.about,
+            folder=self.path,
+            report=self.page,
+            runs=runs,
+            **outcome.answer(),
+        )
 
     def _shown(self) -> Shown:
         from writecliff.errors import WritecliffError
@@ -74,15 +106,65 @@ def run_suite(
     arguments of `open_target`. `options` go to every test,
     `special` to the tests that it names. Tests run in processes of their own. Raises as `run_test`.
     """
-    from writecliff.suite.folder import SuiteFolder
+    opening = opening or {}
+    members = suite_members(edition, on, tests=tests, special=special, options=options)
+    folder = start_suite(edition, members, on, output=output, opening=opening)
+    return run_members(folder, opening=opening, workers=workers, scheduler=scheduler, log=log)
+
+
+def suite_members(
+    edition: str,
+    on: str,
+    *,
+    tests: Sequence[str] | None = None,
+    special: Mapping[str, Mapping[str, Any]] | None = None,
+    options: Mapping[str, Any],
+    expect: Sequence[str] = (),
+) -> Mapping[str, Member]:
+    """Return the runs of a suite by name; arguments as in `run_suite`. Raises ConfigError, also for
+    a limit in `expect` that applies to no run."""
     from writecliff.suite.plan import plan_suite
 
-    opening = opening or {}
     members = plan_suite(edition, on, tests=tests, common=options, special=special)
-    _check(members, on, opening)
-    with output_path(output, "suites", edition, on) as path:
-        folder = SuiteFolder.create(path, "suite", edition, members)
-    return run_members(folder, opening=opening, workers=workers, scheduler=scheduler, log=log)
+    check_set_limits(expect, members)
+    return members
+
+
+def start_suite(
+    edition: str,
+    members: Mapping[str, Member],
+    on: str,
+    *,
+    output: PathLike | None = None,
+    store: str | None = None,
+    opening: Mapping[str, Any],
+) -> SuiteFolder:
+    """Check that the runs of a suite can run on a drive, and create their directory. Raises
+    ConfigError, TargetError, StoreError."""
+    from writecliff.suite.folder import SuiteFolder
+
+    with output_path(output, "suites", edition, on, store=store) as path:
+        _check(members, on, opening)
+        return SuiteFolder.create(path, "suite", edition, members)
+
+
+def open_set(path: Path, kind: Kind, on: str | None = None) -> SuiteFolder:
+    """Open the directory of a suite or sweep to resume it.
+
+    Raises:
+        ConfigError: It holds another kind, or is of another drive than `on`.
+        StoreError: Damaged.
+    """
+    from writecliff.suite.folder import SuiteFolder
+
+    folder = SuiteFolder.open(path)
+    if folder.kind != kind:
+        raise ConfigError(
+            f"{path} is a {folder.kind}", hint=f"writecliff {folder.command} --resume {path}"
+        )
+    if on is not None and on not in folder.targets:
+        raise ConfigError(f"{path} was run on {', '.join(folder.targets)}, not on {on}")
+    return folder
 
 
 def run_sweep(
@@ -108,28 +190,56 @@ def run_sweep(
     """
     from itertools import product
 
-    from writecliff.suite.sweep import plan_sweep
-
     opening = opening or {}
     what, common = sweep_base(test, workload, on, options, opening)
     keys = [key if "." in key else key.replace("-", "_") for key in vary]
     cells = [dict(zip(keys, row, strict=True)) for row in product(*vary.values())]
-    name = "-".join(keys).replace("_", "-")
-    with output_path(output, "sweeps", name, on) as path:
-        plan = plan_sweep(what, on, cells, common, folder=path)
-        _check(plan.members, on, opening)
-        folder = plan.create(path, ",".join(keys))
+    folder = start_sweep(what, cells, common, on, output=output, opening=opening)
     return run_members(folder, opening=opening, workers=workers, scheduler=scheduler, log=log)
+
+
+def start_sweep(
+    test: str,
+    cells: Sequence[Mapping[str, Any]],
+    common: Mapping[str, Any],
+    on: str,
+    *,
+    output: PathLike | None = None,
+    store: str | None = None,
+    opening: Mapping[str, Any],
+    expect: Sequence[str] = (),
+) -> SuiteFolder:
+    """Check that a sweep can run on a drive, and create its directory.
+
+    Args:
+        test: The test, or "workload".
+        cells: The varied settings of each run.
+        common: The options that do not vary, as `sweep_base` returns them.
+        on: The drive.
+        output: The directory (default: sweeps/KEYS-TARGET-TIME in `store`).
+        store: The store of the runs.
+        opening: Keyword arguments of `open_target`.
+        expect: Limits, each of which must apply to a run.
+
+    Raises:
+        ConfigError, TargetError, StoreError.
+    """
+    from writecliff.suite.sweep import plan_sweep
+
+    keys = [*cells[0]] if cells else []
+    name = "-".join(keys).replace("_", "-")
+    with output_path(output, "sweeps", name, on, store=store) as path:
+        plan = plan_sweep(test, on, cells, common, folder=path)
+        check_set_limits(expect, plan.members)
+        _check(plan.members, on, opening)
+        return plan.create(path, ",".join(keys))
 
 
 def _check(members: Mapping[str, Member], on: str, opening: Mapping[str, Any]) -> None:
     """Open the target and run `suite.plan.check_members` on it."""
-    from contextlib import closing
-
-    from writecliff.engines.target import open_target
     from writecliff.suite.plan import check_members
 
-    with closing(open_target(on, seed=1, **opening)) as engine:
+    with opened(on, 1, **opening) as engine:
         check_members(members, engine)
 
 
@@ -190,7 +300,7 @@ def run_members(
     done = {name: (member.test, runs[name].path) for name, member in folder.members.items()}
     judged = judge_members(done, expect) if expect else {}
     written = write_suite_page(folder)
-    return Suite(folder.path, written.path, runs, judged, written)
+    return Suite(folder.path, written.path, runs, judged, folder, written)
 
 
 def compare(*runs: Run | Suite | PathLike) -> Comparison:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
-from writecliff.api.outcome import check_limits, check_set_limits
+from writecliff.api.outcome import check_limits
 from writecliff.api.plans import plan_members
+from writecliff.api.sets import start_suite, suite_members
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,
@@ -17,14 +18,12 @@ from writecliff.cli.options import (
     Whole,
     check_jobs,
     check_scheduler,
-    new_path,
     opened,
     test_names,
 )
 from writecliff.cli.output import NOTHING_DONE, JsonFlag, emit_json, log, table
 from writecliff.cli.runner import refused
 from writecliff.cli.sets import run_members, stored_folder
-from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -79,24 +78,25 @@ def suite(
         others = (edition, options.output, set_, tests)
         folder = stored_folder(options.resume, "suite", target, others)
         return run_members(folder, target, options, as_json=json)
-    from writecliff.suite.folder import SuiteFolder
-    from writecliff.suite.plan import check_members, plan_suite
-
     if edition is None:
         raise ConfigError("no edition given", hint="give pts-e or pts-c")
     common: dict[str, Any] = {"revision": revision, "quick": quick, "no_purge": no_purge}
     if seed is not None:
         common["seed"] = seed
-    members = plan_suite(
-        edition, target.on or "", tests=test_names(tests), common=common, special=_settings(set_)
+    members = suite_members(
+        edition,
+        target.on or "",
+        tests=test_names(tests),
+        special=_settings(set_),
+        options=common,
+        expect=options.expect,
     )
-    check_set_limits(options.expect, members, simulated=is_simulated(target.on or ""))
     if dry_run:
         return _show_plan(members, target, json)
-    path = options.output or new_path("suites", edition, target.on, store=options.store)
-    with opened(target, seed=1) as engine:
-        check_members(members, engine)
-    folder = SuiteFolder.create(path, "suite", edition, members)
+    folder = start_suite(
+        edition, members, target.checked(), output=options.output, store=options.store,
+        opening=target.opening(),
+    )  # fmt: skip
     return run_members(folder, target, options, as_json=json)
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from writecliff.api.outcome import check_limits, check_set_limits
+from writecliff.api.outcome import check_limits
+from writecliff.api.sets import start_sweep, sweep_base
 from writecliff.cli.options import (
     NEW_SET,
     NO_TARGET,
@@ -19,13 +20,10 @@ from writecliff.cli.options import (
     Whole,
     check_jobs,
     check_scheduler,
-    new_path,
-    opened,
     target_of,
 )
 from writecliff.cli.output import JsonFlag, show_list
 from writecliff.cli.sets import run_members, stored_folder
-from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ def sweep(
     list_
         List the predefined sweeps.
     """
-    from writecliff.suite.sweep import PRESETS, plan_sweep
+    from writecliff.suite.sweep import PRESETS
 
     if list_:
         from writecliff.api.answers.tests import SweepEntry, SweepList
@@ -95,7 +93,6 @@ def sweep(
         return run_members(folder, target, options, as_json=json)
     from writecliff.suite.factors import grid
     from writecliff.suite.factors import sample as drawn
-    from writecliff.suite.plan import check_members
 
     factors = _factors(name, vary, values)
     what, common = _base(test, workload, set_, target)
@@ -104,13 +101,10 @@ def sweep(
     cells = [
         {key: _value(what, key, text) for key, text in zip(keys, row, strict=True)} for row in texts
     ]
-    name_of_keys = "-".join(keys).replace("_", "-")
-    path = options.output or new_path("sweeps", name_of_keys, target.on, store=options.store)
-    plan = plan_sweep(what, target.on or "", cells, common, folder=path)
-    check_set_limits(options.expect, plan.members, simulated=is_simulated(target.on or ""))
-    with opened(target, seed=1) as engine:
-        check_members(plan.members, engine)
-    folder = plan.create(path, ",".join(keys))
+    folder = start_sweep(
+        what, cells, common, target.checked(), output=options.output, store=options.store,
+        opening=target.opening(), expect=options.expect,
+    )  # fmt: skip
     return run_members(folder, target, options, as_json=json)
 
 
@@ -141,7 +135,6 @@ def _base(
     test: str | None, workload: Path | None, set_: Sequence[str], target: TargetOptions
 ) -> tuple[str, dict[str, Any]]:
     """The test that is run, and the options that stay the same."""
-    from writecliff.api import sweep_base
     from writecliff.cli.test_commands import setting
 
     if workload is not None and (test is not None or set_):

@@ -136,6 +136,12 @@ class TargetOptions:
     attribute_latency: Annotated[bool, Parameter(group=ADVANCED)] = False
     """For simulated SSDs: record what the latency of I/Os is spent on, by percentile; slower."""
 
+    def checked(self) -> str:
+        """Return the target. Raises ConfigError: none, or an option that has no effect on it."""
+        target = target_of(self.on)
+        _check_options_fit(self, target)
+        return target
+
     def opening(self) -> dict[str, Any]:
         """Keyword arguments of `open_target`."""
         return {
@@ -191,11 +197,9 @@ def opened(
     Raises:
         TargetError, ConfigError.
     """
-    target = target_of(options.on)
-    _check_options_fit(options, target)
     from writecliff.api.runs import opened as opened_target
 
-    return opened_target(target, seed, look_only=look_only, **options.opening())
+    return opened_target(options.checked(), seed, look_only=look_only, **options.opening())
 
 
 @Parameter(name="*", group=OUTPUT)

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
-from writecliff.api.outcome import Outcome, check_limits, check_set_limits, read_baseline
+from writecliff.api import run_members as run_set
+from writecliff.api.outcome import check_limits, check_set_limits, read_baseline
+from writecliff.api.sets import open_set
 from writecliff.cli.options import SetOptions, TargetOptions
 from writecliff.cli.output import emit_json, pairs
 from writecliff.cli.screen import Screen
-from writecliff.engines.target import is_simulated
 from writecliff.errors import ConfigError
 from writecliff.progress import Silence
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from writecliff.api.answers.tests import SetOutcome
     from writecliff.report.suite_page import SuitePage
     from writecliff.suite.children import ChildEvent
     from writecliff.suite.folder import Kind, SuiteFolder
@@ -31,41 +31,29 @@ def stored_folder(
 ) -> SuiteFolder:
     """The directory to resume. Raises ConfigError: it holds another kind or is of another drive, or
     one of `others`, the options that a directory keeps from its start, is given."""
-    from writecliff.suite.folder import SuiteFolder
-
     if any(other is not None and other != () for other in others):
         raise ConfigError(
             f"a {kind} is resumed with the options it was started with",
             hint="with --resume, give only what opens the target",
         )
-    folder = SuiteFolder.open(path)
-    if folder.kind != kind:
-        raise ConfigError(
-            f"{path} is a {folder.kind}", hint=f"writecliff {folder.command} --resume {path}"
-        )
-    if target.on is not None and target.on not in folder.targets:
-        raise ConfigError(f"{path} was run on {', '.join(folder.targets)}, not on {target.on}")
-    return folder
+    return open_set(path, kind, target.on)
 
 
 def run_members(
     folder: SuiteFolder, target: TargetOptions, options: SetOptions, *, as_json: bool
 ) -> int:
     """Run what is not done yet, write the summary page, and print its path."""
-    from writecliff.api import run_members as run
-
     baseline = read_baseline(options.baseline)
     tests = {*folder.members} | {one.test for one in folder.members.values()}
     limits = check_limits(options.expect, options.junit, tests)
-    simulated = all(map(is_simulated, folder.targets))
-    check_set_limits(options.expect, folder.members, simulated=simulated)
+    check_set_limits(options.expect, folder.members)
     if target.on is None:
         target = replace(target, on=folder.targets[0])
     screen = Screen(quiet=options.quiet)
     screen.log(f"{folder.kind} directory: {folder.path}")
     view = SetView(screen, folder.left())
     with screen.showing(view.render, keep=True):
-        done = run(
+        done = run_set(
             folder,
             opening=target.opening(),
             workers=options.jobs,
@@ -73,11 +61,9 @@ def run_members(
             log=view.log,
             expect=limits,
         )
-    judged = {name or folder.path.name: found for name, found in done.limits.items()}
-    compared = None if baseline is None else baseline.compare(folder.path)
-    end = Outcome(folder.path.name, judged, compared)
+    end = done.outcome(baseline)
     if as_json:
-        emit_json(_answer(folder, done.page, end))
+        emit_json(done.answer(end))
         return end.end(options.junit)
     _show(done.written)
     if said := [*end.lines()]:
@@ -97,24 +83,6 @@ def _show(page: SuitePage) -> None:
         print(pairs((name, report.answer()) for name, report in page.reports.items()))
     if page.knee is not None:
         print(knee_text(page.knee))
-
-
-def _answer(folder: SuiteFolder, page: Path, end: Outcome) -> SetOutcome:
-    from writecliff.api.answers.tests import SetOutcome, SetRun
-    from writecliff.report import REPORT_NAME
-
-    runs = []
-    for name, member in folder.members.items():
-        path = folder.run_directory(name)
-        runs.append(SetRun(name, member.test, folder.status(name), path, path / REPORT_NAME))
-    return SetOutcome(
-        kind=folder.kind,
-        about=folder.about,
-        folder=folder.path,
-        report=page,
-        runs=runs,
-        **end.answer(),
-    )
 
 
 class SetView:

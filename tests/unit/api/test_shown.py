@@ -17,6 +17,7 @@ from writecliff.errors import ConfigError
 from writecliff.report.headline import Headline, Interval
 from writecliff.report.suite_page import SuitePage
 from writecliff.shown import ROWS, Grid, Shown, Shows
+from writecliff.suite.folder import SuiteFolder
 
 NASTY = "<script>alert(1)</script> & 'x' \"y\""
 
@@ -98,7 +99,8 @@ def test_a_run_that_is_damaged_says_so_and_does_not_raise(tmp_path: Path) -> Non
 def test_a_suite_lists_its_runs(run: Run, tmp_path: Path) -> None:
     runs = {"one": run, "gone": Run(tmp_path / "gone")}
     written = SuitePage(Path("page.html"), {}, None, None)
-    suite = Suite(Path(NASTY), written.path, runs, {}, written)
+    folder = SuiteFolder(tmp_path, "suite", "pts-e", {}, "")
+    suite = Suite(Path(NASTY), written.path, runs, {}, folder, written)
     page = page_of(suite)
     assert page.tags.count("tr") == 3
     assert run.verdict in page.text and "script" not in page.tags
