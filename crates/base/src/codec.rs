@@ -28,7 +28,7 @@ const MAGIC: &[u8; 8] = b"WCSTATE6";
 const CHUNK_BYTES: usize = 4 << 20;
 const CHUNK_NUMBERS: usize = CHUNK_BYTES / 4;
 
-/// Why a saved state cannot be read.
+/// Error of reading a saved state.
 #[derive(Debug, Error)]
 pub enum CodecError {
     /// The input does not start with the magic bytes `WCSTATE`.

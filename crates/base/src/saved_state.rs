@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::fields::{Impossible, Saved};
 
-/// Why a state cannot be restored.
+/// Error of restoring a state.
 #[derive(Debug, Error)]
 pub enum RestoreError {
     /// The input is not an intact state of this version.

@@ -145,7 +145,7 @@ impl fmt::Display for BytesPerSecond {
     }
 }
 
-/// Why a text cannot be parsed as a quantity.
+/// Error of parsing a quantity.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum QuantityError {
     /// The text, and an example of a valid one.

@@ -33,7 +33,7 @@ const PAGE_BYTES: usize = SLOT_BYTES as usize;
 type PageData = [u8; PAGE_BYTES];
 const ZEROS: PageData = [0; PAGE_BYTES];
 
-/// Why data cannot be read or written.
+/// Error of reading or writing data.
 #[derive(Debug, Error)]
 pub enum ContentsError {
     /// Offset and length of a range that ends beyond the capacity.

@@ -19,7 +19,7 @@ use crate::{Contents, ContentsError, PAGE_BYTES, PageData};
 /// Pages of a batch; a batch is in memory while it is packed.
 const BATCH_PAGES: usize = 1024;
 
-/// Why contents cannot be saved or restored.
+/// Error of saving or restoring contents.
 #[derive(Debug, Error)]
 pub enum SavedError {
     /// The file is not an intact saved state.

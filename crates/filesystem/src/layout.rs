@@ -14,7 +14,7 @@ use super::space::{Allocator, Run, Space};
 use writecliff_base::{SLOT_BYTES, words};
 
 words! {
-    /// When writes reach the drive.
+    /// Time at which writes reach the drive.
     #[derive(Default)]
     pub enum WriteBack {
         /// At fsync, when they are old, or when many have gathered, as from Linux's page cache.

@@ -32,7 +32,7 @@ pub use space::Allocator;
 
 use thiserror::Error;
 
-/// Why a trace cannot be converted for a drive.
+/// Error of converting a trace for a drive.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TraceError {
     /// Impossible values in a row of the trace.

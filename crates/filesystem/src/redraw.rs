@@ -13,8 +13,8 @@
 //! * in ranges that are trimmed, and in cells like no other, such as a file written in one run;
 //! * if the trace itself overwrites data in the order in which it wrote them.
 //!
-//! Where scattered data keep their addresses and outlive a round, no one knows the order in which
-//! the program overwrites them, and further rounds repeat that of the trace: they are counted.
+//! If scattered data keep their addresses and outlive a round, the order in which the program
+//! overwrites them is unknown, and further rounds repeat that of the trace: they are counted.
 
 use super::events::{FileOp, TraceEvent};
 use writecliff_base::{Prng, SLOT_BYTES};
@@ -36,7 +36,7 @@ struct Run {
     file: u32,
     first: u64,
     end: u64,
-    /// Where the last write ended.
+    /// End of the last write.
     at: u64,
     /// Returns `true` if other runs can take its place: it has no gaps, and its file is in all
     /// rounds.

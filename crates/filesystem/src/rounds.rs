@@ -22,7 +22,7 @@ use writecliff_base::SLOT_BYTES;
 /// Events between two looks at how far it is: some milliseconds.
 const WATCH_EVERY: u64 = 1 << 16;
 
-/// Why a round does not end.
+/// Reason why a round does not end.
 pub(super) enum Halt {
     Full,
     Stopped,
@@ -41,7 +41,7 @@ struct Program {
     next: usize,
     /// Rounds started.
     round: u32,
-    /// When old data were last looked for, in units of [`LOOK_EVERY_MS`] of the round.
+    /// Time of the last search for old data, in units of [`LOOK_EVERY_MS`] of the round.
     looked: u32,
     /// Blocks written, including the copy's initial stagger.
     written: u64,

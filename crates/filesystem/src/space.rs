@@ -21,7 +21,7 @@ const SEARCH_MAX: usize = 64;
 const GROUPS: u64 = 4;
 
 words! {
-    /// Where the search for a new extent starts.
+    /// Start of the search for a new extent.
     #[derive(Default)]
     pub enum Allocator {
         /// After the last allocated extent of any file: allocation sweeps the drive from one end to

@@ -85,7 +85,7 @@ section! {
     }
 }
 
-/// Why a shape is impossible: the key of the device file, and the reason.
+/// Error of an impossible shape: the key of the device file, and the reason.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct GeometryError {

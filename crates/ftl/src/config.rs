@@ -33,7 +33,7 @@ pub struct FtlConfig {
     /// While no more than this many units are free, the host waits for the relocation of whole
     /// victims.
     pub gc_low_watermark: u32,
-    /// When the host is idle, GC runs until this many units are free.
+    /// Number of free units up to which GC runs while the host is idle.
     pub gc_idle_watermark: u32,
     /// Rated program/erase cycles of the flash part.
     pub rated_cycles: u32,

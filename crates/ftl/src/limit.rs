@@ -24,7 +24,7 @@ pub struct LimitWrites {
     pub moved_slots: u64,
 }
 
-/// Where the next slot goes.
+/// Address of the next slot.
 #[derive(Clone, Copy)]
 struct Frontier {
     unit: u32,

@@ -16,9 +16,9 @@ use crate::{FlashSink, Ftl, Parts};
 pub struct Unwritten {
     /// Logical page whose mapping changed.
     pub lpn: Lpn,
-    /// Where its data were going; `NONE` for a deallocation.
+    /// New address of its data; `NONE` for a deallocation.
     pub at: Ppa,
-    /// Where they were before; `NONE` if nowhere.
+    /// Previous address; `NONE` if it had none.
     pub before: Ppa,
     /// `true` if the drive relocated the data, so that they are not lost with the change.
     pub is_relocation: bool,

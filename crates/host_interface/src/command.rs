@@ -38,8 +38,7 @@ pub struct Command {
     pub tag: u32,
 }
 
-/// When the host submitted a command, when it came from the host's queue into the drive, and when
-/// the firmware has decoded it.
+/// Times at which a command was submitted, entered the drive and was decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrival {
     /// Time at which the host submitted the command.

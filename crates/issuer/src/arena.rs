@@ -51,7 +51,7 @@ impl Arena {
         self.memory.as_ptr().cast_mut()
     }
 
-    /// Where reads go.
+    /// Target of all reads.
     pub(crate) fn read_buffer(&self) -> *mut u8 {
         // SAFETY: within the mapping, which has this region behind the arena.
         unsafe { self.start().add(ARENA_BYTES) }

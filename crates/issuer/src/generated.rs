@@ -32,7 +32,7 @@ struct Left {
     ios: Option<u64>,
     /// From the end of the ramp.
     ios_total: Option<u64>,
-    /// When the ramp ends, until then.
+    /// End of the ramp, until it has passed.
     ramp_end_ns: Option<u64>,
     ends_all: bool,
 }
@@ -70,7 +70,7 @@ fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequ
     generator.next()
 }
 
-/// When each job starts and ends.
+/// Returns start and end of each job.
 pub fn times(spec: &WorkloadSpec) -> Vec<JobTime> {
     let last_ns = spec.jobs.iter().filter(|job| job.ends_all).filter_map(deadline_ns).min();
     let time = |job: &JobSpec| JobTime {
@@ -83,7 +83,7 @@ pub fn times(spec: &WorkloadSpec) -> Vec<JobTime> {
     spec.jobs.iter().map(time).collect()
 }
 
-/// When a job starts to measure.
+/// Returns the time at which a job starts to measure.
 fn start_ns(job: &JobSpec) -> u64 {
     job.start_delay_ns.saturating_add(job.ramp_ns)
 }

@@ -35,7 +35,7 @@ const WAITING_MAX: usize = 1 << 18;
 /// Records that are handed over at a time.
 const RECORDS: usize = 1 << 10;
 
-/// Where I/Os go. The descriptor must be open for direct I/O.
+/// Target of I/Os.
 #[derive(Clone, Copy, Debug)]
 pub struct Target<'a> {
     /// Descriptor, open for direct I/O.

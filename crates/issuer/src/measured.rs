@@ -9,15 +9,15 @@ use crate::io::{Io, IoFailure};
 /// Delays between due times and issue.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
-    /// From when each I/O was due until it was issued.
+    /// Delay of each I/O.
     pub each: Histogram,
     /// I/Os that waited until others were complete.
     pub waited: u64,
     /// I/Os that were due and never issued: they waited until their job's end, or until a stop.
     pub left: u64,
-    /// When the last I/O that was issued was due.
+    /// Due time of the last issued I/O.
     pub intended_ns: u64,
-    /// When it was issued, or a later one that had waited for it.
+    /// Issue of that I/O, or of a later one that had waited for it.
     pub length_ns: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct JobMeasured {
     pub flush: OperationOutcome,
     /// Fit of the ages of its I/Os, which shows a growing backlog.
     pub schedule: ScheduleFit,
-    /// When it started, since the beginning.
+    /// Start of the job since the beginning.
     pub began_ns: u64,
     /// From there to its deadline or its last completion, whichever is later; to its last
     /// completion if another end came before the deadline.

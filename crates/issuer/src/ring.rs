@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub(crate) operation: Operation,
     pub(crate) offset: u64,
     pub(crate) length: u32,
-    /// Where data are or go to, in the arena.
+    /// Address of the data in the arena.
     pub(crate) memory: *mut u8,
     pub(crate) dsync: bool,
 }

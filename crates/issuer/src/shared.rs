@@ -27,7 +27,7 @@ pub struct IssueProgress {
     pub ios: u64,
     /// Bytes of these I/Os.
     pub bytes: u64,
-    /// When the latest I/O that was issued was due.
+    /// Due time of the last issued I/O.
     pub due_ns: u64,
     /// I/Os issued and not completed.
     pub in_flight: u64,

@@ -37,7 +37,7 @@ pub struct Fitted {
     pub ios: [u64; 4],
     /// Bytes of these I/Os, by operation.
     pub bytes: [u64; 4],
-    /// When the last of them is due.
+    /// Due time of the last of them.
     pub due_ns: u64,
     /// The end of the last byte that the trace asks for.
     pub end_bytes: u64,

@@ -18,7 +18,7 @@ const BITS: u32 = 6;
 pub(crate) const BUCKETS: usize = log_linear::buckets::<BITS>();
 const MAGIC: &[u8; 4] = b"WCH1";
 
-/// Why a histogram cannot be built or read.
+/// Error of building or reading a histogram.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum HistogramError {
     /// Number of bucket values, and the different number of counts.

@@ -91,7 +91,7 @@ pub struct Span {
     pub length: u64,
 }
 
-/// Where the host wants the data of a write.
+/// Placement that the host requests for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// The host requested no placement.
@@ -152,7 +152,7 @@ pub enum Work {
     },
 }
 
-/// Why the drive could not do it.
+/// Reason why the drive could not do the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The data of a compare differ.

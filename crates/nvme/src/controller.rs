@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Discovery,
 }
 
-/// Who a controller belongs to.
+/// Owner of a controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Host {
     pub(crate) nqn: String,

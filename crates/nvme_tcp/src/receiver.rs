@@ -38,7 +38,7 @@ pub struct Command {
     pub data: Vec<u8>,
     /// Bytes of the host's buffer.
     pub buffer: u32,
-    /// Why the transport refuses it, if it does.
+    /// Status with which the transport refuses the command; `None` if it accepts it.
     pub refused: Option<Status>,
 }
 

@@ -1,5 +1,5 @@
-//! Where a command's data are (Base 2.1, 4.3.2; TCP transport 1.1, 3.5): in the capsule, or
-//! transferred by PDUs of their own.
+//! Location of a command's data (Base 2.1, 4.3.2; TCP transport 1.1, 3.5): in the capsule, or in
+//! separate data PDUs.
 
 use writecliff_nvme::Entry;
 use writecliff_nvme::Status;

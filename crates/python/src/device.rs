@@ -109,7 +109,8 @@ impl PyDevice {
 }
 
 impl PyDevice {
-    /// Why no drive of this description was made, and, if it is beyond page numbers, what can be.
+    /// Returns the error of a description without a drive; for one beyond page numbers, with
+    /// possible scales.
     pub(crate) fn not_made(&self, why: &str) -> PyErr {
         let scale = self.inner.least_scale();
         if scale <= 1.0 {

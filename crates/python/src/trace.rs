@@ -346,7 +346,7 @@ pub(crate) fn allocators() -> Vec<&'static str> {
     Allocator::ALL.map(Allocator::name).to_vec()
 }
 
-/// When writes reach the drive, by name.
+/// Times at which writes reach the drive, by name.
 #[pyfunction]
 pub(crate) fn writebacks() -> Vec<&'static str> {
     WriteBack::ALL.map(WriteBack::name).to_vec()

@@ -16,7 +16,7 @@ pub struct Device {
     config: AnyConfig,
 }
 
-/// Why a derived drive cannot be created.
+/// Error of deriving a drive.
 #[derive(Debug)]
 pub enum DeriveError {
     /// Error at a line of the device file.

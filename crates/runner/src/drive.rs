@@ -78,12 +78,12 @@ struct Run {
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     series: IntervalSeries,
     batches: Batches,
-    /// When the open interval or the open batch ends, whichever is first.
+    /// End of the open interval or the open batch, whichever is first.
     due_ns: u64,
     start_ns: u64,
     ios: u64,
     stopping: bool,
-    /// When the series became too long to be kept, which ends the run as an error.
+    /// Time at which the series became too long to be kept, which ends the run as an error.
     series_full_ns: Option<u64>,
     counters: IntervalCounters,
     /// The drive's counters at the end of the last ramp.

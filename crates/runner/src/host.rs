@@ -104,7 +104,7 @@ pub(crate) struct Job {
     pub name: String,
     /// Start of the time that the results cover, in device time.
     pub began_ns: u64,
-    /// When its ramp may end, in device time, while it has not ended.
+    /// Earliest end of its ramp in device time; `None` once it has ended.
     pub ramp_end_ns: Option<u64>,
     /// From the end of the ramp.
     pub duration_ns: Option<u64>,

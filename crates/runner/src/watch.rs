@@ -15,7 +15,7 @@ use self::steady::Steadiness;
 /// A rate below the least one counts from here on, as in fio.
 const SETTLED_NS: u64 = 2_000_000_000;
 
-/// Why a job ended before its own end.
+/// Condition that ended a job before its own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
     /// The job's figure became steady; see `SteadyEnd`.

@@ -20,7 +20,7 @@ pub struct MediaCounters {
     pub partial_units: u64,
 }
 
-/// When the accesses of a command are done.
+/// Completion times of a command's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// The first part that lies in one bank.

@@ -25,7 +25,7 @@ const COMMANDS_MAX: usize = 16_384;
 /// Interval at which background work of an idle drive is simulated.
 const IDLE_TICK: Nanos = Nanos(100_000_000);
 
-/// Where the replies of a session go.
+/// Destination of a session's replies.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub number: u32,
@@ -151,7 +151,7 @@ impl Core {
         self.requests.len() - self.free.len()
     }
 
-    /// Why the drive cannot be given `request`, if it cannot.
+    /// Returns the reason why the drive cannot accept `request`, if any.
     pub(crate) fn refusal(&self, request: &Request) -> Option<Refusal> {
         let Request { offset, length, .. } = *request;
         if self.stopped {
@@ -225,7 +225,7 @@ impl Core {
         }
     }
 
-    /// From when on the drive takes commands; long ago without timing.
+    /// Returns the time from which the drive takes commands; long ago without timing.
     pub(crate) fn ready(&self) -> Nanos {
         if self.timing == Timing::Fast { Nanos::ZERO } else { self.at }
     }

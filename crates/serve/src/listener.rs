@@ -27,7 +27,7 @@ const STACK_BYTES: usize = 256 << 10;
 /// After a failed accept, for which only the lack of something is a reason.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Where clients connect.
+/// Address at which clients connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// Path of a Unix socket.
@@ -117,7 +117,7 @@ impl Listener {
         Ok(Self { address, bell, thread: Some(thread) })
     }
 
-    /// Where it listens; the port is the real one.
+    /// Address at which it listens, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }

@@ -54,14 +54,14 @@ pub struct CutPlan {
 /// Time of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutWhen {
-    /// When the drive is sent this write, from 1, before it answers.
+    /// At the arrival of this write, counted from 1, before the drive answers.
     AtWrite(u64),
     /// After a random time from the first to the second, by the drive's clock, or by the wall's
     /// without timing. The seed of the cut draws it.
     After(Nanos, Nanos),
 }
 
-/// When the next cut of a plan comes.
+/// Time of a plan's next cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     AtWrite(u64),
@@ -102,7 +102,7 @@ impl Planned {
         matches!(self.next, Some(Next::AtWrite(write)) if writes >= write)
     }
 
-    /// When the power is to be cut, if that is a time.
+    /// Time of the next power cut; `None` if a write triggers it.
     pub(crate) fn time(&self) -> Option<Nanos> {
         match self.next {
             Some(Next::At(time)) => Some(time),

@@ -94,7 +94,7 @@ impl Request {
     }
 }
 
-/// Why a request is not given to the drive.
+/// Reason why a request is not passed to the drive.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
     /// Offset or length is not a multiple of the sector size.
@@ -117,7 +117,7 @@ pub enum Refusal {
     Purged,
 }
 
-/// Why a request failed.
+/// Reason why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// There is no space for the data.
@@ -152,8 +152,8 @@ pub struct Done {
     pub failure: Option<Failure>,
 }
 
-/// Who waits for the requests of a session. Called by any thread, also by one that submits for
-/// another session: neither method may wait for a client.
+/// Receiver of a session's replies. Any thread may call it, also one that submits for another
+/// session: neither method may wait for a client.
 pub trait Replies: Send + Sync {
     /// Prepares the reply to a request; [`Self::send`] follows.
     fn completed(&self, done: &Done);

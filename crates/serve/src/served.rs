@@ -75,7 +75,7 @@ impl Shared {
     }
 }
 
-/// From when clients should have learnt of completions until these were sent.
+/// Time from the due notification of clients until it was sent.
 #[derive(Default)]
 struct Lateness {
     all: Histogram,
@@ -225,7 +225,7 @@ impl Served {
         self.locked().core().note(Record::Error(entry));
     }
 
-    /// Why the drive does not support TRIM, if it does not.
+    /// Returns the reason why the drive does not support TRIM; `None` if it does.
     pub fn refuses_trim(&self) -> Option<&'static str> {
         self.shared.refuses_trim
     }

@@ -35,7 +35,7 @@ const VERSION: u8 = b'5';
 const VERSION_BEFORE: u8 = b'4';
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Why a state file cannot be written or read.
+/// Error of writing or reading a state file.
 #[derive(Debug, Error)]
 pub enum StateError {
     /// The file cannot be read or written.

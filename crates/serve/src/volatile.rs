@@ -99,7 +99,7 @@ struct Change {
 pub(crate) struct Untimed {
     changes: VecDeque<Change>,
     changes_max: usize,
-    /// Where the slots of a command were before.
+    /// Previous addresses of a command's slots.
     before: Vec<Ppa>,
     /// Erases when the changes began.
     erases: u64,

@@ -135,7 +135,7 @@ pub struct Attribution {
     stops: Vec<Interval>,
     /// The last stall of the firmware.
     stall: Interval,
-    /// Why writes wait.
+    /// Cause for which writes wait.
     gate: Timeline,
     /// The die that made room in the buffer last, and when.
     freed: (u16, Nanos),

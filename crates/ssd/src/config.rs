@@ -10,7 +10,7 @@ use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 use crate::data_placement::DataPlacementConfig;
 use crate::mechanisms::Sections;
 
-/// In which order commands begin.
+/// Order in which commands begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ServiceOrder {
     /// In order of arrival, reads and writes overlapped.

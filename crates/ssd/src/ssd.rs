@@ -590,7 +590,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.buffer.is_cache
     }
 
-    /// When the cache is disabled and there is no power-loss protection, a write completes once it
+    /// If the cache is disabled and there is no power-loss protection, a write completes once it
     /// is on flash.
     fn set_write_cache(&mut self, enabled: bool) {
         self.buffer.is_cache = enabled;

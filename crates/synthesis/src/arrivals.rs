@@ -92,7 +92,7 @@ pub(super) struct Arrivals<'a> {
     gaps: Vec<Values>,
     state: u32,
     time_ns: u64,
-    /// Where the periods so far should have ended.
+    /// Planned end of the periods so far.
     end_ns: u64,
 }
 

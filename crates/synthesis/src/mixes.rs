@@ -37,7 +37,7 @@ model_table! {
     }
 }
 
-/// Where the I/Os of a row that begin no sweep are among all of the mix.
+/// Positions of a row's I/Os that begin no sweep, among all I/Os of the mix.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
     ios: u64,

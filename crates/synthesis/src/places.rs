@@ -1,4 +1,4 @@
-//! Where I/Os begin that continue no run.
+//! Addresses of I/Os that continue no run.
 //!
 //! A stream's uses of places are put in order by their times within the pass: those of a place are
 //! within its life, which begins at a time that the group knows. The i-th I/O of the stream that
@@ -79,7 +79,7 @@ fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut V
     }
 }
 
-/// When a place is used, from 0 to `life`: the times between its uses are those of a Weibull
+/// Times of the uses of a place, from 0 to `life`: the times between uses have a Weibull
 /// distribution, scaled to the life.
 pub(super) fn spread(
     uses: u64,

@@ -144,7 +144,7 @@ pub struct BlockEvent {
     pub errno: u16,
 }
 
-/// Where the fields of an event of the block layer are.
+/// Positions of the fields of an event of the block layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockFormat {
     pub(crate) kind: EventKind,

@@ -18,7 +18,7 @@ pub enum FormatError {
     Missing { event: String, field: String },
 }
 
-/// Where a field is in an event.
+/// Position of a field in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Offset of the field from the start of the record, in bytes.

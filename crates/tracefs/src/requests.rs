@@ -26,11 +26,11 @@ pub struct Request {
     pub sector: u64,
     /// Number of sectors.
     pub sectors: u32,
-    /// When it was made.
+    /// Time at which the request was made.
     pub time_ns: u64,
-    /// When the driver got it.
+    /// Time at which the driver got the request.
     pub issue_ns: u64,
-    /// When the driver had done it; 0 for a request that was open at the end.
+    /// Time of completion; 0 for a request that was open at the end.
     pub complete_ns: u64,
     /// The thread that made it, and the number of its name.
     pub thread_id: i32,
@@ -57,7 +57,7 @@ pub struct Anomalies {
     pub other: u64,
 }
 
-/// Who asked for a flush. The kernel issues it in a thread of its own.
+/// The thread that asked for a flush. The kernel issues it in a thread of its own.
 #[derive(Clone, Copy, Debug)]
 struct Asker {
     thread_id: i32,

@@ -1,4 +1,4 @@
-//! Why a file is no trace.
+//! Errors of reading and writing traces.
 
 use std::path::Path;
 

@@ -26,7 +26,7 @@ pub struct Choice {
     pub format: Option<String>,
     /// The meaning of the columns of a CSV of one's own, in place of a format.
     pub columns: Vec<Column>,
-    /// The one member of an archive that is read.
+    /// Name of the only member of an archive to read; `None` reads all.
     pub member: Option<String>,
 }
 

@@ -35,7 +35,7 @@ pub const NO_RESPONSE: i64 = -1;
 /// An I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it was issued, since the first I/O of the trace. Traces need not be in order.
+    /// Time of issue since the first I/O of the trace. Traces need not be in order.
     pub time_ns: i64,
     /// Number of the name of the volume, drive or file.
     pub volume: u32,

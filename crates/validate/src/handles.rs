@@ -124,7 +124,7 @@ struct ThreeWriters {
     user: u64,
     /// Slots of the first and the third writer; the second has the rest.
     shared: u64,
-    /// Where the sequential writer is.
+    /// Position of the sequential writer.
     at: u64,
     rates: [f64; 3],
     random: Prng,

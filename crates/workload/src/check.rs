@@ -47,7 +47,7 @@ pub fn limits() -> [(&'static str, u64); 10] {
     ]
 }
 
-/// Why a workload is invalid.
+/// Error of a workload.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SpecError {
     /// Error at a line of a workload file.

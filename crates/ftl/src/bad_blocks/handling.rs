@@ -7,8 +7,8 @@
 //! | program | yes | the block's data move to it, the program is repeated there |
 //! | program | no | a free unit is dissolved, which gives one |
 //!
-//! Where a unit would have to be dissolved that garbage collection cannot do without now, the block
-//! stays in use until one can be. That is also what happens on a read-only drive.
+//! If garbage collection cannot spare the unit that would have to be dissolved, the block stays in
+//! use until a unit can be dissolved. The same happens on a read-only drive.
 
 use std::collections::VecDeque;
 

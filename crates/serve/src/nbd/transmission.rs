@@ -91,7 +91,7 @@ impl Replies for Replier {
 /// A write whose data are being received.
 struct Receiving {
     request: Request,
-    /// Where the next byte belongs; `None` if the write is not valid.
+    /// Destination of the next byte; `None` if the write is not valid.
     at: Option<u64>,
     left: u64,
     failure: Option<Failure>,

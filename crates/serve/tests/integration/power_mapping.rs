@@ -82,7 +82,7 @@ impl Load {
         eventually("all completes", || self.replies.count() == self.sent);
     }
 
-    /// Where each page is, and the number of the write whose data it has.
+    /// Address of each page, and the number of the write whose data it has.
     fn state(&self) -> Vec<(Ppa, u64)> {
         let lookup = |page| {
             let location = |drive: &mut AnyDrive| {

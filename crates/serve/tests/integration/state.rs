@@ -88,7 +88,7 @@ fn contents_in_a_file_stay_there() {
     }
 }
 
-/// Why the state does not become one of this drive.
+/// Returns the error of restoring the state for this drive.
 fn refusal(drive: AnyDrive, path: &Path) -> String {
     let mut parts = ServedParts::new(drive, empty());
     state::restore(&mut parts, path).unwrap_err().to_string()

@@ -51,7 +51,7 @@ impl Timeline {
         }
     }
 
-    /// When the activity before `time` began.
+    /// Returns the start of the activity before `time`.
     pub(super) fn start_of_last(&self, time: Nanos) -> Nanos {
         let next = self.began.partition_point(|&(begun, _)| begun < time);
         next.checked_sub(1).map_or(Nanos::ZERO, |last| self.began[last].0)

@@ -71,7 +71,7 @@ struct Stream {
     reads: u32,
     /// The slot after those read ahead, or after the host's if none are.
     end: u32,
-    /// When it was used last, as a number of reads.
+    /// Last use, as a number of reads.
     used: u64,
 }
 

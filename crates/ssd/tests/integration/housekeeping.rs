@@ -215,7 +215,7 @@ fn hiccups_have_their_probability_and_do_not_delay_other_commands() {
     assert_eq!(last("1"), last("0") + 400_000);
 }
 
-/// The one flush that settles a drive may have had one of its own.
+/// Hiccups of the single flush that settles a drive.
 fn hiccups_of_the_flush() -> u64 {
     settled("hiccup_probability = 0.05\nhiccup_time = \"400 us\"")
         .counters()

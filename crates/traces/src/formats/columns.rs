@@ -112,7 +112,7 @@ pub fn operation_of(word: &[u8]) -> Result<Operation, Reason> {
 /// A parser of such lines.
 pub(crate) struct OwnColumns {
     wanted: Vec<Column>,
-    /// Where each of `wanted` is; None before the first line.
+    /// Position of each column in `wanted`; `None` before the first line.
     places: Option<Vec<usize>>,
     separator: u8,
 }

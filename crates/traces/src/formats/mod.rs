@@ -52,7 +52,7 @@ pub struct Trial {
     pub name: &'static str,
     pub(crate) records: u64,
     pub(crate) lines: u64,
-    /// Why the most lines were none of it, and the first of them.
+    /// Most frequent reason why a line is no I/O; empty if no line was skipped.
     pub reason: &'static str,
     pub(crate) first_line: u64,
 }

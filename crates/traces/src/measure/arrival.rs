@@ -86,7 +86,7 @@ pub(crate) struct Arrivals {
     pub(crate) uncounted: u64,
     pub(crate) between_ns: WeightedHistogram,
     last_ns: Option<u64>,
-    /// When all I/Os so far are done, or have arrived.
+    /// Latest completion or arrival of all I/Os so far.
     busy_until_ns: u64,
     /// Idle periods of at least each length: how many, and their time.
     pub(crate) idle: [(u64, u64); IDLE_NS.len()],

@@ -8,7 +8,7 @@ const DEPTH_MAX: usize = 1 << 14;
 
 #[derive(Debug, Default)]
 pub(crate) struct Depths {
-    /// When those under way will be done.
+    /// Completion times of the I/Os in flight.
     open: BinaryHeap<Reverse<i64>>,
     /// Arrivals by depth, from 1.
     counts: Vec<u64>,

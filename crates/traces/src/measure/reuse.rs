@@ -10,7 +10,7 @@ use writecliff_base::SLOT_BYTES;
 #[derive(Clone, Copy, Default)]
 struct Use {
     hash: u64,
-    /// When it was used last, counted in uses of the sample.
+    /// Last use of the block, counted in uses of the sample.
     at: u32,
 }
 

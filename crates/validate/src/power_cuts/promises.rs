@@ -30,7 +30,7 @@ pub(super) struct Promises {
     pages: Vec<Vec<Write>>,
     /// Pages written since the last cut.
     touched: Vec<u32>,
-    /// When outstanding flushes were submitted.
+    /// Submission times of outstanding flushes.
     flushes: Vec<(u32, u64)>,
     /// `true` if every write is durable when it completes.
     is_durable: bool,

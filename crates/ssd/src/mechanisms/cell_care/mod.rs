@@ -85,7 +85,7 @@ impl CellCare {
         self.reads[unit * self.dies..][..self.dies].fill(0);
     }
 
-    /// When the next refresh is due, if not after `until`.
+    /// Returns the time of the next refresh, if not after `until`.
     pub fn due(&self, until: Nanos) -> Option<Nanos> {
         (self.next_refresh <= until).then_some(self.next_refresh)
     }

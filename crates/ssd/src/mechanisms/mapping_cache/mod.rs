@@ -49,7 +49,7 @@ counters! { |c: MappingCacheCounts|
         "of `nand_write_bytes`, parts of the mapping table written back (`[mapping_cache]`)";
 }
 
-/// Where a page was when a command needed it.
+/// Location of a page when a command needed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
     /// In the controller, or absent because its addresses were never written.
