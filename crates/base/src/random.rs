@@ -40,7 +40,7 @@ impl Prng {
         Self { state }
     }
 
-    /// An independent generator for part `label` of what `seed` covers (a thread, a job, the FTL).
+    /// Returns an independent generator for part `label` of a seed's scope (thread, job, FTL).
     pub fn derive(seed: u64, label: u64) -> Self {
         let mut s = seed;
         let mixed = splitmix64(&mut s) ^ label.wrapping_mul(0xd605_1a8f_2d5b_6e25);

@@ -160,7 +160,7 @@ pub enum QuantityError {
 }
 
 impl QuantityError {
-    /// Suggests what the user probably meant.
+    /// Suggests the unit that the user probably meant.
     pub fn hint(&self) -> Option<String> {
         let Self::UnknownUnit(text, unit, units) = self else { return None };
         let number = text.trim().strip_suffix(unit.as_str()).unwrap_or(text).trim_end();

@@ -114,7 +114,7 @@ pub(crate) trait Protocol {
     /// Bytes of the shortest reply.
     const REPLY_BYTES: usize;
 
-    /// Appends a request to what is to be sent.
+    /// Appends a request to the bytes to be sent.
     fn append(&mut self, requests: &mut Vec<u8>, request: &LoadRequest, slot: u32);
 
     /// Waits for a reply, whichever comes first, and takes it; the slot of its request.

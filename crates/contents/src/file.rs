@@ -1,4 +1,4 @@
-//! Pages in a sparse file: the file system keeps track of what holds data.
+//! Pages in a sparse file: the file system keeps track of the ranges with data.
 
 use std::fs::{File, OpenOptions};
 use std::io;

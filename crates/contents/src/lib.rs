@@ -9,9 +9,9 @@
 //! | `memory.rs` | pages in memory, compressed if wanted, up to a limit |
 //! | `file.rs` | the same in a sparse file |
 //! | `saved.rs` | saving and restoring; a copy of contents in memory that outlives the process |
-//! | `undo.rs` | what a power cut may undo |
+//! | `undo.rs` | changes that a power cut may undo |
 //!
-//! This crate knows addresses and bytes, not what owns them.
+//! This crate handles addresses and bytes, independent of their owner.
 
 mod file;
 mod memory;
@@ -131,7 +131,7 @@ impl Contents {
         }
     }
 
-    /// Makes what was written survive a crash of this machine. Contents in memory do not.
+    /// Makes written data survive a crash of this machine. Contents in memory do not.
     pub fn sync(&self) -> Result<(), ContentsError> {
         match &self.store {
             Store::Memory(_) => Ok(()),

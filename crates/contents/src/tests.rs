@@ -69,7 +69,7 @@ fn bytes(offset: usize, length: usize, fill: u8, noisy: bool) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is done, all kinds hold what a plain array would, also after saving one and
+    /// After any operations, all kinds hold the data of a plain array, also after saving one and
     /// restoring it as another.
     #[test]
     fn contents_are_an_array(actions in actions()) {

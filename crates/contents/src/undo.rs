@@ -53,7 +53,7 @@ pub(crate) struct Undo {
     before: BTreeMap<(u64, u64), Before>,
     /// Numbers and pages, oldest first; of some the entry has ended.
     order: VecDeque<(u64, u64)>,
-    /// The oldest entries beyond so many end: the cache had to write them.
+    /// Limit on the open entries; the cache had to write older ones.
     pages_max: usize,
     next: Arc<AtomicU64>,
 }
@@ -160,7 +160,7 @@ impl Contents {
         }
     }
 
-    /// Keeps what a range holds before it changes.
+    /// Records the contents of a range before it changes.
     pub(crate) fn before_change(&mut self, offset: u64, length: u64) -> Result<(), ContentsError> {
         let Some(mut undo) = self.undo.take() else { return Ok(()) };
         let outcome = self.keep_range(&mut undo, offset, length);

@@ -90,7 +90,7 @@ impl WriteCache {
         self.writes.iter().any(|d| d.extent.first <= first && last <= d.extent.last)
     }
 
-    /// Checks what the extents of the writes do not decide. The disk checks the extents.
+    /// Checks fields that do not depend on the extents of the writes. The disk checks the extents.
     fn is_possible(&mut self) -> bool {
         self.reserved <= self.writes_most
             && self.writes.len() + self.reserved <= self.writes_most

@@ -81,7 +81,7 @@ const WRITTEN_MAX: u64 = u32::MAX as u64 - 1;
 const FILES_MAX: u64 = 1 << 28;
 
 impl Events {
-    /// Measures what `copies` of the trace need by running two rounds on an unbounded drive.
+    /// Measures the footprint of `copies` of the trace by running two rounds on an unbounded drive.
     pub fn footprint(&self, file_system: &FileSystem, copies: u32) -> Footprint {
         let mut unwatched = |_| ControlFlow::Continue(());
         match self.footprint_watched(file_system, copies, &mut unwatched) {

@@ -32,7 +32,7 @@ pub(super) struct Dirty {
     since_ms: u32,
 }
 
-/// The dirty files and what they hold together.
+/// The dirty files and their total size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageCache {
     /// Files by the time at which they became dirty, in the order of that. An entry is stale when

@@ -6,7 +6,7 @@
 //! | `events.rs` | file operations of a traced program |
 //! | `space.rs` | free-space allocator of the file system |
 //! | `layout.rs` | file objects and their extents |
-//! | `dirty.rs` | what waits in the page cache for write-back |
+//! | `dirty.rs` | files that wait in the page cache for write-back |
 //! | `block_trace.rs` | conversion of a whole trace into block requests; when data die |
 //! | `rounds.rs` | repetition of a trace, and concurrent copies of it |
 //! | `redraw.rs` | addresses that change places from round to round |

@@ -23,7 +23,7 @@ use writecliff_base::{Prng, SLOT_BYTES};
 const SEED_LABEL: u64 = 0x5245_4452;
 /// Runs that a write can continue: the last ones, of a few sequential writers.
 const RECENT_RUNS: usize = 8;
-/// A write continues a run if it begins within so many of its lengths from where the run is.
+/// A write continues a run if it begins within this many of its lengths from the end of the run.
 const REACH: u64 = 4;
 /// Blocks of a run that is sequential whatever its neighbours are: 1 MiB.
 const SEQUENTIAL: u64 = (1 << 20) / SLOT_BYTES;

@@ -218,7 +218,7 @@ impl Geometry {
     /// Uses one of every `dies` dies for parity: reclaim units become smaller.
     ///
     /// # Errors
-    /// Fails unless stripes of so many dies, two or more, divide the dies.
+    /// Fails unless `dies` is at least 2 and divides the dies.
     pub fn with_parity(self, dies: u32) -> Result<Self, GeometryError> {
         if dies < 2 || !self.dies.is_multiple_of(dies) {
             let message =
@@ -285,7 +285,7 @@ impl Geometry {
         Ok(with_ppas.consistent())
     }
 
-    /// Returns the geometry after asserting what the arithmetic on its addresses relies on.
+    /// Returns the geometry after asserting the limits that its address arithmetic relies on.
     fn consistent(self) -> Self {
         let per_slot = self.ppas_per_read_group / self.slots_per_read_group;
         assert!(per_slot > 0 && self.ppas_per_read_group <= READ_GROUP_SLOTS_MAX);

@@ -65,7 +65,7 @@ impl Ftl {
         &self.parts.config
     }
 
-    /// User capacity in slots, of which there are no more than page numbers.
+    /// User capacity in slots, at most the number of page addresses.
     #[inline]
     pub fn user_slots(&self) -> u32 {
         self.parts.config.user_slots as u32

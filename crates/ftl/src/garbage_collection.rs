@@ -131,7 +131,7 @@ impl Group {
         }
     }
 
-    /// Relocates what is owed; if that is anything, at least `quantum` slots.
+    /// Relocates the slots that are owed; if there are any, at least `quantum` slots.
     #[expect(clippy::inline_always, reason = "the usual quantum is the constant 0")]
     #[inline(always)]
     fn relocate_owed<S: FlashSink>(&mut self, parts: &mut Parts, quantum: u32, sink: &mut S) {

@@ -128,7 +128,7 @@ impl Limit {
         }
     }
 
-    /// Returns whether a unit was opened.
+    /// Returns `true` if a unit was opened.
     fn place<const TO: usize>(&mut self, slot: u32) -> bool {
         let to = &mut self.open[TO];
         debug_assert!(to.next < to.end, "a full unit stays open");

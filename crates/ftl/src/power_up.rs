@@ -123,7 +123,7 @@ impl Ftl {
 
     /// Empties reclaim units, those with the least data first, until as many are free as GC needs:
     /// units whose relocated data were lost are not free any more.
-    /// Returns whether it did anything; all of it is then in full program units.
+    /// Returns `true` if it padded a unit; all data are then in full program units.
     pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         let collections = self.parts.counters.collections;
         for group in &mut self.groups.all {

@@ -35,7 +35,7 @@ impl UnitState {
     }
 }
 
-/// The stream of a reclaim unit, and whether the host or GC wrote it.
+/// The stream and the writer of a reclaim unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Owner {
     /// Stream of the data.

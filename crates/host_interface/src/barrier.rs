@@ -19,7 +19,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// Takes the next command in order of arrival; returns whether it may begin.
+    /// Takes the next command in order of arrival; returns `true` if it may begin.
     pub fn admit(&mut self, command: &Command, arrival: Arrival) -> bool {
         let may_begin = self.held.is_empty() && self.is_open_to(command);
         if may_begin {
@@ -58,7 +58,7 @@ impl Barrier {
     }
 }
 
-/// All else changes what reads return.
+/// All other commands change the data that reads return.
 fn is_read(command: &Command) -> bool {
     command.operation == Operation::Read
 }

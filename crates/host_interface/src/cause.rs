@@ -1,4 +1,4 @@
-//! Causes of latency: what a command waits for, or is worked on by.
+//! Causes of latency: resources that a command waits for or uses.
 
 use writecliff_base::Nanos;
 

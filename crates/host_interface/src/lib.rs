@@ -3,12 +3,12 @@
 //! | file | content |
 //! |---|---|
 //! | `drive.rs` | the drive behind a host |
-//! | `cause.rs` | what the time of a command is spent on |
+//! | `cause.rs` | causes of latency |
 //! | `command.rs` | commands, completions, the table of those in flight |
 //! | `content.rs` | content of writes: compressibility, duplicates |
 //! | `link.rs`, `identity.rs` | parts that device files of all kinds share |
 //! | `frontend.rs` | timing of submission queues, firmware and link |
-//! | `placement.rs` | streams and FDP: what a host can learn and set of them, the commands for it |
+//! | `placement.rs` | streams and FDP: parameters, status and commands |
 //! | `event_loop.rs` | clock, events and commands in flight of simple drives |
 //! | `barrier.rs` | service in order with a barrier between reads and writes |
 

@@ -1,4 +1,4 @@
-//! The monotonic clock, and what a thread needs to wait for its times.
+//! The monotonic clock, and precise waits of a thread.
 
 use std::num::NonZeroU64;
 

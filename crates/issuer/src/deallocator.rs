@@ -69,7 +69,7 @@ impl Deallocator {
         debug_assert!(sent.is_ok(), "`common` has the receiver");
     }
 
-    /// Moves what was made to `to`; cheap while there is nothing.
+    /// Moves completed deallocations to `to`; cheap while there are none.
     pub(crate) fn take(&self, to: &mut Vec<Deallocated>) {
         to.extend(self.made.try_iter());
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use crate::io::Io;
 
 const BATCH: usize = 1 << 12;
-/// At most so many batches are ahead: some 260,000 I/Os, 12 MB.
+/// Maximum number of batches ahead: some 260,000 I/Os, 12 MB.
 const AHEAD: usize = 64;
 
 /// Gives I/Os to an issue, in order of their times.
@@ -35,7 +35,7 @@ impl Feeder {
         self.batch.len() < BATCH || self.hand_over()
     }
 
-    /// Hands over what was added.
+    /// Hands over the I/Os that were added.
     pub fn hand_over(&mut self) -> bool {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
         batch.is_empty() || self.sender.send(batch).is_ok()

@@ -46,7 +46,7 @@ impl Lane {
 pub struct IoFailure {
     /// The I/O that failed.
     pub io: Io,
-    /// The error number; 0 where the drive moved less than it was asked for.
+    /// Error number; 0 if the drive moved fewer bytes than requested.
     pub errno: i32,
     /// Bytes that were moved, of an I/O without an error number.
     pub moved: u64,

@@ -20,7 +20,7 @@ use crate::measured::{Collector, JobTime, Measured};
 use crate::ring::{BATCH, Request, Ring};
 use crate::shared::{Done, IssueProgress, Shared};
 
-/// Before the first I/O, for what the thread does once.
+/// Time before the first I/O, for one-time work of the thread.
 const LEAD_NS: u64 = 1_000_000;
 /// Last part of a wait, which is spun.
 const SPIN_NS: u64 = 80_000;
@@ -196,7 +196,7 @@ impl Issuing<'_> {
         true
     }
 
-    /// Submits what is due, some at a time.
+    /// Submits due I/Os, some at a time.
     fn issue_due(&mut self) -> io::Result<()> {
         for _ in 0..BATCH {
             let now = now_ns();
@@ -265,7 +265,7 @@ impl Issuing<'_> {
         None
     }
 
-    /// Takes what is complete, and issues what waited for it.
+    /// Takes completions, and issues the I/Os that waited for them.
     fn reap(&mut self) -> io::Result<()> {
         let mut completions = std::mem::take(&mut self.completions);
         self.ring.take(&mut completions)?;
@@ -332,7 +332,7 @@ impl Issuing<'_> {
         }
     }
 
-    /// Issues what waits in a lane, as far as it may.
+    /// Issues the waiting I/Os of a lane, as far as its depth allows.
     fn issue_waiting(&mut self, lane: usize) -> io::Result<()> {
         let mut pushed = 0;
         while let Some(ready) = self.lanes[lane].waiting.pop_front() {
@@ -356,7 +356,7 @@ impl Issuing<'_> {
         if pushed > 0 { self.ring.submit() } else { Ok(()) }
     }
 
-    /// Gives up what waits in a lane.
+    /// Gives up the waiting I/Os of a lane.
     fn leave(&mut self, lane: usize) {
         debug_assert!(self.waiting >= self.lanes[lane].waiting.len());
         for ready in std::mem::take(&mut self.lanes[lane].waiting) {

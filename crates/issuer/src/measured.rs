@@ -108,7 +108,7 @@ pub struct Measured {
     pub is_pinned: bool,
 }
 
-/// Collects what is complete.
+/// Collects completions.
 pub(crate) struct Collector {
     pub(crate) measured: Measured,
     pub(crate) ios: u64,

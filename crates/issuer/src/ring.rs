@@ -77,7 +77,7 @@ impl Ring {
         assert!(pushed.is_ok(), "each batch is submitted before the next");
     }
 
-    /// Hands over what was pushed.
+    /// Submits the requests that were pushed.
     pub(crate) fn submit(&mut self) -> io::Result<()> {
         while !self.ring.submission().is_empty() {
             match self.ring.submit() {

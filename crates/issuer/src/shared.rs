@@ -33,7 +33,7 @@ pub struct IssueProgress {
     pub in_flight: u64,
 }
 
-/// The watched state, and what the watchers ask for.
+/// Observed state of an issue, and requests of its observers.
 #[derive(Debug, Default)]
 pub struct Shared {
     stop: AtomicBool,
@@ -50,12 +50,12 @@ impl Shared {
         Self { records, ..Self::default() }
     }
 
-    /// Issue no more, and wait for what is in flight.
+    /// Stops issuing, and waits for the I/Os in flight.
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// Do not even wait for what is in flight: the drive does not answer.
+    /// Stops without waiting for the I/Os in flight: the drive does not respond.
     pub fn abandon(&self) {
         self.stop();
         self.abandon.store(true, Relaxed);

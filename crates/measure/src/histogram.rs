@@ -240,7 +240,7 @@ impl Histogram {
         out
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; the result is equal to the original.
+    /// Restores a histogram from [`Self::to_bytes`]; the result is equal to the original.
     pub fn from_bytes(data: &[u8]) -> Result<Self, HistogramError> {
         use HistogramError::Damaged;
         let mut rest = data.strip_prefix(MAGIC).ok_or(HistogramError::NotAHistogram)?;

@@ -144,7 +144,7 @@ impl IntervalSeries {
         self.cells.iter().map(|cell| (cell.bytes, &cell.latency))
     }
 
-    /// Discards what was counted in these cells so far.
+    /// Discards the counts of these cells so far.
     pub fn clear(&mut self, cells: Range<usize>) {
         let (count, columns) = (self.cells.len(), &mut self.columns);
         assert!(cells.end <= count, "cells {cells:?} of {count}");

@@ -207,7 +207,7 @@ impl Ticket {
     }
 }
 
-/// A completion, without what only the transport knows (the head of the submission queue).
+/// A completion without the head of the submission queue, which only the transport knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Controller Identifier.

@@ -46,7 +46,7 @@ pub(crate) struct Features {
     pub(crate) write_atomicity: u32,
     pub(crate) async_events: u32,
     pub(crate) keep_alive_ms: u32,
-    /// I/O queues that the host asked for; `None` before it did.
+    /// I/O queues that the host requested; `None` before it did.
     pub(crate) queues: Option<u16>,
     /// Milliseconds that the host set, and when.
     pub(crate) timestamp: Option<(u64, Nanos)>,
@@ -96,7 +96,7 @@ impl Controller {
         self.status & READY != 0 && self.status & FATAL == 0
     }
 
-    /// Sets Controller Configuration; returns what the host changed by it.
+    /// Sets Controller Configuration; returns the change.
     pub(crate) fn configure(&mut self, value: u32) -> Change {
         let was_ready = self.is_ready();
         let (was, is) = (self.configuration & ENABLE != 0, value & ENABLE != 0);

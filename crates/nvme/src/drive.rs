@@ -148,7 +148,7 @@ pub trait Drive {
     /// Share of a sanitize operation that is done, 0 to 1; `None` if none is in progress.
     fn sanitize_progress(&self) -> Option<f64>;
 
-    /// A host announces that it is done: what is in a volatile cache is to become durable.
+    /// Announces that a host shuts down: data in a volatile cache must become durable.
     fn shutdown(&mut self);
 
     /// A Controller Level Reset of the only controller in use.

@@ -1,4 +1,4 @@
-//! Asynchronous events (Base 2.1, 5.1.2): the host's open requests, and what happened.
+//! Asynchronous events (Base 2.1, 5.1.2): the host's open requests, and pending events.
 //!
 //! An event of a type is reported once; the next of that type waits until the host has read the
 //! log page about it.

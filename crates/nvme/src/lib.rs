@@ -14,8 +14,8 @@
 //! | `controller.rs`, `events.rs` | state of a controller, asynchronous events |
 //! | `fabrics.rs` | Connect, properties |
 //! | `admin.rs` | admin commands |
-//! | `identify/`, `logs/`, `features/` | what they return and set |
-//! | `format.rs`, `sanitize.rs`, `directives.rs` | what they do to the drive |
+//! | `identify/`, `logs/`, `features/` | their commands |
+//! | `format.rs`, `sanitize.rs`, `directives.rs` | their commands |
 //! | `io.rs`, `io_management.rs` | commands of I/O queues |
 //! | `page.rs`, `status.rs` | data structures as bytes, status codes |
 //!

@@ -282,7 +282,7 @@ impl<D: Drive> Subsystem<D> {
         target.is_some_and(|c| queue == 0 || c.queues.contains(&queue))
     }
 
-    /// Sets what the discovery log page lists.
+    /// Sets the entries of the discovery log page.
     pub fn advertise(&mut self, addresses: Vec<Address>) {
         self.shared.access.addresses = addresses;
     }

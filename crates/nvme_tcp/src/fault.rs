@@ -45,7 +45,7 @@ impl Fault {
     }
 }
 
-/// The end of a connection: what is still to be sent, and why.
+/// The end of a connection: the last bytes to send, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{fault}")]
 pub struct Fatal {

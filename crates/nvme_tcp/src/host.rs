@@ -203,7 +203,7 @@ impl HostWriter {
         self.append(&mut header, in_capsule, out);
     }
 
-    /// Appends data of `whole` that were asked for, in PDUs of up to `most` bytes.
+    /// Appends requested data of `whole`, in PDUs of up to `most` bytes.
     pub fn data(self, asked: ReadyToTransfer, whole: &[u8], most: usize, out: &mut Vec<u8>) {
         assert!(most > 0, "PDUs without data");
         let (offset, length) = (asked.offset as usize, asked.length as usize);

@@ -7,7 +7,7 @@
 //! | `pdu.rs` | the layout of PDUs, digests |
 //! | `fault.rs` | errors that end a connection |
 //! | `handshake.rs` | settings negotiated when a connection begins |
-//! | `receiver.rs` | from bytes to commands: capsules, data in them, data that is asked for |
+//! | `receiver.rs` | from bytes to commands: capsules, data in them, requested data |
 //! | `sgl.rs` | where a command's data are |
 //! | `sender.rs` | from completions and data to bytes |
 //! | `host.rs` | the host's side, for clients that measure and for tests |

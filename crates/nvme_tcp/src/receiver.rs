@@ -15,11 +15,11 @@ use crate::sgl::{self, Data};
 /// Limits on the memory of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of data in a command capsule. 8192 is what admin queues must take.
+    /// Bytes of data in a command capsule. Admin queues must accept 8192.
     pub in_capsule: u32,
     /// Bytes of data in one PDU from the host.
     pub pdu_data: u32,
-    /// Bytes of data that are asked for at a time; a larger command is asked for alone.
+    /// Limit on the bytes requested at a time; a larger command is requested alone.
     pub asked_for: u32,
 }
 
@@ -66,7 +66,7 @@ pub enum Received {
     Command(Command),
 }
 
-/// A command whose data are asked for.
+/// A command whose data have been requested.
 #[derive(Debug)]
 struct Transfer {
     entry: [u8; ENTRY_BYTES],
@@ -84,7 +84,7 @@ pub struct Receiver {
     partial: Vec<u8>,
     /// By transfer tag.
     transfers: Vec<Option<Transfer>>,
-    /// Commands whose data will be asked for when there is room, and their lengths.
+    /// Commands whose data will be requested when there is room, and their lengths.
     waiting: VecDeque<([u8; ENTRY_BYTES], u32)>,
     asked_for: u32,
     /// Commands that are received and not completed, shared with the sending half.
@@ -316,7 +316,7 @@ impl Receiver {
         }
     }
 
-    /// Data that were asked for. They come in order.
+    /// Receives requested data, which arrive in order.
     fn data(
         &mut self,
         pdu: &[u8],

@@ -17,7 +17,7 @@ pub(crate) enum Data {
     None,
     /// The first bytes of the capsule's data.
     InCapsule(u32),
-    /// To be asked for.
+    /// Data that are requested with R2T PDUs.
     FromHost(u32),
     ToHost(u32),
 }

@@ -82,7 +82,7 @@ pub(crate) fn forget_all() {
     }
 }
 
-/// Records what the stream has written since the last check.
+/// Records the writes of the stream since the last check.
 fn record_written(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
     entry.pending.store(0, Ordering::Relaxed);

@@ -275,12 +275,12 @@ impl Issuer {
         py.detach(|| *locked(&self.feeder) = None);
     }
 
-    /// Issue no more; what is in flight is waited for.
+    /// Stops issuing; waits for the I/Os in flight.
     fn stop(&self) {
         self.shared.stop();
     }
 
-    /// Do not even wait for what is in flight.
+    /// Stops without waiting for the I/Os in flight.
     fn abandon(&self) {
         self.shared.abandon();
     }

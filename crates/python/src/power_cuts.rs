@@ -8,7 +8,7 @@ use crate::device::PyDevice;
 use crate::dict::{Dict, Dicts, dict};
 use crate::errors;
 
-/// Cuts the power of one small drive `cuts` times. Returns what happened, and what was violated.
+/// Cuts the power of one small drive `cuts` times. Returns the counts and the violation, if any.
 #[pyfunction]
 #[pyo3(signature = (seed, drive, cuts))]
 pub(crate) fn validate_power_cuts(py: Python<'_>, seed: u64, drive: u64, cuts: u32) -> Dict<'_> {

@@ -58,7 +58,7 @@ impl KernelTrace {
         })
     }
 
-    /// Reads what is in the buffers, and gives the requests that are known by `until_ns`.
+    /// Reads the buffers, and returns the requests that are known by `until_ns`.
     fn drain<'py>(&self, py: Python<'py>, began_ns: u64, until_ns: u64, last: bool) -> Dict<'py> {
         let mut guard = self.parts();
         let Parts { buffers, capture } = &mut *guard;
@@ -97,7 +97,7 @@ impl KernelTrace {
         self.parts().capture.names.words.clone()
     }
 
-    /// Events and bytes read so far, and what the requests cannot show.
+    /// Returns the events and bytes read so far, and the anomalies.
     fn counts<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let parts = self.parts();
         let Parts { buffers, capture } = &*parts;

@@ -131,7 +131,7 @@ impl TraceReader {
         locked(&self.reader).read_of_file()
     }
 
-    /// Lines that are no I/Os: reason, how many, the first one, whether the format has such lines.
+    /// Returns the skipped lines: reason, count, first line, `true` if the format has such lines.
     fn skipped(&self) -> Vec<(&'static str, u64, u64, bool)> {
         let reader = locked(&self.reader);
         let each = reader.skipped().reasons().iter();
@@ -254,7 +254,7 @@ impl TraceMeasures {
         locked(&self.0).ios()
     }
 
-    /// The time steps, as JSON; None unless they were asked for.
+    /// The time steps as JSON; `None` if they were not requested.
     fn steps(&self, py: Python<'_>) -> Option<String> {
         py.detach(|| locked(&self.0).steps().map(|steps| steps.to_string()))
     }

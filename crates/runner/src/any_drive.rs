@@ -1,4 +1,4 @@
-//! A drive of any kind, and with what it records.
+//! A drive of any kind, and its recorder.
 
 use std::any::Any;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ pub struct MovedByStream {
 }
 
 impl MovedByStream {
-    /// Without what was moved before `earlier`, of the same drive.
+    /// Subtracts the bytes moved before `earlier`, of the same drive.
     #[must_use]
     pub fn since(mut self, earlier: &Self) -> Self {
         for (now, before) in self.bytes.iter_mut().zip(&earlier.bytes) {

@@ -437,7 +437,7 @@ impl Run {
         }
     }
 
-    /// Issues also what was held until this thread had issued more.
+    /// Issues requests, including those that were held until this thread had issued more.
     #[cold]
     fn issue_in_flows<D: DriveModel>(&mut self, drive: &mut D, index: usize, now: u64) {
         self.issue_closed::<true, D>(drive, index, now);

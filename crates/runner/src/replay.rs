@@ -264,7 +264,7 @@ impl Run<'_> {
         }
     }
 
-    /// Fast-forwards requests; returns whether the observer stopped the replay.
+    /// Fast-forwards requests; returns `true` if the observer stopped the replay.
     fn fast(
         &mut self,
         ssd: &mut Ssd,
@@ -312,7 +312,7 @@ impl Observer for Passes<'_> {
     }
 }
 
-/// Show an observer how many requests of a part are done; whether it stops the replay.
+/// Reports the finished requests of a part to an observer; returns `true` if it stops the replay.
 fn look(
     observer: &mut dyn Observer,
     ssd: &Ssd,

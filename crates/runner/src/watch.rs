@@ -67,7 +67,7 @@ pub(crate) struct Watch {
     least: Vec<Least>,
 }
 
-/// A least rate and what was done in the cycle so far.
+/// A minimum rate, and the activity in the cycle so far.
 struct Least {
     spec: LeastRate,
     done: Activity,

@@ -92,12 +92,12 @@ impl Alarm {
         self.wake_if_late();
     }
 
-    /// For who attends: whether the deadline has come.
+    /// For an attending thread: returns `true` if the deadline has passed.
     pub(crate) fn is_due(&self, clock: &Clock) -> bool {
         self.left(clock) == 0
     }
 
-    /// For who attends: whether it is worth to wait for the deadline without sleeping.
+    /// For an attending thread: returns `true` if it should wait for the deadline without sleeping.
     pub(crate) fn is_soon(&self, clock: &Clock) -> bool {
         self.left(clock) <= SPIN_NS
     }

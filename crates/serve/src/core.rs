@@ -88,7 +88,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// `kept` is what is kept of the changes of the contents.
+    /// `undo_limit` is the limit on the changes of the contents that are kept.
     pub(crate) fn new(
         mut drive: AnyDrive,
         timing: Timing,
@@ -230,7 +230,7 @@ impl Core {
         if self.timing == Timing::Fast { Nanos::ZERO } else { self.at }
     }
 
-    /// Takes a request that is not refused. `failure` is what has already gone wrong with it.
+    /// Accepts a request that is not refused. `failure` is an error that it already has.
     pub(crate) fn submit(
         &mut self,
         client: &Client,

@@ -20,16 +20,16 @@
 //! | `clock.rs` | wall time, the drive's time, precise waiting |
 //! | `request.rs` | requests and their results, the trait of those who wait for them |
 //! | `served.rs` | the interface to transports: sessions and batches |
-//! | `core.rs`, `core/` | the drive with its outstanding requests; what becomes durable of them |
-//! | `power.rs`, `served/power_cuts.rs` | power cuts: planned ones, what they did |
-//! | `volatile.rs` | what is durable, what contents and mapping lose |
+//! | `core.rs`, `core/` | the drive, its outstanding requests, and their durability |
+//! | `power.rs`, `served/power_cuts.rs` | power cuts: plans and effects |
+//! | `volatile.rs` | durable data, and losses of contents and mapping |
 //! | `statistics.rs` | latency, lateness, counters: the live view |
 //! | `socket.rs`, `input.rs`, `outbox.rs` | bytes to and from clients, without waiting for any |
 //! | `listener.rs` | addresses, accepting connections, ending them |
 //! | `trace.rs` | trace of requests |
 //! | `state.rs` | saving and restoring drive and contents |
 //! | `journal.rs` | the requests of a session, for the case that the server is killed |
-//! | `life.rs` | what SMART counts and the drive does not |
+//! | `life.rs` | SMART counters that the drive does not count |
 //! | `nbd/` | the NBD protocol |
 //! | `nvme/` | the drive behind an NVMe controller, NVMe/TCP |
 

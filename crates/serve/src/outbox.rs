@@ -89,7 +89,7 @@ impl Outbox {
         locked(&self.queue)
     }
 
-    /// Appends to what is to be sent; nobody else's parts come between.
+    /// Appends to the bytes to be sent, uninterrupted by other threads.
     pub fn push(&self, reply: impl FnOnce(&mut Reply<'_>)) {
         let mut queue = self.queue();
         if !queue.is_broken {

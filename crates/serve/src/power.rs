@@ -1,4 +1,4 @@
-//! Power cuts: what was outstanding gets no reply, and what was not durable may be gone.
+//! Power cuts: outstanding requests get no reply, and data that were not durable may be lost.
 
 use std::sync::Weak;
 
@@ -16,7 +16,7 @@ const CACHE_BYTES: Bytes = Bytes(64 << 20);
 /// Label of the random generator of a cut's moment.
 const MOMENT_LABEL: u64 = 0x0063_7574;
 
-/// A power cut and what it did.
+/// A power cut and its effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut {
     /// Wall time since serving began.
@@ -78,7 +78,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Cuts as planned from `now` on, after so many `writes`; `seed` is that of the next cut.
+    /// Plans cuts from `now` on, after `writes` writes; `seed` is that of the next cut.
     pub(crate) fn begin(&mut self, plan: CutPlan, seed: u64, now: Nanos, writes: u64) {
         self.plan = (plan.cuts > 0).then_some(plan);
         self.next = self.plan.map(|plan| match plan.when {

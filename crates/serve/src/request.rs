@@ -1,4 +1,4 @@
-//! Requests of clients, and what comes back.
+//! Requests of clients, and their completions.
 
 use thiserror::Error;
 use writecliff_base::{Nanos, StreamId};

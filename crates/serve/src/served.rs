@@ -121,7 +121,7 @@ impl ServedParts {
     }
 }
 
-/// Locks what is whole between any two statements, so that a panic elsewhere has not spoilt it.
+/// Locks state that is consistent between any two statements, even after a panic elsewhere.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -164,7 +164,7 @@ impl Served {
         served
     }
 
-    /// The drive's own thread: does what is due when nobody submits.
+    /// The drive's own thread: does due work while no thread submits.
     fn keep_time(&self) {
         while self.shared.alarm.wait(&self.shared.clock) {
             drop(self.locked());
@@ -271,7 +271,7 @@ impl Served {
         answer
     }
 
-    /// Makes all that was written durable, and lets the drive complete what it has.
+    /// Makes all written data durable, and lets the drive complete its requests.
     pub(crate) fn shut_down(&self) {
         let mut batch = self.locked();
         let core = batch.core();
@@ -402,13 +402,13 @@ impl Served {
     }
 }
 
-/// Does what is due in place of the drive's thread.
+/// Does due work in place of the drive's thread.
 pub(crate) struct Attendant {
     served: Served,
 }
 
 impl Attendant {
-    /// Does what is due; whether there is more so soon that it is worth to wait for it.
+    /// Does due work; returns `true` if more is due so soon that waiting is worth it.
     pub(crate) fn is_needed(&self) -> bool {
         let Shared { alarm, clock, .. } = &*self.served.shared;
         if alarm.is_due(clock) {

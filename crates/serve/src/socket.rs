@@ -53,7 +53,7 @@ impl Socket {
         Ok(count)
     }
 
-    /// Sends what the kernel takes; an error `WouldBlock` if that is nothing.
+    /// Sends as many bytes as the kernel takes; an error `WouldBlock` if it takes none.
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(&self.0, data, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
     }

@@ -11,7 +11,7 @@ use crate::life::Life;
 use crate::request::Request;
 use crate::served::PowerHistory;
 
-/// Lateness beyond this share of the drive's own latency falsifies what clients measure.
+/// Lateness beyond this share of the drive's own latency falsifies clients' measurements.
 pub const LATENESS_SHARE_MAX: f64 = 0.1;
 
 /// Names of the operations, in the order of [`Operations`] and of `Operation`.

@@ -1,4 +1,4 @@
-//! Drives that lose what is not on flash: their contents and their mapping lose the same.
+//! Drives that lose data that are not on flash: contents and mapping lose the same pages.
 //!
 //! In real time the drive reports what it has programmed and journaled, and a cut undoes all else.
 //! Without timing nothing is ever on its way to flash. There a seed chooses the contents that are
@@ -43,7 +43,7 @@ impl Durability {
         }
     }
 
-    /// Notes what a request that completes has made durable of the changes below `below`.
+    /// Records the changes below `below` that a completing request has made durable.
     pub(crate) fn note_completed(
         &mut self,
         request: &Request,

@@ -1,4 +1,4 @@
-//! Attribution of latency: what the time of each command is spent on.
+//! Attribution of latency: the causes of each command's time.
 //!
 //! The drive reports to a [`Recorder`] when work begins and ends. With [`Unrecorded`], the default,
 //! all of it compiles to nothing. [`Attribution`] charges the time of each command to causes, up to
@@ -184,7 +184,7 @@ impl Spent {
         self.charge(cause, until);
     }
 
-    /// Charges the wait for a die by what it did.
+    /// Charges the wait for a die to the activities of the die.
     fn charge_die(&mut self, die: &Timeline, until: Nanos, otherwise: Cause) {
         die.walk(self.until, until, |activity, end| {
             self.charge(activity.unwrap_or(otherwise), end);
@@ -201,7 +201,7 @@ fn grown<T: Clone + Default>(all: &mut Vec<T>, index: u16) -> &mut T {
     &mut all[index]
 }
 
-/// Cause of a wait for buffer space, by what the die did that made room.
+/// Returns the cause of a wait for buffer space, by the activity of the die that made room.
 fn buffer_cause(activity: Option<Cause>) -> Cause {
     match activity {
         Some(Cause::Program) => Cause::BufferProgram,
@@ -212,7 +212,7 @@ fn buffer_cause(activity: Option<Cause>) -> Cause {
 }
 
 impl Attribution {
-    /// Nothing before this time is asked for again.
+    /// Earliest time that later queries may ask for.
     fn horizon(&self, now: Nanos) -> Nanos {
         self.begun.front().map_or(now, |&(_, begun)| begun)
     }

@@ -505,7 +505,7 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Called when something that a fill waits for has ended: programs what may be programmed now.
+    /// Programs the fills that may be programmed, after something that a fill waits for has ended.
     #[inline]
     pub(crate) fn waited(&mut self, fill: FillId) {
         let Some(frontier) = self.fills.read_done(fill) else { return };

@@ -26,7 +26,7 @@ pub enum SsdEvent {
     WriteArrived { command: u16 },
     /// The host receives the completion.
     Completed { command: u16 },
-    /// Check whether the drive is idle.
+    /// Check if the drive is idle.
     IdleCheck,
     /// Work that a mechanism has scheduled is due. Only the mechanism interprets the token.
     Due { mechanism: u8, token: u16 },

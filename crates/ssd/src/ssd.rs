@@ -37,7 +37,7 @@ pub struct Ssd<R = Unrecorded> {
     pub(crate) buffer: WriteBuffer,
     pub(crate) storage: Storage<R>,
     pub(crate) mechanisms: Mechanisms,
-    /// Steps in which mechanisms, or what acts like them, take part.
+    /// Steps in which mechanisms, or parts that act like them, take part.
     pub(crate) steps: Steps,
     pub(crate) idle: IdleTime,
     pub(crate) active: ActiveTime,
@@ -127,7 +127,7 @@ impl<R: Recorder> Ssd<R> {
         cut
     }
 
-    /// Does what is due until `limit` while the host has nothing outstanding.
+    /// Does due work until `limit` while the host has nothing outstanding.
     #[inline(never)]
     fn work_until(&mut self, limit: Nanos) {
         let lost = self.step(limit);

@@ -6,7 +6,7 @@
 //! * `arrivals`: a Markov chain over states (stream, whether it continues a run, time since the I/O
 //!   before), by phases and periods of demand;
 //! * `places`: where I/Os begin that continue no run: groups of places that are used alike;
-//! * `runs`: sequential I/Os, which continue what was begun.
+//! * `runs`: sequential I/Os, which continue a run.
 //!
 //! Or, in place of these, `sweeps`: sequences of I/Os with their begins and ends, and demand over
 //! time in intervals; `mixes`: the kinds of I/Os that sweeps consist of; `gaps`: which pages they

@@ -47,7 +47,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Their places, in steps of which there are many between two I/Os.
+    /// Positions of the I/Os, in fine steps between two I/Os of the mix.
     fn places(self) -> impl Iterator<Item = u64> {
         let Self { ios, first, last, groups } = self;
         debug_assert!(first <= last && groups > 0, "the check rejects it");
@@ -156,7 +156,7 @@ impl Mixes {
         rows
     }
 
-    /// Checks all but what depends on sweeps.
+    /// Checks all fields that do not depend on sweeps.
     pub(super) fn check(&self, model: &IoModel) -> Check {
         let listed = self.sizes.iter().fold(0_u64, |sum, size| sum + u64::from(*size));
         let columns = [self.stream.len(), self.back.len(), self.count.len(), self.begins.len()];

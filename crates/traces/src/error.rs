@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// One line for the user, with what would be right where that is known.
+/// Message of one line for the user, with a correction if one is known.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct TraceError {

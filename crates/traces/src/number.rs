@@ -9,7 +9,7 @@ pub(crate) const NS_PER_US: u64 = 1_000;
 /// Windows counts time in these.
 pub(crate) const NS_PER_TICK: u64 = 100;
 
-/// So many decimal digits always fit.
+/// Number of decimal digits that always fit.
 const DIGITS_FIT: usize = 19;
 const ALL: u64 = 0x0101_0101_0101_0101;
 

@@ -67,7 +67,7 @@ impl Order {
         self.pass_ready(to);
     }
 
-    /// Pass on what is ready: as it is, but for its times.
+    /// Passes on the I/Os that are ready, after sorting their times.
     fn pass_ready(&mut self, to: &mut Batch) {
         let Some(&first) = self.ready.time_ns.first() else { return };
         let began = *self.began_ns.get_or_insert(first);

@@ -10,7 +10,7 @@ use crate::number::SECTOR_BYTES;
 use crate::record::{NO_RESPONSE, Operation, Record};
 use crate::sink::Sink;
 
-/// So many bios without a request: the device has none.
+/// Number of bios without a request after which the device is taken to have no requests.
 const BIOS_MAX: usize = 4096;
 /// Offset of times in requests, where 0 means "unknown"; traces begin at 0.
 const LATER_NS: u64 = 1;
@@ -46,7 +46,7 @@ impl Pairing {
         device.give(volume, to);
     }
 
-    /// Give what is under way.
+    /// Passes on the I/Os in progress.
     pub(crate) fn finish(&mut self, to: &mut Sink) {
         for (volume, device) in self.devices.iter_mut().enumerate() {
             if let Some(device) = device {

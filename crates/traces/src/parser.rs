@@ -10,7 +10,7 @@ pub trait Parser: Send {
     /// more come. Some are used if there are at least `WHOLE_MAX_BYTES`.
     fn parse(&mut self, bytes: &[u8], last: bool, to: &mut Sink) -> usize;
 
-    /// Give what waits for later records.
+    /// Passes on I/Os that wait for later records.
     fn finish(&mut self, _to: &mut Sink) {}
 }
 

@@ -259,7 +259,7 @@ fn not_recognised(path: &Path, trials: &[(&Format, Trial)]) -> TraceError {
 }
 
 impl Part {
-    /// Read more, after what is left.
+    /// Reads more bytes behind those that are left.
     fn read(&mut self) -> std::io::Result<u64> {
         self.buffer.copy_within(self.filled.clone(), 0);
         self.filled = 0..self.filled.len();

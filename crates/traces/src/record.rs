@@ -47,7 +47,7 @@ pub struct Record {
     pub length_bytes: u64,
     /// Until it was done, or `NO_RESPONSE`.
     pub response_ns: i64,
-    /// Number of the name of the process that asked for it; 0 is not known.
+    /// Number of the name of the process that issued the I/O; 0 if unknown.
     pub process: u32,
     /// A hash of its data; 0 is not known.
     pub content: u64,
@@ -146,7 +146,7 @@ impl Batch {
         self.content.clear();
     }
 
-    /// Move all of `other` behind what is here.
+    /// Moves all I/Os of `other` to the end.
     pub fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             std::mem::swap(self, other);

@@ -9,7 +9,7 @@ use crate::record::{Batch, Operation, Record};
 /// No drive has a command that moves more; longer ones are damage.
 pub const LENGTH_MAX_BYTES: u64 = 1 << 30;
 
-/// The I/Os of a batch, names, the time that the trace begins at, and what was skipped.
+/// I/Os of a batch, names, start time of the trace, and skipped lines.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
     pub batch: Batch,

@@ -30,7 +30,7 @@ impl BlockMap {
         map
     }
 
-    /// Bytes of memory that a map of so many blocks takes, nearly.
+    /// Returns the approximate memory of a map of this many blocks, in bytes.
     pub(crate) fn memory_bytes(blocks: u64) -> u64 {
         blocks / 8 + blocks / 500
     }

@@ -129,7 +129,7 @@ impl WorkloadSpec {
         })
     }
 
-    /// Checks whether the workload can run on a drive with these limits.
+    /// Checks that the workload can run on a drive with these limits.
     pub fn validate(&self, limits: &Limits) -> Result<(), SpecError> {
         self.check()?;
         self.jobs.iter().try_for_each(|job| job.validate(limits))
@@ -141,7 +141,7 @@ impl JobSpec {
         SpecError::Job { job: self.name.clone(), problem }
     }
 
-    /// Checks whether the job can run on a drive with these limits.
+    /// Checks that the job can run on a drive with these limits.
     pub fn validate(&self, limits: &Limits) -> Result<(), SpecError> {
         self.check()
             .and_then(|()| self.resolved(limits.capacity).fits(limits))
@@ -221,7 +221,7 @@ impl JobSpec {
         Ok(())
     }
 
-    /// Checks what makes the course of addresses other than plainly random or sequential.
+    /// Checks the keys that make addresses other than plainly random or sequential.
     fn check_course(&self) -> Check {
         let sequential = self.pattern == Pattern::Sequential;
         let plain = self.run_ios == 1
@@ -360,7 +360,7 @@ impl JobSpec {
         Ok(())
     }
 
-    /// Checks whether the drive has the addresses and streams that a resolved job uses.
+    /// Checks that the drive has the addresses and streams that a resolved job uses.
     fn fits(&self, limits: &Limits) -> Check {
         let (capacity, offset) = (limits.capacity, Bytes(self.offset_bytes));
         reject! {

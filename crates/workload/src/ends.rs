@@ -1,4 +1,4 @@
-//! Ends of a job that follow from what it measures, and the depth that a latency allows.
+//! Ends of a job that follow from its measurements, and the queue depth that a latency allows.
 //!
 //! These are specifications; `writecliff-runner` judges them at the ends of the intervals of the
 //! measured series, so their times are multiples of `interval_ns`. All three are fio's: steady

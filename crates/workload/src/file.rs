@@ -1,4 +1,4 @@
-//! A workload file: what is done to a drive, one step after the other.
+//! A workload file: steps that run on a drive one after the other.
 
 use serde::Serialize;
 use writecliff_base::Bytes;

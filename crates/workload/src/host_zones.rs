@@ -218,7 +218,7 @@ impl Zones {
         self.close(zone);
     }
 
-    /// Moves a read into what is written; false if there is nothing to read.
+    /// Moves a read into written data; `false` if there are none.
     fn read(&self, user: &ZoneUser, io: &mut IoRequest) -> bool {
         let (least, length) = (user.least[0], u64::from(io.length));
         let random = user.positions.is_none();

@@ -83,7 +83,7 @@ impl IoLog {
         Ok(())
     }
 
-    /// Checks whether a drive has all addresses of the log.
+    /// Checks that a drive has all addresses of the log.
     pub(crate) fn fits(&self, limits: &Limits) -> Check {
         let ends = self.offsets.iter().zip(&self.lengths);
         let end = ends.map(|(offset, length)| offset.saturating_add(*length)).max().unwrap_or(0);

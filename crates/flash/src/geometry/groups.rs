@@ -12,7 +12,7 @@ impl Geometry {
     /// each group has dies on as many channels as possible.
     ///
     /// # Errors
-    /// Fails unless so many groups divide the dies.
+    /// Fails unless `groups` divides the dies.
     pub fn with_reclaim_groups(self, groups: u32) -> Result<Self, GeometryError> {
         let dies = self.dies;
         if groups == 0 || !dies.is_multiple_of(groups) {

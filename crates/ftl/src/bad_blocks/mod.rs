@@ -68,7 +68,7 @@ pub(crate) struct Due {
     position: u32,
 }
 
-/// The blocks of a drive and what has become of them.
+/// The blocks of a drive and their condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BadBlocks {
     config: BadBlocksConfig,

@@ -70,7 +70,7 @@ pub(super) fn of_nvm_command_set(context: &Context<'_>) -> Page {
     page
 }
 
-/// CNS 08h: what does not depend on a command set.
+/// CNS 08h: fields that are independent of the command set.
 pub(super) fn independent(context: &Context<'_>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     page.u8(1, SHARED);

@@ -1,4 +1,4 @@
-//! SMART / Health Information (02h) and Endurance Group Information (09h): what the drive counted.
+//! SMART / Health Information (02h) and Endurance Group Information (09h).
 
 use writecliff_base::Nanos;
 

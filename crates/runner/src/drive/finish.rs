@@ -1,4 +1,4 @@
-//! The end of a step: what it measured, and what should be known of it.
+//! The end of a step: its results and warnings.
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::placement::DataPlacementStatus;

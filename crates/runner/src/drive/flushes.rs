@@ -44,7 +44,7 @@ impl Flushes {
         Self { of_jobs: jobs.iter().map(of_job).collect(), spent: Vec::new() }
     }
 
-    /// Returns whether a flush follows each write of the job, as a part of it.
+    /// Returns `true` if a flush follows each write of the job, as a part of it.
     #[inline]
     pub(super) fn follow_writes_of(&self, job: usize) -> bool {
         self.of_jobs[job].follow_writes

@@ -23,7 +23,7 @@ impl Run {
         }
     }
 
-    /// Issues what is due of a thread that follows a schedule.
+    /// Issues the due requests of a thread that follows a schedule.
     pub(super) fn issue_by_schedule<D: DriveModel>(
         &mut self,
         drive: &mut D,

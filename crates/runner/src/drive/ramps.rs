@@ -34,7 +34,7 @@ impl Run {
         self.restart_schedules(index, now);
     }
 
-    /// Discards what was measured of jobs that have ended in their ramps. Returns their warnings.
+    /// Discards the results of jobs that have ended in their ramps. Returns their warnings.
     pub(super) fn discard_unfinished_ramps<D: DriveModel>(&mut self, drive: &D) -> Vec<String> {
         let mut warnings = Vec::new();
         for index in 0..self.jobs.len() {

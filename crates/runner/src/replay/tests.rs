@@ -1,4 +1,4 @@
-//! Replays on a small drive: what is known of them beforehand.
+//! Replays on a small drive whose results are known beforehand.
 
 use writecliff_base::Prng;
 use writecliff_filesystem::{
@@ -154,7 +154,7 @@ fn reads_keep_their_proportion_to_writes() {
     assert!(speeds.is_sorted_by(|a, b| a >= b) && speeds[3] < 0.8 * speeds[0], "{speeds:?}");
 }
 
-/// Keeps the shares that it is shown: of what is fast-forwarded, and of the timed part.
+/// Records the progress reports of the fast-forwarded and the timed part.
 #[derive(Default)]
 struct Shares(Vec<f64>, Vec<f64>);
 

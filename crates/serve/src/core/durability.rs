@@ -31,7 +31,7 @@ impl Core {
         }
     }
 
-    /// Notes what a request that completes has made durable of the changes below `change`.
+    /// Records the changes below `change` that a completing request has made durable.
     pub(super) fn note_durable(&mut self, request: &Request, change: u64) {
         let is_volatile = self.drive.is_volatile();
         self.durability.note_completed(request, is_volatile, change, &mut self.durable);
@@ -47,7 +47,7 @@ impl Core {
         self.durable.drain(..)
     }
 
-    /// Flushes, once the drive has completed what it has: for a host that shuts it down.
+    /// Flushes after the drive has completed its requests: for a host that shuts it down.
     pub(crate) fn flush_all(&mut self) {
         self.drain();
         let flush = Request::new(Tag::NONE, Operation::Flush, 0, 0);
@@ -66,7 +66,7 @@ impl Core {
         contents.durable_until(u64::MAX);
     }
 
-    /// Loses power: forgets all that is outstanding, without replies, and what was not durable.
+    /// Loses power: drops outstanding requests without replies, and changes not yet durable.
     /// Then the drive is powered up and finds its mapping again. A drive of which that is not
     /// modelled ends its commands by itself and is ready at once.
     pub(crate) fn power_cut(

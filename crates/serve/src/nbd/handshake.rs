@@ -22,7 +22,7 @@ const OPTION_BYTES_MAX: u32 = 8 << 10;
 const PREFERRED_BYTES: u32 = SLOT_BYTES as u32;
 const OPTION_HEADER_BYTES: usize = 16;
 
-/// The export `stream-3` is the drive, and what is written through it belongs to stream 3.
+/// The export `stream-3` is the drive, and writes through it belong to stream 3.
 const STREAM_PREFIX: &str = "stream-";
 
 /// Options negotiated by client and server.
@@ -48,7 +48,7 @@ enum Next {
     End,
 }
 
-/// Returns what was agreed on, or `None` if the client has left.
+/// Returns the negotiated options, or `None` if the client has left.
 pub(super) fn handshake(
     outbox: &Outbox,
     input: &mut Input,
@@ -209,7 +209,7 @@ impl Handshake<'_> {
         Ok(Next::Transmission)
     }
 
-    /// Answers `INFO` and `GO`; returns whether the answer was a success.
+    /// Answers `INFO` and `GO`; returns `true` if the answer was a success.
     fn information(&mut self, number: u32, data: &[u8]) -> bool {
         let parts = name_of(data).and_then(|(name, rest)| Some((name, asked(rest)?)));
         let Some((name, asked)) = parts else {

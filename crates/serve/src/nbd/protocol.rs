@@ -52,7 +52,7 @@ pub mod info {
     pub(crate) const BLOCK_SIZE: u16 = 3;
 }
 
-/// Transmission flags: what the export supports.
+/// Transmission flags: operations that the export supports.
 pub mod flag {
     pub(crate) const HAS_FLAGS: u16 = 1;
     pub(crate) const FLUSH: u16 = 1 << 2;

@@ -229,7 +229,7 @@ impl Transmission<'_> {
         })
     }
 
-    /// Stores data that have been received; returns whether the write is complete.
+    /// Stores received data; returns `true` if the write is complete.
     fn take_data(&mut self) -> bool {
         let Some(receiving) = &mut self.receiving else { return true };
         let count = self.input.bytes().len().min(receiving.left as usize);
@@ -264,7 +264,7 @@ impl Transmission<'_> {
         Ok(())
     }
 
-    /// Waits for more input; meanwhile sends what the client takes.
+    /// Waits for more input; meanwhile sends as much as the client takes.
     fn receive(&mut self) -> io::Result<()> {
         // Asked before anything is sent: what is not outstanding then has been queued.
         let is_idle = self.outbox.is_idle();

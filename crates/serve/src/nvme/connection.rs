@@ -198,7 +198,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Makes requests of a command's work, and stores what it writes.
+    /// Makes requests of a command's work, and stores the data of writes.
     fn work(&mut self, ticket: Ticket, work: Work, data: &[u8]) {
         let (requests, served) = (&mut self.ready, self.session.served());
         let first = requests.len();
@@ -270,7 +270,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Completes what failed, which the error log records.
+    /// Completes failed commands, which the error log records.
     fn fail_failed(&self) {
         for (ticket, failure) in self.replier.take_failed() {
             let reply = self.target.subsystem().complete(ticket, Err(failure));

@@ -90,7 +90,7 @@ impl<R: Recorder> Storage<R> {
         fdp.identifiers().map(status).collect()
     }
 
-    /// Abandons the unit of a handle if it is partly written; returns whether it was.
+    /// Abandons the unit of a handle if it is partly written; returns `true` if it was.
     fn abandon(&mut self, handle: u16) -> bool {
         let frontier = FrontierId(handle);
         let is_open = self.ftl.host_room(frontier).1;

@@ -178,7 +178,7 @@ impl ReadAhead {
         index
     }
 
-    /// Reads what the window of a stream does not hold, up to the last whole page.
+    /// Reads the missing part of a stream's window, up to the last whole page.
     fn extend<R: Recorder>(&mut self, drive: &mut Ssd<R>, index: usize) {
         let stream = self.streams[index];
         if stream.reads < self.config.after {
@@ -250,7 +250,7 @@ impl ReadAhead {
         drive.storage.backend.queue_read(location.die as usize, operation);
     }
 
-    /// Serves a read whose slots are all held; returns whether they are.
+    /// Serves a read if all of its slots are held; returns `true` if they are.
     fn serve<R: Recorder>(&mut self, drive: &mut Ssd<R>, number: u16, read: &Access<'_>) -> bool {
         let slots = read.first.0..read.first.0 + read.slots;
         if self.held.is_empty() || !slots.clone().all(|lpn| self.held.contains_key(&lpn)) {
@@ -297,7 +297,7 @@ impl Mechanism for ReadAhead {
         }))
     }
 
-    /// Serves a read from what was read ahead, if all of it was, and reads further ahead.
+    /// Serves a read if all of its data were read ahead, and reads further ahead.
     fn holds_read<R: Recorder>(
         &mut self,
         drive: &mut Ssd<R>,

@@ -1,4 +1,4 @@
-//! Sweeps keep their order, addresses and sizes; what makes no sense is refused.
+//! Sweeps keep their order, addresses and sizes; invalid models are refused.
 
 use super::*;
 use crate::{IoModel, Streams};

@@ -18,7 +18,7 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Biosnoop {
-    /// From the header: the unit of the time, and whether there is a column of time queued.
+    /// From the header: the unit of the time, and `true` if there is a column of time queued.
     unit_ns: u64,
     queued: bool,
 }

@@ -127,7 +127,7 @@ impl Blocks {
         self.keep((self.sample_max * 4).next_power_of_two());
     }
 
-    /// Put what is below the threshold into `slots` slots, a power of two.
+    /// Moves the blocks below the threshold into `slots` slots, a power of two.
     #[cold]
     fn keep(&mut self, slots: usize) {
         assert!(slots.is_power_of_two() && slots > self.max.min(self.used), "{slots} slots");

@@ -18,7 +18,7 @@ impl Default for Distinct {
 }
 
 impl Distinct {
-    /// Count what has this hash, of which all bits are random.
+    /// Counts an item with this hash, of which all bits are random.
     #[inline]
     pub(crate) fn add(&mut self, hash: u64) {
         let register = &mut self.registers[hash as usize & (REGISTERS - 1)];
@@ -26,7 +26,7 @@ impl Distinct {
         *register = (*register).max(rank);
     }
 
-    /// Count what `other` has counted, too.
+    /// Adds the items of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (register, other) in self.registers.iter_mut().zip(&other.registers) {
             *register = (*register).max(*other);

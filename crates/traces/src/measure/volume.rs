@@ -52,7 +52,7 @@ impl Volume {
         }
     }
 
-    /// Returns what a read or write is among those of its size.
+    /// Returns the kind of a read or write among those of its size.
     #[inline]
     pub(crate) fn add(&mut self, record: &Record, time_ns: u64, all: &mut Sizes) -> Option<usize> {
         self.counts[record.operation as usize].add(record.length_bytes);

@@ -91,7 +91,7 @@ fn size_of(field: &[u8]) -> Option<u64> {
 }
 
 impl State {
-    /// Pass what is left of a member.
+    /// Skips the rest of a member.
     fn pass(&mut self) -> std::io::Result<()> {
         let rest = self.left + self.padding;
         let passed = std::io::copy(&mut self.bytes.by_ref().take(rest), &mut std::io::sink())?;

@@ -12,7 +12,7 @@ use writecliff_host_interface::{Command, Operation};
 pub(super) const NOTHING: u32 = 0;
 /// The version of data that a drive had at the start.
 pub(super) const AGED: u32 = 1;
-/// The first tag of a command, which is the version of what it writes.
+/// First tag of a command, which is the version of the data that it writes.
 pub(super) const FIRST_TAG: u32 = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ struct Write {
 }
 
 pub(super) struct Promises {
-    /// Writes of each page since the last cut, after what it held then.
+    /// Writes of each page since the last cut, after its contents at that time.
     pages: Vec<Vec<Write>>,
     /// Pages written since the last cut.
     touched: Vec<u32>,
@@ -106,7 +106,7 @@ impl Promises {
         }
     }
 
-    /// Judges the version of each page after a cut, and takes it as what the page now holds.
+    /// Checks the version of each page after a cut, and accepts it as the page's new contents.
     /// Returns how many confirmed writes were lost and unconfirmed ones kept.
     pub(super) fn check(&mut self, versions: &[u32]) -> Result<(u64, u64), String> {
         let (mut lost, mut survived) = (0, 0);

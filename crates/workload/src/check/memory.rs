@@ -116,7 +116,7 @@ fn gigabytes(bytes: f64) -> String {
     if gigabytes >= 100.0 { format!("{gigabytes:.0} GB") } else { format!("{gigabytes:.2} GB") }
 }
 
-/// The interval with which a series of so many rows each is kept, of one digit that is not 0.
+/// Returns an interval of one non-zero digit with which a series of this many rows is kept.
 fn least_interval_ns(length_ns: u64, cells: u64) -> u64 {
     let most = u128::from(SERIES_ROWS_MAX / cells.max(1)).max(1);
     let ns = u128::from(length_ns).div_ceil(most).max(1);
