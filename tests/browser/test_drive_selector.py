@@ -9,7 +9,7 @@ from tests.browser.visit import Visit
 from writecliff.report.axes import Axis, time_axis
 from writecliff.report.compared import Curve
 from writecliff.report.comparison.contenders import Contender
-from writecliff.report.comparison.curves import curves_section
+from writecliff.report.comparison.pictures import curves_section
 from writecliff.report.comparison.runs import Run
 from writecliff.report.pages import Page, render_page
 

@@ -3,7 +3,7 @@
     base.py          `TestReport`: what the reports of all tests share
     iops.py, tp.py, lat.py, wsat.py, hir.py, xsr.py, ecw.py, dirth.py
                      the reports of the tests of the standard; with cells.py (loops of cells),
-                     demand_intensity*.py (ECW and DIRTH) and wsat_*.py (WSAT)
+                     demand_intensity*.py (ECW and DIRTH) and wsat_data.py (WSAT)
     workload.py      the report of a load of one's own; with loads.py (what each step measured)
     campaigns/       the reports of published campaigns
     testdata.py      everything that a report needs of a run
@@ -12,10 +12,8 @@
     series.py        what happened inside steps
     compared.py      what reports give to comparisons besides headline figures: curves, grids
     sequence.py      steps over time with their block sizes as a second track
-    platform.py      the section about the test platform
     header.py        the four-column header block of the standard
-    disclosure.py    what the reader must know first: interruptions, purge, deviations
-    extras.py        disturbed steps, health of the drive
+    disclosure.py    besides the test: interruptions, purge, deviations, disturbed steps, platform
     figures.py       figures of any test: convergence, window, histogram, confidence
     plots.py         generic figures: lines, two y axes, normalised curves, bars, expected against
                      found

@@ -14,17 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units, version
 from writecliff.report import steady_stages
-from writecliff.report.choices import choices_mapping, choices_section
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import with_data
-from writecliff.report.disclosure import disclosures, grave_idle, idle_text
+from writecliff.report.disclosure import (
+    choices_mapping,
+    choices_section,
+    disclosures,
+    grave_idle,
+    health_sections,
+    idle_text,
+    platform_section,
+    remarks_section,
+    step_disclosures,
+)
 from writecliff.report.expectations import expectations_disclosure, expectations_section
-from writecliff.report.extras import health_sections, remarks_section, step_disclosures
 from writecliff.report.header import NOT_APPLICABLE, Rows, header
 from writecliff.report.latency import latency_figures
 from writecliff.report.latency_causes import Groups, bands_mapping, bands_of, causes_sections
 from writecliff.report.model import KeyFigure, ReportModel, Section, Verdict
-from writecliff.report.platform import platform_section
 from writecliff.report.table import DataFile
 
 if TYPE_CHECKING:

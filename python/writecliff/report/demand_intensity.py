@@ -26,12 +26,11 @@ from writecliff.report.axes import Axis
 from writecliff.report.base import TestReport
 from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
-from writecliff.report.figures import histogram_figures
+from writecliff.report.figures import histogram_figures, percentile_figure
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import Headline, mean_headline, ms, quantile_headline
 from writecliff.report.latency import NINES, latency_mapping, latency_table, service_note
 from writecliff.report.model import KeyFigure, Section, section
-from writecliff.report.percentiles import percentile_figure
 from writecliff.report.steady import SteadyView
 from writecliff.report.table import (
     LATENCY,

@@ -1,4 +1,5 @@
-"""Figures that any test has: steady-state convergence and window, histogram, confidence plot."""
+"""Figures that any test has: steady-state convergence and window, histogram, confidence plot,
+response time by percentile."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 
 from writecliff import units
+from writecliff.operation_names import plural_of
 from writecliff.procedures.steady import SteadyState
-from writecliff.report import colours, style
+from writecliff.report import colours, plots, style
 from writecliff.report.axes import Axis, Line, round_axis
-from writecliff.report.csvs import histogram_csv
+from writecliff.report.csvs import histogram_csv, histograms_csv
 from writecliff.report.interaction import Label
 from writecliff.report.latency import NINES, latency_unit
 from writecliff.report.model import Figure
@@ -22,11 +24,14 @@ from writecliff.report.style import house_style
 from writecliff.report.table import Data, DataFile
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
     from writecliff._native import Histogram
     from writecliff.report.axes import Numbers
+
 
 _BINS_PER_DECADE = 30
 _MAX_NINES = 6  # of the confidence plot: 99.9999 %
@@ -240,3 +245,41 @@ def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figur
     style.legend(figure, axes)
     text = f"Cumulative share of {total:,} I/Os over response time"
     return style.finished(figure, name, title, data, text)
+
+
+# -- percentiles -------------------------------------------------------------------------------
+#
+# The x axis is the number of I/Os of which one is slower, on a logarithmic axis with its
+# percentiles as ticks. Only percentiles that enough I/Os support are drawn.
+
+
+_NINES = 5
+_PER_DECADE = 8
+_TICKS = (2.0, *(10.0**nines for nines in range(1, _NINES + 1)))
+PERCENTILE = Axis(
+    "Percentile of the I/Os", log=True, ticks=tuple((t, units.nines(1 - 1 / t)) for t in _TICKS)
+)
+RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
+
+
+def percentile_figure(
+    name: str, title: str, histograms: Mapping[str, Histogram], *, data: str = ""
+) -> Figure | None:
+    """A curve for each operation, with the buckets of the histograms as their data (`data` names
+    the file); None without I/Os."""
+    file = DataFile(data or f"{name}.csv", histograms_csv(histograms))
+    lines = [percentile_line(plural_of(operation), h) for operation, h in histograms.items()]
+    alt = f"Response time of {' and '.join(map(plural_of, histograms))} by percentile"
+    return plots.lines(name, title, file, lines, PERCENTILE, RESPONSE, alt=alt)
+
+
+def percentile_line(label: str, histogram: Histogram) -> Line:
+    """The response times of a histogram by percentile, up to what its I/Os support."""
+    x, y = [], []
+    for step in range(round(math.log10(2) * _PER_DECADE), _NINES * _PER_DECADE + 1):
+        one_in = 10 ** (step / _PER_DECADE)
+        value = histogram.quantile(1 - 1 / one_in).value_ns
+        if value is not None:
+            x.append(one_in)
+            y.append(float(value))
+    return Line(label, x, y)

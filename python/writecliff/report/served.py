@@ -15,11 +15,11 @@ from writecliff.report import plots
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
+from writecliff.report.figures import PERCENTILE, RESPONSE, percentile_figure, percentile_line
 from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.interaction import Label
 from writecliff.report.latency import latency_table
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.percentiles import PERCENTILE, RESPONSE, percentile_figure, percentile_line
 from writecliff.report.table import (
     NUMBER,
     SIZE,

@@ -23,13 +23,13 @@ from writecliff.report.comparison.contenders import (
     of_folder,
     option_text,
 )
-from writecliff.report.comparison.curves import curves_section
 from writecliff.report.comparison.page import (
     comparison_mapping,
     disclosures_of,
     headline_mapping,
     sections_of,
 )
+from writecliff.report.comparison.pictures import curves_section
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import Section, section

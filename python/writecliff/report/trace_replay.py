@@ -16,11 +16,10 @@ from writecliff.report import plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
-from writecliff.report.figures import histogram_figures
+from writecliff.report.figures import histogram_figures, percentile_figure
 from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.latency import latency_table
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.percentiles import percentile_figure
 from writecliff.report.table import (
     NUMBER,
     SIZE,

@@ -16,7 +16,7 @@ from writecliff.cli.main import main
 from writecliff.errors import ConfigError
 from writecliff.procedures.operating_points import Cell, knee
 from writecliff.report.comparison import compare
-from writecliff.report.comparison.answers import RUN_SCHEMA
+from writecliff.report.comparison.contenders import RUN_SCHEMA
 from writecliff.report.comparison.figures import Figure
 from writecliff.report.comparison.groups import as_figures, groups_of, groups_table
 from writecliff.report.comparison.verdict import _quantity, verdict_of

@@ -12,9 +12,13 @@ from writecliff.report.axes import block_size_axis
 from writecliff.report.compared import Curve
 from writecliff.report.comparison import Comparison
 from writecliff.report.comparison.contenders import Contender
-from writecliff.report.comparison.curves import curves_section
+from writecliff.report.comparison.pictures import (
+    curves_section,
+    models_of,
+    setting_of,
+    setting_section,
+)
 from writecliff.report.comparison.runs import Run
-from writecliff.report.comparison.settings import models_of, setting_of, setting_section
 from writecliff.report.headline import Headline
 from writecliff.report.iops import LOG_IOPS
 

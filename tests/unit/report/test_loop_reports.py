@@ -18,9 +18,9 @@ from writecliff import units
 from writecliff.procedures.framework import RunInterrupted, run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report, report_of, summarise, write_report
-from writecliff.report.choices import TITLE as CHOICES
+from writecliff.report.disclosure import CHOICES_TITLE as CHOICES
+from writecliff.report.disclosure import PLATFORM_TITLE as PLATFORM
 from writecliff.report.model import ReportModel, Section
-from writecliff.report.platform import TITLE as PLATFORM
 from writecliff.report.table import Table
 from writecliff.store.rundir import RunDirectory
 

@@ -16,9 +16,9 @@ from writecliff.engines.base import PowerState, PowerStates
 from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report, report_of
+from writecliff.report.disclosure import PLATFORM_TITLE, platform_section
 from writecliff.report.model import ReportModel, Section
 from writecliff.report.pages import render_html
-from writecliff.report.platform import TITLE, platform_section
 from writecliff.report.testdata import load
 from writecliff.store.rundir import RunDirectory
 
@@ -113,11 +113,11 @@ def test_the_window_of_reads_is_beside_that_of_writes(
 
 def test_every_report_describes_its_platform(models: dict[str, ReportModel]) -> None:
     for model in models.values():
-        (table,) = section(model, TITLE).tables
+        (table,) = section(model, PLATFORM_TITLE).tables
         parts = {row[0]: row[1] for row in table.rows}
         assert parts["Clock"] == "Virtual, in nanoseconds"
         assert parts["Drive"] == "sim:fake"
-        assert f"<h2>{TITLE}</h2>" in render_html(model)
+        assert f"<h2>{PLATFORM_TITLE}</h2>" in render_html(model)
 
 
 def test_a_real_drive_names_machine_kernel_and_what_is_unknown(
@@ -159,7 +159,7 @@ def test_a_power_state_is_in_the_report_of_its_run(tmp_path: Path, last: int) ->
         run_procedure(procedure_from_mapping("tp", options), drive, tmp_path / "r")
     run = RunDirectory.open(tmp_path / "r")
     model = build_report(run)
-    (table,) = section(model, TITLE).tables
+    (table,) = section(model, PLATFORM_TITLE).tables
     parts = {row[0]: row[1:] for row in table.rows}
     assert parts["NVMe power state"][0] == "1 of 0 to 2, 5 W at most"
     assert "the drive was found in 0" in parts["NVMe power state"][1]

@@ -22,8 +22,8 @@ from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.procedures.xsr import recovery_sample
 from writecliff.report import build_report, hir, report_of, summarise, write_report
-from writecliff.report.choices import TITLE as CHOICES
 from writecliff.report.dirth import DirthReport
+from writecliff.report.disclosure import CHOICES_TITLE as CHOICES
 from writecliff.report.model import ReportModel
 from writecliff.report.series import Series, samples
 from writecliff.report.suite_page import write_suite_page

@@ -25,7 +25,7 @@ from writecliff.report.expectations import (
     parse_expectation,
 )
 from writecliff.report.headline import Headline, Interval
-from writecliff.report.load_limits import figure_units
+from writecliff.report.workload import figure_units
 from writecliff.store.manifest import read_manifest
 from writecliff.workload.load import LoadStep
 from writecliff.workload.model import Job, Workload

@@ -33,7 +33,7 @@ from writecliff.procedures.model import History, StepRow
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import procedure_from_mapping
 from writecliff.report import build_report, report_of, summarise, write_report
-from writecliff.report.campaigns.ownership import ownership, ownership_section
+from writecliff.report.campaigns.endurance import ownership, ownership_section
 from writecliff.report.campaigns.seconds import Seconds
 from writecliff.report.power import PowerSeries, power_figure
 from writecliff.report.testdata import load

@@ -64,9 +64,6 @@ class Range:
         return data_file(f"seconds-{self.stem}.csv", head, zip(*columns, strict=True))
 
 
-_LOWEST = ("Lowest second", "Lowest worst case")
-
-
 class ConsistencyReport(CampaignReport):
     """The report of a run."""
 

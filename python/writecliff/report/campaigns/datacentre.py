@@ -11,7 +11,7 @@ from writecliff.procedures.model import StepRow
 from writecliff.report import plots
 from writecliff.report.axes import Axis, Line, depth_axis, time_axis
 from writecliff.report.campaigns import datacentre_results as found_in
-from writecliff.report.campaigns.datacentre_grids import (
+from writecliff.report.campaigns.datacentre_results import (
     OPERATIONS,
     consistency_grid,
     datacentre_grids,

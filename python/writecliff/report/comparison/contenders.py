@@ -2,27 +2,33 @@
 
 A suite is one contender, each run of a sweep is one. Runs given one by one are put together where
 they are of one drive in one set-up and of different tests, so that the IOPS and the throughput test
-of drive A meet those of drive B; two runs of the same test are two contenders.
+of drive A meet those of drive B; two runs of the same test are two contenders. Saved
+answers of `run --json` and `replay --json`, which have no run directory, are contenders too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.errors import ConfigError, StoreError
-from writecliff.report.comparison.answers import SUFFIX, read_answer
+from writecliff.input_files import STUMBLES, parse_json, read_bytes
+from writecliff.procedures.options import value_text
+from writecliff.replay.summary import REPLAY_SCHEMA
 from writecliff.report.comparison.runs import DRIVE, Difference, Run, read_run, run_of, telling
+from writecliff.report.loads import step_headlines
+from writecliff.report.trace_replay import replay_headlines
 from writecliff.store.manifest import MANIFEST_NAME
 from writecliff.suite.folder import SUITE_NAME, Member, SuiteFolder
 from writecliff.suite.sweep import DEVICE, LOAD, OVERPROVISION
 
 if TYPE_CHECKING:
     from writecliff.report.base import TestReport
+
 
 # Two runs of one drive that differ in one of these are not put together.
 _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "description", "seed",
@@ -246,3 +252,78 @@ def _unique(contenders: Sequence[Contender]) -> list[Contender]:
         else replace(one, label=f"{one.label} ({one.first.path.name})")
         for one in contenders
     ]
+
+
+# -- answers of commands -----------------------------------------------------------------------
+
+
+RUN_SCHEMA = "writecliff/workload-run/1"
+SUFFIX = ".json"
+
+
+def read_answer(path: Path) -> Run:
+    """The answer in a file. Raises ConfigError: it is none of these."""
+    try:
+        data = parse_json(read_bytes(path), path)
+        read = _READERS[data["schema"]]
+        return read(path, data)
+    except (OSError, *STUMBLES):
+        raise ConfigError(
+            f"{path} is not an answer that can be compared",
+            hint="save one with `writecliff run ... --json > A.json` or `writecliff replay ...`",
+        ) from None
+
+
+def _begun(path: Path) -> str:
+    """An answer has no date; that of its file tells two of them apart."""
+    return datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
+
+
+# -- run --json -------------------------------------------------------------------------------
+
+
+def _workload_run(path: Path, data: Mapping[str, Any]) -> Run:
+    steps = data["steps"]
+    seeds = dict.fromkeys(str(step["seed"]) for step in steps)
+    return Run(
+        path=path,
+        test="workload",
+        created=_begun(path),
+        setup={
+            DRIVE: data["target"],
+            "workload": Path(data["file"]).name,
+            "seed": ", ".join(seeds),
+        },
+        headlines=[item for step in steps for item in step_headlines(step, many=len(steps) > 1)],
+    )
+
+
+# -- replay --json ----------------------------------------------------------------------------
+
+
+def _replay(path: Path, data: Mapping[str, Any]) -> Run:
+    trace, device = data["trace"], data["device"]
+    return Run(
+        path=path,
+        test="trace_replay",
+        created=_begun(path),
+        setup={
+            DRIVE: device["name"],
+            "capacity": units.size(device["capacity_bytes"]),
+            "trace": Path(trace["path"]).name,
+            **{name: value_text(data[name]) for name in ("assign", "streams")},
+            "mistagged": f"{data['mistag_pct']:g} %",
+            **{
+                name: value_text(trace[name])
+                for name in ("writeback", "copies", "allocator", "trim", "rounds")
+            },
+            "simulated capacity": units.size(device["simulated_capacity_bytes"]),
+        },
+        headlines=replay_headlines(data),
+    )
+
+
+_READERS: Mapping[str, Callable[[Path, Mapping[str, Any]], Run]] = {
+    RUN_SCHEMA: _workload_run,
+    REPLAY_SCHEMA: _replay,
+}

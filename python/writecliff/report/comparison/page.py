@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from writecliff import units
 from writecliff.report.colours import one_page
 from writecliff.report.comparison.contenders import Contender
-from writecliff.report.comparison.curves import curves_mapping, curves_section
 from writecliff.report.comparison.figures import NOISE_TEXT, RULE, Figure
 from writecliff.report.comparison.grid_page import NOT_STEADY, grid_sections
 from writecliff.report.comparison.groups import (
@@ -18,8 +17,12 @@ from writecliff.report.comparison.groups import (
     groups_of,
     groups_table,
 )
-from writecliff.report.comparison.picture import relative
-from writecliff.report.comparison.settings import setting_section
+from writecliff.report.comparison.pictures import (
+    curves_mapping,
+    curves_section,
+    relative,
+    setting_section,
+)
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, interval_text, value_text
 from writecliff.report.model import Section, section

@@ -1,0 +1,377 @@
+"""Pictures of a comparison: curves, figures over a setting in which contenders differ, and figures
+relative to the first contender.
+
+A setting is a number: active range, spare flash. A line over it joins the contenders of one model,
+which may differ in capacity; those of different models differ in more than the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from writecliff import units
+from writecliff.report import colours, plots, style
+from writecliff.report.axes import Axis, Line
+from writecliff.report.compared import Curve
+from writecliff.report.comparison.contenders import Contender
+from writecliff.report.comparison.figures import Figure
+from writecliff.report.comparison.runs import DRIVE
+from writecliff.report.csvs import data_file, lines_csv
+from writecliff.report.interaction import Label
+from writecliff.report.model import Figure as Drawing
+from writecliff.report.model import Section, section
+from writecliff.report.plots import lines, normalised
+from writecliff.report.style import house_style
+from writecliff.report.table import DURATION, Column, Data, DataFile, Table, digits, table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from writecliff.report.comparison import Comparison
+    from writecliff.report.headline import Headline
+
+
+Curves = Sequence[tuple[str, Curve]]  # of one name, by contender
+
+
+def curves_section(contenders: Sequence[Contender]) -> Section:
+    """All curves, and a table of the moments that are marked in them. A reader may choose one
+    contender where all of them have curves of the same tests."""
+    by_name = _by_name(contenders)
+    shown = section("Curves", "", _moments(by_name), *map(_drawn, by_name))
+    alike = len({tuple(one.runs) for one in contenders}) == 1
+    return replace(shown, choices=tuple(one.label for one in contenders) if alike else ())
+
+
+def curves_mapping(contenders: Sequence[Contender]) -> list[dict[str, Any]]:
+    """The marked moments of the curves for programs, in base units of their x axes."""
+    return [
+        {
+            "name": curve.name,
+            "title": curve.title,
+            "x": _column(curve.x),
+            "contender": label,
+            "marks": {mark.label: mark.x for mark in curve.marks},
+        }
+        for curves in _by_name(contenders)
+        for label, curve in curves
+        if curve.marks
+    ]
+
+
+def _by_name(contenders: Sequence[Contender]) -> list[Curves]:
+    found: dict[str, list[tuple[str, Curve]]] = {}
+    for one in contenders:
+        for run in one.runs.values():
+            for curve in run.curves:
+                found.setdefault(curve.name, []).append((one.label, curve))
+    return list(found.values())
+
+
+def _moments(by_name: Sequence[Curves]) -> Table | None:
+    """When each contender gets where, by every axis on which that is marked."""
+    marked = [curves for curves in by_name if any(curve.marks for _, curve in curves)]
+    if not marked:
+        return None
+    columns = {
+        (mark.label, number): f"{mark.label[0].upper()}{mark.label[1:]}"
+        for number, curves in enumerate(marked)
+        for _, curve in curves
+        for mark in curve.marks
+    }
+    labels = list(dict.fromkeys(label for curves in marked for label, _ in curves))
+    rows = []
+    for label in labels:
+        of = [dict(curves).get(label) for curves in marked]
+        at = {
+            (mark.label, number): mark.x
+            for number, curve in enumerate(of)
+            if curve is not None
+            for mark in curve.marks
+        }
+        rows.append((label, *(at.get(key) for key in columns)))
+    axes = {key: marked[key[1]][0][1].x for key in columns}
+    head = (
+        Column("", key="contender"),
+        *(
+            Column(
+                title,
+                DURATION if axes[key].units else digits(3, axes[key].label.lower()),
+                f"{key[0].replace(' ', '_')}_{_column(axes[key])}",
+            )
+            for key, title in columns.items()
+        ),
+    )
+    return table("When the drives change their state", head, rows, file="moments.csv")
+
+
+def _drawn(curves: Curves) -> Drawing | None:
+    one = curves[0][1]
+    series = [
+        Line(label, [x for x, _ in curve.points], [y for _, y in curve.points])
+        for label, curve in curves
+    ]
+    x = max((curve.x for _, curve in curves), key=lambda axis: axis.unit([]).size)
+    data = DataFile(f"{one.name}.csv", lines_csv(series, "contender", _column(x), _column(one.y)))
+    if one.relative:
+        marks = {label: [(mark.label, mark.x) for mark in c.marks] for label, c in curves}
+        return normalised(one.name, one.title, data, series, x, marks=marks)
+    return lines(one.name, one.title, data, series, x, one.y)
+
+
+def _column(axis: Axis) -> str:
+    """The name of a column in base units."""
+    name = axis.label.lower().replace(" ", "_")
+    if name == "block_size_(kib)":  # that is how its ticks are named
+        return "block_bytes"
+    if not axis.units:
+        return name
+    return f"{name}_{'bytes_per_s' if axis.units[0] is units.MB_S else 'ns'}"
+
+
+# -- figures over a setting --------------------------------------------------------------------
+
+
+SETTING_FIGURES = 6  # figures that are drawn: those that the test is quoted by first
+_SAME_SIZE = 0.02  # 15.36 TB is shown as 15.4 TB
+_NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What differs, and its number of each contender."""
+
+    name: str  # "over-provisioning"
+    unit: str  # "%"; empty for counts
+    numbers: Sequence[float]
+
+
+def setting_of(found: Comparison) -> Setting | None:
+    """The one setting by which the contenders are told apart: that of their labels, as in a sweep,
+    otherwise the only number in which their set-up differs. None: none, or several."""
+    labels = [_named_number(label) for label in found.labels]
+    known = [label for label in labels if label is not None]
+    if len(known) == len(labels) and len({name for name, _, _ in known}) == 1:
+        name, _, unit = known[0]
+        return _distinct(name, unit, [number for _, number, _ in known])
+    settings = []
+    for part in found.differences:
+        values = [_number(value or "") for value in part.values]
+        numbers = [value for value in values if value is not None]
+        same_unit = len({unit for _, unit in numbers}) == 1
+        if part.what not in _NO_SETTINGS and len(numbers) == len(values) and same_unit:
+            name = part.what.removesuffix(" pct")
+            unit = "%" if name != part.what else numbers[0][1]
+            settings.append(_distinct(name, unit, [number for number, _ in numbers]))
+    return settings[0] if len(settings) == 1 else None
+
+
+def _is_number(text: str) -> bool:
+    whole, dot, part = text.partition(".")
+    return whole.isdecimal() and (part.isdecimal() or not dot)
+
+
+def _number(text: str) -> tuple[str, str] | None:
+    """Number and unit of "960 GB" or "32"; None for other text."""
+    number, space, unit = text.partition(" ")
+    return (number, unit) if _is_number(number) and bool(unit) == bool(space) else None
+
+
+def _named_number(label: str) -> tuple[str, str, str] | None:
+    """Name, number and unit of "queue depth 32" or "over-provisioning 7 %"; None without them."""
+    bare = label.removesuffix(" %")
+    name, _, number = bare.rpartition(" ")
+    if not name or not _is_number(number) or any(letter.isdecimal() for letter in name):
+        return None
+    return name, number, "%" if bare != label else ""
+
+
+def _distinct(name: str, unit: str, texts: Sequence[str]) -> Setting | None:
+    if name in _NO_SETTINGS or len(set(texts)) < max(len(texts), 2):
+        return None
+    return Setting(name, unit, [float(text) for text in texts])
+
+
+def models_of(contenders: Sequence[Contender]) -> list[str]:
+    """Return the models of contenders' drives, without capacities at the ends of their names.
+
+    Drives of one name are of one model, also where spare flash that was added has taken capacity
+    from some, so that only the others still have the capacity that the name says.
+    """
+    drives = [one.first.setup.get(DRIVE) or "" for one in contenders]
+    models = [_without_size(drive, one) for drive, one in zip(drives, contenders, strict=True)]
+    shortest: dict[str, str] = {}
+    for drive, model in zip(drives, models, strict=True):
+        shortest[drive] = min(shortest.get(drive, model), model, key=len)
+    return [shortest[drive] for drive in drives]
+
+
+def _without_size(drive: str, one: Contender) -> str:
+    """A name without the capacity at its end, as of "PM863 960 GB" and "pm863-960"."""
+    bare = drive.removesuffix("GB").removesuffix("TB").rstrip(" ")
+    start = max(bare.rfind(" "), bare.rfind("-"))
+    size = _number(one.first.setup.get("capacity") or "")
+    if start < 0 or not _is_number(bare[start + 1 :]) or size is None:
+        return drive
+    named, real = float(bare[start + 1 :]), float(size[0])
+    likely = (real, 1000 * real) if size[1] == "TB" else (real,)
+    is_size = any(abs(named - number) <= _SAME_SIZE * number for number in likely)
+    return drive[:start] if is_size else drive
+
+
+def setting_section(found: Comparison) -> Section:
+    """The headline figures over the setting; empty if the contenders differ in another way, or no
+    two of them are of one model."""
+    setting = setting_of(found)
+    models = models_of(found.contenders)
+    if setting is None or len(set(models)) == len(models):
+        return section("", "")
+    intro = "A point for each run, from the figures above; their intervals are there."
+    if len(set(models)) > 1:
+        intro += " Lines join runs of one model."
+    return section(f"Figures by {setting.name}", intro, *_drawings(found, setting, models))
+
+
+def _drawings(
+    found: Comparison, setting: Setting, models: Sequence[str]
+) -> Iterator[Drawing | None]:
+    name = f"{setting.name[0].upper()}{setting.name[1:]}"
+    shown = [figure for figure in found.figures if figure.noise != "apart"][:SETTING_FIGURES]
+    x = Axis(Label(name, setting.unit))
+    rows = [
+        (figure.test, figure.one.label, figure.one.unit, model, number, value.value)
+        for figure in shown
+        for model, number, value in zip(models, setting.numbers, figure.values, strict=True)
+        if value is not None
+    ]
+    column = setting.name.replace(" ", "_").replace("-", "_")
+    head = ("test", "figure", "unit", "model", column, "value")
+    data = data_file("by-setting.csv", head, rows)
+    for count, figure in enumerate(shown, 1):
+        label, unit = figure.one.label, figure.one.unit
+        y = Axis(unit or label)  # a label of a campaign is longer than the plot is wide
+        title = f"{label} v {setting.name}"
+        series = [
+            _line(model if len(set(models)) > 1 else label, figure, setting, models, model)
+            for model in dict.fromkeys(models)
+        ]
+        yield plots.lines(f"by-setting-{count}", title, data, series, x, y)
+
+
+def _line(label: str, figure: Figure, setting: Setting, models: Sequence[str], wanted: str) -> Line:
+    """The points of one model, in order of the setting."""
+    points = sorted(
+        (number, value.value)
+        for model, number, value in zip(models, setting.numbers, figure.values, strict=True)
+        if value is not None and model == wanted
+    )
+    return Line(label, [at for at, _ in points], [value for _, value in points])
+
+
+# -- figures relative to the first contender ---------------------------------------------------
+
+
+MOST = 24  # figures of a picture: more would not be read
+_ROW_IN, _WIDTH_IN, _BOTTOM_IN, _TOP_IN = 0.30, 8.6, 0.48, 0.40
+_LINEAR_TO = 2.0  # ratio of the axis' ends from which on it is logarithmic
+
+
+def drawable(figures: Sequence[Figure], most: int | None = MOST) -> list[Figure]:
+    """The first figures that can be shown as "so many times as good"; with `most` None all."""
+    return [
+        figure
+        for figure in figures
+        if figure.one.higher_is_better is not None
+        and figure.noise != "apart"
+        and (first := figure.values[0]) is not None
+        and first.value > 0
+        and all(value is None or value.value > 0 for value in figure.values)
+    ][:most]
+
+
+@house_style()
+def relative(
+    labels: Sequence[str],
+    figures: Sequence[Figure],
+    names: Sequence[str],
+    data: Data,
+    *,
+    title: str = "",
+    most: int = MOST,
+) -> Drawing | None:
+    """A row for each figure, a point for each contender; further right is better. None if no figure
+    can be drawn. Without another `title` it names the figures and their intervals; `most` rows."""
+    shown = drawable(figures, most)
+    if not shown:
+        return None
+    name_of = {id(figure): name for figure, name in zip(figures, names, strict=True)}
+    figure = style.new_figure(
+        width_in=_WIDTH_IN, height_in=_BOTTOM_IN + _TOP_IN + _ROW_IN * len(shown)
+    )
+    plot = style.add_axes(figure, Label(f"times as good as {labels[0]}", note="right is better"))
+    ends = [1.0]
+    for number, look in enumerate(colours.looks(labels)):
+        ends += _points(plot, number, labels, look, shown)
+    plot.axvline(1.0, color=style.MUTED, lw=0.9)
+    plot.set_yticks(range(len(shown)), [name_of[id(item)] for item in shown])
+    plot.set_ylim(len(shown) - 0.5, -0.5)
+    plot.tick_params(axis="y", length=0)
+    plot.grid(True, axis="x")
+    plot.grid(False, axis="y")
+    _scale(plot, min(ends), max(ends))
+    style.make_room_left(figure, plot)
+    style.legend(figure, plot)
+    able = len(drawable(figures, None))
+    which = "All figures" if able <= most else f"The first {most} of {able} figures"
+    title = title or f"{which} relative to {labels[0]}, with 95 % intervals"
+    return style.finished(figure, "relative", title, data, title, wide=True)
+
+
+def _points(
+    plot: Axes, number: int, labels: Sequence[str], look: int, shown: Sequence[Figure]
+) -> list[float]:
+    """Draw one contender; the ends of its bars."""
+    count = len(labels)
+    offset = (number - (count - 1) / 2) * min(0.16, 0.7 / count)
+    x, y, low, high = [], [], [], []
+    for row, figure in enumerate(shown):
+        value, first = figure.values[number], figure.values[0]
+        if value is None or first is None:
+            continue
+        at, ends = _ratios(value, first.value)
+        x.append(at)
+        y.append(row + offset)
+        low.append(at - min(ends))
+        high.append(max(ends) - at)
+    plot.errorbar(
+        x, y, xerr=(low, high), fmt=colours.marker(look), markersize=5,
+        color=colours.colour(look), elinewidth=1.3, capsize=2.5, label=labels[number],
+    )  # fmt: skip
+    return [*(a - b for a, b in zip(x, low, strict=True)),
+            *(a + b for a, b in zip(x, high, strict=True))]  # fmt: skip
+
+
+def _ratios(value: Headline, reference: float) -> tuple[float, tuple[float, float]]:
+    """How many times as good a value is, and the ends of its interval."""
+    interval = value.interval
+    low, high = (value.value,) * 2 if interval is None else (interval.low, interval.high)
+    low = low if low > 0 else value.value / 10  # an interval may reach zero, a ratio cannot
+    if value.higher_is_better:
+        return value.value / reference, (low / reference, high / reference)
+    return reference / value.value, (reference / high, reference / low)
+
+
+def _scale(plot: Axes, low: float, high: float) -> None:
+    linear = high / low < _LINEAR_TO
+    room = 1.04 if linear else 1.12
+    low, high = low / room, high * room
+    if linear:
+        plot.set_xlim(low, high)
+        plot.xaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]))
+        plot.xaxis.set_major_formatter(FuncFormatter(style.times))
+    else:
+        style.log_axis(plot, "x", low, high, style.times)
