@@ -54,9 +54,9 @@ def characterise(
         A folder to write the numbers of all figures and tables to.
     """
     from writecliff.api import characterise_trace, write_page
+    from writecliff.cli.cmd_trace import skipped_line, summary
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
-    from writecliff.cli.trace_view import skipped_line, summary
 
     given: dict[str, Any] = {"format": format_, "columns": columns, "member": member}
     traces = [trace, *([] if against is None else [against])]

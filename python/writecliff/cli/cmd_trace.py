@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from writecliff import units
-from writecliff.cli.options import MadePath
+from writecliff.cli.options import MadePath, OutputPath
 from writecliff.cli.output import JsonFlag, emit_json, log, pairs, table
-from writecliff.cli.trace_synthesise import synthesise
+
+if TYPE_CHECKING:
+    from writecliff.synthesis.played import Played
+    from writecliff.synthesis.result import Synthesised
+    from writecliff.traces.source import Skipped
 
 GROUP = "workloads and traces", 6
 app = App(name="trace", help=__doc__)
-app.command(synthesise)
 
 
 @app.command
@@ -52,7 +56,6 @@ def convert(
     from writecliff.api import convert_trace
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
-    from writecliff.cli.trace_view import skipped_line
     from writecliff.traces.source import skipped_mapping
 
     with WorkView(Screen()).showing("converting") as view:
@@ -126,3 +129,168 @@ def examples(*, json: JsonFlag = False) -> int:
         return 0
     print(table(("trace", "load"), [(SCHEME + one.name, one.title) for one in found], "ll"))
     return 0
+
+
+@app.command
+def synthesise(
+    trace: Path,
+    *,
+    format_: Annotated[str | None, Parameter(name="--format")] = None,
+    columns: str | None = None,
+    member: str | None = None,
+    on: str | None = None,
+    seed: int = 1,
+    output: OutputPath = None,
+    csv: OutputPath = None,
+    json: JsonFlag = False,
+) -> int:
+    """Write a workload that behaves like a block trace, and show how near it comes.
+
+    The workload has the trace's mix, sizes, runs, hot areas, bursts and idle times, within stated
+    bounds. Its I/Os are drawn anew, in a range without what the trace never used. A fio job file
+    says as much of it as fio can.
+
+    Parameters
+    ----------
+    trace
+        The trace, in a format of `writecliff trace formats`.
+    format_
+        Read the trace in this format (default: recognised by content).
+    columns
+        The meaning of the columns of a CSV or Parquet file of your own, such as
+        time=ts:us,operation=op,offset=lba:sectors,length=size.
+    member
+        Read only this member of an archive.
+    on
+        Play trace and workload on this simulated drive and compare write amplification, IOPS and
+        response times: sim:NAME or sim:PATH.toml.
+    seed
+        The seed of the workload's I/Os.
+    output
+        The folder for workload.toml, workload.fio and the page synthetic.html (default:
+        TRACE-synthetic); files in it that have these names are replaced.
+    csv
+        A folder to write the numbers of all figures and tables to.
+    """
+    from writecliff.api import synthesise_trace
+    from writecliff.cli.progress import WorkView
+    from writecliff.cli.screen import Screen
+    from writecliff.report.pages import write_page
+    from writecliff.report.synthetic import synthetic_page
+
+    screen = Screen()
+
+    def on_part(text: str) -> None:
+        if not json:
+            screen.log(text)
+        view.part(text)
+
+    with WorkView(screen).showing("reading") as view:
+        found = synthesise_trace(
+            trace, format=format_, columns=columns, member=member, on=on, seed=seed,
+            progress=view, on_part=on_part,
+        )  # fmt: skip
+    folder = output or Path(f"{trace.name.split('.')[0].replace(':', '-')}-synthetic")
+    workload, job = found.write(folder)
+    page = write_page(synthetic_page(found), folder / "synthetic.html", csv=csv)
+    if json:
+        files = {"workload": workload, "fio_job": job, "report": page}
+        from writecliff.api.answers.traces import Synthesised
+
+        emit_json(Synthesised.of(found.mapping(), **files))
+        return 0
+    print(pairs(_summary(found, skipped=[skipped_line(one) for one in found.skipped])) + "\n")
+    head = ("", "trace", "workload", "difference", "bound")
+    rows = [
+        (row.name, row.text(row.trace), row.text(row.synthetic), row.difference_text,
+         row.bound_text)
+        for row in found.rows
+    ]  # fmt: skip
+    print(table(head, rows, "lrrrr") + "\n")
+    if found.played is not None:
+        print(_played(found.played) + "\n")
+    print(pairs([("workload", str(workload)), ("fio job", str(job)), ("report", str(page))]))
+    return 0
+
+
+def _summary(found: Synthesised, skipped: list[str]) -> list[tuple[str, str]]:
+    model = found.model
+    return [
+        ("trace", f"{found.trace}, {', '.join(found.formats)}"),
+        ("I/Os", f"{model.ios:,} in {units.duration(model.duration_ns)}"),
+        ("model", f"{model.numbers:,} numbers, {units.size(model.range_bytes)} of addresses"),
+        ("measures", _kept(found)),
+        *(("skipped", line) for line in skipped),
+        *(("note", note) for note in found.notes),
+    ]
+
+
+def _kept(found: Synthesised) -> str:
+    promised = sum(row.within is not None for row in found.rows)
+    if not found.missed:
+        return f"all {promised} within their bounds"
+    names = ", ".join(row.name for row in found.missed)
+    return f"{promised - len(found.missed)} of {promised} within their bounds; not: {names}"
+
+
+def _played(played: Played) -> str:
+    from writecliff.synthesis.played import rows_of
+
+    head = (f"on {played.target}", "trace", "workload", "difference", "fio job", "difference")
+    rows = [
+        (
+            one.name, one.text(one.trace), one.text(one.workload), _difference(one.difference_pct),
+            one.text(one.job), _difference(one.job_difference_pct),
+        )
+        for one in rows_of(played)
+    ]  # fmt: skip
+    return table(head, rows, "lrrrrr")
+
+
+def _difference(value_pct: float | None) -> str:
+    return "" if value_pct is None else f"{value_pct:+.1f} %"
+
+
+NS_PER_S = 1e9
+
+
+def skipped_line(one: Skipped) -> str:
+    """What was skipped for one reason."""
+    return f"{one.lines:,} lines: {one.reason}, first in line {one.first_line:,}"
+
+
+def summary(of: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The measures of a trace in a few lines."""
+    seconds, arrivals = of["duration_s"], of["arrivals"]
+    streams = [
+        f"{one['share_pct']:.0f} % {one['access']} {one['operation']} "
+        f"{units.size(one['size_bytes'])}"
+        for one in of["streams"][:4]
+    ]
+    per_year = of["drive"]["writes_per_year_bytes"]
+    lines = [
+        ("format", of["format"]),
+        ("I/Os", f"{of['ios']:,} in {units.duration(seconds * NS_PER_S)}"),
+        ("reads", f"{units.pct(of['read_pct'], 1)}, {units.size(of['read_bytes'])}"),
+        ("writes", units.size(of["write_bytes"])),
+        ("sequential", units.pct(of["sequential_pct"], 1)),
+        ("streams", "; ".join(streams)),
+        ("unique", units.size(of["unique_bytes"])),
+        (
+            "bursts",
+            f"peak {arrivals['peak_ios_per_s']:,} I/Os in a second, "
+            f"{units.significant(arrivals['peak_to_mean'])} times the mean",
+        ),
+    ]
+    if (depth := of["queue_depth"]) is not None:
+        lines.append(("queue depth", f"mean {depth['mean']:.1f}, p99 {depth['p99']}"))
+    if (response := of["response_ms"]) is not None:
+        said = [
+            f"{name} mean {one['mean']:.3g} ms, p99 {one['p99']:.3g} ms"
+            for name in ("read", "write")
+            if (one := response[name]) is not None
+        ]
+        lines.append(("response", "; ".join(said)))
+    if per_year is not None:
+        lines.append(("a year", f"{units.size(per_year)} written"))
+    return lines

@@ -14,7 +14,7 @@ import pytest
 from tests.support.dangers import require
 from tests.support.nbd_client import NbdClient
 from tests.support.small_drive import write_small_drive
-from writecliff.cli.serve_view import cut_text
+from writecliff.cli.cmd_serve import cut_text
 from writecliff.errors import ConfigError, EngineError, TargetError
 from writecliff.serve import DriveServer, ServeOptions, difference
 

@@ -20,7 +20,7 @@ from tests.support.nvme_tcp_host import NvmeTcpHost
 from tests.support.small_drive import write_small_drive
 from writecliff.api import advise_streams, compare, replay_trace
 from writecliff.capture.trace import read_trace
-from writecliff.cli.serve_view import streams_text
+from writecliff.cli.cmd_serve import streams_text
 from writecliff.errors import StoreError
 from writecliff.replay.model import Sizing
 from writecliff.report import summarise, write_report

@@ -127,7 +127,7 @@ def _program(
 
 
 def _line(one: Trial) -> str:
-    from writecliff.cli.serve_view import undone_text
+    from writecliff.cli.cmd_serve import undone_text
 
     what = one.finding or "intact"
     cut = f"seed {one.seed}, cut at write {one.at_write}"
