@@ -123,7 +123,7 @@ impl IntervalSeries {
         self.end_ns - self.width_ns
     }
 
-    /// Count a completion in cell number `cell` (the order given to [`Self::new`]).
+    /// Counts a completion in cell number `cell` (the order given to [`Self::new`]).
     #[inline]
     pub fn record(&mut self, cell: usize, bytes: u64, latency_ns: u64) {
         let accumulator = &mut self.cells[cell];

@@ -45,9 +45,9 @@ impl Flags {
     }
 }
 
-/// Read the letters that the kernel prints for a request (`blk_fill_rwbs`): an F for a flush before
-/// it, its operation, then F (FUA), A (readahead), S (sync), M (metadata), U (atomic). N is any
-/// other operation; of those, only writes of zeroes cover `sectors`.
+/// Parses the letters that the kernel prints for a request (`blk_fill_rwbs`): F for a flush before
+/// it, the operation, then F (FUA), A (readahead), S (sync), M (metadata), U (atomic). N is any
+/// other operation; only its writes of zeroes cover `sectors`.
 pub fn parse_rwbs(text: &[u8], sectors: u32) -> (Operation, Flags) {
     let mut flags = 0;
     let mut rest = text;

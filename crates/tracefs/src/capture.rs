@@ -41,7 +41,7 @@ impl Capture {
         })
     }
 
-    /// Take a record.
+    /// Decodes a record of the ring buffer.
     pub fn record(&mut self, time_ns: u64, event: &[u8]) {
         let Some(id) = event.get(..2) else { return };
         let id = u16::from_le_bytes([id[0], id[1]]);
@@ -57,7 +57,7 @@ impl Capture {
         self.waiting.push(decoded);
     }
 
-    /// Hand the events before `until_ns` to the requests: those of all processors are here by then.
+    /// Matches the events before `until_ns` to requests: all processors have reported theirs.
     pub fn settle(&mut self, until_ns: u64) {
         self.waiting.sort_by_key(|event| event.time_ns);
         let count = self.waiting.partition_point(|event| event.time_ns < until_ns);
@@ -113,7 +113,7 @@ impl EventRows {
         self.values.extend(numbers.chain(std::iter::repeat_n(0, self.width - fields.len())));
     }
 
-    /// Hand the rows over.
+    /// Removes and returns the rows.
     #[must_use]
     pub fn take(&mut self) -> Self {
         let empty = Self {

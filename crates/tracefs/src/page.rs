@@ -35,7 +35,7 @@ pub struct PageLayout {
 }
 
 impl PageLayout {
-    /// Read `events/header_page`.
+    /// Reads `events/header_page`.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         let fields = parse_fields(text)?;
         let find = |name: &str| {
@@ -152,7 +152,7 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Open `per_cpu/cpu*/trace_pipe_raw` of an instance.
+    /// Opens `per_cpu/cpu*/trace_pipe_raw` of an instance.
     pub fn open(instance: &Path, layout: PageLayout) -> io::Result<Self> {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(instance.join("per_cpu"))? {
@@ -162,7 +162,7 @@ impl Buffers {
         Ok(Self { files, layout, page: vec![0; layout.size], read_bytes: 0, lost: 0 })
     }
 
-    /// Hand over all events that are in the buffers. `each` gets the time and the event.
+    /// Hands over all events that are in the buffers. `each` gets the time and the event.
     pub fn drain(&mut self, mut each: impl FnMut(u64, &[u8])) -> io::Result<()> {
         for file in &mut self.files {
             for _ in 0..PAGES_AT_ONCE {
@@ -184,7 +184,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Close the buffers: the kernel does not remove an instance that is open.
+    /// Closes the buffers: the kernel does not remove an instance that is open.
     pub fn close(&mut self) {
         self.files.clear();
     }

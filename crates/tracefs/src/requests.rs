@@ -96,7 +96,7 @@ impl Requests {
         }
     }
 
-    /// Take an event. Events come in the order of their times.
+    /// Adds an event. Events come in the order of their times.
     pub fn add(&mut self, event: &BlockEvent) {
         self.now_ns = self.now_ns.max(event.time_ns);
         let mut event = *event;
@@ -124,7 +124,7 @@ impl Requests {
         self.ready.drain(..)
     }
 
-    /// End the capture: report what is open.
+    /// Ends the capture: reports the open requests.
     pub fn finish(&mut self) {
         while self.rows.front().is_some() {
             self.pop();
@@ -240,7 +240,7 @@ impl Requests {
         (row.state, row.complete_ns) = (State::Done, event.time_ns);
     }
 
-    /// Report the oldest rows that are done, or given up.
+    /// Reports the oldest rows that are done, or given up.
     fn settle(&mut self) {
         while let Some((_, row)) = self.rows.front() {
             let late = self.now_ns.saturating_sub(row.time_ns) > OPEN_MAX_NS;
@@ -252,7 +252,7 @@ impl Requests {
         }
     }
 
-    /// Report the oldest row, whatever is known of it.
+    /// Reports the oldest row, complete or not.
     fn pop(&mut self) {
         let Some((number, &row)) = self.rows.front() else { return };
         if matches!(row.state, State::Queued | State::Issued) {
@@ -283,7 +283,7 @@ impl Requests {
         });
     }
 
-    /// Take a row that has not ended out of the indices. It is the oldest with its key.
+    /// Removes a row that has not ended from the indices. It is the oldest with its key.
     fn forget(&mut self, number: u64, row: &RequestRow) {
         if row.operation == Operation::Flush {
             self.flushes.retain(|&flush| flush != number);

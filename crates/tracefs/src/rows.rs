@@ -109,7 +109,7 @@ impl Index {
         }
     }
 
-    /// Take the oldest row with this key out.
+    /// Removes and returns the oldest row with this key.
     pub(crate) fn take(&mut self, rows: &mut Rows, key: (u64, Operation)) -> Option<u64> {
         let number = self.oldest.remove(&key)?;
         if let Some(next) = rows.get(number).and_then(|row| row.next.take()) {

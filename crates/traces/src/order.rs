@@ -24,7 +24,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Take I/Os, which leaves `from` empty, and pass on those that are in order.
+    /// Adds the I/Os of `from`, which becomes empty, and appends those in order to `to`.
     pub(crate) fn add(&mut self, from: &mut Batch, to: &mut Batch) {
         if from.is_empty() {
             return;

@@ -29,7 +29,7 @@ struct Device {
 }
 
 impl Pairing {
-    /// Take an event of the device with the number `volume`; events come in the order of time.
+    /// Adds an event of the device with the number `volume`; events come in the order of time.
     pub(crate) fn add(&mut self, volume: u32, event: &BlockEvent, to: &mut Sink) {
         let at = volume as usize;
         if self.devices.len() <= at {

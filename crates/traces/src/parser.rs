@@ -6,7 +6,7 @@ use crate::sink::{Reason, Sink};
 
 /// A format: I/Os from bytes.
 pub trait Parser: Send {
-    /// Take what is whole from the front of `bytes`; returns how many were used. With `last`, no
+    /// Parses the complete records at the front of `bytes`; returns the bytes used. With `last`, no
     /// more come. Some are used if there are at least `WHOLE_MAX_BYTES`.
     fn parse(&mut self, bytes: &[u8], last: bool, to: &mut Sink) -> usize;
 
@@ -29,7 +29,7 @@ pub(crate) enum Line {
 
 /// A text format: I/Os from a line.
 pub(crate) trait LineFormat: Send {
-    /// Take a line without its end. The error is why it is no line of this format.
+    /// Parses a line without its end. The error is the reason why it is skipped.
     fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason>;
 
     fn finish(&mut self, _to: &mut Sink) {}

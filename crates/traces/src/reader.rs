@@ -63,7 +63,7 @@ struct Part {
 }
 
 impl Reader {
-    /// Open a trace and find its format.
+    /// Opens a trace and find its format.
     pub fn open(path: &Path, choice: Choice) -> Result<Self, TraceError> {
         if let Some(name) = choice.format.as_deref().filter(|name| by_name(name).is_none()) {
             let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
@@ -131,7 +131,7 @@ impl Reader {
         self.source.read_of_file()
     }
 
-    /// Fill `batch` with the next I/Os; false at the end, where it is empty.
+    /// Fills `batch` with the next I/Os; false at the end, where it is empty.
     ///
     /// The error is a file that cannot be read, or that is mostly no trace.
     pub fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
@@ -190,7 +190,7 @@ impl Reader {
         Err(TraceError::new(message, Some("choose another with --format, or --columns".into())))
     }
 
-    /// Begin with the next trace of the file.
+    /// Starts the next trace of the file.
     fn next_member(&mut self) -> Result<(), TraceError> {
         while let Some(member) = self.source.next()? {
             let name = member.name.clone();

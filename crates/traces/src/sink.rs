@@ -64,7 +64,7 @@ impl Sink {
         self.push(record).map(|()| Line::Used)
     }
 
-    /// Take an I/O, if it is one that a drive could have.
+    /// Adds an I/O if a drive could execute it.
     #[inline]
     pub(crate) fn push(&mut self, record: &Record) -> Result<(), Reason> {
         record.check()?;
@@ -74,7 +74,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Count the line in hand as none of I/O; `expected`: the format has such lines.
+    /// Counts the current line as skipped; `expected`: the format has such lines.
     #[cold]
     pub(crate) fn skip(&mut self, reason: Reason, expected: bool) {
         self.skipped.add(reason, self.line, expected);

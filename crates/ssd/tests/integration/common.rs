@@ -114,7 +114,7 @@ pub(crate) fn read(slot: u64, slots: u32) -> Command {
     command(Operation::Read, slot, slots, 0)
 }
 
-/// Run one command alone and return its latency.
+/// Runs one command alone and return its latency.
 pub(crate) fn alone(ssd: &mut Ssd, command: Command) -> u64 {
     let at = ssd.now();
     ssd.submit(at, command);
@@ -123,7 +123,7 @@ pub(crate) fn alone(ssd: &mut Ssd, command: Command) -> u64 {
     (done.at - at).0
 }
 
-/// Keep `depth` commands outstanding until `count` have completed; returns all completions.
+/// Keeps `depth` commands outstanding until `count` have completed; returns all completions.
 pub(crate) fn closed_loop(
     ssd: &mut Ssd,
     depth: u32,
@@ -152,7 +152,7 @@ pub(crate) fn user_slots(ssd: &Ssd) -> u64 {
     u64::from(ssd.ftl().user_slots())
 }
 
-/// Fill the drive in order, then overwrite it at random `times` times, without time.
+/// Fills the drive in order, then overwrite it at random `times` times, without time.
 pub(crate) fn precondition(ssd: &mut Ssd, times: u64) {
     let user = user_slots(ssd);
     let mut random = Prng::new(3);

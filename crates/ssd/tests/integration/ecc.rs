@@ -33,7 +33,7 @@ fn chance(rate: f64) -> f64 {
     1.0 - (1.0 - CODE.failure(rate)).powi(4)
 }
 
-/// Read fast pages one by one; returns how many took longer.
+/// Reads fast pages one by one; returns how many took longer.
 fn retried(ssd: &mut Ssd, count: u32) -> u32 {
     let (rows, mut random) = (user_slots(ssd) / 32, Prng::new(6));
     let slow = |ssd: &mut Ssd, slot| alone(ssd, read(slot, 1)) != READ;

@@ -270,7 +270,7 @@ fn a_reset_modifies_handles_only_where_power_loss_would() {
 const LIMITED: &str = "time_limit = \"10 s\"";
 const LIMIT: Nanos = Nanos::from_secs(10);
 
-/// Let it be until `time`, then write a slot.
+/// Leaves the drive idle until `time`, then writes a slot.
 fn write_at(ssd: &mut Ssd, time: Nanos, id: u16, slot: u64) {
     ssd.idle_until(time);
     write_to(ssd, id, slot, 1);

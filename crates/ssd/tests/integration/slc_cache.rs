@@ -27,7 +27,7 @@ fn slc(ssd: &Ssd) -> SlcCounters {
     ssd.counters().slc_cache.expect("the drive has the cache")
 }
 
-/// Let the drive be for so long.
+/// Leaves the drive idle for `millis` milliseconds.
 fn idle(ssd: &mut Ssd, millis: u64) {
     let until = ssd.now() + Nanos::from_micros(1000 * millis);
     ssd.idle_until(until);

@@ -122,7 +122,7 @@ impl OwnColumns {
         Self { wanted, places: None, separator: b',' }
     }
 
-    /// Find the columns by the first line.
+    /// Finds the columns by the first line.
     fn begin(&mut self, line: &[u8]) -> Result<Line, Reason> {
         let count = |separator: u8| memchr::memchr_iter(separator, line).count();
         let separator = [b',', b';', b'\t'].into_iter().find(|&separator| count(separator) > 0);

@@ -57,7 +57,7 @@ pub struct Trial {
     pub(crate) first_line: u64,
 }
 
-/// Try the first bytes of a file as each format. `whole`: they are all of it.
+/// Parses the first bytes of a file as each format. `whole`: they are the whole file.
 pub fn tried(head: &[u8], whole: bool) -> Vec<(&'static Format, Trial)> {
     FORMATS.iter().map(|format| (*format, trial(format, head, whole))).collect()
 }

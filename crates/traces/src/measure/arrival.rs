@@ -58,7 +58,7 @@ impl Timeline {
         &mut self.intervals[n]
     }
 
-    /// Make each two of them one.
+    /// Merges each pair of intervals.
     #[cold]
     fn merge(&mut self) {
         self.bits += 1;

@@ -114,7 +114,7 @@ impl Blocks {
         at
     }
 
-    /// Keep half of the blocks, as often as it takes.
+    /// Halves the sample until it fits.
     #[cold]
     fn shrink(&mut self) {
         self.max = self.sample_max;

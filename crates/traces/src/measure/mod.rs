@@ -121,7 +121,7 @@ impl Measures {
         self.counts.iter().map(|count| count.ios).sum()
     }
 
-    /// Measure I/Os. `volumes`, `processes`: the names of all numbers so far.
+    /// Measures I/Os. `volumes`, `processes`: the names of all numbers so far.
     pub fn add(&mut self, batch: &Batch, volumes: &[String], processes: &[String]) {
         for (names, given) in
             [(&mut self.volume_names, volumes), (&mut self.process_names, processes)]

@@ -101,7 +101,7 @@ impl Reuse {
         at
     }
 
-    /// Add to the tree; `u32::MAX` takes 1 away.
+    /// Adds to the tree; `u32::MAX` takes 1 away.
     fn change(&mut self, at: u32, by: u32) {
         let mut n = at as usize + 1;
         while n < self.tree.len() {
@@ -126,7 +126,7 @@ impl Reuse {
         self.renumber();
     }
 
-    /// Give the blocks of the sample the times 0, 1, ... in the order of their last uses.
+    /// Renumbers the last uses of the sampled blocks as 0, 1, ... in their order.
     fn renumber(&mut self) {
         let threshold = self.threshold;
         let mut all: Vec<Use> = self
