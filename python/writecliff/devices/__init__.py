@@ -143,11 +143,11 @@ def read_device_file(name_or_path: str) -> tuple[str, str]:
         return read_text(path), printable(str(path))
     if name_or_path in variants():
         return variant_text(variants()[name_or_path]), f"{name_or_path}.toml"
-    if (text := derived_text(name_or_path)) is not None:
-        return text, f"{name_or_path}.toml"
     path = FOLDER / f"{name_or_path}.toml"
     if name_or_path and path.is_file():
         return read_text(path), path.name
+    if (text := derived_text(name_or_path)) is not None:
+        return text, f"{name_or_path}.toml"
     raise ConfigError.unknown("simulated drive", name_or_path, preset_names())
 
 

@@ -114,10 +114,15 @@ def model_of(name: str) -> str:
 @lru_cache(maxsize=1)
 def _models() -> Mapping[str, Path]:
     """Return the family's file of each model that has data sheets."""
+    listed: dict[Path, list[str]] = {}
+    for variant in variants().values():
+        listed.setdefault(variant.family, []).append(variant.name)
     return {
-        model_of(variant.name): variant.family
-        for variant in variants().values()
-        if variant.name in tables_of(variant.family).get("sheets", {})
+        model_of(name): path
+        for path, names in listed.items()
+        for sheets in (tables_of(path).get("sheets", {}),)
+        for name in names
+        if name in sheets
     }
 
 
