@@ -26,9 +26,9 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from writecliff.devices.derive import Value, derived, text_of
+from writecliff.devices.derive import Value, derived, text_of, time_text
 from writecliff.devices.families import description_of, tables_of, variants
-from writecliff.devices.sheet import DataSheet, sheet_of
+from writecliff.devices.sheet import ANSWERS, DataSheet, sheet_of
 from writecliff.errors import ConfigError
 
 _GIGABYTES = re.compile(r"[1-9]\d{1,6}")
@@ -248,13 +248,30 @@ def text_of_capacity(name: str, capacity: float, sheets: FamilySheets) -> str:
     values = []
     for value in derived(sheet, limits):
         text = about if value.key == "description" else value.value
-        values.append(Value(value.key, text, value.reason.replace("the sheet", "the family")))
+        reason = value.reason.replace("the sheet", "the family")
+        values.append(Value(value.key, text, reason.replace("yours", "the drive and its capacity")))
     if sheet.has_cache:
         values.append(Value("slc_cache.dynamic", "true", "uses free flash, as its family"))
     drives = ", ".join(known.name for known in sheets.published)
     head = [
         f"{name}: derived by rule from {drives} (`devices/capacities.py`).",
         "Figures of other capacities:",
-        *(f"* {field.replace('_', ' ')}: {scaled.reason}" for field, scaled in fields.items()),
+        *(
+            f"* {field.replace('_', ' ')} {_quantity(field, scaled.value)}: {scaled.reason}"
+            for field, scaled in fields.items()
+        ),
     ]
     return text_of(values, head)
+
+
+def _quantity(field: str, value: float) -> str:
+    """Return a value of a sheet with its unit."""
+    unit = next(answer.metadata["unit"] for answer in ANSWERS if answer.name == field)
+    match unit:
+        case "rate":
+            return f"{value / 1e6:,.0f} MB/s"
+        case "time":
+            return time_text(value)
+        case "size":
+            return f"{value / 1e9:,.0f} GB"
+    return f"{value:,.0f} per second"

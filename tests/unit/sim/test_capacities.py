@@ -132,7 +132,9 @@ def test_a_derived_drive_states_where_it_is_from() -> None:
     assert file_name == "micron-7450-3840.toml"
     head = "\n".join(line for line in text.splitlines() if line.startswith("#"))
     assert "derived by rule from micron-7450-960, micron-7450-15360" in head
-    assert "* random read: from micron-7450-960 and micron-7450-15360" in head
+    assert "* random read 849,359 per second: from micron-7450-960 and micron-7450-15360" in head
+    assert "* sequential write 5,600 MB/s: from micron-7450-960 and micron-7450-15360" in head
+    assert "* read latency 80 us: as of micron-7450-960" in head
     values = {value.key: value.source for value in describe_device(text, file_name).values}
     assert values["controller.mapping_update_time"].startswith("bounds sequential writes at 5,600")
 
