@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.figure_gallery import GALLERY
+from writecliff.report import kinds
 from writecliff.report.csvs import csv_text, with_data
 from writecliff.report.model import Header, HeaderColumn, KeyFigure, ReportModel, Section, Verdict
-from writecliff.report.table import BLOCK, RIGHT, Column, DataFile, decimals, table
+from writecliff.report.table import Column, DataFile, table
 
 STAMP = "NOT PTS-CONFORMANT"
 COLUMNS = {
@@ -67,7 +68,11 @@ def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLER
         wide = kind == "3-D columns"
         plots.append(replace(figure, name=name, title=kind, svg=svg, data=data, wide=wide))
     rows = [(4096 << k % 9, 1000 * k + 0.5, f"{k}/{100 - k}") for k in range(60)]
-    columns = (Column("Block size", BLOCK), Column("IOPS", decimals(1)), Column("R/W", RIGHT))
+    columns = (
+        Column("Block size", kinds.BLOCK),
+        Column("IOPS", kinds.decimals(1)),
+        Column("R/W", kinds.RIGHT),
+    )
     shown = table("Tabular data", columns, rows)
     sections, files = with_data(
         (

@@ -14,7 +14,7 @@ from writecliff.choice.measured import METRICS, metrics_of
 from writecliff.choice.question import LIFE, PRICE
 from writecliff.choice.ranking import LIFE_ENOUGH_YEARS, Ranked
 from writecliff.choice.too_large import said
-from writecliff.report import REPORT_NAME
+from writecliff.report import REPORT_NAME, kinds
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
@@ -23,17 +23,7 @@ from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.plots import Marks, lines
-from writecliff.report.table import (
-    WHOLE,
-    Column,
-    DataFile,
-    Head,
-    Table,
-    digits,
-    plain,
-    shares,
-    table,
-)
+from writecliff.report.table import Column, DataFile, Head, Table, table
 
 PAGE_NAME = "choice.html"
 _SHOWN = (
@@ -136,13 +126,19 @@ def _cells(one: Ranked, keys: Sequence[str]) -> list[float | None]:
 
 
 def _columns(answer: Answer, keys: Sequence[str]) -> list[Column]:
-    return [Column(_head(answer, key), digits(4)) for key in keys]
+    return [Column(_head(answer, key), kinds.digits(4)) for key in keys]
 
 
 def _ranking(answer: Answer, data: DataFile) -> Table:
     keys = list(answer.weights)
-    head: Head = (Column("Rank", plain()), Column("Drive", WHOLE), Column("Limits"),
-                  Column("Score", shares(0)), *_columns(answer, keys), Column("Why"))  # fmt: skip
+    head: Head = (
+        Column("Rank", kinds.plain()),
+        Column("Drive", kinds.WHOLE),
+        Column("Limits"),
+        Column("Score", kinds.shares(0)),
+        *_columns(answer, keys),
+        Column("Why"),
+    )
     rows = [
         (
             one.rank,
@@ -256,7 +252,7 @@ def _what_if(answer: Answer) -> Iterator[Section]:
                 *_cells(each, keys),
                 f"{said}: another answer" if changes else said,
             ))  # fmt: skip
-    head: Head = ("Change", Column("Drive", WHOLE), Column("Limits"), *_columns(answer, keys),
+    head: Head = ("Change", Column("Drive", kinds.WHOLE), Column("Limits"), *_columns(answer, keys),
                   Column("Then"))  # fmt: skip
     intro = f"The first {len(answer.changed[0].ranked)} drives again, one thing changed at a time."
     yield section("What would change the answer", intro,

@@ -22,7 +22,8 @@
                      axes and series; the house style: matplotlib to static SVG; the colour of a
                      series, the same on the whole page
     interaction.py   what the script of a page must know of a drawing
-    table.py         tables of values; how each kind of value is shown
+    table.py, kinds.py
+                     tables of values; how each kind of value is shown
     csvs.py          the numbers of figures and tables as CSV
     model.py         pages as plain data between tests and renderers
     pages.py, pdf.py pages of a run and about several, as HTML; the former as PDF

@@ -17,10 +17,11 @@ from writecliff.report.csvs import data_file
 from writecliff.report.figures import convergence
 from writecliff.report.figures3d import columns_3d
 from writecliff.report.headline import NS_PER_MS
+from writecliff.report.kinds import Kind
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.plots import lines
 from writecliff.report.steady import SteadyView, known
-from writecliff.report.table import Column, Data, Kind, Table, table
+from writecliff.report.table import Column, Data, Table, table
 from writecliff.units import KIB
 
 Value = Callable[[Cell], float | None]

@@ -22,6 +22,7 @@ from writecliff.procedures.demand_intensity import (
 )
 from writecliff.procedures.operating_points import KNEE_SHARE, NAMES, Cell, Name, knee
 from writecliff.report import demand_intensity_figures as drawings
+from writecliff.report import kinds
 from writecliff.report.axes import Axis
 from writecliff.report.base import TestReport
 from writecliff.report.compared import Curve
@@ -29,24 +30,11 @@ from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures, percentile_figure
 from writecliff.report.header import NOT_APPLICABLE, Rows, setup
 from writecliff.report.headline import Headline, mean_headline, ms, quantile_headline
+from writecliff.report.kinds import Kind
 from writecliff.report.latency import NINES, latency_mapping, latency_table, service_note
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.steady import SteadyView
-from writecliff.report.table import (
-    LATENCY,
-    NUMBER,
-    TIMES,
-    Column,
-    Head,
-    Kind,
-    Table,
-    Value,
-    decimals,
-    digits,
-    plain,
-    shares,
-    table,
-)
+from writecliff.report.table import Column, Head, Table, Value, table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -322,9 +310,9 @@ class DemandIntensityReport(TestReport):
             share, ratio = cell.iops / most if most else None, self._art_ratio(cell)
             mark = "optimum" if cell == self.knee else ""
             rows.append((cell.outstanding, _load(cell), cell.iops, share, cell.art_ns, ratio, mark))
-        head: Head = (Column("Outstanding", plain()), "Load", Column("IOPS", NUMBER),
-                Column("Of the most", shares(0)), Column("Response time", LATENCY),
-                Column("Of the optimum", TIMES), "")  # fmt: skip
+        head: Head = (Column("Outstanding", kinds.plain()), "Load", Column("IOPS", kinds.NUMBER),
+                Column("Of the most", kinds.shares(0)), Column("Response time", kinds.LATENCY),
+                Column("Of the optimum", kinds.TIMES), "")  # fmt: skip
         keys = ("outstanding", "threads", "queue_depth", "iops", "art_ns", "optimum")
         data = data_file(
             "outstanding.csv",
@@ -352,8 +340,8 @@ class DemandIntensityReport(TestReport):
             about = f"{title}: response time by percentile"
             figures.append(percentile_figure(f"percentiles-{name}", about, apart))
         slow_names = ("average", *map(units.nines, NINES), "maximum")
-        head: Head = (Column(""), Column("Operation"), Column("I/Os", NUMBER),
-                *(Column(name, LATENCY) for name in slow_names))  # fmt: skip
+        head: Head = (Column(""), Column("Operation"), Column("I/Os", kinds.NUMBER),
+                *(Column(name, kinds.LATENCY) for name in slow_names))  # fmt: skip
         times = table("Response times", head, rows, "ll") if rows else None
         return section("Reads and writes apart", "At the operating points.", times, *figures)
 
@@ -366,8 +354,10 @@ class DemandIntensityReport(TestReport):
             "Demand variation and demand intensity",
             f"Every load is the average over {rounds}.",
             *drawings.variation(self.cells, data_file("cells.csv", head, rows)),
-            self._grid("IOPS", lambda cell: cell.iops, decimals(1)),
-            self._grid("Average response time (ms)", lambda cell: cell.art_ns / 1e6, digits()),
+            self._grid("IOPS", lambda cell: cell.iops, kinds.decimals(1)),
+            self._grid(
+                "Average response time (ms)", lambda cell: cell.art_ns / 1e6, kinds.digits()
+            ),
         )
 
     def _grid(self, title: str, value: Callable[[Cell], float], kind: Kind) -> Table:
@@ -399,8 +389,8 @@ class DemandIntensityReport(TestReport):
         head: Head = (
             Column(""),
             Column("Load"),
-            Column("IOPS", decimals(1)),
-            *(Column(t, LATENCY) for t in times),
+            Column("IOPS", kinds.decimals(1)),
+            *(Column(t, kinds.LATENCY) for t in times),
         )
         return table("Operating points", head, rows, "ll")
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from writecliff import units
 from writecliff.procedures import ecw_load
+from writecliff.report import kinds
 from writecliff.report.demand_intensity import DemandIntensityReport
 from writecliff.report.header import setup
 from writecliff.report.model import Section, section
-from writecliff.report.table import BLOCK, Column, Table, plain, shares, table
+from writecliff.report.table import Column, Table, table
 
 
 class EcwReport(DemandIntensityReport):
@@ -28,9 +29,9 @@ def _sizes() -> Table:
         for size, share in ecw_load.SIZES
     ]
     head = (
-        Column("Block size", BLOCK),
-        Column("Share of accesses", plain("%")),
-        Column("Share of bytes", shares()),
+        Column("Block size", kinds.BLOCK),
+        Column("Share of accesses", kinds.plain("%")),
+        Column("Share of bytes", kinds.shares()),
     )
     note = f"Mean transfer {ecw_load.MEAN_BYTES / units.KIB:.3f} KiB."
     return table("Block sizes", head, rows, note=note)
@@ -42,4 +43,6 @@ def _zones() -> Table:
         last = first + zone.size_pct
         rows.append((f"{first:g} to {last:g} %", zone.access_pct))
         first = last
-    return table("Address zones", ("Addresses", Column("Share of accesses", plain("%"))), rows)
+    return table(
+        "Address zones", ("Addresses", Column("Share of accesses", kinds.plain("%"))), rows
+    )

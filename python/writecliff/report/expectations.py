@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from writecliff.errors import ConfigError, did_you_mean
+from writecliff.report import kinds
 from writecliff.report.headline import Headline, value_text
 from writecliff.report.model import Section, section
-from writecliff.report.table import Quantity, digits, table
+from writecliff.report.table import Quantity, table
 
 if TYPE_CHECKING:
     from writecliff.procedures.model import Procedure
@@ -383,7 +384,7 @@ def expectations_section(manifest: Manifest) -> Iterator[Section]:
         (
             one.figure,
             f"{one.relation} {value_text(one.limit)} {one.unit}".rstrip(),
-            Quantity(one.value, digits(4, one.unit)),
+            Quantity(one.value, kinds.digits(4, one.unit)),
             one.result,
             one.note,
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from writecliff import units
 from writecliff.procedures.hir import PRECONDITION, Hir, baseline_phase, wait_phase
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.compared import Curve
@@ -24,7 +25,7 @@ from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.plots import Reference, lines
 from writecliff.report.series import series
 from writecliff.report.steady import SteadyView
-from writecliff.report.table import Column, DataFile, Table, decimals, plain, table
+from writecliff.report.table import Column, DataFile, Table, table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -259,8 +260,8 @@ class HirReport(TestReport):
             )
             for wait in self.waits
         ]
-        iops, share = decimals(1), Column("of steady state", decimals(3))
-        head = (Column("Wait state", plain()), Column("Wait", plain("s")),
+        iops, share = kinds.decimals(1), Column("of steady state", kinds.decimals(3))
+        head = (Column("Wait state", kinds.plain()), Column("Wait", kinds.plain("s")),
                 Column("IOPS of bursts", iops), Column("Best burst", iops), share,
                 Column("IOPS after return", iops), share)  # fmt: skip
         note = "IOPS after return: mean of the last five steps of the return to the baseline."

@@ -12,7 +12,7 @@ import numpy as np
 
 from writecliff import units
 from writecliff.capture.stack.result import MEANINGS, PageCache, Stack
-from writecliff.report import colours, style
+from writecliff.report import colours, kinds, style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import Value, data_file, lines_csv
@@ -21,19 +21,7 @@ from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page, write_page
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
-from writecliff.report.table import (
-    LATENCY,
-    NUMBER,
-    SIZE,
-    TEXT,
-    Column,
-    Data,
-    DataFile,
-    Table,
-    decimals,
-    shares,
-    table,
-)
+from writecliff.report.table import Column, Data, DataFile, Table, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,17 +149,17 @@ def _step_table(stack: Stack) -> Table:
         discards = step.discards.bytes if step.discards.count else None
         return [*found, stack.amplification(step), step.syncs, discards]
 
-    one = (Column("count", NUMBER), Column("bytes", SIZE), Column("mean", SIZE),
-           Column("sequential", shares(0)))  # fmt: skip
+    one = (Column("count", kinds.NUMBER), Column("bytes", kinds.SIZE), Column("mean", kinds.SIZE),
+           Column("sequential", kinds.shares(0)))  # fmt: skip
     return table(
         "",
         (
             "Step",
             *one,
             *one,
-            Column("amplification", decimals(2, "x")),
-            Column("syncs, flushes", NUMBER),
-            Column("discards", SIZE),
+            Column("amplification", kinds.decimals(2, "x")),
+            Column("syncs, flushes", kinds.NUMBER),
+            Column("discards", kinds.SIZE),
         ),
         [(NAMES[step.name], *cells(step)) for step in stack.steps],
         data=STEPS_CSV,
@@ -239,16 +227,16 @@ def _origins(stack: Stack) -> Section:
     shown = Table.of(
         "",
         stack.origins,
-        ("Origin", TEXT, lambda row: row.name),
-        ("Requests", TEXT, lambda row: OPS[row.op]),
-        ("Count", NUMBER, lambda row: row.traffic.count),
-        ("Bytes", SIZE, lambda row: None if row.op == "fsync" else row.traffic.bytes),
-        ("Share", shares(), lambda row: row.traffic.bytes / total),
-        ("Mean size", SIZE, lambda row: row.traffic.mean_bytes),
-        ("Sequential", shares(0), lambda row: row.traffic.sequential_share),
-        ("Queue, median", LATENCY, lambda row: row.queue_p50_ns),
-        ("Drive, median", LATENCY, lambda row: row.service_p50_ns),
-        ("Drive, 99 %", LATENCY, lambda row: row.service_p99_ns),
+        ("Origin", kinds.TEXT, lambda row: row.name),
+        ("Requests", kinds.TEXT, lambda row: OPS[row.op]),
+        ("Count", kinds.NUMBER, lambda row: row.traffic.count),
+        ("Bytes", kinds.SIZE, lambda row: None if row.op == "fsync" else row.traffic.bytes),
+        ("Share", kinds.shares(), lambda row: row.traffic.bytes / total),
+        ("Mean size", kinds.SIZE, lambda row: row.traffic.mean_bytes),
+        ("Sequential", kinds.shares(0), lambda row: row.traffic.sequential_share),
+        ("Queue, median", kinds.LATENCY, lambda row: row.queue_p50_ns),
+        ("Drive, median", kinds.LATENCY, lambda row: row.service_p50_ns),
+        ("Drive, 99 %", kinds.LATENCY, lambda row: row.service_p99_ns),
         data=ORIGINS_CSV,
     )
     intro = (

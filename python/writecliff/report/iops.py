@@ -10,7 +10,7 @@ from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
-from writecliff.report import steady_stages
+from writecliff.report import kinds, steady_stages
 from writecliff.report.axes import Axis, block_size_axis
 from writecliff.report.cells import CellReport
 from writecliff.report.compared import Curve, Grid
@@ -19,7 +19,7 @@ from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.power import PowerSeries, power_figure, power_of
 from writecliff.report.sequence import block_size_sequence
-from writecliff.report.table import NUMBER, DataFile, decimals
+from writecliff.report.table import DataFile
 from writecliff.units import KIB
 
 HIGHLIGHTS: tuple[Cell, ...] = ((4 * KIB, 0.0), (8 * KIB, 65.0), (4 * KIB, 100.0))
@@ -91,7 +91,7 @@ class IopsReport(CellReport):
             section(
                 "Tabular data",
                 view.source,
-                self.grid(title, self.iops, decimals(1), "iops", file="iops.csv"),
+                self.grid(title, self.iops, kinds.decimals(1), "iops", file="iops.csv"),
             ),
             section(
                 "2-D and 3-D plot",
@@ -138,11 +138,11 @@ class IopsReport(CellReport):
             f"no test of power; this is an addition.{self._rated}",
             power_figure(power, rows),
             self.grid(
-                f"Average power (W), round {number}", by_cell.get, decimals(2), "watts",
+                f"Average power (W), round {number}", by_cell.get, kinds.decimals(2), "watts",
                 file="power-by-cell.csv",
             ),
             self.grid(
-                f"IOPS per watt, round {number}", joules.get, NUMBER, "iops_per_watt",
+                f"IOPS per watt, round {number}", joules.get, kinds.NUMBER, "iops_per_watt",
                 file="iops-per-watt.csv",
             ),
         )  # fmt: skip

@@ -11,7 +11,7 @@ from writecliff import units
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.lat import TRACKED
 from writecliff.procedures.pts import block_text, mix_text
-from writecliff.report import steady_stages
+from writecliff.report import kinds, steady_stages
 from writecliff.report.axes import Axis
 from writecliff.report.cells import CellReport, RowValue
 from writecliff.report.compared import Grid
@@ -25,7 +25,6 @@ from writecliff.report.headline import (
 )
 from writecliff.report.latency import latency_mapping, latency_table
 from writecliff.report.model import KeyFigure, Section, section
-from writecliff.report.table import IN_MS, decimals
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -159,17 +158,23 @@ class LatReport(CellReport):
         values = {kind: partial(self.value, kind) for kind in KINDS}
         files = {k: f"latency-{k}.csv" for k in KINDS}
         tables = [
-            self.grid(f"{KINDS[k]} latency (ms)", values[k], IN_MS, "latency_ns", note=notes[k],
-                      file=files[k])
+            self.grid(
+                f"{KINDS[k]} latency (ms)",
+                values[k],
+                kinds.IN_MS,
+                "latency_ns",
+                note=notes[k],
+                file=files[k],
+            )
             for k in KINDS
-        ]  # fmt: skip
+        ]
         if self.data.options["revision"] == "2.0":
             title = f"{units.nines(FIVE_NINES)} latency (ms)"
             note = "of all I/Os of the window"
             tables += [
-                self.grid(title, self.nines.get, IN_MS, "latency_ns", note=note,
+                self.grid(title, self.nines.get, kinds.IN_MS, "latency_ns", note=note,
                           file="latency-99999.csv"),
-                self.grid("IOPS", self.iops, decimals(1), "iops", file="iops.csv"),
+                self.grid("IOPS", self.iops, kinds.decimals(1), "iops", file="iops.csv"),
             ]  # fmt: skip
         yield section("Tabular data", view.source, *tables)
         columns = [

@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from writecliff import units
+from writecliff.report import kinds
+from writecliff.report.kinds import Span
 from writecliff.report.model import KeyFigure
-from writecliff.report.table import NUMBER, Column, Span, Table, Value, latency_in, ranges, table
+from writecliff.report.table import Column, Table, Value, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +61,7 @@ def latency_unit(histogram: Histogram) -> units.Unit:
 
 def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
     """Average, quantiles and maximum with their confidence intervals, all in one unit."""
-    in_unit = latency_in(latency_unit(histogram))
+    in_unit = kinds.latency_in(latency_unit(histogram))
     rows: list[Sequence[Value]] = [("Average", histogram.mean_ns, "", "")]
     for q in NINES:
         quantile = histogram.quantile(q)
@@ -71,8 +73,8 @@ def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
     columns = (
         "",
         Column("Response time", in_unit),
-        Column("95 % confidence interval", ranges(in_unit)),
-        Column("I/Os beyond", NUMBER),
+        Column("95 % confidence interval", kinds.ranges(in_unit)),
+        Column("I/Os beyond", kinds.NUMBER),
     )
     return table(title, columns, rows, note=f"{histogram.count:,} I/Os.")
 

@@ -9,21 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff import units
-from writecliff.report import colours, style
+from writecliff.report import colours, kinds, style
 from writecliff.report.csvs import data_file
 from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.style import house_style
-from writecliff.report.table import (
-    LATENCY,
-    NUMBER,
-    DataFile,
-    Quantity,
-    Table,
-    Value,
-    percents,
-    table,
-)
+from writecliff.report.table import DataFile, Quantity, Table, Value, table
 
 if TYPE_CHECKING:
     from writecliff.latency_causes import Band
@@ -147,13 +138,15 @@ def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequenc
 def _shares(title: str, bands: Bands, file: DataFile) -> Table:
     """The picture in numbers: a column per band, a row per cause."""
     rows: list[tuple[Value, ...]] = [
-        ("I/Os", *(Quantity(band.ios, NUMBER) for band in bands)),
-        ("mean latency", *(Quantity(band.latency_ns, LATENCY) for band in bands)),
+        ("I/Os", *(Quantity(band.ios, kinds.NUMBER) for band in bands)),
+        ("mean latency", *(Quantity(band.latency_ns, kinds.LATENCY) for band in bands)),
     ]
     for cause in bands[0].mean_ns:
         shares = [100 * band.mean_ns[cause] / band.latency_ns for band in bands]
         if max(shares) >= 0.05:
-            rows.append((cause_label(cause), *(Quantity(share, percents(1)) for share in shares)))
+            rows.append(
+                (cause_label(cause), *(Quantity(share, kinds.percents(1)) for share in shares))
+            )
     head = ("", *(band.name for band in bands))
     note = "Shares of the mean latency; causes below 0.05 % everywhere are in the CSV file only."
     return table(title, head, rows, note=note, data=file)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.procedures.served import PHASE, Served
-from writecliff.report import plots
+from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
@@ -20,20 +20,7 @@ from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.interaction import Label
 from writecliff.report.latency import latency_table
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.table import (
-    NUMBER,
-    SIZE,
-    THROUGHPUT,
-    Column,
-    DataFile,
-    Quantity,
-    Table,
-    Value,
-    decimals,
-    digits,
-    shares,
-    table,
-)
+from writecliff.report.table import Column, DataFile, Quantity, Table, Value, table
 from writecliff.serve.figures import LATENESS_SHARE_MAX, histogram_of
 from writecliff.serve.session import answer_text
 from writecliff.units import MB_S
@@ -197,8 +184,14 @@ class ServedReport(TestReport):
                 mb_s = None if rate is None else rate / MB_S.size
                 mean = one["bytes"] / one["requests"] if one["bytes"] else ""
                 rows.append((name, one["requests"], iops, mb_s, one["bytes"] or "", mean))
-        head = ("", Column("Requests", NUMBER), Column("IOPS", NUMBER), Column("MB/s", decimals(1)),
-                Column("In all", SIZE), Column("Mean size", SIZE))  # fmt: skip
+        head = (
+            "",
+            Column("Requests", kinds.NUMBER),
+            Column("IOPS", kinds.NUMBER),
+            Column("MB/s", kinds.decimals(1)),
+            Column("In all", kinds.SIZE),
+            Column("Mean size", kinds.SIZE),
+        )
         return table("Requests by operation", head, rows)
 
     @cached_property
@@ -302,11 +295,11 @@ class ServedReport(TestReport):
         if lifetime is None:
             return None
         rows = (
-            ("Write amplification", Quantity(session["waf"], decimals(3))),
-            ("Rated cycles", Quantity(lifetime["rated_cycles"], NUMBER)),
-            ("Endurance of the whole drive", Quantity(lifetime["endurance_bytes"], SIZE)),
-            ("Rate of writes", Quantity(lifetime["write_bytes_per_s"] or None, THROUGHPUT)),
-            ("Lifetime in years", Quantity(lifetime["years"], digits())),
+            ("Write amplification", Quantity(session["waf"], kinds.decimals(3))),
+            ("Rated cycles", Quantity(lifetime["rated_cycles"], kinds.NUMBER)),
+            ("Endurance of the whole drive", Quantity(lifetime["endurance_bytes"], kinds.SIZE)),
+            ("Rate of writes", Quantity(lifetime["write_bytes_per_s"] or None, kinds.THROUGHPUT)),
+            ("Lifetime in years", Quantity(lifetime["years"], kinds.digits())),
         )
         return table("Lifetime", ("", ""), rows)
 
@@ -329,12 +322,12 @@ class ServedReport(TestReport):
         ]
         head = (
             Column("Stream", key="stream"),
-            Column("Writes", NUMBER, "requests"),
-            Column("Written", SIZE, "written_bytes"),
-            Column("Share", shares(), "share_pct"),
-            Column("Moved by GC", SIZE, "moved_bytes"),
-            Column("WAF", decimals(3), "waf"),
-            Column("Years", digits(), "years"),
+            Column("Writes", kinds.NUMBER, "requests"),
+            Column("Written", kinds.SIZE, "written_bytes"),
+            Column("Share", kinds.shares(), "share_pct"),
+            Column("Moved by GC", kinds.SIZE, "moved_bytes"),
+            Column("WAF", kinds.decimals(3), "waf"),
+            Column("Years", kinds.digits(), "years"),
         )
         mixed = self.session["mixed_moved_bytes"]
         note = "of streams and placement identifiers by which clients wrote"
@@ -375,8 +368,8 @@ class ServedReport(TestReport):
             return None
         target, file = self.session["target"], f"{self.data.name}/{trace['file']}"
         rows: list[tuple[str, Value]] = [
-            ("Requests", Quantity(trace["requests"], NUMBER)),
-            ("Lost", Quantity(trace["lost_requests"], NUMBER)),
+            ("Requests", Quantity(trace["requests"], kinds.NUMBER)),
+            ("Lost", Quantity(trace["lost_requests"], kinds.NUMBER)),
             ("Replay it", f"writecliff replay {file} --on {target}"),
             ("Which streams it should use", f"writecliff advise-streams {file} --on {target}"),
         ]

@@ -21,9 +21,10 @@ from writecliff.procedures.steady import (
     WINDOW_ROUNDS,
     SteadyState,
 )
+from writecliff.report import kinds
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure, KeyFigure
-from writecliff.report.table import DataFile, Quantity, Table, decimals, table
+from writecliff.report.table import DataFile, Quantity, Table, table
 
 if TYPE_CHECKING:
     from writecliff.report.axes import Axis
@@ -393,7 +394,7 @@ def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
 
 def determination_table(variable: TrackingVariable, state: SteadyState, flag: str) -> Table:
     """The steady-state determination table of the standard, marked with `flag` unless steady."""
-    kind = decimals(1 if variable.unit == "IOPS" else 3, variable.unit)
+    kind = kinds.decimals(1 if variable.unit == "IOPS" else 3, variable.unit)
     met = {True: "met", False: "NOT met"}
     return table(
         f"Steady-state determination, {variable.name}",
@@ -414,7 +415,7 @@ def determination_table(variable: TrackingVariable, state: SteadyState, flag: st
                 met[state.slope_ok],
             ),
             ("Least-squares line, R = round", "", state.formula, ""),
-            ("Correlation coefficient r", "", Quantity(state.r, decimals(4)), ""),
+            ("Correlation coefficient r", "", Quantity(state.r, kinds.decimals(4)), ""),
         ),
         "lrrl",
         note="" if state.steady else flag,

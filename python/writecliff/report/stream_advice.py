@@ -11,7 +11,7 @@ from writecliff import units
 from writecliff.parallel import SLOT_BYTES
 from writecliff.replay.advice import BOUNDS, NAMES, StreamAdvice, advice_mapping, verdict
 from writecliff.replay.summary import WRITEBACK_TEXT, rate_text, redrawn_text, stream_rows
-from writecliff.report import colours, style
+from writecliff.report import colours, kinds, style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text, lines_csv
@@ -20,20 +20,7 @@ from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
 from writecliff.report.style import house_style
-from writecliff.report.table import (
-    LATENCY,
-    RIGHT,
-    SIZE,
-    TEXT,
-    Data,
-    DataFile,
-    Table,
-    decimals,
-    digits,
-    plain,
-    signed,
-    table,
-)
+from writecliff.report.table import Data, DataFile, Table, table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,12 +101,12 @@ def _comparison(advice: StreamAdvice) -> Section:
     table = Table.of(
         "",
         advice.cells,
-        ("Assignment", TEXT, lambda c: _name(c) + _role(advice, c)),
-        ("Write amplification", decimals(3), lambda c: c.waf),
-        ("Lifetime", decimals(2, "x"), lambda c: none.waf / c.waf),
-        ("TBW", SIZE, lambda c: setup.endurance_bytes(c.waf)),
-        ("Years", digits(), lambda c: setup.years(c.waf)),
-        ("Read p99.99", LATENCY, _latency),
+        ("Assignment", kinds.TEXT, lambda c: _name(c) + _role(advice, c)),
+        ("Write amplification", kinds.decimals(3), lambda c: c.waf),
+        ("Lifetime", kinds.decimals(2, "x"), lambda c: none.waf / c.waf),
+        ("TBW", kinds.SIZE, lambda c: setup.endurance_bytes(c.waf)),
+        ("Years", kinds.digits(), lambda c: setup.years(c.waf)),
+        ("Read p99.99", kinds.LATENCY, _latency),
         data=CELLS_CSV,
     )
     return section("Assignments", "", *_by_count(advice), table)
@@ -173,10 +160,10 @@ def _streams(advice: StreamAdvice) -> Section:
     table = Table.of(
         "",
         rows,
-        ("Stream", TEXT, lambda row: _stream_label(advice, cell, row["stream"])),
-        ("Written", SIZE, lambda row: row["written_bytes"]),
-        ("Median lifetime", RIGHT, lifetime_text),
-        ("Mostly by", TEXT, lambda row: ", ".join(row["origins"])),
+        ("Stream", kinds.TEXT, lambda row: _stream_label(advice, cell, row["stream"])),
+        ("Written", kinds.SIZE, lambda row: row["written_bytes"]),
+        ("Median lifetime", kinds.RIGHT, lifetime_text),
+        ("Mostly by", kinds.TEXT, lambda row: ", ".join(row["origins"])),
         data=STREAMS_CSV,
     )
     contents = held(
@@ -227,10 +214,10 @@ def _mistagged(advice: StreamAdvice) -> Section:
     table = Table.of(
         "",
         [(0.0, right.waf), *((m.mistag_pct, m.waf) for m in advice.mistagged)],
-        ("Writes in a wrong stream", plain("%"), lambda point: point[0]),
-        ("Write amplification", decimals(3), lambda point: point[1]),
-        ("Lifetime", signed(), lambda point: 100 * (right.waf / point[1] - 1)),
-        ("TBW", SIZE, lambda point: setup.endurance_bytes(point[1])),
+        ("Writes in a wrong stream", kinds.plain("%"), lambda point: point[0]),
+        ("Write amplification", kinds.decimals(3), lambda point: point[1]),
+        ("Lifetime", kinds.signed(), lambda point: 100 * (right.waf / point[1] - 1)),
+        ("TBW", kinds.SIZE, lambda point: setup.endurance_bytes(point[1])),
         data=MISTAG_CSV,
     )
     intro = f"{_name(right)}, with random writes tagged for another stream."

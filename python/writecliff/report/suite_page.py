@@ -13,7 +13,7 @@ from typing import Any
 
 from writecliff import units
 from writecliff.procedures.operating_points import Cell
-from writecliff.report import REPORT_NAME, report_of, write_report
+from writecliff.report import REPORT_NAME, kinds, report_of, write_report
 from writecliff.report.base import TestReport
 from writecliff.report.colours import one_page
 from writecliff.report.comparison import Comparison
@@ -32,10 +32,11 @@ from writecliff.report.comparison.page import (
 from writecliff.report.comparison.pictures import curves_section
 from writecliff.report.csvs import Value, data_file
 from writecliff.report.headline import Headline, interval_text, value_text
+from writecliff.report.kinds import Kind
 from writecliff.report.model import Section, section
 from writecliff.report.pages import Link, Page, linked, write_page
 from writecliff.report.sweep_page import cell_sections, has_cells, knee_of, knee_text
-from writecliff.report.table import DURATION, SIZE, Column, DataFile, Kind, Table, table
+from writecliff.report.table import Column, DataFile, Table, table
 from writecliff.store.rundir import RunDirectory
 from writecliff.suite.folder import SuiteFolder
 
@@ -194,8 +195,8 @@ def _runs(folder: SuiteFolder, reports: Reports) -> Section:
                "test"),
         Column("Status", key="status"),
         Column("Steady state", key="steady_state"),
-        Column("Device time", DURATION, "device_time_ns"),
-        Column("Written", SIZE, "host_write_bytes"),
+        Column("Device time", kinds.DURATION, "device_time_ns"),
+        Column("Written", kinds.SIZE, "host_write_bytes"),
     )  # fmt: skip
     return section("Runs", "", table("", columns, rows, file="runs.csv"))
 

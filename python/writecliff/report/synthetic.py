@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff import units
+from writecliff.report import kinds
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
+from writecliff.report.kinds import Kind
 from writecliff.report.model import Section, section
 from writecliff.report.pages import Page
-from writecliff.report.table import NUMBER, SIZE, Column, Kind, Quantity, Value, signed, table
+from writecliff.report.table import Column, Quantity, Value, table
 from writecliff.report.trace_workload import ShownTrace, sections_of
 from writecliff.synthesis.played import rows_of
 from writecliff.traces.characterise import Characterised
@@ -84,7 +86,7 @@ def _on_drive(found: Synthesised) -> Section:
     played = found.played
     assert played is not None, "the section is of what was played"
     passes = played.passes
-    difference = Column("Difference", signed())
+    difference = Column("Difference", kinds.signed())
     head = ("", "Trace", "Workload", difference, "fio job", difference)
     rows = [
         (
@@ -125,12 +127,12 @@ def _spread(played: Played) -> str:
 def _model(found: Synthesised) -> Section:
     model = found.model
     counts: list[tuple[str, Value]] = [
-        ("I/Os of a pass", Quantity(model.ios, NUMBER)),
-        ("Numbers in all", Quantity(model.numbers, NUMBER)),
-        ("I/O streams", Quantity(len(model.streams.lengths), NUMBER)),
-        *((name, Quantity(count, NUMBER)) for name, count in _parts(model)),
-        ("Range of addresses", Quantity(model.range_bytes, SIZE)),
-        ("Addresses of the trace", Quantity(found.span_bytes, SIZE)),
+        ("I/Os of a pass", Quantity(model.ios, kinds.NUMBER)),
+        ("Numbers in all", Quantity(model.numbers, kinds.NUMBER)),
+        ("I/O streams", Quantity(len(model.streams.lengths), kinds.NUMBER)),
+        *((name, Quantity(count, kinds.NUMBER)) for name, count in _parts(model)),
+        ("Range of addresses", Quantity(model.range_bytes, kinds.SIZE)),
+        ("Addresses of the trace", Quantity(found.span_bytes, kinds.SIZE)),
         ("Seed", f"{model.seed}"),
     ]
     intro = "What the workload file holds. A trace of many I/Os needs no more numbers than this."

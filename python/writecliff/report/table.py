@@ -1,23 +1,23 @@
 """Tables of values. A table holds numbers, its renderers format them.
 
-A column has a kind, which says how its values are shown and in which unit files have them. The
-page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) take the same table. A
-`Quantity` brings its own kind into a column of text, for tables with a quantity per row. Text in a
-column of numbers says why there is no number; files leave it empty.
+A column has a kind (`kinds.py`), which says how its values are shown and in which unit files have
+them. The page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) take the same table.
+A `Quantity` brings its own kind into a column of text, for tables with a quantity per row. Text in
+a column of numbers says why there is no number; files leave it empty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from writecliff import units
+from writecliff.report import kinds
+from writecliff.report.kinds import Align, Kind, Span
 from writecliff.shown import Grid
 
 T = TypeVar("T")
-Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
 CellMark = Literal["best", "better", "worse"]  # of a cell of a comparison
 
 
@@ -31,111 +31,6 @@ class DataFile:
 
 # The file with the numbers of a figure or table, or the name of one that the page has.
 Data = DataFile | str
-
-
-class Span(NamedTuple):
-    """A range of values; an end that is open is None."""
-
-    low: float | None
-    high: float | None
-
-
-def _text(value: Any) -> str:
-    return units.UNKNOWN if value is None else str(value)
-
-
-@dataclass(frozen=True)
-class Kind:
-    """How values are shown, and their unit in files."""
-
-    text: Callable[[Any], str] = _text
-    unit: str = ""
-    align: Align = "right"
-    number: bool = True  # False: text
-    ends: bool = False  # of a `Span`: two columns of a file
-    scale: float = 1.0  # from values to those of files
-
-
-TEXT = Kind(align="left", number=False)
-WHOLE = Kind(align="whole", number=False)
-RIGHT = Kind(number=False)
-_TEXTS = {"l": TEXT, "w": WHOLE, "r": RIGHT}
-LATENCY = Kind(units.latency, "ns")
-SIZE = Kind(units.size, "bytes")
-DURATION = Kind(units.duration, "ns")
-THROUGHPUT = Kind(units.throughput, "bytes/s")
-BLOCK = Kind(units.block, "bytes", "left")
-
-
-@cache
-def decimals(places: int = 0, unit: str = "") -> Kind:
-    """Numbers with that many decimals; `unit` is written behind each."""
-    return Kind(lambda value: _behind(units.number(value, places), unit), unit)
-
-
-@cache
-def digits(places: int = 3, unit: str = "") -> Kind:
-    """Numbers with that many significant digits; `unit` is written behind each."""
-    return Kind(lambda value: _behind(units.significant(value, places), unit), unit)
-
-
-@cache
-def signed(places: int = 1, unit: str = "%") -> Kind:
-    """Differences, with their sign."""
-    return Kind(lambda v: units.UNKNOWN if v is None else _behind(f"{v:+.{places}f}", unit), unit)
-
-
-@cache
-def plain(unit: str = "") -> Kind:
-    """Numbers with no more digits than they need, 0.5 or 16; `unit` is written behind each."""
-    return Kind(lambda v: units.UNKNOWN if v is None else _behind(_short(v), unit), unit)
-
-
-@cache
-def percents(places: int = 2) -> Kind:
-    """Values in percent."""
-    return Kind(lambda value: units.pct(value, places), "%")
-
-
-@cache
-def shares(places: int = 1) -> Kind:
-    """Shares of 1, shown in percent."""
-    return Kind(lambda value: units.percent(value, places), "%", scale=100.0)
-
-
-@cache
-def latency_in(unit: units.Unit) -> Kind:
-    """Latencies that are all shown in `unit`."""
-    return Kind(lambda value_ns: units.latency(value_ns, unit), "ns")
-
-
-@cache
-def ranges(kind: Kind) -> Kind:
-    """Ranges of values of `kind`: "3.1 ms to 3.4 ms", "up to 3 s"."""
-
-    def text(value: Span | None) -> str:
-        if value is None or value == (None, None):
-            return units.UNKNOWN
-        if value.low is None:
-            return f"up to {kind.text(value.high)}"
-        if value.high is None:
-            return f"{kind.text(value.low)} or more"
-        return f"{kind.text(value.low)} to {kind.text(value.high)}"
-
-    return Kind(text, kind.unit, ends=True)
-
-
-NUMBER = decimals()
-IN_MS = Kind(lambda v: units.significant(None if v is None else v / 1e6, 4), "ns")
-TIMES = Kind(lambda ratio: units.UNKNOWN if ratio is None else f"{ratio:.3g}x", "x")
-
-
-def _short(value: float) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _behind(text: str, unit: str) -> str:
-    return f"{text} {unit}" if unit and text != units.UNKNOWN else text
 
 
 class Quantity(NamedTuple):
@@ -155,7 +50,7 @@ class Column(NamedTuple):
     """A column of a table."""
 
     title: str
-    kind: Kind = TEXT
+    kind: Kind = kinds.TEXT
     key: str = ""  # its name in files; default: the title with the unit
 
     def cell(self, value: Value) -> str:
@@ -169,6 +64,7 @@ class Column(NamedTuple):
         return self.key or _headed(f"{self.title}{part}", self.kind.unit)
 
 
+_TEXTS = {"l": kinds.TEXT, "w": kinds.WHOLE, "r": kinds.RIGHT}
 Head = tuple[Column | str, ...]
 
 
@@ -231,7 +127,7 @@ class Table:
             columns = [
                 (Column(""), list(self.header[1:])),
                 *(
-                    (Column(str(row[0]), next(iter(_kinds(row)), TEXT)), list(row[1:]))
+                    (Column(str(row[0]), next(iter(_kinds(row)), kinds.TEXT)), list(row[1:]))
                     for row in self.values
                 ),
             ]
@@ -240,13 +136,13 @@ class Table:
 
 def _kinds(row: Sequence[Value]) -> set[Kind]:
     """The kinds of the values behind the first one."""
-    return {v.kind if isinstance(v, Quantity) else TEXT for v in row[1:] if v is not None}
+    return {v.kind if isinstance(v, Quantity) else kinds.TEXT for v in row[1:] if v is not None}
 
 
 def _is_turned(rows: Sequence[Sequence[Value]]) -> bool:
     """`True` if each row is a quantity, or text, of several things: rows become columns."""
-    kinds = [_kinds(row) for row in rows]
-    return all(len(one) <= 1 for one in kinds) and any(one - {TEXT} for one in kinds)
+    found = [_kinds(row) for row in rows]
+    return all(len(one) <= 1 for one in found) and any(one - {kinds.TEXT} for one in found)
 
 
 def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Sequence[Any]]]:

@@ -11,7 +11,7 @@ from writecliff.procedures.model import StepRow
 from writecliff.procedures.pts import block_text, mix_text
 from writecliff.procedures.steady import SteadyState, judge
 from writecliff.procedures.tp import READ_PCTS, Tp, phase_of
-from writecliff.report import plots, steady_stages
+from writecliff.report import kinds, plots, steady_stages
 from writecliff.report.axes import Axis, Line
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
@@ -20,7 +20,7 @@ from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.steady import SteadyView, determination_table, known, window_mapping
-from writecliff.report.table import Column, DataFile, Table, decimals, table
+from writecliff.report.table import Column, DataFile, Table, table
 from writecliff.units import KIB, MB_S
 
 RATE = Axis("Throughput", units=(MB_S,))
@@ -110,7 +110,7 @@ class TpReport(TestReport):
         means = {read: view.mean((size, read), _rate) for read in mixes}
         cells = (block_text(size), *(_mb_s(means[read]) for read in mixes))
         names = (f"{mix_text(m)} ({NAMES[m]}), MB/s" for m in mixes)
-        head = (Column("Block size, R/W"), *(Column(name, decimals(1)) for name in names))
+        head = (Column("Block size, R/W"), *(Column(name, kinds.decimals(1)) for name in names))
         title = view.flagged(f"Throughput, {text} - Tabular Data")
         shown = table(title, head, [cells], data=data)
         bars = [plots.Bars(f"{NAMES[m]}s", [known(means[m])]) for m in mixes]

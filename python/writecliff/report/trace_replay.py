@@ -12,7 +12,7 @@ import numpy as np
 from writecliff import units
 from writecliff.procedures.trace_replay import PHASE, TraceReplay
 from writecliff.replay.summary import WRITEBACK_TEXT
-from writecliff.report import plots
+from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
@@ -20,19 +20,7 @@ from writecliff.report.figures import histogram_figures, percentile_figure
 from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.latency import latency_table
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.table import (
-    NUMBER,
-    SIZE,
-    THROUGHPUT,
-    Column,
-    Quantity,
-    Table,
-    decimals,
-    digits,
-    percents,
-    shares,
-    table,
-)
+from writecliff.report.table import Column, Quantity, Table, table
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:
@@ -128,19 +116,22 @@ class TraceReplayReport(TestReport):
         found, trace, device = self.found, self.found["trace"], self.found["device"]
         drift = found["waf_drift"]
         rows = (
-            ("Write amplification", Quantity(found["waf"], decimals(3))),
-            ("Its rise from the third quarter to the fourth", Quantity(drift, shares())),
-            ("Endurance of the whole drive", Quantity(found["endurance_bytes"], SIZE)),
+            ("Write amplification", Quantity(found["waf"], kinds.decimals(3))),
+            ("Its rise from the third quarter to the fourth", Quantity(drift, kinds.shares())),
+            ("Endurance of the whole drive", Quantity(found["endurance_bytes"], kinds.SIZE)),
             (
                 "Written to addresses drawn anew in each further round",
-                Quantity(trace.get("redrawn_bytes"), SIZE),
+                Quantity(trace.get("redrawn_bytes"), kinds.SIZE),
             ),
-            ("Rate of writes", Quantity(trace["write_rate_bytes_per_s"], THROUGHPUT)),
+            ("Rate of writes", Quantity(trace["write_rate_bytes_per_s"], kinds.THROUGHPUT)),
             ("Where the rate is from", trace["write_rate_from"]),
-            ("Lifetime in years", Quantity(found["years"], digits())),
-            ("Rated cycles", Quantity(device["rated_cycles"], NUMBER)),
-            ("Over-provisioning", Quantity(device["simulated_overprovision_pct"], percents(1))),
-            ("Files at the peak", Quantity(trace["peak_bytes"], SIZE)),
+            ("Lifetime in years", Quantity(found["years"], kinds.digits())),
+            ("Rated cycles", Quantity(device["rated_cycles"], kinds.NUMBER)),
+            (
+                "Over-provisioning",
+                Quantity(device["simulated_overprovision_pct"], kinds.percents(1)),
+            ),
+            ("Files at the peak", Quantity(trace["peak_bytes"], kinds.SIZE)),
         )
         return table("Lifetime", ("", ""), rows)
 
@@ -171,8 +162,13 @@ class TraceReplayReport(TestReport):
             )
             for row in self.found["by_stream"]
         ]
-        head = ("Stream", "Name", Column("Written", SIZE), Column("Median lifetime", SIZE),
-                "Mostly from")  # fmt: skip
+        head = (
+            "Stream",
+            "Name",
+            Column("Written", kinds.SIZE),
+            Column("Median lifetime", kinds.SIZE),
+            "Mostly from",
+        )
         return table("Streams", head, rows, "llrrl")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from writecliff import units
-from writecliff.report import style
+from writecliff.report import kinds, style
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file, lines_csv
@@ -17,22 +17,7 @@ from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Bars, bars, lines
 from writecliff.report.style import house_style
-from writecliff.report.table import (
-    DURATION,
-    LATENCY,
-    NUMBER,
-    SIZE,
-    TEXT,
-    DataFile,
-    Quantity,
-    Table,
-    Value,
-    decimals,
-    digits,
-    percents,
-    plain,
-    table,
-)
+from writecliff.report.table import DataFile, Quantity, Table, Value, table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,22 +113,22 @@ def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, Value]]:
     """The figures of a trace, by name."""
     arrivals, response, depth = of["arrivals"], of["response_ms"], of["queue_depth"]
     found: list[tuple[str, Value]] = [
-        ("I/Os", Quantity(of["ios"], NUMBER)),
-        ("Duration", Quantity(of["duration_s"] * NS_PER_S, DURATION)),
-        ("Reads, by number", Quantity(of["read_pct"], percents(1))),
-        ("Read", Quantity(of["read_bytes"], SIZE)),
-        ("Written", Quantity(of["write_bytes"], SIZE)),
-        ("Flushes", Quantity(of["operations"]["flush"]["ios"], NUMBER)),
-        ("Discards", Quantity(of["operations"]["discard"]["ios"], NUMBER)),
-        ("Sequential", Quantity(of["sequential_pct"], percents(1))),
+        ("I/Os", Quantity(of["ios"], kinds.NUMBER)),
+        ("Duration", Quantity(of["duration_s"] * NS_PER_S, kinds.DURATION)),
+        ("Reads, by number", Quantity(of["read_pct"], kinds.percents(1))),
+        ("Read", Quantity(of["read_bytes"], kinds.SIZE)),
+        ("Written", Quantity(of["write_bytes"], kinds.SIZE)),
+        ("Flushes", Quantity(of["operations"]["flush"]["ios"], kinds.NUMBER)),
+        ("Discards", Quantity(of["operations"]["discard"]["ios"], kinds.NUMBER)),
+        ("Sequential", Quantity(of["sequential_pct"], kinds.percents(1))),
         ("Aligned to 4 KiB", _aligned(of)),
-        ("Mean IOPS", Quantity(arrivals["ios_per_s"], digits())),
-        ("Peak IOPS (1 s)", Quantity(arrivals["peak_ios_per_s"], NUMBER)),
-        ("Peak : mean", Quantity(arrivals["peak_to_mean"], digits())),
-        ("Index of dispersion (1 s)", Quantity(arrivals["index_of_dispersion"], digits())),
-        ("Unique", Quantity(of["unique_bytes"], SIZE)),
-        ("Unique written", Quantity(of["unique"]["write_bytes"], SIZE)),
-        ("Writes that overwrite", Quantity(of["updates"]["overwritten_pct"], percents(1))),
+        ("Mean IOPS", Quantity(arrivals["ios_per_s"], kinds.digits())),
+        ("Peak IOPS (1 s)", Quantity(arrivals["peak_ios_per_s"], kinds.NUMBER)),
+        ("Peak : mean", Quantity(arrivals["peak_to_mean"], kinds.digits())),
+        ("Index of dispersion (1 s)", Quantity(arrivals["index_of_dispersion"], kinds.digits())),
+        ("Unique", Quantity(of["unique_bytes"], kinds.SIZE)),
+        ("Unique written", Quantity(of["unique"]["write_bytes"], kinds.SIZE)),
+        ("Writes that overwrite", Quantity(of["updates"]["overwritten_pct"], kinds.percents(1))),
     ]
     if depth is not None:
         found.append(("Queue depth, mean / p99", f"{depth['mean']:.1f} / {depth['p99']}"))
@@ -153,14 +138,16 @@ def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, Value]]:
             found.append((f"{name.capitalize()} response, mean / p99", f"{mean} / {p99}"))
     if (content := of["content"]) is not None:
         found.append(
-            ("Writes of data seen before", Quantity(content["duplicate_pct"], percents(1)))
+            ("Writes of data seen before", Quantity(content["duplicate_pct"], kinds.percents(1)))
         )
     return found
 
 
 def _aligned(of: Mapping[str, Any]) -> Quantity:
     return next(
-        Quantity(row["ios_pct"], percents(1)) for row in of["alignment"] if row["bytes"] == 4096
+        Quantity(row["ios_pct"], kinds.percents(1))
+        for row in of["alignment"]
+        if row["bytes"] == 4096
     )
 
 
@@ -299,10 +286,10 @@ def _arrivals(shown: Sequence[ShownTrace]) -> Section:
     idle = Table.of(
         "Idle periods",
         [(one.name, row) for one in shown for row in one.all["arrivals"]["idle"]],
-        ("Trace", TEXT, lambda row: row[0]),
-        ("At least", LATENCY, lambda row: row[1]["at_least_ms"] * 1e6),
-        ("Periods", NUMBER, lambda row: row[1]["periods"]),
-        ("Of the time", percents(1), lambda row: row[1]["time_pct"]),
+        ("Trace", kinds.TEXT, lambda row: row[0]),
+        ("At least", kinds.LATENCY, lambda row: row[1]["at_least_ms"] * 1e6),
+        ("Periods", kinds.NUMBER, lambda row: row[1]["periods"]),
+        ("Of the time", kinds.percents(1), lambda row: row[1]["time_pct"]),
         note="Nothing is under way, as far as completions are known, and nothing arrives.",
     )
     return section(
@@ -334,11 +321,11 @@ def _locality(shown: Sequence[ShownTrace]) -> Section:
     rows_table = Table.of(
         "Share of the traffic to the most used blocks",
         [(one.name, row) for one in shown for row in one.all["hottest"] if row["blocks_pct"] < 100],
-        ("Trace", TEXT, lambda row: row[0]),
-        ("Hottest", plain("%"), lambda row: row[1]["blocks_pct"]),
-        ("All", percents(1), lambda row: row[1]["traffic_pct"]),
-        ("Reads", percents(1), lambda row: row[1]["read_pct"]),
-        ("Writes", percents(1), lambda row: row[1]["write_pct"]),
+        ("Trace", kinds.TEXT, lambda row: row[0]),
+        ("Hottest", kinds.plain("%"), lambda row: row[1]["blocks_pct"]),
+        ("All", kinds.percents(1), lambda row: row[1]["traffic_pct"]),
+        ("Reads", kinds.percents(1), lambda row: row[1]["read_pct"]),
+        ("Writes", kinds.percents(1), lambda row: row[1]["write_pct"]),
     )
     size = Axis("Cache", units.BYTE_UNITS, log=True)
     written = Axis("Bytes written meanwhile", units.BYTE_UNITS, log=True)
@@ -374,17 +361,20 @@ def _drive(shown: Sequence[ShownTrace]) -> Section:
         per_day = drive["footprint_overwrites_per_day"]
         replay = drive["replay"]
         found: list[tuple[str, Value]] = [
-            ("Written in a year (TBW)", Quantity(drive["writes_per_year_bytes"], SIZE)),
-            ("Written in a day", Quantity(drive["writes_per_day_bytes"], SIZE)),
-            ("Overwrites of the footprint in a day", Quantity(per_day, digits())),
+            ("Written in a year (TBW)", Quantity(drive["writes_per_year_bytes"], kinds.SIZE)),
+            ("Written in a day", Quantity(drive["writes_per_day_bytes"], kinds.SIZE)),
+            ("Overwrites of the footprint in a day", Quantity(per_day, kinds.digits())),
             ("Read and never written: to be filled before", Quantity(
-                drive["read_not_written_bytes"], SIZE)),
+                drive["read_not_written_bytes"], kinds.SIZE)),
         ]  # fmt: skip
         if replay is not None:
             found += [
-                (f"Write amplification on {replay['on']}", Quantity(replay["waf"], decimals(3))),
-                ("Endurance of the whole drive", Quantity(replay["endurance_bytes"], SIZE)),
-                ("Years at this rate", Quantity(replay["years"], digits())),
+                (
+                    f"Write amplification on {replay['on']}",
+                    Quantity(replay["waf"], kinds.decimals(3)),
+                ),
+                ("Endurance of the whole drive", Quantity(replay["endurance_bytes"], kinds.SIZE)),
+                ("Years at this rate", Quantity(replay["years"], kinds.digits())),
             ]
         return found
 
@@ -405,14 +395,14 @@ def _volumes(one: ShownTrace) -> Section:
     rows_table = Table.of(
         "",
         rows,
-        ("Volume", TEXT, lambda row: row["volume"]),
-        ("I/Os", NUMBER, lambda row: row["ios"]),
-        ("Reads", percents(1), lambda row: row["read_pct"]),
-        ("Read", SIZE, lambda row: row["read_bytes"]),
-        ("Written", SIZE, lambda row: row["write_bytes"]),
-        ("Sequential", percents(1), lambda row: row["sequential_pct"]),
-        ("Unique", SIZE, lambda row: row["unique_bytes"]),
-        ("Highest address", SIZE, lambda row: row["end_bytes"]),
+        ("Volume", kinds.TEXT, lambda row: row["volume"]),
+        ("I/Os", kinds.NUMBER, lambda row: row["ios"]),
+        ("Reads", kinds.percents(1), lambda row: row["read_pct"]),
+        ("Read", kinds.SIZE, lambda row: row["read_bytes"]),
+        ("Written", kinds.SIZE, lambda row: row["write_bytes"]),
+        ("Sequential", kinds.percents(1), lambda row: row["sequential_pct"]),
+        ("Unique", kinds.SIZE, lambda row: row["unique_bytes"]),
+        ("Highest address", kinds.SIZE, lambda row: row["end_bytes"]),
         note=f"The busiest {len(rows)} of {total:,}." if total > len(rows) else "",
     )
     return section(f"Volumes of {one.name}", "", rows_table)

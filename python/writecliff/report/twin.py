@@ -20,14 +20,14 @@ from writecliff.procedures.twin import (
     Twin,
 )
 from writecliff.procedures.twin_loads import KEPT_RULE
-from writecliff.report import plots
+from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, headline, ms
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.series import series
-from writecliff.report.table import LATENCY, NUMBER, THROUGHPUT, WHOLE, Column, Table, digits, table
+from writecliff.report.table import Column, Table, table
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:
@@ -130,13 +130,13 @@ class TwinReport(TestReport):
         ]
         head = (
             "Part",
-            Column("Load", WHOLE),
+            Column("Load", kinds.WHOLE),
             Column(""),
-            Column("IOPS", NUMBER),
-            Column("Throughput", THROUGHPUT),
-            Column("Mean", LATENCY),
-            Column("99 %", LATENCY),
-            Column("WAF", digits()),
+            Column("IOPS", kinds.NUMBER),
+            Column("Throughput", kinds.THROUGHPUT),
+            Column("Mean", kinds.LATENCY),
+            Column("99 %", kinds.LATENCY),
+            Column("WAF", kinds.digits()),
         )
         return table("", head, rows)
 

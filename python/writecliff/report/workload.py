@@ -18,7 +18,7 @@ from writecliff.latency_basis import BASES, BASIS_TEXT, NOT_FROM_ARRIVAL, Basis,
 from writecliff.operation_names import FLUSH, plural_of
 from writecliff.procedures.saturation import FOB_DRIVE_FILLS
 from writecliff.procedures.workload import NONE, WorkloadRun, phase_of
-from writecliff.report import plots
+from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.compared import Curve
@@ -36,7 +36,7 @@ from writecliff.report.loads import QUOTED, Done, Load, distinct, figure_part, t
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.series import is_from_arrival, samples, series, with_gaps
 from writecliff.report.steady import SteadyView, known
-from writecliff.report.table import LATENCY, NUMBER, Column, DataFile, Table, decimals, table
+from writecliff.report.table import Column, DataFile, Table, table
 from writecliff.store.tables import OPERATION_NAMES
 from writecliff.units import MB_S
 
@@ -259,10 +259,15 @@ class WorkloadRunReport(TestReport):
                     slow = _latencies(histogram)
                     times.append((*who, f"{plural_of(one.operation)}{_SUFFIX[basis]}", *slow))
         head = (*(("Step",) if many else ()), "Job", "Operation")
-        rate_head = (*head, Column("IOPS", NUMBER), Column("MB/s", decimals(1)),
-                     Column("I/Os", NUMBER), Column("WAF of the step", decimals(2)))  # fmt: skip
+        rate_head = (
+            *head,
+            Column("IOPS", kinds.NUMBER),
+            Column("MB/s", kinds.decimals(1)),
+            Column("I/Os", kinds.NUMBER),
+            Column("WAF of the step", kinds.decimals(2)),
+        )
         names = ("average", *(name for _, name in _QUANTILES), "maximum")
-        time_head = (*head, *(Column(name, LATENCY) for name in names))
+        time_head = (*head, *(Column(name, kinds.LATENCY) for name in names))
         note = BASIS_TEXT["service"]
         if any(load.is_scheduled for load in self.loads):
             note = f"under a rate {BASIS_TEXT['arrival']}; {note}"

@@ -13,6 +13,7 @@ import numpy as np
 
 from writecliff import units
 from writecliff.procedures.xsr import Group, Xsr, recovery_sample
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.compared import Curve
@@ -23,7 +24,7 @@ from writecliff.report.latency import service_note
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.plots import lines, two_axes
 from writecliff.report.series import Samples, samples, series
-from writecliff.report.table import LATENCY, THROUGHPUT, DataFile, Quantity, Table, Value, table
+from writecliff.report.table import DataFile, Quantity, Table, Value, table
 from writecliff.units import MB_S
 
 if TYPE_CHECKING:
@@ -276,10 +277,10 @@ class XsrReport(TestReport):
         groups = self.groups
         none = [None] * (len(groups) - 1)
         rows: tuple[tuple[Value, ...], ...] = (
-            ("TP at end", *(Quantity(one.end_bytes_per_s, THROUGHPUT) for one in groups)),
-            ("TP, mean", *(Quantity(one.mean_bytes_per_s, THROUGHPUT) for one in groups)),
-            ("ART peak", *(Quantity(one.art_peak_ns, LATENCY) for one in groups)),
-            ("MRT peak", *(Quantity(one.mrt_peak_ns, LATENCY) for one in groups)),
+            ("TP at end", *(Quantity(one.end_bytes_per_s, kinds.THROUGHPUT) for one in groups)),
+            ("TP, mean", *(Quantity(one.mean_bytes_per_s, kinds.THROUGHPUT) for one in groups)),
+            ("ART peak", *(Quantity(one.art_peak_ns, kinds.LATENCY) for one in groups)),
+            ("MRT peak", *(Quantity(one.mrt_peak_ns, kinds.LATENCY) for one in groups)),
             ("Recovery (minutes)", *none, self.recovery_text()),
             ("Within 1 % (minutes)", *none, self.recovery_text(NEARLY)),
         )

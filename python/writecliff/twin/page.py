@@ -7,31 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from writecliff.procedures.twin_loads import KEPT_RULE
-from writecliff.report import REPORT_NAME
+from writecliff.report import REPORT_NAME, kinds
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import metric_text
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import data_file
+from writecliff.report.kinds import Kind
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Link, Page, write_page
 from writecliff.report.plots import agreement
-from writecliff.report.table import (
-    LATENCY,
-    SIZE,
-    THROUGHPUT,
-    Column,
-    DataFile,
-    Head,
-    Kind,
-    Quantity,
-    Table,
-    Value,
-    digits,
-    percents,
-    plain,
-    signed,
-    table,
-)
+from writecliff.report.table import Column, DataFile, Head, Quantity, Table, Value, table
 from writecliff.twin.check import PAGE_NAME as CHECK_PAGE
 from writecliff.twin.check import Check
 from writecliff.twin.result import DEVICE_NAME, Compared, FoundValue, TwinResult, sections_of
@@ -108,8 +93,8 @@ def _errors(result: TwinResult) -> Table:
 
     rows = [cells("kept aside", result.errors), cells("fitted", result.errors_of_fit)]
     parts = ("Rates", "Mean latencies", "99th percentiles")
-    head: Head = ("Median error of figures", *(Column(part, percents(1)) for part in parts),
-            Column("Figures", plain()))  # fmt: skip
+    head: Head = ("Median error of figures", *(Column(part, kinds.percents(1)) for part in parts),
+            Column("Figures", kinds.plain()))  # fmt: skip
     return table("", head, rows)
 
 
@@ -119,13 +104,13 @@ def _compared(rows: Sequence[Compared], data: DataFile) -> Table:
             one.load,
             one.state,
             metric_text(one.metric),
-            Quantity(one.measured, digits(4, one.unit)),
-            Quantity(one.twin, digits(4, one.unit)),
+            Quantity(one.measured, kinds.digits(4, one.unit)),
+            Quantity(one.twin, kinds.digits(4, one.unit)),
             one.error_pct,
         )
         for one in rows
     ]
-    head = ("Load", "State", "Figure", "Measured", "Twin", Column("Error", signed()))
+    head = ("Load", "State", "Figure", "Measured", "Twin", Column("Error", kinds.signed()))
     return table("", head, cells, "wllrr", data=data)
 
 
@@ -162,11 +147,17 @@ def _values(values: Sequence[FoundValue]) -> Table:
         )
         for one in values
     ]
-    head = ("Value", "Start", "Found", Column("Standard error", percents(1)), Column("Source"))
+    head = (
+        "Value",
+        "Start",
+        "Found",
+        Column("Standard error", kinds.percents(1)),
+        Column("Source"),
+    )
     return table("", head, rows, "wrr")
 
 
-_KINDS = {kind.unit: kind for kind in (LATENCY, THROUGHPUT, SIZE)}
+_KINDS = {kind.unit: kind for kind in (kinds.LATENCY, kinds.THROUGHPUT, kinds.SIZE)}
 _OTHER = Kind(lambda value: f"{value:.4g}")
 
 
@@ -177,18 +168,18 @@ def _open(result: TwinResult) -> Table:
 
 def _flash(result: TwinResult) -> Table:
     rows: list[tuple[str, Value]] = [
-        ("Over-provisioning", Quantity(result.overprovision_pct, percents(1))),
-        ("Write amplification, measured", Quantity(result.waf_measured, digits())),
-        ("Write amplification, twin", Quantity(result.waf_twin, digits())),
-        ("Overwritten, of the capacity", Quantity(result.overwritten_pct, percents(1))),
-        ("First writes before the rate dropped", Quantity(result.cache_bytes, SIZE)),
+        ("Over-provisioning", Quantity(result.overprovision_pct, kinds.percents(1))),
+        ("Write amplification, measured", Quantity(result.waf_measured, kinds.digits())),
+        ("Write amplification, twin", Quantity(result.waf_twin, kinds.digits())),
+        ("Overwritten, of the capacity", Quantity(result.overwritten_pct, kinds.percents(1))),
+        ("First writes before the rate dropped", Quantity(result.cache_bytes, kinds.SIZE)),
         ("Dies", f"{result.dies}, {result.bounds}; the best of {result.starts} starts"),
     ]  # fmt: skip
     return table("", ("", ""), rows, "ll")
 
 
 def _check_page(found: Check) -> Page:
-    kinds = [
+    by_kind = [
         (
             one.name,
             one.outcome,
@@ -198,19 +189,19 @@ def _check_page(found: Check) -> Page:
         )
         for one in found.kinds
     ]
-    head = ("Kind of load", "", Column("Worse by (median)", signed()),
-            Column("Allowed", percents(0)), Column("Figures", plain()))  # fmt: skip
+    head = ("Kind of load", "", Column("Worse by (median)", kinds.signed()),
+            Column("Allowed", kinds.percents(0)), Column("Figures", kinds.plain()))  # fmt: skip
     rows = [
         (
             one.load,
             metric_text(one.metric),
-            Quantity(one.measured, digits(4, one.unit)),
-            Quantity(one.expected, digits(4, one.unit)),
+            Quantity(one.measured, kinds.digits(4, one.unit)),
+            Quantity(one.expected, kinds.digits(4, one.unit)),
             one.worse_pct,
         )
         for one in found.figures
     ]
-    columns = ("Load", "Figure", "Measured", "Expected", Column("Worse by", signed()))
+    columns = ("Load", "Figure", "Measured", "Expected", Column("Worse by", kinds.signed()))
     why = (
         "A kind is degraded if the median of its figures is worse by more than is allowed: twice "
         "the error that the model has on figures it had not seen, and 10 % at least."
@@ -227,7 +218,7 @@ def _check_page(found: Check) -> Page:
         intro="Is this drive as it should be?",
         verdict=found.verdict,
         sections=(
-            section("By kind", why, table("", head, kinds, "wl")),
+            section("By kind", why, table("", head, by_kind, "wl")),
             section("Figures", "", table("", columns, rows, "wlrr")),
         ),
         summary=found.mapping(),

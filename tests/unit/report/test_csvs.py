@@ -10,23 +10,11 @@ import pytest
 
 from tests.support.sample_report import sample_report
 from writecliff.errors import StoreError
-from writecliff.report import csvs
+from writecliff.report import csvs, kinds
 from writecliff.report.axes import Line
+from writecliff.report.kinds import Span
 from writecliff.report.model import Section
-from writecliff.report.table import (
-    LATENCY,
-    NUMBER,
-    SIZE,
-    Column,
-    DataFile,
-    Quantity,
-    Span,
-    decimals,
-    digits,
-    ranges,
-    shares,
-    table,
-)
+from writecliff.report.table import Column, DataFile, Quantity, table
 from writecliff.units import NOT_ENOUGH
 
 
@@ -47,8 +35,8 @@ def test_series_in_long_form() -> None:
 
 
 def test_numbers_have_their_unit_in_the_header() -> None:
-    columns = ("Load", Column("IOPS", decimals(1)), Column("p99", LATENCY),
-               Column("Lifetime", digits(3, "x")), Column("Share", shares()))  # fmt: skip
+    columns = ("Load", Column("IOPS", kinds.decimals(1)), Column("p99", kinds.LATENCY),
+               Column("Lifetime", kinds.digits(3, "x")), Column("Share", kinds.shares()))  # fmt: skip
     shown = table("T", columns, [("a, b", 1234567.5, 950e3, 1.25, 0.125),
                                  ("12,3456", None, 1.2e6, NOT_ENOUGH, None)])  # fmt: skip
     assert shown.rows == (("a, b", "1,234,567.5", "950.0 µs", "1.25 x", "12.5 %"),
@@ -62,7 +50,9 @@ def test_numbers_have_their_unit_in_the_header() -> None:
 
 def test_a_range_is_two_columns() -> None:
     values = (Span(16.78e6, 17.3e6), Span(None, 9e9), Span(1e9, None), Span(None, None), None)
-    shown = table("T", ("q", Column("95 %", ranges(LATENCY))), [("x", value) for value in values])
+    shown = table(
+        "T", ("q", Column("95 %", kinds.ranges(kinds.LATENCY))), [("x", value) for value in values]
+    )
     assert [text for _, text in shown.rows] == [
         "16.78 ms to 17.30 ms", "up to 9.000 s", "1.000 s or more", "-", "-",
     ]  # fmt: skip
@@ -72,10 +62,10 @@ def test_a_range_is_two_columns() -> None:
 
 
 def test_quantities_below_each_other_become_columns() -> None:
-    rates, times = decimals(1, "MB/s"), decimals(0, "min")
+    rates, times = kinds.decimals(1, "MB/s"), kinds.decimals(0, "min")
     rows = (
         ("TP at end", Quantity(512.0, rates), Quantity(90.5, rates)),
-        ("ART peak", Quantity(4e6, LATENCY), Quantity(2e9, LATENCY)),
+        ("ART peak", Quantity(4e6, kinds.LATENCY), Quantity(2e9, kinds.LATENCY)),
         ("Recovery", None, Quantity(12, times)),
     )
     assert csvs.table_csv(table("T", ("", "AG1", "AG2"), rows)) == (
@@ -84,14 +74,16 @@ def test_quantities_below_each_other_become_columns() -> None:
 
 
 def test_quantities_beside_text_have_a_column_of_units() -> None:
-    rows = (("Model", "X 100"), ("Capacity", Quantity(120e9, SIZE)))
+    rows = (("Model", "X 100"), ("Capacity", Quantity(120e9, kinds.SIZE)))
     assert csvs.table_csv(table("T", ("", ""), rows)) == (
         ",value,unit\nModel,X 100,\nCapacity,1.2e+11,bytes\n"
     )
 
 
 def test_a_table_without_rows_is_its_header() -> None:
-    assert csvs.table_csv(table("T", ("a", Column("b", NUMBER, key="b_ns")), ())) == "a,b_ns\n"
+    assert (
+        csvs.table_csv(table("T", ("a", Column("b", kinds.NUMBER, key="b_ns")), ())) == "a,b_ns\n"
+    )
 
 
 def test_every_figure_and_table_has_its_file() -> None:

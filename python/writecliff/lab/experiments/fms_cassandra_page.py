@@ -27,24 +27,16 @@ from writecliff.lab.experiments.fms_cassandra_findings import (
     nodes_text,
     on_off,
 )
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
+from writecliff.report.kinds import Kind
 from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Reference, lines
 from writecliff.report.stream_advice import lifetime_text
-from writecliff.report.table import (
-    LATENCY,
-    RIGHT,
-    SIZE,
-    TEXT,
-    DataFile,
-    Kind,
-    Table,
-    decimals,
-    plain,
-)
+from writecliff.report.table import DataFile, Table
 from writecliff.units import size
 
 SCHEMA = "writecliff/experiment-fms-cassandra/2"
@@ -103,18 +95,18 @@ def tables(result: Result) -> tuple[Table, ...]:
     conditions = Table.of(
         "Effect of each condition on the lifetime ratio",
         factors(result.rows),
-        ("condition", TEXT, lambda factor: factor.name),
-        ("values", TEXT, lambda factor: ", ".join(factor.levels)),
-        ("minimum", decimals(2), lambda factor: factor.least),
-        ("median", decimals(2), lambda factor: factor.median),
-        ("maximum", decimals(2), lambda factor: factor.most),
-        ("groups", plain(), lambda factor: factor.groups),
+        ("condition", kinds.TEXT, lambda factor: factor.name),
+        ("values", kinds.TEXT, lambda factor: ", ".join(factor.levels)),
+        ("minimum", kinds.decimals(2), lambda factor: factor.least),
+        ("median", kinds.decimals(2), lambda factor: factor.median),
+        ("maximum", kinds.decimals(2), lambda factor: factor.most),
+        ("groups", kinds.plain(), lambda factor: factor.groups),
         note="the largest minus the smallest ratio of lifetimes while all other conditions stay",
     )
     assigned = Table.of(
         "Write amplification by assignment",
         result.assigned[0].waf if result.assigned else (),
-        ("streams", TEXT, str),
+        ("streams", kinds.TEXT, str),
         *_by_case(result),
         note="the oracle knows when data die, has as many streams, and tries several ways to use "
         "them",
@@ -123,19 +115,21 @@ def tables(result: Result) -> tuple[Table, ...]:
     streams = Table.of(
         f"What each stream wrote, and how long it lived: {describe(best.case)}",
         best.by_stream,
-        ("stream", plain(), lambda row: row["stream"]),
-        ("class", TEXT, lambda row: str(row["name"])),
-        ("written", SIZE, lambda row: row["written_bytes"]),
-        ("median lifetime", RIGHT, lifetime_text),
+        ("stream", kinds.plain(), lambda row: row["stream"]),
+        ("class", kinds.TEXT, lambda row: str(row["name"])),
+        ("written", kinds.SIZE, lambda row: row["written_bytes"]),
+        ("median lifetime", kinds.RIGHT, lifetime_text),
         data=STREAMS_CSV,
     )
-    findings_table = Table.of("Findings", said, ("", TEXT, str))
+    findings_table = Table.of("Findings", said, ("", kinds.TEXT, str))
     return findings_table, conditions, assigned, _all_rows(result), streams
 
 
 def _by_case(result: Result) -> list[tuple[str, Kind, Callable[[str], str]]]:
     """A column for each set of conditions."""
-    return [(describe(one.case), RIGHT, partial(_waf_text, one.waf)) for one in result.assigned]
+    return [
+        (describe(one.case), kinds.RIGHT, partial(_waf_text, one.waf)) for one in result.assigned
+    ]
 
 
 def _waf_text(waf: dict[str, float], name: str) -> str:
@@ -146,20 +140,20 @@ def _all_rows(result: Result) -> Table:
     return Table.of(
         "Streams off and on",
         result.rows,
-        ("nodes", plain(), lambda row: row.case.nodes),
-        ("TRIM", TEXT, lambda row: on_off(row.case.trim)),
-        ("allocator", TEXT, lambda row: row.case.allocator),
-        ("files, peak", plain("%"), lambda row: row.case.fill_pct),
-        ("mean", decimals(0, "%"), lambda row: row.mean_fill_pct),
-        ("drive full", decimals(0, "%"), lambda row: _mapped_pct(row, row.off)),
-        ("unit", plain(), lambda row: row.case.unit_share),
-        ("WAF off", decimals(3), lambda row: row.off.waf),
-        ("WAF on", decimals(3), lambda row: row.on.waf),
-        ("lifetime", decimals(2), lambda row: row.lifetime_ratio),
-        ("I/O", decimals(2), lambda row: row.io_ratio),
-        ("I/O, reads cached", decimals(2), lambda row: row.io_ratio_cached),
-        ("read p99.99 off", LATENCY, lambda row: row.off.read_p9999_ns),
-        ("read p99.99 on", LATENCY, lambda row: row.on.read_p9999_ns),
+        ("nodes", kinds.plain(), lambda row: row.case.nodes),
+        ("TRIM", kinds.TEXT, lambda row: on_off(row.case.trim)),
+        ("allocator", kinds.TEXT, lambda row: row.case.allocator),
+        ("files, peak", kinds.plain("%"), lambda row: row.case.fill_pct),
+        ("mean", kinds.decimals(0, "%"), lambda row: row.mean_fill_pct),
+        ("drive full", kinds.decimals(0, "%"), lambda row: _mapped_pct(row, row.off)),
+        ("unit", kinds.plain(), lambda row: row.case.unit_share),
+        ("WAF off", kinds.decimals(3), lambda row: row.off.waf),
+        ("WAF on", kinds.decimals(3), lambda row: row.on.waf),
+        ("lifetime", kinds.decimals(2), lambda row: row.lifetime_ratio),
+        ("I/O", kinds.decimals(2), lambda row: row.io_ratio),
+        ("I/O, reads cached", kinds.decimals(2), lambda row: row.io_ratio_cached),
+        ("read p99.99 off", kinds.LATENCY, lambda row: row.off.read_p9999_ns),
+        ("read p99.99 on", kinds.LATENCY, lambda row: row.on.read_p9999_ns),
         note=f"the deck: lifetime {CLAIMED_LIFETIME:g} x, I/O {CLAIMED_IO:g} x. Drive full: share "
         "that the drive holds valid at the end, without streams. Unit: reclaim unit, in flushed "
         "tables",

@@ -23,13 +23,15 @@ from writecliff.lab.experiments.fms_fio import (
     Speed,
 )
 from writecliff.lab.experiments.lifetimes import READINGS, Reading, describe
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
+from writecliff.report.kinds import Kind
 from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
-from writecliff.report.table import LATENCY, RIGHT, WHOLE, DataFile, Kind, Table, decimals, signed
+from writecliff.report.table import DataFile, Table
 from writecliff.units import LATENCY_UNITS, MB_S, block
 
 SCHEMA = "writecliff/experiment-fms-fio/2"
@@ -113,23 +115,23 @@ def tables(result: Result) -> tuple[Table, ...]:
     beside = Table.of(
         "Beside another simulator: whole victims, without streams",
         compared,
-        ("reading", WHOLE, lambda row: row.reading),
-        ("OP", RIGHT, _op),
-        ("collection", RIGHT, lambda row: "FIFO" if row.policy == "fifo" else row.policy),
+        ("reading", kinds.WHOLE, lambda row: row.reading),
+        ("OP", kinds.RIGHT, _op),
+        ("collection", kinds.RIGHT, lambda row: "FIFO" if row.policy == "fifo" else row.policy),
         ("requests", Kind(block, "bytes"), lambda row: row.request_bytes),
-        ("here", decimals(3), lambda row: row.waf_off),
-        ("there", decimals(2), lambda row: row.reference),
-        ("difference", signed(), lambda row: row.reference_error_pct),
+        ("here", kinds.decimals(3), lambda row: row.waf_off),
+        ("there", kinds.decimals(2), lambda row: row.reference),
+        ("difference", kinds.signed(), lambda row: row.reference_error_pct),
         data=WAF_CSV,
     )
     fifo = Table.of(
         "Write amplifications that are stable in a FIFO log",
         [row for row in result.amplification if row.policy == "fifo"],
-        ("reading", WHOLE, lambda row: row.reading),
-        ("OP", RIGHT, _op),
-        ("measured", decimals(3), lambda row: row.waf_off),
-        ("with streams", decimals(3), lambda row: row.waf_on),
-        ("stable at", RIGHT, _stable),
+        ("reading", kinds.WHOLE, lambda row: row.reading),
+        ("OP", kinds.RIGHT, _op),
+        ("measured", kinds.decimals(3), lambda row: row.waf_off),
+        ("with streams", kinds.decimals(3), lambda row: row.waf_on),
+        ("stable at", kinds.RIGHT, _stable),
         data=FIFO_CSV,
     )
     return (_waf_table(result), *((beside,) if compared else ()), fifo, _speed_table(result))
@@ -155,7 +157,7 @@ def _waf_table(result: Result) -> Table:
 
     def off(key: tuple[Drive, int]) -> tuple[str, Kind, Callable[[Variants], str]]:
         title = f"{_NAMES[key[0]]}, {block(key[1])}"
-        return title, decimals(3), lambda group: group[key].waf_off
+        return title, kinds.decimals(3), lambda group: group[key].waf_off
 
     def greedy(group: Variants) -> list[Amplification]:
         return [row for row in group.values() if row.policy == "greedy"]
@@ -171,11 +173,11 @@ def _waf_table(result: Result) -> Table:
         "Write amplification without streams, by way of collection and size of requests; and with "
         "a stream for each writer",
         groups.values(),
-        ("reading", WHOLE, lambda group: first(group).reading),
-        ("OP", RIGHT, lambda group: _op(first(group))),
+        ("reading", kinds.WHOLE, lambda group: first(group).reading),
+        ("OP", kinds.RIGHT, lambda group: _op(first(group))),
         *(off(key) for key in variants),
-        ("with streams", decimals(3), lambda group: max(r.waf_on for r in greedy(group))),
-        ("lifetime ratio", RIGHT, ratios),
+        ("with streams", kinds.decimals(3), lambda group: max(r.waf_on for r in greedy(group))),
+        ("lifetime ratio", kinds.RIGHT, ratios),
         data=WAF_CSV,
     )
 
@@ -191,17 +193,17 @@ def _speed_table(result: Result) -> Table:
     return Table.of(
         "Throughput and read latency, streams off and on",
         pairs(result),
-        ("reading", WHOLE, lambda pair: pair[0].reading),
-        ("OP", RIGHT, lambda pair: _op(pair[0])),
-        ("WAF off", decimals(3), lambda pair: pair[0].waf_preconditioned),
-        ("WAF on", decimals(3), lambda pair: pair[1].waf_preconditioned),
-        ("reads off", RIGHT, lambda pair: rate(pair[0].read_bytes_per_s)),
-        ("reads on", RIGHT, lambda pair: rate(pair[1].read_bytes_per_s)),
-        ("gain", decimals(2, "x"), lambda p: p[1].read_bytes_per_s / p[0].read_bytes_per_s),
-        ("mean off", LATENCY, lambda pair: pair[0].read_mean_ns),
-        ("mean on", LATENCY, lambda pair: pair[1].read_mean_ns),
-        ("p99 off", LATENCY, lambda pair: pair[0].read_p99_ns),
-        ("p99 on", LATENCY, lambda pair: pair[1].read_p99_ns),
+        ("reading", kinds.WHOLE, lambda pair: pair[0].reading),
+        ("OP", kinds.RIGHT, lambda pair: _op(pair[0])),
+        ("WAF off", kinds.decimals(3), lambda pair: pair[0].waf_preconditioned),
+        ("WAF on", kinds.decimals(3), lambda pair: pair[1].waf_preconditioned),
+        ("reads off", kinds.RIGHT, lambda pair: rate(pair[0].read_bytes_per_s)),
+        ("reads on", kinds.RIGHT, lambda pair: rate(pair[1].read_bytes_per_s)),
+        ("gain", kinds.decimals(2, "x"), lambda p: p[1].read_bytes_per_s / p[0].read_bytes_per_s),
+        ("mean off", kinds.LATENCY, lambda pair: pair[0].read_mean_ns),
+        ("mean on", kinds.LATENCY, lambda pair: pair[1].read_mean_ns),
+        ("p99 off", kinds.LATENCY, lambda pair: pair[0].read_p99_ns),
+        ("p99 on", kinds.LATENCY, lambda pair: pair[1].read_p99_ns),
         data=SPEED_CSV,
     )
 

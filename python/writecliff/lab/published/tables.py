@@ -29,20 +29,9 @@ from writecliff.published.scores import (
     Score,
     scores_of,
 )
-from writecliff.report.table import (
-    RIGHT,
-    SIZE,
-    TEXT,
-    WHOLE,
-    Column,
-    Kind,
-    Table,
-    decimals,
-    digits,
-    percents,
-    plain,
-    table,
-)
+from writecliff.report import kinds
+from writecliff.report.kinds import Kind
+from writecliff.report.table import Column, Table, table
 
 FAR = "▲"  # marks errors beyond the limit of their kind
 # What each state is, as `measure.py` prepares it.
@@ -214,8 +203,13 @@ def parts_tables(found: Reproduction) -> list[Table]:
         else (one.part, one.kind, one.figures, one.value, one.goal)
         for one in part_scores(found.rows)
     ]
-    header = ("Part", "Kind", Column("Figures", plain()), Column("Median error", percents(1)),
-              Column("Goal", plain("%")))  # fmt: skip
+    header = (
+        "Part",
+        "Kind",
+        Column("Figures", kinds.plain()),
+        Column("Median error", kinds.percents(1)),
+        Column("Goal", kinds.plain("%")),
+    )
     title = "Figures of the fit and figures kept aside"
     return [table(title, header, rows, "ll")] if rows else []
 
@@ -244,14 +238,14 @@ def kinds_table(found: Reproduction) -> Table:
     return Table.of(
         "Errors by kind",
         found.scores,
-        ("figures of", WHOLE, lambda s: s.kind),
-        ("number", plain(), lambda s: s.figures),
-        ("statistic", TEXT, lambda s: s.statistic),
-        ("value", RIGHT, lambda s: _in_unit(s.value, s.unit)),
-        ("cross-validated", RIGHT, cross_validated),
-        ("goal", RIGHT, goal),
-        ("", TEXT, lambda s: {None: "", True: "reached", False: "missed"}[s.reached]),
-        ("worst", TEXT, worst),
+        ("figures of", kinds.WHOLE, lambda s: s.kind),
+        ("number", kinds.plain(), lambda s: s.figures),
+        ("statistic", kinds.TEXT, lambda s: s.statistic),
+        ("value", kinds.RIGHT, lambda s: _in_unit(s.value, s.unit)),
+        ("cross-validated", kinds.RIGHT, cross_validated),
+        ("goal", kinds.RIGHT, goal),
+        ("", kinds.TEXT, lambda s: {None: "", True: "reached", False: "missed"}[s.reached]),
+        ("worst", kinds.TEXT, worst),
         note=f"{len(found.rows)} figures, {len(found.missing)} of them not simulated; relative "
         "errors in %, tails and deviations as simulated over published or its reciprocal, "
         "percentages in points; cross-validated: errors and number of figures that were each "
@@ -275,10 +269,10 @@ def sources_table(found: Reproduction) -> Table:
     return Table.of(
         "By source",
         by_source.items(),
-        ("source", WHOLE, lambda pair: pair[0]),
-        ("figures", plain(), lambda pair: len(pair[1])),
-        ("simulated", plain(), lambda p: sum(row.simulated is not None for row in p[1])),
-        *((name, RIGHT, lambda pair, name=name: cell(pair[0], name)) for name in lines),
+        ("source", kinds.WHOLE, lambda pair: pair[0]),
+        ("figures", kinds.plain(), lambda pair: len(pair[1])),
+        ("simulated", kinds.plain(), lambda p: sum(row.simulated is not None for row in p[1])),
+        *((name, kinds.RIGHT, lambda pair, name=name: cell(pair[0], name)) for name in lines),
         data=CSV,
     )
 
@@ -290,19 +284,19 @@ def loads_table(found: Reproduction) -> Table:
         return lambda one: one.metrics.get(name)
 
     latencies: list[tuple[str, Kind, Callable[[LoadResult], float | None]]] = [
-        (f"{statistic} {way}, ms", digits(), number(f"latency_{statistic}_{way}"))
+        (f"{statistic} {way}, ms", kinds.digits(), number(f"latency_{statistic}_{way}"))
         for way in _WAY
         for statistic in STATISTICS
     ]
     return Table.of(
         "Loads",
         found.loads,
-        ("drive", WHOLE, lambda one: one.drive),
-        ("state", TEXT, lambda one: one.load.state),
-        ("load", TEXT, lambda one: load_text(one.load)),
-        ("s", plain(), lambda one: one.load.seconds),
-        ("read IOPS", digits(), number("read_iops")),
-        ("write IOPS", digits(), number("write_iops")),
+        ("drive", kinds.WHOLE, lambda one: one.drive),
+        ("state", kinds.TEXT, lambda one: one.load.state),
+        ("load", kinds.TEXT, lambda one: load_text(one.load)),
+        ("s", kinds.plain(), lambda one: one.load.seconds),
+        ("read IOPS", kinds.digits(), number("read_iops")),
+        ("write IOPS", kinds.digits(), number("write_iops")),
         *latencies,
         data=LOADS_CSV,
     )
@@ -313,11 +307,11 @@ def rows_table(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Figures",
         sorted(rows, key=lambda row: drive_text(row.figure)),
-        ("drive", WHOLE, lambda row: drive_text(row.figure)),
-        ("figure", TEXT, lambda row: label_of(row.figure)),
-        ("published", RIGHT, _published),
-        ("simulated", RIGHT, _simulated),
-        ("error", RIGHT, _marked),
+        ("drive", kinds.WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", kinds.TEXT, lambda row: label_of(row.figure)),
+        ("published", kinds.RIGHT, _published),
+        ("simulated", kinds.RIGHT, _simulated),
+        ("error", kinds.RIGHT, _marked),
         data=CSV,
     )
 
@@ -335,13 +329,13 @@ def item_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     whole = Table.of(
         f"{item}: all figures",
         rows,
-        ("figure", TEXT, lambda row: label_of(row.figure)),
-        ("drive", WHOLE, lambda row: drive_text(row.figure)),
-        ("published", RIGHT, _published),
-        ("simulated", RIGHT, _simulated),
-        ("error", RIGHT, _marked),
-        ("simulated under", TEXT, condition_text),
-        ("remarks", TEXT, remarks),
+        ("figure", kinds.TEXT, lambda row: label_of(row.figure)),
+        ("drive", kinds.WHOLE, lambda row: drive_text(row.figure)),
+        ("published", kinds.RIGHT, _published),
+        ("simulated", kinds.RIGHT, _simulated),
+        ("error", kinds.RIGHT, _marked),
+        ("simulated under", kinds.TEXT, condition_text),
+        ("remarks", kinds.TEXT, remarks),
         data=CSV,
     )
     beside = _side_by_side(item, rows)
@@ -387,9 +381,9 @@ def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
     return Table.of(
         "Wrong winner",
         [one for one in comparisons if not one.right],
-        ("item", TEXT, lambda one: one.item),
-        ("test", TEXT, lambda one: _label(one.metric, one.label)),
-        ("drives", WHOLE, lambda one: " v ".join(one.drives)),
+        ("item", kinds.TEXT, lambda one: one.item),
+        ("test", kinds.TEXT, lambda one: _label(one.metric, one.label)),
+        ("drives", kinds.WHOLE, lambda one: " v ".join(one.drives)),
         ("published ratio", kind, lambda one: ratio(one.published)),
         ("simulated ratio", kind, lambda one: ratio(one.simulated)),
         data=CSV,
@@ -401,11 +395,11 @@ def missing_table(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Not simulated",
         rows,
-        ("item", TEXT, lambda row: row.figure.item),
-        ("drive", WHOLE, lambda row: drive_text(row.figure)),
-        ("figure", TEXT, lambda row: label_of(row.figure)),
-        ("published", RIGHT, _published),
-        ("reason", TEXT, reason_of),
+        ("item", kinds.TEXT, lambda row: row.figure.item),
+        ("drive", kinds.WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", kinds.TEXT, lambda row: label_of(row.figure)),
+        ("published", kinds.RIGHT, _published),
+        ("reason", kinds.TEXT, reason_of),
         data=CSV,
     )
 
@@ -418,9 +412,13 @@ def missing_summary(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Not simulated",
         by_reason.values(),
-        ("figures", plain(), len),
-        ("drives", TEXT, lambda those: ", ".join(dict.fromkeys(r.figure.device for r in those))),
-        ("reason", TEXT, lambda those: reason_of(those[0])),
+        ("figures", kinds.plain(), len),
+        (
+            "drives",
+            kinds.TEXT,
+            lambda those: ", ".join(dict.fromkeys(r.figure.device for r in those)),
+        ),
+        ("reason", kinds.TEXT, lambda those: reason_of(those[0])),
         data=CSV,
     )
 
@@ -430,12 +428,12 @@ def missed_table(rows: Sequence[Row]) -> Table:
     return Table.of(
         "Missed",
         sorted((r for r in rows if r.is_far), key=lambda r: -(r.size or 0.0) / r.kind.limit),
-        ("drive", WHOLE, lambda row: drive_text(row.figure)),
-        ("figure", TEXT, lambda row: label_of(row.figure)),
-        ("published", RIGHT, _published),
-        ("simulated", RIGHT, _simulated),
-        ("error", RIGHT, error_text),
-        ("reason", TEXT, lambda row: note_of(row.figure)),
+        ("drive", kinds.WHOLE, lambda row: drive_text(row.figure)),
+        ("figure", kinds.TEXT, lambda row: label_of(row.figure)),
+        ("published", kinds.RIGHT, _published),
+        ("simulated", kinds.RIGHT, _simulated),
+        ("error", kinds.RIGHT, error_text),
+        ("reason", kinds.TEXT, lambda row: note_of(row.figure)),
         data=CSV,
     )
 
@@ -444,16 +442,16 @@ def drives_table(found: Reproduction) -> Table:
     return Table.of(
         "Drives",
         found.drives,
-        ("preset", WHOLE, lambda drive: drive.name),
-        ("description", TEXT, lambda drive: drive.description),
-        ("simulated", SIZE, lambda drive: drive.simulated_bytes),
+        ("preset", kinds.WHOLE, lambda drive: drive.name),
+        ("description", kinds.TEXT, lambda drive: drive.description),
+        ("simulated", kinds.SIZE, lambda drive: drive.simulated_bytes),
         (
             "of its capacity",
-            RIGHT,
+            kinds.RIGHT,
             lambda drive: f"1/{drive.scale:g}" if drive.scale > 1 else "all",
         ),
-        ("loads", plain(), lambda drive: drive.loads),
-        ("wall time", decimals(0, "s"), lambda drive: drive.wall_s),
-        ("device hash", TEXT, lambda drive: drive.device_hash[:16]),
+        ("loads", kinds.plain(), lambda drive: drive.loads),
+        ("wall time", kinds.decimals(0, "s"), lambda drive: drive.wall_s),
+        ("device hash", kinds.TEXT, lambda drive: drive.device_hash[:16]),
         data=CSV,
     )

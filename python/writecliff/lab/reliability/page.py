@@ -6,13 +6,15 @@ from dataclasses import asdict
 from typing import Any
 
 from writecliff.lab.reliability.model import Plot, Result
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
+from writecliff.report.kinds import Kind
 from writecliff.report.model import Figure, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Reference, lines
-from writecliff.report.table import Column, DataFile, Kind, Table, signed, table
+from writecliff.report.table import Column, DataFile, Table, table
 
 SCHEMA = "writecliff/reliability/1"
 
@@ -51,7 +53,7 @@ def tables(result: Result) -> tuple[Table, ...]:
             Column(""),
             Column("simulated", _NUMBERS),
             Column("expected", _NUMBERS),
-            Column("difference", signed(2)),
+            Column("difference", kinds.signed(2)),
         ],
         [[one.what, one.measured, one.expected, one.error_pct] for one in result.checks],
     )

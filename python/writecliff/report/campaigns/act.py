@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from writecliff import units
 from writecliff.procedures.campaigns.act import SEARCH, Act
 from writecliff.procedures.campaigns.act_judge import LIMITS_PCT, THRESHOLDS_MS, Slice, Trial
-from writecliff.report import plots
+from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.act_text import (
     TABLE_MS,
@@ -25,16 +25,7 @@ from writecliff.report.csvs import data_file
 from writecliff.report.figures import histogram_figures
 from writecliff.report.interaction import Label
 from writecliff.report.model import KeyFigure, Section, Verdict, section
-from writecliff.report.table import (
-    DURATION,
-    NUMBER,
-    Column,
-    DataFile,
-    Head,
-    digits,
-    percents,
-    table,
-)
+from writecliff.report.table import Column, DataFile, Head, table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -232,8 +223,8 @@ class ActReport(CampaignReport):
                 f"Reads over each threshold, {trial.multiple:g}x",
                 (
                     "Slice",
-                    Column("Reads", NUMBER),
-                    *(Column(f"> {ms} ms", percents()) for ms in TABLE_MS),
+                    Column("Reads", kinds.NUMBER),
+                    *(Column(f"> {ms} ms", kinds.percents()) for ms in TABLE_MS),
                     Column(""),
                 ),
                 rows,
@@ -259,9 +250,9 @@ class ActReport(CampaignReport):
             rows.append((load, _tested_ns(trial), *cells, trial.lag_s, verdict))
         head: Head = (
             "Load",
-            Column("Tested", DURATION),
-            *(Column(f"> {ms} ms", percents()) for ms in LIMITS_PCT),
-            Column("Lag", digits(3, "s")),
+            Column("Tested", kinds.DURATION),
+            *(Column(f"> {ms} ms", kinds.percents()) for ms in LIMITS_PCT),
+            Column("Lag", kinds.digits(3, "s")),
             "",
         )
         loads = table("Loads that were tried", head, rows)

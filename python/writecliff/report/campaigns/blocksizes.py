@@ -10,14 +10,14 @@ from writecliff import units
 from writecliff.procedures.campaigns.blocksizes import POWER
 from writecliff.procedures.cells import Cell
 from writecliff.procedures.model import StepRow
-from writecliff.report import steady_stages
+from writecliff.report import kinds, steady_stages
 from writecliff.report.axes import Axis
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
 from writecliff.report.cells import CellReport
 from writecliff.report.compared import Grid
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.power import POWER_CSV, PowerSeries, power_figure, power_of
-from writecliff.report.table import LATENCY, NUMBER, Column, DataFile, decimals, table
+from writecliff.report.table import Column, DataFile, table
 from writecliff.units import KIB
 
 LOOP_CSV = "power-loop.csv"
@@ -126,9 +126,9 @@ class BlockSizesReport(CampaignReport, CellReport):
         if not self.view.rounds:
             return
         for name, title, axis, value, kind in (
-            ("iops", "IOPS", Axis("IOPS", log=True), self.iops, NUMBER),
-            ("average", "Average response time", RESPONSE, self.average_ns, LATENCY),
-            ("maximum", "Maximum response time", RESPONSE, self.maximum_ns, LATENCY),
+            ("iops", "IOPS", Axis("IOPS", log=True), self.iops, kinds.NUMBER),
+            ("average", "Average response time", RESPONSE, self.average_ns, kinds.LATENCY),
+            ("maximum", "Maximum response time", RESPONSE, self.maximum_ns, kinds.LATENCY),
         ):
             full, data = f"{title} by block size", self.results_file
             figure = self.by_size(f"size-{name}", full, value, axis, data)
@@ -159,7 +159,11 @@ class BlockSizesReport(CampaignReport, CellReport):
             (row.label, row.iops, "not measured" if w is None else w)
             for row, w in zip(self.power_rows, watts, strict=True)
         ]
-        head = ("Load", Column("IOPS", NUMBER), Column("Average power", decimals(2, "W")))
+        head = (
+            "Load",
+            Column("IOPS", kinds.NUMBER),
+            Column("Average power", kinds.decimals(2, "W")),
+        )
         loads = table("Power by load", head, rows, data=self.results_file)
         if self.power is None:
             return section(

@@ -9,25 +9,14 @@ from itertools import chain
 
 from writecliff import units
 from writecliff.procedures.campaigns.consistency import phase_of
-from writecliff.report import plots
+from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.campaigns.results import CampaignReport, Result, known_results
 from writecliff.report.campaigns.seconds import SECOND_NS, Seconds, seconds_of
 from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.table import (
-    LATENCY,
-    NUMBER,
-    Column,
-    DataFile,
-    Head,
-    Table,
-    decimals,
-    digits,
-    shares,
-    table,
-)
+from writecliff.report.table import Column, DataFile, Head, Table, table
 
 AVERAGE, WORST = "average", "worst case"
 ARRAY_DRIVES = 12
@@ -200,12 +189,12 @@ class ConsistencyReport(CampaignReport):
         ]
         head: Head = (
             "Addresses",
-            Column("Seconds", NUMBER),
-            Column("Average IOPS", NUMBER),
-            Column("MB/s", decimals(1)),
-            Column("Response time", LATENCY),
-            *(Column(name, NUMBER) for name in ("Standard deviation", *_LOWEST)),
-            Column("IOPS per dollar", digits()),
+            Column("Seconds", kinds.NUMBER),
+            Column("Average IOPS", kinds.NUMBER),
+            Column("MB/s", kinds.decimals(1)),
+            Column("Response time", kinds.LATENCY),
+            *(Column(name, kinds.NUMBER) for name in ("Standard deviation", *_LOWEST)),
+            Column("IOPS per dollar", kinds.digits()),
         )
         note = "" if self.price else "No price was given (--price), so no IOPS per dollar."
         intro = (
@@ -237,10 +226,10 @@ class ConsistencyReport(CampaignReport):
             )
         head: Head = (
             "Addresses",
-            Column("IOPS if all were average", NUMBER),
-            Column("IOPS", NUMBER),
-            Column("Share", shares()),
-            *(Column(name, NUMBER) for name in _LOWEST),
+            Column("IOPS if all were average", kinds.NUMBER),
+            Column("IOPS", kinds.NUMBER),
+            Column("Share", kinds.shares()),
+            *(Column(name, kinds.NUMBER) for name in _LOWEST),
         )
         note = (
             "Requests striped over all drives wait for the slowest one in each second, and the "

@@ -8,7 +8,7 @@ from typing import Any
 
 from writecliff import units
 from writecliff.procedures.model import StepRow
-from writecliff.report import plots
+from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, Line, depth_axis, time_axis
 from writecliff.report.campaigns import datacentre_results as found_in
 from writecliff.report.campaigns.datacentre_results import (
@@ -20,24 +20,14 @@ from writecliff.report.campaigns.datacentre_results import (
 from writecliff.report.campaigns.results import STATISTICS, CampaignReport, Result, Steps
 from writecliff.report.campaigns.seconds import SECONDS_NEEDED
 from writecliff.report.compared import Grid
+from writecliff.report.kinds import Span
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.steady import known
-from writecliff.report.table import (
-    LATENCY,
-    NUMBER,
-    Column,
-    Head,
-    Quantity,
-    Span,
-    Table,
-    decimals,
-    ranges,
-    table,
-)
+from writecliff.report.table import Column, Head, Quantity, Table, table
 
 IOPS = Axis("IOPS")
 RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
-LATENCY_HEAD = tuple(Column(t, LATENCY) for t in ("Average", "99.9 %", "99.99 %", "Maximum"))
+LATENCY_HEAD = tuple(Column(t, kinds.LATENCY) for t in ("Average", "99.9 %", "99.99 %", "Maximum"))
 Value = Callable[[StepRow], float | None]
 
 
@@ -104,7 +94,12 @@ class DatacentreReport(CampaignReport):
         cells = [
             (row.label, row.iops, row.bytes_per_s / 1e6, *self._latencies(row)) for row in rows
         ]
-        head: Head = (what, Column("IOPS", NUMBER), Column("MB/s", decimals(1)), *LATENCY_HEAD)
+        head: Head = (
+            what,
+            Column("IOPS", kinds.NUMBER),
+            Column("MB/s", kinds.decimals(1)),
+            *LATENCY_HEAD,
+        )
         return table(title, head, cells, data=self.data.steps_file)
 
     def _mixes(self, rows: Sequence[StepRow]) -> Iterator[Section]:
@@ -183,8 +178,8 @@ class DatacentreReport(CampaignReport):
         ]  # fmt: skip
         head: Head = (
             "Access",
-            Column("Read IOPS", NUMBER),
-            Column("Write IOPS", NUMBER),
+            Column("Read IOPS", kinds.NUMBER),
+            Column("Write IOPS", kinds.NUMBER),
             *LATENCY_HEAD,
         )
         return table("Mixed reads and writes", head, cells, data=self.results_file)
@@ -199,7 +194,10 @@ class DatacentreReport(CampaignReport):
             ]
             if grid.values:
                 title = f"{grid.title} (%)"
-                head: Head = (grid.corner, *(Column(name, decimals(1)) for name in grid.columns))
+                head: Head = (
+                    grid.corner,
+                    *(Column(name, kinds.decimals(1)) for name in grid.columns),
+                )
                 tables.append(table(title, head, cells, data=self.results_file))
         return section(
             "Consistency of mixed reads and writes",
@@ -250,8 +248,8 @@ class DatacentreReport(CampaignReport):
         short = any(len(item.seconds) < SECONDS_NEEDED for item in loads)
         note = f"Below {SECONDS_NEEDED:,} seconds the 99.9th percentile is the slowest one."
         counts = ("Seconds", "Average", "Standard deviation", "99.9 % of seconds")
-        head: Head = ("Load", *(Column(name, NUMBER) for name in counts),
-                Column("Consistency", decimals(1, "%")))  # fmt: skip
+        head: Head = ("Load", *(Column(name, kinds.NUMBER) for name in counts),
+                Column("Consistency", kinds.decimals(1, "%")))  # fmt: skip
         return section(
             "Consistency",
             "IOPS of each second. Consistency is the IOPS of the 99.9th percentile of the seconds "
@@ -274,7 +272,7 @@ class DatacentreReport(CampaignReport):
         ]
         if found.writer is not None:
             times = (found.writer_ns(q) for _, q in STATISTICS)
-            iops = Quantity(found.iops(found.writer), decimals(1))
+            iops = Quantity(found.iops(found.writer), kinds.decimals(1))
             rows.insert(0, ("Writer", iops, None, *times))
         return section(
             "Messenger service",
@@ -284,8 +282,8 @@ class DatacentreReport(CampaignReport):
                 "Messenger service",
                 (
                     "Thread",
-                    Column("IOPS", NUMBER),
-                    Column("of the threads", ranges(NUMBER)),
+                    Column("IOPS", kinds.NUMBER),
+                    Column("of the threads", kinds.ranges(kinds.NUMBER)),
                     *LATENCY_HEAD,
                 ),
                 rows,

@@ -11,23 +11,14 @@ from typing import Any
 from writecliff import units
 from writecliff.procedures.campaigns.endurance import SPEED
 from writecliff.procedures.model import StepRow
-from writecliff.report import plots, steady_stages
+from writecliff.report import kinds, plots, steady_stages
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import CampaignReport, Result, known_results
+from writecliff.report.kinds import Kind
 from writecliff.report.model import KeyFigure, Section, Verdict, section
 from writecliff.report.power import power_of
 from writecliff.report.steady import SteadyView, known
-from writecliff.report.table import (
-    NUMBER,
-    SIZE,
-    THROUGHPUT,
-    Kind,
-    Quantity,
-    decimals,
-    digits,
-    plain,
-    table,
-)
+from writecliff.report.table import Quantity, table
 from writecliff.report.wsat_data import mean_waf
 
 
@@ -238,17 +229,20 @@ class EnduranceReport(CampaignReport):
         options = self.data.options
         rows = (
             ("Workload", options["profile"]),
-            ("Write amplification", Quantity(life.waf, decimals(3))),
-            ("Rated cycles", Quantity(life.cycles, NUMBER)),
-            ("Wear-levelling factor (given)", Quantity(options["wear_levelling_factor"], plain())),
+            ("Write amplification", Quantity(life.waf, kinds.decimals(3))),
+            ("Rated cycles", Quantity(life.cycles, kinds.NUMBER)),
+            (
+                "Wear-levelling factor (given)",
+                Quantity(options["wear_levelling_factor"], kinds.plain()),
+            ),
             ("Block erases so far, minimum / mean / maximum", self._wear()),
-            ("TBW", Quantity(life.tbw_bytes, SIZE)),
-            ("TBW as the vendor rates it", Quantity(life.rated_tbw_bytes, SIZE)),
-            (f"DWPD for {options['years']:g} years", Quantity(life.dwpd, digits())),
+            ("TBW", Quantity(life.tbw_bytes, kinds.SIZE)),
+            ("TBW as the vendor rates it", Quantity(life.rated_tbw_bytes, kinds.SIZE)),
+            (f"DWPD for {options['years']:g} years", Quantity(life.dwpd, kinds.digits())),
             (f"Lifetime at {units.size(life.bytes_per_day)} per day", _years(life.days)),
-            ("Writes at full speed", Quantity(life.write_bytes_per_s, THROUGHPUT)),
+            ("Writes at full speed", Quantity(life.write_bytes_per_s, kinds.THROUGHPUT)),
             ("Lifetime at full speed, day and night", _years(life.days_at_full_speed)),
-            ("Dollars per TB of TBW", Quantity(life.dollars_per_tbw, digits())),
+            ("Dollars per TB of TBW", Quantity(life.dollars_per_tbw, kinds.digits())),
         )
         return section("Lifetime", "", table("Lifetime", ("", ""), rows, data=self.results_file))
 
@@ -387,11 +381,11 @@ def _rows(costs: Ownership) -> Iterator[tuple[str, Quantity, str]]:
     lifetime = "lifetime, rounded up" if costs.drives else "lifetime is not known"
     power = "given" if costs.watts_given else "measured at full speed"
     energy = f"power, PUE {costs.pue:g}"
-    yield "Drives bought", Quantity(costs.drives or 1, NUMBER), lifetime
+    yield "Drives bought", Quantity(costs.drives or 1, kinds.NUMBER), lifetime
     yield "Price of a drive", Quantity(costs.price, _DOLLARS), "given"
     yield "Drives", Quantity(costs.drives_dollars, _DOLLARS), ""
-    yield "Mean power", Quantity(costs.watts, decimals(2, "W")), power
-    yield "Energy", Quantity(costs.energy_kwh, decimals(1, "kWh")), energy
+    yield "Mean power", Quantity(costs.watts, kinds.decimals(2, "W")), power
+    yield "Energy", Quantity(costs.energy_kwh, kinds.decimals(1, "kWh")), energy
     yield "Energy, price", Quantity(costs.energy_dollars, _DOLLARS), _kwh_text(costs.kwh_price)
     yield "Total cost of ownership", Quantity(costs.total, _DOLLARS), ""
     yield "Per GB of user capacity", Quantity(costs.per_gb, _CENTS), ""

@@ -16,12 +16,12 @@ from writecliff.procedures.campaigns.ssd_iq import (
     zone_phase,
 )
 from writecliff.procedures.model import StepRow
-from writecliff.report import plots
+from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import MS, CampaignReport, Result, known_results
 from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.table import LATENCY, NUMBER, Column, Table, decimals, digits, table
+from writecliff.report.table import Column, Table, table
 
 _CURVES = {
     "zipf": Label("Theta of zipfian writes"),
@@ -145,7 +145,11 @@ class SsdIqReport(CampaignReport):
             yield section("Skewed and static data", "", self._loops_table(), *self._curves())
         if self.zones:
             rows = [(f"{size:g} GiB", row.bytes_per_s / 1e6, row.waf) for size, row in self.zones]
-            head = ("Zone size", Column("MB/s", NUMBER), Column("Write amplification", digits()))
+            head = (
+                "Zone size",
+                Column("MB/s", kinds.NUMBER),
+                Column("Write amplification", kinds.digits()),
+            )
             shown = table("Sequential writes in zones", head, rows, data=self.results_file)
             yield section("Zones", "The host writes one zone at a time, in random order.", shown)
         if self.opened:
@@ -162,8 +166,12 @@ class SsdIqReport(CampaignReport):
             )
             for loop in self.loops
         ]
-        head = ("Load", Column("IOPS", NUMBER), Column("Relative to uniform", decimals(3)),
-                Column("Write amplification", digits()))  # fmt: skip
+        head = (
+            "Load",
+            Column("IOPS", kinds.NUMBER),
+            Column("Relative to uniform", kinds.decimals(3)),
+            Column("Write amplification", kinds.digits()),
+        )
         return table("Random 4 KiB writes", head, rows, data=self.results_file)
 
     def _curves(self) -> Iterator[Figure | None]:
@@ -189,8 +197,11 @@ class SsdIqReport(CampaignReport):
                 for name in QUANTILES
             ]
             rows.append((rate, row.figures.get("write_iops"), *values))
-        head = (Column("Arrivals/s", NUMBER), Column("Writes/s", NUMBER),
-                *(Column(name, LATENCY) for _ in _OPERATIONS for name in QUANTILES))  # fmt: skip
+        head = (
+            Column("Arrivals/s", kinds.NUMBER),
+            Column("Writes/s", kinds.NUMBER),
+            *(Column(name, kinds.LATENCY) for _ in _OPERATIONS for name in QUANTILES),
+        )
         groups = [("", 2), ("Reads of the probe", 5), ("Writes of the probe", 5)]
         title = "Latency in open loops"
         return table(title, head, rows, data=self.results_file, groups=groups)

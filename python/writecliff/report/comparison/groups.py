@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
+from writecliff.report import kinds
 from writecliff.report.comparison.figures import Figure, percent
 from writecliff.report.csvs import data_file
 from writecliff.report.headline import Headline, Interval, value_text
-from writecliff.report.table import RIGHT, Column, DataFile, Table, Value, plain, table
+from writecliff.report.table import Column, DataFile, Table, Value, table
 from writecliff.units import UNKNOWN
 
 LONG_LIST = 40  # figures; more are summarised before they are listed
@@ -112,8 +113,8 @@ def groups_table(groups: Sequence[Group], labels: Sequence[str]) -> Table:
     better = [f"{label} better" for label in labels]
     others = ["Not told"] if undecided else []
     counted = ("Figures", *better, "Equal", *others)
-    head = (Column("Group"), *(Column(name, plain()) for name in counted),
-            Column("Median difference", RIGHT), Column("Largest difference"),
+    head = (Column("Group"), *(Column(name, kinds.plain()) for name in counted),
+            Column("Median difference", kinds.RIGHT), Column("Largest difference"),
             Column("At"))  # fmt: skip
     note = "Median and largest are of the figures at which one is better."
     title = "Who is better how often"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from writecliff import units
-from writecliff.report import colours, plots, style
+from writecliff.report import colours, kinds, plots, style
 from writecliff.report.axes import Axis, Line
 from writecliff.report.compared import Curve
 from writecliff.report.comparison.contenders import Contender
@@ -26,7 +26,7 @@ from writecliff.report.model import Figure as Drawing
 from writecliff.report.model import Section, section
 from writecliff.report.plots import lines, normalised
 from writecliff.report.style import house_style
-from writecliff.report.table import DURATION, Column, Data, DataFile, Table, digits, table
+from writecliff.report.table import Column, Data, DataFile, Table, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ def _moments(by_name: Sequence[Curves]) -> Table | None:
         *(
             Column(
                 title,
-                DURATION if axes[key].units else digits(3, axes[key].label.lower()),
+                kinds.DURATION if axes[key].units else kinds.digits(3, axes[key].label.lower()),
                 f"{key[0].replace(' ', '_')}_{_column(axes[key])}",
             )
             for key, title in columns.items()

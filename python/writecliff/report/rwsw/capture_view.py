@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.procedures.rwsw.capture_options import capture_mapping, stream_mapping
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.base import TestReport
 from writecliff.report.csvs import data_file
 from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.plots import lines
-from writecliff.report.table import NUMBER, Column, DataFile, Head, Table, percents, shares, table
+from writecliff.report.table import Column, DataFile, Head, Table, table
 
 if TYPE_CHECKING:
     from writecliff.procedures.rwsw.capture_options import CaptureProcedure
@@ -85,7 +86,7 @@ class CaptureReport(TestReport):
                 )
             )
         names = ("Of the capture", "Together", "Applied workload")
-        head: Head = ("", "I/O stream", *(Column(name, percents(1)) for name in names))
+        head: Head = ("", "I/O stream", *(Column(name, kinds.percents(1)) for name in names))
         return table("Cumulative and applied workload", head, rows, "rw",
                      data=self._streams_file())  # fmt: skip
 
@@ -117,7 +118,7 @@ class CaptureReport(TestReport):
         order = sorted(ios, key=lambda name: (-ios[name], name))[:PROCESSES]
         rows = [(name, ios[name], ios[name] / self.capture.ios) for name in order]
         note = "Of each time step the eight busiest are counted."
-        head = ("Process", Column("I/Os", NUMBER), Column("Of the capture", shares()))
+        head = ("Process", Column("I/Os", kinds.NUMBER), Column("Of the capture", kinds.shares()))
         return table("Processes", head, rows, note=note)
 
     def _maps(self) -> Iterator[Figure | None]:

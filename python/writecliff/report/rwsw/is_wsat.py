@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff.procedures.rwsw.capture_options import stream_mapping
 from writecliff.procedures.rwsw.is_wsat import IsWsat, phase_of
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.latency import latency_mapping
@@ -16,16 +17,7 @@ from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.plots import Bars, bars, lines
 from writecliff.report.rwsw.capture_view import CaptureReport, unknown
 from writecliff.report.steady import SteadyView
-from writecliff.report.table import (
-    LATENCY,
-    NUMBER,
-    TEXT,
-    THROUGHPUT,
-    WHOLE,
-    Table,
-    decimals,
-    percents,
-)
+from writecliff.report.table import Table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -140,15 +132,15 @@ class IsWsatReport(CaptureReport):
         return Table.of(
             "Streams alone",
             self.streams,
-            ("I/O stream", WHOLE, lambda one: one.text),
-            ("Share", percents(1), lambda one: one.share.share_pct),
-            ("IOPS", NUMBER, lambda one: one.iops),
-            ("Throughput", THROUGHPUT, lambda one: one.bytes_per_s or 0.0),
-            ("ART", LATENCY, _mean_ns),
-            ("99.999 %", LATENCY, lambda one: one.five_nines_ns),
-            ("MRT", LATENCY, _max_ns),
-            ("WAF", decimals(2), lambda one: one.waf),
-            ("Steady state", TEXT, lambda one: one.view.text),
+            ("I/O stream", kinds.WHOLE, lambda one: one.text),
+            ("Share", kinds.percents(1), lambda one: one.share.share_pct),
+            ("IOPS", kinds.NUMBER, lambda one: one.iops),
+            ("Throughput", kinds.THROUGHPUT, lambda one: one.bytes_per_s or 0.0),
+            ("ART", kinds.LATENCY, _mean_ns),
+            ("99.999 %", kinds.LATENCY, lambda one: one.five_nines_ns),
+            ("MRT", kinds.LATENCY, _max_ns),
+            ("WAF", kinds.decimals(2), lambda one: one.waf),
+            ("Steady state", kinds.TEXT, lambda one: one.view.text),
         )
 
     def _figures(self) -> Iterator[Figure | None]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from writecliff.procedures.rwsw.multi_wsat import MultiWsat
+from writecliff.report import kinds
 from writecliff.report.model import KeyFigure, Section, section
 from writecliff.report.rwsw.capture_view import CaptureReport
-from writecliff.report.table import NUMBER, TIMES, Column, table
+from writecliff.report.table import Column, table
 from writecliff.report.wsat import WsatReport
 
 
@@ -41,7 +42,7 @@ class MultiWsatReport(CaptureReport, WsatReport):
             "The drive answers the applied workload as fast as it can at "
             f"{self.procedure.toio}; the capture is what its host asked for."
         )
-        head = ("", Column("IOPS", NUMBER), Column("Of the capture's mean", TIMES))
+        head = ("", Column("IOPS", kinds.NUMBER), Column("Of the capture's mean", kinds.TIMES))
         return section("The drive against the capture", intro, table("", head, cells))
 
     def results(self) -> dict[str, Any]:

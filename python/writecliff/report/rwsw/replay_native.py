@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from writecliff import units
 from writecliff.procedures.rwsw.replay_native import PHASE, ReplayNative
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line, time_axis
 from writecliff.report.compared import Curve
 from writecliff.report.csvs import data_file
@@ -18,7 +19,7 @@ from writecliff.report.latency import latency_mapping, latency_table, service_no
 from writecliff.report.model import Figure, KeyFigure, Section, section
 from writecliff.report.plots import lines
 from writecliff.report.rwsw.capture_view import NS_PER_S, CaptureReport, unknown
-from writecliff.report.table import RIGHT, DataFile, Table
+from writecliff.report.table import DataFile, Table
 
 if TYPE_CHECKING:
     from writecliff._native import Histogram
@@ -187,15 +188,16 @@ class ReplayNativeReport(CaptureReport):
         return Table.of(
             "Time steps, drive / capture",
             shown,
-            ("Begin", RIGHT, lambda one: units.duration(one.captured.begin_s * NS_PER_S)),
-            ("QD", RIGHT, lambda one: f"{one.depth}"),
-            ("Streams", RIGHT, lambda one: f"{len(one.captured.streams)}"),
-            ("IOPS", RIGHT,
+            ("Begin", kinds.DURATION, lambda one: one.captured.begin_s * NS_PER_S),
+            ("QD", kinds.plain(), lambda one: one.depth),
+            ("Streams", kinds.plain(), lambda one: len(one.captured.streams)),
+            ("IOPS", kinds.RIGHT,
              lambda one: pair(units.number, one.row.iops, one.captured.iops)),
-            ("MB/s", RIGHT, lambda one: pair(_mb, one.row.bytes_per_s, one.captured.bytes_per_s)),
-            ("ART", RIGHT,
+            ("MB/s", kinds.RIGHT,
+             lambda one: pair(_mb, one.row.bytes_per_s, one.captured.bytes_per_s)),
+            ("ART", kinds.RIGHT,
              lambda one: pair(units.latency, one.row.latency_mean_ns, one.captured.art_ns)),
-            ("99.999 %", RIGHT,
+            ("99.999 %", kinds.RIGHT,
              lambda one: pair(units.latency, one.p99999_ns, one.captured.p99999_ns)),
             note=f"{more} more steps are in the file." if more else "",
             data=self._file(),

@@ -10,13 +10,14 @@ from typing import Any
 
 from writecliff.lab.experiments.live.machine import FILE_SYSTEM
 from writecliff.lab.experiments.live.model import Comparison, Ratio, Result, Trial
+from writecliff.report import kinds
 from writecliff.report.axes import Axis
 from writecliff.report.colours import one_page
 from writecliff.report.csvs import csv_text
 from writecliff.report.model import Figure, Section
 from writecliff.report.pages import Page
 from writecliff.report.plots import Bars, bars
-from writecliff.report.table import RIGHT, SIZE, TEXT, DataFile, Table, decimals, plain
+from writecliff.report.table import DataFile, Table
 from writecliff.units import latency, size
 
 SCHEMA = "writecliff/experiment-live/1"
@@ -116,7 +117,7 @@ def _trim(trim: bool) -> str:
 
 def tables(result: Result) -> tuple[Table, ...]:
     """Findings, comparisons, trials, streams, and the layout."""
-    said = Table.of("Findings", list(findings(result)), ("", TEXT, str))
+    said = Table.of("Findings", list(findings(result)), ("", kinds.TEXT, str))
     return said, _compared(result), _trials(result), _streams(result), _layout(result)
 
 
@@ -125,10 +126,10 @@ def _compared(result: Result) -> Table:
     return Table.of(
         "Streams on against off",
         result.comparisons(),
-        ("", TEXT, lambda one: _trim(one.trim)),
-        ("lifetime", RIGHT, lambda one: ratio_text(one.lifetime)),
-        ("operations a second", RIGHT, lambda one: ratio_text(one.throughput)),
-        *((f"write {_POINTS[point]}", RIGHT, _latency_ratio(point)) for point in points),
+        ("", kinds.TEXT, lambda one: _trim(one.trim)),
+        ("lifetime", kinds.RIGHT, lambda one: ratio_text(one.lifetime)),
+        ("operations a second", kinds.RIGHT, lambda one: ratio_text(one.throughput)),
+        *((f"write {_POINTS[point]}", kinds.RIGHT, _latency_ratio(point)) for point in points),
         note="geometric means of the ratios of pairs, with 95 % confidence intervals (Student's t) "
         f"if there are several pairs and they are not wider than a factor of {_WIDE:g} either way",
     )
@@ -146,18 +147,18 @@ def _trials(result: Result) -> Table:
     return Table.of(
         "Trials",
         result.trials,
-        ("order", plain(), lambda trial: trial.position),
-        ("TRIM", TEXT, lambda trial: "on" if trial.condition.trim else "off"),
-        ("streams", TEXT, lambda trial: "on" if trial.condition.streams else "off"),
-        ("operations a second", decimals(0), lambda trial: trial.throughput),
-        *((f"write {_POINTS[point]}", RIGHT, _latency(point)) for point in points),
-        ("WAF", decimals(2), lambda trial: trial.waf),
-        ("lifetime", RIGHT, _lifetime),
-        ("written", SIZE, _written),
-        ("drive writes", decimals(1), lambda trial: _written(trial) / result.capacity_bytes),
-        ("outstanding", decimals(1), lambda trial: trial.outstanding),
-        ("late", decimals(0, "%"), lambda trial: 100 * trial.late),
-        ("run", TEXT, lambda trial: Path(trial.run).name),
+        ("order", kinds.plain(), lambda trial: trial.position),
+        ("TRIM", kinds.TEXT, lambda trial: "on" if trial.condition.trim else "off"),
+        ("streams", kinds.TEXT, lambda trial: "on" if trial.condition.streams else "off"),
+        ("operations a second", kinds.decimals(0), lambda trial: trial.throughput),
+        *((f"write {_POINTS[point]}", kinds.RIGHT, _latency(point)) for point in points),
+        ("WAF", kinds.decimals(2), lambda trial: trial.waf),
+        ("lifetime", kinds.RIGHT, _lifetime),
+        ("written", kinds.SIZE, _written),
+        ("drive writes", kinds.decimals(1), lambda trial: _written(trial) / result.capacity_bytes),
+        ("outstanding", kinds.decimals(1), lambda trial: trial.outstanding),
+        ("late", kinds.decimals(0, "%"), lambda trial: 100 * trial.late),
+        ("run", kinds.TEXT, lambda trial: Path(trial.run).name),
         note="times and rates are the drive's: wall time divided by the factor by which the drive "
         f"is slowed down. Latency: {result.application.client}. Lifetime: until the flash has its "
         "rated cycles, at the write amplification of the session. Outstanding: the drive's writes, "
@@ -187,12 +188,12 @@ def _streams(result: Result) -> Table:
     return Table.of(
         "What was written with each stream",
         list(_stream_rows(result)),
-        ("order", plain(), lambda row: row[0].position),
-        ("TRIM", TEXT, lambda row: "on" if row[0].condition.trim else "off"),
-        ("stream", plain(), lambda row: row[1]),
-        ("holds", TEXT, lambda row: row[2]),
-        ("written", SIZE, lambda row: row[3]),
-        ("share", decimals(0, "%"), lambda row: 100 * row[3] / _written(row[0])),
+        ("order", kinds.plain(), lambda row: row[0].position),
+        ("TRIM", kinds.TEXT, lambda row: "on" if row[0].condition.trim else "off"),
+        ("stream", kinds.plain(), lambda row: row[1]),
+        ("holds", kinds.TEXT, lambda row: row[2]),
+        ("written", kinds.SIZE, lambda row: row[3]),
+        ("share", kinds.decimals(0, "%"), lambda row: 100 * row[3] / _written(row[0])),
         data=STREAMS_CSV,
     )
 
@@ -212,10 +213,10 @@ def _layout(result: Result) -> Table:
     return Table.of(
         f"File systems ({FILE_SYSTEM}) on the drive",
         result.application.parts,
-        ("name", TEXT, lambda part: part.name),
-        ("holds", TEXT, lambda part: part.holds),
-        ("size", SIZE, lambda part: part.size_bytes),
-        ("stream", plain(), lambda part: part.stream),
+        ("name", kinds.TEXT, lambda part: part.name),
+        ("holds", kinds.TEXT, lambda part: part.holds),
+        ("size", kinds.SIZE, lambda part: part.size_bytes),
+        ("stream", kinds.plain(), lambda part: part.stream),
         note="the last one also takes what the others leave of the drive",
     )
 

@@ -16,24 +16,13 @@ from writecliff.lab.published.ssd_iq.result import (
     rows_csv,
 )
 from writecliff.published.ssd_iq.conditions import OpenLoop
+from writecliff.report import kinds
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.pages import Page
 from writecliff.report.plots import lines
-from writecliff.report.table import (
-    NUMBER,
-    RIGHT,
-    Column,
-    DataFile,
-    Quantity,
-    Table,
-    decimals,
-    digits,
-    percents,
-    signed,
-    table,
-)
+from writecliff.report.table import Column, DataFile, Quantity, Table, table
 from writecliff.units import LATENCY_UNITS
 
 CSV = "figures.csv"
@@ -87,7 +76,7 @@ def scores_table(scores: Sequence[Score]) -> Table:
     """Return the errors by kind as a table."""
 
     def size(score: Score, value: float) -> Quantity:
-        return Quantity(value, decimals(2, "x") if score.unit == "x" else percents(1))
+        return Quantity(value, kinds.decimals(2, "x") if score.unit == "x" else kinds.percents(1))
 
     rows = [
         (
@@ -99,9 +88,9 @@ def scores_table(scores: Sequence[Score]) -> Table:
         )
         for score in scores
     ]
-    header = ("Kind", Column("Figures", NUMBER), Column("Median", RIGHT),
-              Column("90th percentile", RIGHT),
-              Column(f"Within {FACTOR:g} x", percents(0)))  # fmt: skip
+    header = ("Kind", Column("Figures", kinds.NUMBER), Column("Median", kinds.RIGHT),
+              Column("90th percentile", kinds.RIGHT),
+              Column(f"Within {FACTOR:g} x", kinds.percents(0)))  # fmt: skip
     return table("Errors by kind", header, rows)
 
 
@@ -173,14 +162,14 @@ def _latencies(
 def rows_tables(comparison: Comparison) -> Iterator[Table]:
     """Yield a table per drive with every simulated figure, and the reasons of the other figures."""
     simulated = [row for row in comparison.rows if row.simulated is not None]
-    header = ("Load", "Metric", "Published", "Simulated", Column("Error", signed()))
+    header = ("Load", "Metric", "Published", "Simulated", Column("Error", kinds.signed()))
     for drive in dict.fromkeys(row.drive for row in simulated):
         cells = [
             (
                 "" if row.load is None else row.load.label,
                 row.metric,
                 "" if row.value is None else f"{row.value:,.6g} {row.unit}".strip(),
-                Quantity(row.simulated, digits(4, row.unit)),
+                Quantity(row.simulated, kinds.digits(4, row.unit)),
                 "" if row.error_pct is None else row.error_pct,
             )
             for row in simulated

@@ -1,0 +1,116 @@
+"""Kinds of values: how a table shows them, and their unit in its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from writecliff import units
+
+Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
+
+
+class Span(NamedTuple):
+    """A range of values; an end that is open is None."""
+
+    low: float | None
+    high: float | None
+
+
+def _text(value: Any) -> str:
+    return units.UNKNOWN if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How values are shown, and their unit in files."""
+
+    text: Callable[[Any], str] = _text
+    unit: str = ""
+    align: Align = "right"
+    number: bool = True  # False: text
+    ends: bool = False  # of a `Span`: two columns of a file
+    scale: float = 1.0  # from values to those of files
+
+
+TEXT = Kind(align="left", number=False)
+WHOLE = Kind(align="whole", number=False)
+RIGHT = Kind(number=False)
+LATENCY = Kind(units.latency, "ns")
+SIZE = Kind(units.size, "bytes")
+DURATION = Kind(units.duration, "ns")
+THROUGHPUT = Kind(units.throughput, "bytes/s")
+BLOCK = Kind(units.block, "bytes", "left")
+
+
+@cache
+def decimals(places: int = 0, unit: str = "") -> Kind:
+    """Numbers with that many decimals; `unit` is written behind each."""
+    return Kind(lambda value: _behind(units.number(value, places), unit), unit)
+
+
+@cache
+def digits(places: int = 3, unit: str = "") -> Kind:
+    """Numbers with that many significant digits; `unit` is written behind each."""
+    return Kind(lambda value: _behind(units.significant(value, places), unit), unit)
+
+
+@cache
+def signed(places: int = 1, unit: str = "%") -> Kind:
+    """Differences, with their sign."""
+    return Kind(lambda v: units.UNKNOWN if v is None else _behind(f"{v:+.{places}f}", unit), unit)
+
+
+@cache
+def plain(unit: str = "") -> Kind:
+    """Numbers with no more digits than they need, 0.5 or 16; `unit` is written behind each."""
+    return Kind(lambda v: units.UNKNOWN if v is None else _behind(_short(v), unit), unit)
+
+
+@cache
+def percents(places: int = 2) -> Kind:
+    """Values in percent."""
+    return Kind(lambda value: units.pct(value, places), "%")
+
+
+@cache
+def shares(places: int = 1) -> Kind:
+    """Shares of 1, shown in percent."""
+    return Kind(lambda value: units.percent(value, places), "%", scale=100.0)
+
+
+@cache
+def latency_in(unit: units.Unit) -> Kind:
+    """Latencies that are all shown in `unit`."""
+    return Kind(lambda value_ns: units.latency(value_ns, unit), "ns")
+
+
+@cache
+def ranges(kind: Kind) -> Kind:
+    """Ranges of values of `kind`: "3.1 ms to 3.4 ms", "up to 3 s"."""
+
+    def text(value: Span | None) -> str:
+        if value is None or value == (None, None):
+            return units.UNKNOWN
+        if value.low is None:
+            return f"up to {kind.text(value.high)}"
+        if value.high is None:
+            return f"{kind.text(value.low)} or more"
+        return f"{kind.text(value.low)} to {kind.text(value.high)}"
+
+    return Kind(text, kind.unit, ends=True)
+
+
+NUMBER = decimals()
+IN_MS = Kind(lambda v: units.significant(None if v is None else v / 1e6, 4), "ns")
+TIMES = Kind(lambda ratio: units.UNKNOWN if ratio is None else f"{ratio:.3g}x", "x")
+
+
+def _short(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _behind(text: str, unit: str) -> str:
+    return f"{text} {unit}" if unit and text != units.UNKNOWN else text
