@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.support.synthetic_run import manifest, records
 from writecliff.engines.disturbance import PREFIX
-from writecliff.report import build_report, extras
+from writecliff.report import build_report, disclosure
 from writecliff.report.model import ReportModel
 from writecliff.report.table import Table
 from writecliff.store.rundir import RunDirectory
@@ -71,4 +71,4 @@ def test_health_is_shown_before_and_after_for_real_drives_only(tmp_path: Path) -
 
 def test_the_prefix_is_that_of_the_engines() -> None:
     """The report must not import the engines, so the two constants are compared here."""
-    assert extras.PREFIX == PREFIX
+    assert disclosure.PREFIX == PREFIX
