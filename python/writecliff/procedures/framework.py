@@ -42,7 +42,7 @@ from writecliff.procedures.model import (
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.scaling import quick_engine
 from writecliff.store.record import RoundRecord
-from writecliff.store.tables import columns_of, load_array_interface
+from writecliff.store.tables import load_array_interface
 
 
 class RunInterrupted(WritecliffError):
@@ -259,7 +259,7 @@ class _Driver:
     def _partial_row(self, partial: StepResult | None) -> StepRow | None:
         if partial is None or self.running is None:
             return None
-        return row_of(columns_of(self._record(partial, *self.running)))
+        return row_of(self._record(partial, *self.running).columns)
 
     def _phase(self, name: str) -> None:
         self.progress.phase(name)
@@ -378,7 +378,7 @@ class _Driver:
             result = self.engine.run(step.workload, hook, keep_running=goes_on)
         self.progress.step_result(result, sample=step.sample)
         record = self._record(result, position, step, known)
-        row = row_of(columns_of(record))
+        row = row_of(record.columns)
         if known is None:
             with interrupt_deferred():
                 self.journal.append(record)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from writecliff.engines.base import StepResult
 from writecliff.workload.model import Access
@@ -31,3 +33,13 @@ class RoundRecord:
     host_write_bytes_total: int = 0  # since the purge, this step included
     waf: float | None = None
     extra: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @cached_property
+    def columns(self) -> Mapping[str, Any]:
+        """The columns of the step in the table `rounds`, made once for the driver and the store.
+
+        Raises ValueError as `columns_of`.
+        """
+        from writecliff.store.tables import columns_of
+
+        return columns_of(self)

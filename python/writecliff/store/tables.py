@@ -276,7 +276,7 @@ def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
 
 
 def _rounds(numbered: Sequence[tuple[int, RoundRecord]]) -> pa.Table:
-    rows = [texts_only({"seq": seq, **columns_of(record)}) for seq, record in numbered]
+    rows = [texts_only({"seq": seq, **record.columns}) for seq, record in numbered]
     # Most counters are unknown, and each column takes time: see `PartedTable.read`.
     known = [f for f in ROUNDS_SCHEMA if any(row.get(f.name) is not None for row in rows)]
     table = pa.Table.from_pylist(rows, schema=pa.schema(known))
