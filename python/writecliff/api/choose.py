@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.api.runs import PathLike, new_path
+from writecliff.errors import ConfigError
 from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
+    from writecliff.api.answers.choices import Choice as ChoiceAnswer
     from writecliff.choice.answer import Answer, Changed, Measured
     from writecliff.choice.load_kinds import LoadKinds
     from writecliff.choice.plan import Contender, Plan
@@ -39,13 +41,107 @@ class Choice(Shows):
     answer: Answer
     """Ranking, figures, reasons, and what would change them."""
 
-    def _shown(self) -> Shown:
+    def table(self) -> Grid:
+        """Return a row for each drive, best first."""
         from writecliff.choice.answer import lines_of
 
         head = ("rank", "drive", "passes", "score", *self.answer.weights, "why")
         align = "rllr" + "r" * len(self.answer.weights) + "l"
-        grid = Grid(head, list(lines_of(self.answer)), align)
-        return Shown(self.answer.verdict, [f"page: {self.page}"], [grid])
+        return Grid(head, list(lines_of(self.answer)), align)
+
+    def json_answer(self) -> ChoiceAnswer:
+        """Return what `writecliff choose --json` prints."""
+        from writecliff.api.answers.choices import Choice
+
+        return Choice.of(self.answer.mapping(), folder=self.path, report=self.page)
+
+    def _shown(self) -> Shown:
+        return Shown(self.answer.verdict, [f"page: {self.page}"], [self.table()])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and the candidates that must be simulated because they are named in it."""
+
+    question: Question
+    named: Collection[str] | None = None
+
+
+def ask(
+    workload: PathLike,
+    *,
+    candidates: Sequence[str] = (),
+    capacity: str | None = None,
+    limits: Sequence[str] = (),
+    weights: Sequence[str] = (),
+    prices: Path | None = None,
+    writes_per_day: str | None = None,
+    overprovision: str | None = None,
+    precondition: str | None = None,
+    duration: str | None = None,
+    seeds: int = 1,
+    scale: float | None = None,
+    what_if: bool = True,
+) -> Asked:
+    """Return a question from words as `writecliff choose` takes them. Raises ConfigError."""
+    from writecliff.choice.candidates import find_candidates
+    from writecliff.choice.question import Question, read_prices, read_weights
+    from writecliff.units import parse_size, parse_time
+
+    spares = _percentages(overprovision)
+    question = Question(
+        workload=str(workload),
+        candidates=find_candidates(
+            candidates, capacity=capacity, least=1 if spares or limits else 2
+        ),
+        limits=tuple(limits),
+        weights=read_weights(weights),
+        prices={} if prices is None else read_prices(prices),
+        writes_per_day_bytes=None if writes_per_day is None else parse_size(writes_per_day),
+        spare_pct=spares,
+        precondition=precondition,
+        duration_ns=None if duration is None else parse_time(duration),
+        seeds=seeds,
+        scale=Question.scale if scale is None else scale,
+        what_if=what_if,
+    )
+    given = {part.strip().removeprefix("sim:") for word in candidates for part in word.split(",")}
+    files = {drive for drive in question.candidates if drive.endswith(".toml")}
+    return Asked(question, given | files)
+
+
+def ask_again(
+    folder: Path,
+    *,
+    limits: Sequence[str] = (),
+    weights: Sequence[str] = (),
+    prices: Path | None = None,
+    what_if: bool | None = None,
+) -> Asked:
+    """Return the question of a directory, with other limits, weights or prices if they are given.
+    Raises ConfigError, StoreError."""
+    from writecliff.choice.question import Question, read_prices, read_weights
+
+    question = Question.read(folder)
+    return Asked(
+        replace(
+            question,
+            limits=tuple(limits) or question.limits,
+            weights=read_weights(weights) or question.weights,
+            prices=question.prices if prices is None else read_prices(prices),
+            what_if=question.what_if if what_if is None else what_if,
+        )
+    )
+
+
+def _percentages(text: str | None) -> tuple[float, ...]:
+    if text is None:
+        return ()
+    try:
+        return tuple(float(word) for word in text.split(","))
+    except ValueError:
+        raise ConfigError(f"--overprovision {text} is no list of percentages",
+                          hint="for example 28 or 14,28") from None  # fmt: skip
 
 
 def choose_drive(
@@ -167,7 +263,6 @@ def _folder(
 ) -> SuiteFolder:
     """Open the folder of the runs, or create it. `is_claimed`: the directory exists already and
     holds the workload."""
-    from writecliff.errors import ConfigError
     from writecliff.suite.folder import SuiteFolder
 
     members = {names[key]: member for key, member in plan.members.items()}

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from writecliff.cli.options import OutputPath, Scheduler, Whole, check_jobs, new_path
-from writecliff.cli.output import JsonFlag, emit_json
+from writecliff.cli.output import JsonFlag, emit_json, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from writecliff.api.choose import Choice as Made
-    from writecliff.choice.question import Question
+    from writecliff.api.choose import Asked, Choice
 
 GROUP = "tests and suites", 6
 EXIT_MISSED = 3  # no drive meets the limits
@@ -99,92 +98,46 @@ def choose(
     quiet
         Show no progress on stderr.
     """
-    from writecliff.choice.candidates import find_candidates
-    from writecliff.choice.question import Question, read_prices, read_weights
-    from writecliff.units import parse_size, parse_time
+    from writecliff.api.choose import ask, ask_again
 
     check_jobs(jobs)
     if resume is not None:
         kept = (workload, candidates, capacity, writes_per_day, overprovision, precondition,
                 duration, seeds, scale, output)  # fmt: skip
-        question = _asked_anew(resume, kept, limit, weight, prices, what_if=what_if)
-        return _answer(question, resume, jobs, scheduler, named=None, quiet=quiet, as_json=json)
+        if any(option is not None and option != () for option in kept):
+            raise ConfigError(
+                "a choice is resumed with the load and drives it was started with",
+                hint="with --resume, give only limits, weights, prices and --no-what-if",
+            )
+        again = ask_again(resume, limits=limit, weights=weight, prices=prices, what_if=what_if)
+        return _answer(again, resume, jobs, scheduler, quiet=quiet, as_json=json)
     if workload is None:
         raise ConfigError("no load given", hint="give --workload, for example --workload oltp-4k")
-    spares = _percentages(overprovision)
-    question = Question(
-        workload=str(workload),
-        candidates=find_candidates(
-            candidates, capacity=capacity, least=1 if spares or limit else 2
-        ),
+    asked = ask(
+        workload,
+        candidates=candidates,
+        capacity=capacity,
         limits=limit,
-        weights=read_weights(weight),
-        prices={} if prices is None else read_prices(prices),
-        writes_per_day_bytes=None if writes_per_day is None else parse_size(writes_per_day),
-        spare_pct=spares,
+        weights=weight,
+        prices=prices,
+        writes_per_day=writes_per_day,
+        overprovision=overprovision,
         precondition=precondition,
-        duration_ns=None if duration is None else parse_time(duration),
+        duration=duration,
         seeds=1 if seeds is None else seeds,
-        scale=Question.scale if scale is None else scale,
+        scale=scale,
         what_if=what_if is not False,
     )
     path = output or new_path("choices", workload.stem, store=store)
-    named = _named(question, candidates)
-    return _answer(question, path, jobs, scheduler, named=named, quiet=quiet, as_json=json)
-
-
-def _named(question: Question, words: Sequence[str]) -> set[str]:
-    """Return the candidates that were given by name, and all device files."""
-    given = {part.strip().removeprefix("sim:") for word in words for part in word.split(",")}
-    return given | {drive for drive in question.candidates if drive.endswith(".toml")}
-
-
-def _asked_anew(
-    folder: Path,
-    kept: Sequence[object],
-    limit: tuple[str, ...],
-    weight: tuple[str, ...],
-    prices: Path | None,
-    *,
-    what_if: bool | None,
-) -> Question:
-    """The question of a folder, with other limits, weights or prices."""
-    from dataclasses import replace
-
-    from writecliff.choice.question import Question, read_prices, read_weights
-
-    if any(one is not None and one != () for one in kept):
-        raise ConfigError(
-            "a choice is resumed with the load and drives it was started with",
-            hint="with --resume, give only limits, weights, prices and --no-what-if",
-        )
-    question = Question.read(folder)
-    return replace(
-        question,
-        limits=limit or question.limits,
-        weights=read_weights(weight) or question.weights,
-        prices=question.prices if prices is None else read_prices(prices),
-        what_if=question.what_if if what_if is None else what_if,
-    )
-
-
-def _percentages(text: str | None) -> tuple[float, ...]:
-    if text is None:
-        return ()
-    try:
-        return tuple(float(word) for word in text.split(","))
-    except ValueError:
-        raise ConfigError(f"--overprovision {text} is no list of percentages",
-                          hint="for example 28 or 14,28") from None  # fmt: skip
+    return _answer(asked, path, jobs, scheduler, quiet=quiet, as_json=json)
 
 
 def _answer(
-    question: Question,
+    asked: Asked,
     path: Path,
     jobs: int | None,
     scheduler: str | None,
     *,
-    named: set[str] | None,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -200,28 +153,23 @@ def _answer(
         view.begin(names)
 
     with screen.showing(view.render, keep=True):
-        done = choose_drive(question, output=path, named=named, workers=jobs, scheduler=scheduler,
-                            log=view.log, begin=begin, note=screen.log)  # fmt: skip
+        done = choose_drive(asked.question, output=path, named=asked.named, workers=jobs,
+                            scheduler=scheduler, log=view.log, begin=begin,
+                            note=screen.log)  # fmt: skip
     if as_json:
-        from writecliff.api.answers.choices import Choice
-
-        emit_json(Choice(**done.answer.mapping(), folder=path, report=done.page))
+        emit_json(done.json_answer())
     else:
         _show(done)
     return 0 if done.answer.answered else EXIT_MISSED
 
 
-def _show(done: Made) -> None:
-    from writecliff.choice.answer import lines_of
-    from writecliff.cli.output import table
-
-    head = ("", "drive", "passes", "score", *done.answer.weights, "why")
-    right = "rllr" + "r" * len(done.answer.weights) + "l"
-    print(table(head, lines_of(done.answer), right))
-    for one in done.answer.changed:
-        first = one.first.name
+def _show(done: Choice) -> None:
+    rows = done.table()
+    print(table(("", *rows.head[1:]), rows.rows, rows.align))
+    for change in done.answer.changed:
+        first = change.first.name
         same = first == done.answer.first.name
-        print(f"with {one.text}: {first} is first{'' if same else ' instead'}")
+        print(f"with {change.text}: {first} is first{'' if same else ' instead'}")
     if done.answer.smaller:
         print(done.answer.smaller)
     print(done.page)
