@@ -38,6 +38,15 @@ pub struct Command {
     pub tag: u32,
 }
 
+impl Command {
+    /// Creates a command of the default stream with random data, queue 0 and tag 0.
+    #[inline]
+    pub const fn new(operation: Operation, offset: u64, length: u32) -> Self {
+        let (content, stream) = (Content::INCOMPRESSIBLE, StreamId::DEFAULT);
+        Self { operation, offset, length, content, stream, queue: 0, tag: 0 }
+    }
+}
+
 /// Times at which a command was submitted, entered the drive and was decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrival {
@@ -77,44 +86,50 @@ pub struct Completion {
 /// Drives return one for each command, in two registers.
 const _: () = assert!(size_of::<Option<Completion>>() == 16);
 
-/// Per-command state of the commands in flight, by number; numbers are reused.
+/// Per-command state of the commands in flight, by number; numbers are reused. Drives number their
+/// commands with 16 bits, hosts, which may have more of them, with 32.
 #[derive(Clone, Debug)]
-pub struct CommandTable<T> {
+pub struct CommandTable<T, N = u16> {
     slots: Vec<T>,
-    free: Vec<u16>,
+    free: Vec<N>,
 }
 
-impl<T> Default for CommandTable<T> {
+impl<T, N> Default for CommandTable<T, N> {
     fn default() -> Self {
         Self { slots: Vec::new(), free: Vec::new() }
     }
 }
 
-impl<T: Copy> CommandTable<T> {
+impl<T: Copy, N: Copy + Into<u64> + TryFrom<usize>> CommandTable<T, N> {
     /// Stores the state of a command and returns its number.
     #[inline]
-    pub fn insert(&mut self, command: T) -> u16 {
+    pub fn insert(&mut self, command: T) -> N {
         if let Some(number) = self.free.pop() {
-            self.slots[number as usize] = command;
+            *self.get(number) = command;
             return number;
         }
-        let number = u16::try_from(self.slots.len()).expect("at most 65,536 commands in flight");
+        let number = self.slots.len().try_into().ok().expect("too many commands in flight");
         self.slots.push(command);
         number
     }
 
     /// Returns the state of command `number`, which must be in flight.
     #[inline]
-    pub fn get(&mut self, number: u16) -> &mut T {
-        &mut self.slots[number as usize]
+    pub fn get(&mut self, number: N) -> &mut T {
+        &mut self.slots[number.into() as usize]
     }
 
     /// Removes a command and returns its state; the number becomes free.
     #[inline]
-    pub fn remove(&mut self, number: u16) -> T {
+    pub fn remove(&mut self, number: N) -> T {
         debug_assert!(self.free.len() < self.slots.len(), "more commands removed than inserted");
         self.free.push(number);
-        self.slots[number as usize]
+        *self.get(number)
+    }
+
+    /// Returns the state of every number, also of those that are free.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut()
     }
 
     /// Returns the number of commands in flight.

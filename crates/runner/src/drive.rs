@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use writecliff_base::Nanos;
-use writecliff_host_interface::{Completion, Operation};
+use writecliff_host_interface::{CommandTable, Completion, Operation};
 use writecliff_measure::batches::Batches;
 use writecliff_measure::schedule::ScheduleFit;
 use writecliff_measure::series::{Cell, IntervalSeries};
@@ -33,7 +33,6 @@ use crate::watch::{Verdict, Watch};
 /// Completions between two calls of the observer.
 const LOOK_EVERY: u64 = 1 << 17;
 
-/// An outstanding request.
 #[derive(Clone, Copy)]
 struct Outstanding {
     thread: u32,
@@ -45,15 +44,6 @@ struct Outstanding {
 }
 
 impl Outstanding {
-    const NONE: Self = Self {
-        thread: 0,
-        operation: Operation::Flush,
-        stage: Stage::Flush,
-        bytes: 0,
-        issued_ns: 0,
-        arrival_ns: 0,
-    };
-
     /// Returns the entry of a request that a thread issues, with its times of issue and arrival.
     #[inline]
     fn of(request: &IoRequest, thread: u32, (issued_ns, arrival_ns): (u64, u64)) -> Self {
@@ -72,8 +62,7 @@ struct Run {
     /// Fits of the ages of I/Os of open loops, by job.
     schedules: Vec<ScheduleFit>,
     flushes: Flushes,
-    table: Vec<Outstanding>,
-    free: Vec<u32>,
+    outstanding: CommandTable<Outstanding, u32>,
     /// Threads to wake, by time and number.
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     series: IntervalSeries,
@@ -142,8 +131,7 @@ impl Run {
             flows,
             threads,
             jobs,
-            table: Vec::new(),
-            free: Vec::new(),
+            outstanding: CommandTable::default(),
             timers: BinaryHeap::new(),
             series: IntervalSeries::new(start_ns, spec.interval_ns, &cells, SERIES_ROWS_KEPT),
             batches: Batches::new(
@@ -170,7 +158,7 @@ impl Run {
                 self.issue(drive, index, self.start_ns);
             }
         }
-        if self.table.is_empty() {
+        if self.outstanding.in_flight() == 0 {
             // Nothing has begun, so the idle time of the drive counts from now.
             drive.idle_until(Nanos(self.start_ns));
         }
@@ -211,7 +199,7 @@ impl Run {
 
     #[inline]
     fn is_done(&self) -> bool {
-        self.free.len() == self.table.len() && self.timers.is_empty()
+        self.outstanding.in_flight() == 0 && self.timers.is_empty()
     }
 
     fn live<D: DriveModel>(&self, drive: &D, last_ns: u64, last_ios: u64) -> StepProgress {
@@ -237,7 +225,7 @@ impl Run {
     #[inline(always)]
     fn completed<D: DriveModel>(&mut self, drive: &mut D, completion: Completion) {
         let (tag, now) = (completion.tag, completion.at.0);
-        let io = &mut self.table[tag as usize];
+        let io = self.outstanding.get(tag);
         debug_assert!(now >= io.issued_ns, "a command completes before it was issued");
         // The flush of a write with `dsync` has the tag of the write.
         debug_assert!(
@@ -280,7 +268,7 @@ impl Run {
 
     #[inline(never)]
     fn completed_otherwise<D: DriveModel>(&mut self, drive: &mut D, tag: u32, now: u64) {
-        let outstanding = self.table[tag as usize];
+        let outstanding = *self.outstanding.get(tag);
         if outstanding.stage == Stage::Io {
             self.count(drive, tag, &outstanding, now);
         } else if self.ends_stage(drive, tag, now) {
@@ -294,8 +282,7 @@ impl Run {
         }
         thread.outstanding -= 1;
         self.jobs[thread.job].outstanding -= 1;
-        self.free.push(tag);
-        debug_assert!(self.free.len() <= self.table.len(), "a command completes once");
+        self.outstanding.remove(tag);
         self.issue_after(drive, outstanding.thread as usize, now);
     }
 
@@ -509,16 +496,13 @@ impl Run {
         if request.op != Operation::Flush {
             job.count_issue(request.length);
         }
-        let tag = self.free.pop().unwrap_or_else(|| {
-            self.table.push(Outstanding::NONE);
-            self.table.len() as u32 - 1
-        });
         debug_assert!(request.offset + u64::from(request.length) <= drive.capacity().0);
-        self.table[tag as usize] = Outstanding::of(request, index as u32, (now, arrival_ns));
-        drive.submit(Nanos(now), host::command(request, index as u32, tag));
+        let mut outstanding = Outstanding::of(request, index as u32, (now, arrival_ns));
         if request.op == Operation::Write && self.flushes.follow_writes_of(job_index) {
-            self.table[tag as usize].stage = Stage::BeforeFlush;
+            outstanding.stage = Stage::BeforeFlush;
         }
+        let tag = self.outstanding.insert(outstanding);
+        drive.submit(Nanos(now), host::command(request, index as u32, tag));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use writecliff_base::{Nanos, Prng, SLOT_BYTES, StreamId};
-use writecliff_host_interface::{Command, Content, Drive, Operation};
+use writecliff_base::{Nanos, Prng, SLOT_BYTES};
+use writecliff_host_interface::{Command, Drive, Operation};
 use writecliff_ssd::{DeviceConfig, Ssd, Volatile};
 
 /// Label of the random generator for addresses.
@@ -109,14 +109,15 @@ fn loss(
     count: u64,
 ) -> Loss {
     let now = ssd.now();
-    ssd.submit(now, command(Operation::Flush, 0, 0, 0));
+    ssd.submit(now, Command::new(Operation::Flush, 0, 0));
     while ssd.step(Nanos::MAX).is_none() {}
     let started = ssd.now();
     let mut ledger = Ledger::default();
     let mut next = |ssd: &mut Ssd<Volatile>, ledger: &mut Ledger, at, tag| {
         let slot = random.below(slots);
         ledger.submitted(ssd, tag, slot as u32);
-        ssd.submit(at, command(Operation::Write, slot * SLOT_BYTES, SLOT_BYTES as u32, tag));
+        let write = Command::new(Operation::Write, slot * SLOT_BYTES, SLOT_BYTES as u32);
+        ssd.submit(at, Command { tag, ..write });
     };
     (0..queue_depth).for_each(|tag| next(ssd, &mut ledger, started, tag));
     let mut confirmed = 0;
@@ -137,6 +138,7 @@ fn loss(
     let lost = if is_protected { cut.lost_slots } else { ledger.open_writes() };
     // With a cache a write is confirmed when it gets into the buffer.
     debug_assert!(!ssd.write_cache() || lost == cut.lost_slots, "{lost} lost, but {cut:?}");
+    assert!(lost <= confirmed, "{lost} of {confirmed} confirmed writes are lost");
     Loss {
         confirmed,
         lost,
@@ -147,11 +149,6 @@ fn loss(
         rebuild: cut.rebuild.total(),
         elapsed,
     }
-}
-
-fn command(operation: Operation, offset: u64, length: u32, tag: u32) -> Command {
-    let (content, stream) = (Content::INCOMPRESSIBLE, StreamId::DEFAULT);
-    Command { operation, offset, length, content, stream, queue: 0, tag }
 }
 
 #[cfg(test)]

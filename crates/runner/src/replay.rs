@@ -14,7 +14,6 @@ use std::ops::ControlFlow;
 use writecliff_base::{SLOT_BYTES, StreamId};
 use writecliff_filesystem::assign::{Assigner, Bucketing, MisTag, Piece, Scheme};
 use writecliff_filesystem::{BlockOp, BlockRequest, BlockTrace};
-use writecliff_host_interface::Content;
 use writecliff_host_interface::placement::{DataPlacementStatus, FdpStatistics};
 use writecliff_ssd::{Command, Drive, DriveCounters, Operation, Ssd};
 
@@ -186,6 +185,8 @@ fn once(
             timed::run(&mut ssd, &mut run, slow, timed, options.seed, &mut latencies, observer);
     }
     run.row(&mut ssd);
+    let is_whole = u64::from(run.ledger.clock) == trace.written_blocks;
+    assert!(interrupted || is_whole, "{} of the trace's blocks are written", run.ledger.clock);
     let after = ssd.counters();
     ReplayOutcome {
         before: run.before,
@@ -329,15 +330,8 @@ fn look(
 const COMMAND_BLOCKS: u32 = 1 << 19;
 
 fn write(block: u32, count: u32, stream: u16) -> Command {
-    Command {
-        operation: Operation::Write,
-        offset: u64::from(block) * SLOT_BYTES,
-        length: count * SLOT_BYTES as u32,
-        content: Content::INCOMPRESSIBLE,
-        stream: StreamId(stream),
-        queue: 0,
-        tag: 0,
-    }
+    let (offset, length) = (u64::from(block) * SLOT_BYTES, count * SLOT_BYTES as u32);
+    Command { stream: StreamId(stream), ..Command::new(Operation::Write, offset, length) }
 }
 
 fn trims(request: &BlockRequest) -> impl Iterator<Item = Command> {

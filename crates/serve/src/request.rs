@@ -3,7 +3,7 @@
 use thiserror::Error;
 use writecliff_base::{Nanos, StreamId};
 use writecliff_contents::ContentsError;
-use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_host_interface::{Command, Operation};
 use writecliff_nvme::Ticket;
 
 /// Requests are split into commands of this size, as a host splits what exceeds the maximum data
@@ -82,15 +82,9 @@ impl Request {
             Operation::Trim => TRIM_BYTES_MAX,
             _ => TRANSFER_BYTES_MAX,
         };
-        Command {
-            operation: self.operation,
-            offset: self.offset + given,
-            length: (self.length - given).min(largest) as u32,
-            content: Content::default(),
-            stream: self.stream,
-            queue,
-            tag,
-        }
+        let (offset, length) = (self.offset + given, (self.length - given).min(largest) as u32);
+        let stream = self.stream;
+        Command { stream, queue, tag, ..Command::new(self.operation, offset, length) }
     }
 }
 

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use writecliff_base::{Lpn, Nanos, Prng, SECTOR_BYTES, SLOT_BYTES, StreamId};
-use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_host_interface::{Command, Operation};
 use writecliff_ssd::{Drive, PowerCut, Ssd};
 
 pub use drives::{Extra, KINDS, Kind};
@@ -194,8 +194,7 @@ impl Bench {
         let tag = self.next_tag;
         self.next_tag += 1;
         let stream = StreamId(self.random.below(u64::from(self.streams)) as u16);
-        let (length, content) = (length as u32, Content::INCOMPRESSIBLE);
-        Command { operation, offset, length, content, stream, queue: 0, tag }
+        Command { stream, tag, ..Command::new(operation, offset, length as u32) }
     }
 
     fn submit(&mut self, command: Command) -> Result<(), String> {

@@ -17,7 +17,6 @@ pub(super) fn written<D: DriveModel>(drive: &D) -> BytesWritten {
     BytesWritten { host: meters.host_write_bytes as f64, nand }
 }
 
-/// Code of a flush in the batches.
 const FLUSH: u8 = OPERATIONS as u8;
 
 /// Totals of all operations of all jobs, those of the series' open interval included, and of their

@@ -21,7 +21,7 @@ impl Run {
         (before, data_placement): (Counters, Option<DataPlacementStatus>),
         interrupted: bool,
     ) -> Result<StepOutcome, u64> {
-        assert_eq!(self.free.len(), self.table.len(), "commands are outstanding at the end");
+        assert_eq!(self.outstanding.in_flight(), 0, "commands are outstanding at the end");
         assert!(self.jobs.iter().all(|job| job.outstanding == 0));
         assert!(self.threads.iter().all(|thread| thread.outstanding == 0));
         let unmeasured = self.discard_unfinished_ramps(drive);
@@ -54,6 +54,8 @@ impl Run {
         }
         let (drive, counters) = (&*drive, &mut self.counters);
         let intervals = self.series.finish(end, |end| counters.next(drive, end));
+        let counted: u64 = self.results.iter().flatten().map(|result| result.ios).sum();
+        assert!(intervals.ios.iter().sum::<u64>() >= counted, "an I/O is in no interval");
         let thread_ios = |job: usize| {
             self.threads.iter().filter(|t| t.job == job).map(|t| t.ios).collect::<Vec<u64>>()
         };

@@ -4,8 +4,8 @@
 //! `sync` of fio's results. A write with `O_DSYNC` has completed when the flush behind it has, so
 //! its latency includes that flush.
 
-use writecliff_base::{Nanos, StreamId};
-use writecliff_host_interface::{Command, Content, Operation, TimeByCause};
+use writecliff_base::Nanos;
+use writecliff_host_interface::{Command, Operation, TimeByCause};
 use writecliff_measure::OperationOutcome;
 use writecliff_workload::JobSpec;
 
@@ -82,14 +82,15 @@ impl Run {
     /// write is still outstanding, with the same tag.
     #[cold]
     pub(super) fn ends_stage<D: DriveModel>(&mut self, drive: &mut D, tag: u32, now: u64) -> bool {
-        let io = self.table[tag as usize];
+        let io = self.outstanding.get(tag);
         debug_assert_ne!(io.stage, Stage::Io, "an I/O counts when it completes");
         if io.stage == Stage::BeforeFlush {
             if let Some(spent) = drive.time_by_cause() {
                 self.flushes.spent.push((tag, *spent));
             }
-            self.table[tag as usize].stage = Stage::Io;
-            drive.submit(Nanos(now), flush(io.thread, tag));
+            io.stage = Stage::Io;
+            let flush = Command::new(Operation::Flush, 0, 0);
+            drive.submit(Nanos(now), Command { queue: io.thread, tag, ..flush });
             return true;
         }
         if io.stage == Stage::Ramp {
@@ -104,17 +105,5 @@ impl Run {
             outcome.causes.get_or_insert_default().record(service, spent);
         }
         false
-    }
-}
-
-fn flush(queue: u32, tag: u32) -> Command {
-    Command {
-        operation: Operation::Flush,
-        offset: 0,
-        length: 0,
-        content: Content::INCOMPRESSIBLE,
-        stream: StreamId::DEFAULT,
-        queue,
-        tag,
     }
 }

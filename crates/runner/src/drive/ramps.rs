@@ -14,14 +14,12 @@ use super::{Run, end_all};
 use crate::device::DriveModel;
 
 impl Run {
-    /// Ends the ramp of a job at `now`.
     pub(super) fn end_ramp<D: DriveModel>(&mut self, drive: &D, index: usize, now: u64) {
         assert!(self.jobs[index].ramp_end_ns.is_some(), "a ramp ends once");
         self.discard_ramp(drive, index, now);
-        for (tag, io) in self.table.iter_mut().enumerate() {
+        for io in self.outstanding.iter_mut() {
             let counts = matches!(io.stage, Stage::Io | Stage::Flush);
-            let is_own = self.threads[io.thread as usize].job == index;
-            if counts && is_own && !self.free.contains(&(tag as u32)) {
+            if counts && self.threads[io.thread as usize].job == index {
                 io.stage = Stage::Ramp;
             }
         }

@@ -83,7 +83,6 @@ impl Ledger {
         let _ = block;
     }
 
-    /// Capacity in blocks.
     pub(super) fn blocks(&self) -> usize {
         self.written.len()
     }
@@ -101,6 +100,8 @@ impl Ledger {
         for index in 0..self.written.len() {
             self.count(index, |_| ALIVE);
         }
+        let counted: u64 = self.counts.iter().sum();
+        assert_eq!(counted, u64::from(self.clock), "each block that is written counts once");
         self.written = Vec::new();
         self
     }

@@ -4,9 +4,9 @@
 //! A TRIM waits until all previous writes are complete, as in file systems, which discard blocks
 //! only after they are freed durably.
 
-use writecliff_base::{Nanos, Prng, SLOT_BYTES, StreamId};
+use writecliff_base::{Nanos, Prng, SLOT_BYTES};
 use writecliff_filesystem::{BlockOp, BlockRequest, BlockTrace};
-use writecliff_host_interface::Content;
+use writecliff_host_interface::CommandTable;
 use writecliff_measure::Histogram;
 use writecliff_ssd::{Command, Completion, Drive, Operation, Ssd};
 
@@ -66,7 +66,8 @@ impl LiveSet {
     fn remove(&mut self, block: u32) {
         let position = std::mem::replace(&mut self.position[block as usize], NONE);
         if position != NONE {
-            self.list.swap_remove(position as usize);
+            let removed = self.list.swap_remove(position as usize);
+            debug_assert_eq!(removed, block, "another block is at the position of a live block");
             if let Some(&moved) = self.list.get(position as usize) {
                 self.position[moved as usize] = position;
             }
@@ -74,16 +75,10 @@ impl LiveSet {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Outstanding {
-    command: Command,
-    issued: Nanos,
-}
-
 struct Host<'a> {
     ssd: &'a mut Ssd,
-    table: Vec<Outstanding>,
-    free: Vec<u32>,
+    /// Outstanding commands, each with its time of issue.
+    outstanding: CommandTable<(Command, Nanos), u32>,
     live: LiveSet,
     random: Prng,
     writes: u32,
@@ -111,8 +106,7 @@ pub(super) fn run(
     let begin_ns = ssd.now().0;
     let mut host = Host {
         ssd,
-        table: Vec::new(),
-        free: Vec::new(),
+        outstanding: CommandTable::default(),
         live,
         random,
         writes: 0,
@@ -163,23 +157,14 @@ pub(super) fn run(
 impl Host<'_> {
     fn submit(&mut self, command: Command) {
         let now = self.ssd.now();
-        let tag = self.free.pop().unwrap_or(self.table.len() as u32);
-        debug_assert_eq!(self.table.len() - self.free.len(), {
-            let reused = usize::from((tag as usize) < self.table.len());
-            (self.writes + self.reads) as usize + reused
-        });
-        let command = Command { tag, ..command };
-        let outstanding = Outstanding { command, issued: now };
-        match self.table.get_mut(tag as usize) {
-            Some(entry) => *entry = outstanding,
-            None => self.table.push(outstanding),
-        }
+        let tag = self.outstanding.insert((command, now));
         if command.operation == Operation::Read {
             self.reads += 1;
         } else {
             self.writes += 1;
         }
-        self.ssd.submit(now, command);
+        debug_assert_eq!(self.outstanding.in_flight(), (self.writes + self.reads) as usize);
+        self.ssd.submit(now, Command { tag, ..command });
     }
 
     /// Returns `true` if reads are due that have not started, like in a program whose threads all
@@ -193,15 +178,9 @@ impl Host<'_> {
         while self.reads < self.readers && self.due >= 1.0 && !self.live.list.is_empty() {
             self.due -= 1.0;
             let block = self.live.list[self.random.below(self.live.list.len() as u64) as usize];
-            self.submit(Command {
-                operation: Operation::Read,
-                offset: u64::from(block) * SLOT_BYTES,
-                length: SLOT_BYTES as u32,
-                content: Content::INCOMPRESSIBLE,
-                stream: StreamId::DEFAULT,
-                queue: 1,
-                tag: 0,
-            });
+            let offset = u64::from(block) * SLOT_BYTES;
+            let read = Command::new(Operation::Read, offset, SLOT_BYTES as u32);
+            self.submit(Command { queue: 1, ..read });
         }
     }
 
@@ -210,8 +189,7 @@ impl Host<'_> {
         let Some(Completion { at, tag, operation, .. }) = self.ssd.step(Nanos::MAX) else {
             unreachable!("commands are outstanding, so one completes")
         };
-        let Outstanding { command, issued } = self.table[tag as usize];
-        self.free.push(tag);
+        let (command, issued) = self.outstanding.remove(tag);
         debug_assert!(at >= issued && operation == command.operation);
         let latency = (at - issued).0;
         match operation {
@@ -237,6 +215,6 @@ impl Host<'_> {
         while self.writes + self.reads > 0 {
             self.next(latencies);
         }
-        assert_eq!(self.free.len(), self.table.len(), "commands are outstanding at the end");
+        assert_eq!(self.outstanding.in_flight(), 0, "commands are outstanding at the end");
     }
 }

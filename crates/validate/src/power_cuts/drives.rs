@@ -2,7 +2,7 @@
 //! random what does not.
 
 use writecliff_base::{Prng, SLOT_BYTES, StreamId};
-use writecliff_host_interface::{Command, Content, Operation};
+use writecliff_host_interface::{Command, Operation};
 use writecliff_ssd::{DeviceConfig, Drive, Ssd, device_file};
 
 use super::image::FlashImage;
@@ -308,15 +308,9 @@ pub(super) fn age(ssd: &mut Ssd<FlashImage>, random: &mut Prng) {
     let overwrites = random.below(2 * user);
     for n in 0..full + overwrites {
         let slot = if n < full { n } else { random.below(full) };
-        ssd.fast_forward(&Command {
-            operation: Operation::Write,
-            offset: slot * SLOT_BYTES,
-            length: SLOT_BYTES as u32,
-            content: Content::INCOMPRESSIBLE,
-            stream: StreamId(random.below(u64::from(streams)) as u16),
-            queue: 0,
-            tag: 0,
-        });
+        let stream = StreamId(random.below(u64::from(streams)) as u16);
+        let write = Command::new(Operation::Write, slot * SLOT_BYTES, SLOT_BYTES as u32);
+        ssd.fast_forward(&Command { stream, ..write });
     }
     ssd.end_fast_forward();
 }
