@@ -9,14 +9,11 @@ use crate::dict::{Dict, dict};
 use crate::errors;
 use crate::panics::locked;
 
-/// The benchmark's cases, in the order in which they are best run on one device.
 #[pyfunction]
 pub(crate) fn bench_cases() -> Vec<&'static str> {
     CASES.to_vec()
 }
 
-/// Runs cases on a device; `scale` changes the length of the measured part. A case prepares its own
-/// preconditions.
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct SimBench {
     inner: std::sync::Mutex<Bench>,
@@ -30,7 +27,6 @@ impl SimBench {
         Ok(Self { inner: std::sync::Mutex::new(Bench::new(config, scale)) })
     }
 
-    /// Run one case; returns its figures by name.
     fn run<'py>(&self, py: Python<'py>, case: &str) -> Dict<'py> {
         let row = py.detach(|| locked(&self.inner).run(case));
         let row = row.map_err(|e| errors::config(&e.to_string(), None))?;

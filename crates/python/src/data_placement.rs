@@ -29,7 +29,6 @@ fn event_types(names: &[String]) -> PyResult<Vec<FdpEventType>> {
     names.iter().map(find).collect()
 }
 
-/// The administrative commands of a drive.
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct DataPlacementCommands {
     pub(crate) drive: Py<Drive>,

@@ -61,7 +61,6 @@ impl PyDevice {
         Ok(Self { inner: inner.map_err(|error| derived(&error))? })
     }
 
-    /// Properties of the drive for reports and listings.
     fn describe<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let config = self.inner.config();
         let identity = config.identity();
@@ -143,7 +142,6 @@ fn rows(toml: &LocatedToml) -> Vec<DocumentedRow> {
     rows.map(|row| (row.key, row.value, row.comment, row.line)).collect()
 }
 
-/// Keys of a TOML text with their values as written, comments and lines.
 #[pyfunction]
 pub(crate) fn toml_rows(text: &str, file_name: &str) -> PyResult<Vec<DocumentedRow>> {
     let toml = LocatedToml::parse(text, file_name).map_err(|e| errors::located(&e))?;
@@ -162,26 +160,22 @@ fn section_rows(sections: impl IntoIterator<Item = SectionKeys>) -> Vec<SectionR
     sections.into_iter().map(rows).collect()
 }
 
-/// Returns the sections and keys of device files, by kind of drive.
 #[pyfunction]
 pub(crate) fn device_keys() -> Vec<(&'static str, Vec<SectionRow>)> {
     let kinds = writecliff_runner::device::device_keys().into_iter();
     kinds.map(|(kind, sections)| (kind, section_rows(sections))).collect()
 }
 
-/// Returns the tables and keys of workload files.
 #[pyfunction]
 pub(crate) fn workload_keys() -> Vec<SectionRow> {
     section_rows(writecliff_workload::workload_keys())
 }
 
-/// Returns sections and features of SSDs, each with the sections that are not modelled with it.
 #[pyfunction]
 pub(crate) fn not_modelled_together() -> Vec<(&'static str, &'static [&'static str])> {
     NOT_TOGETHER.to_vec()
 }
 
-/// The text with changed values; everything else, including comments, is preserved.
 #[pyfunction]
 pub(crate) fn toml_changed(
     text: &str,

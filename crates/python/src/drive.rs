@@ -106,7 +106,6 @@ impl Drive {
         Ok(())
     }
 
-    /// A die does not answer from now on.
     fn lose_die(&self, die: u32) -> PyResult<()> {
         self.get()?.lose_die(die).map_err(|reason| errors::config(&reason, None))
     }
@@ -131,7 +130,6 @@ impl Drive {
         counters_to_dict(py, &self.get()?.counters())
     }
 
-    /// Checks all invariants of the drive's state; raises `ValueError` with the first violation.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let drive = self.get()?;
         let drive = &*drive;
@@ -151,7 +149,6 @@ impl Drive {
         })
     }
 
-    /// Restores a saved state. After a failure the drive is a new one.
     fn restore(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let mut drive = self.get()?;
         let drive = &mut *drive;
@@ -162,8 +159,6 @@ impl Drive {
         })
     }
 
-    /// Takes the state of another drive, which may be of another device if flash and FTL are the
-    /// same and it has only been fast-forwarded. After a failure the drive is a new one.
     fn copy_from(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
         let (mut drive, other) = (self.get()?, other.get()?);
         let (drive, other) = (&mut *drive, &*other);

@@ -27,7 +27,6 @@ use crate::traces::{TraceReader, batch_of};
 
 const OPERATION_NAMES: [&str; 4] = ["read", "write", "trim", "flush"];
 
-/// Makes the I/Os of a trace fit a drive. By itself it counts them; an `Issuer` issues them.
 #[pyclass(module = "writecliff._native", frozen)]
 pub(crate) struct TraceFit {
     fit: Fit,
@@ -60,7 +59,6 @@ impl TraceFit {
         format!("TraceFit({} bytes)", self.fit.capacity_bytes)
     }
 
-    /// Counts the next I/Os of a reader; false at its end.
     fn take(&self, py: Python<'_>, reader: &TraceReader) -> PyResult<bool> {
         py.detach(|| {
             let mut fitting = locked(&self.fitting);
@@ -71,7 +69,6 @@ impl TraceFit {
         })
     }
 
-    /// Counts I/Os from columns.
     fn add(
         &self,
         py: Python<'_>,
@@ -85,7 +82,6 @@ impl TraceFit {
         Ok(())
     }
 
-    /// Returns the totals of the I/Os so far.
     fn totals<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let fitted = locked(&self.fitting).fitted;
         Ok(dict! {
@@ -160,8 +156,6 @@ impl Issuer {
         format!("Issuer({})", self.jobs.join(", "))
     }
 
-    /// Issues a trace, fed by `take` or `add` and ended by `end`. At most `in_flight` I/Os are in
-    /// flight. `records` keeps each I/O for `done`.
     #[staticmethod]
     #[pyo3(signature = (
         fd, fit, *, is_file, in_flight, seed, interval_ns, compressible_pct = 0.0, records = false
@@ -192,7 +186,6 @@ impl Issuer {
         Ok(Self::of(prepared, records, Some((feeder, Fitting::new(fit.fit)))))
     }
 
-    /// Issues a workload (as JSON) all of whose jobs have rates, on a drive of that capacity.
     #[staticmethod]
     #[pyo3(signature = (fd, workload, *, is_file, capacity_bytes, records = false))]
     fn of_workload(
@@ -220,7 +213,6 @@ impl Issuer {
         Ok(Self::of(prepared, records, None))
     }
 
-    /// Begins, once the first I/Os are there.
     fn begin(&self) -> PyResult<()> {
         let mut state = locked(&self.state);
         let State::Prepared(mut prepared) = std::mem::replace(&mut *state, State::Ended) else {
@@ -243,8 +235,6 @@ impl Issuer {
         Ok(())
     }
 
-    /// Gives the next I/Os of a reader; false at its end, and once nobody takes them. Waits while
-    /// enough are ahead.
     fn take(&self, py: Python<'_>, reader: &TraceReader) -> PyResult<bool> {
         py.detach(|| {
             let mut taken = true;
@@ -256,7 +246,6 @@ impl Issuer {
         })
     }
 
-    /// Gives I/Os from columns.
     fn add(
         &self,
         py: Python<'_>,
@@ -270,22 +259,18 @@ impl Issuer {
         Ok(())
     }
 
-    /// No more I/Os come.
     fn end(&self, py: Python<'_>) {
         py.detach(|| *locked(&self.feeder) = None);
     }
 
-    /// Stops issuing; waits for the I/Os in flight.
     fn stop(&self) {
         self.shared.stop();
     }
 
-    /// Stops without waiting for the I/Os in flight.
     fn abandon(&self) {
         self.shared.abandon();
     }
 
-    /// Returns `true` if the issue has ended and its records are taken.
     fn is_done(&self) -> bool {
         match &*locked(&self.state) {
             State::Running(thread) => thread.is_finished(),
@@ -294,19 +279,16 @@ impl Issuer {
         }
     }
 
-    /// Totals of a running issue: `elapsed_ns`, `ios`, `bytes`, `due_ns`, `in_flight`.
     fn live<'py>(&self, py: Python<'py>) -> Dict<'py> {
         self.panics.check()?;
         let live = self.shared.live();
         Ok(dict! { py, live.{elapsed_ns, ios, bytes, due_ns, in_flight} })
     }
 
-    /// I/Os that are done since the last call, as columns.
     fn done<'py>(&self, py: Python<'py>) -> Dict<'py> {
         done_columns(py, &self.shared.take())
     }
 
-    /// Waits for the end; the results. Raises `OSError` if the kernel's `io_uring` failed.
     fn finish<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let state = std::mem::replace(&mut *locked(&self.state), State::Ended);
         let State::Running(thread) = state else {

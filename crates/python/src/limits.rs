@@ -3,7 +3,6 @@
 use pyo3::prelude::*;
 use writecliff_serve::{listener, nbd, trace};
 
-/// Returns the limits by name; counts, or bytes if the name contains the unit.
 #[pyfunction]
 pub(crate) fn limits() -> Vec<(&'static str, u64)> {
     let mut all = writecliff_workload::limits().to_vec();

@@ -63,14 +63,12 @@ impl Watch {
     }
 }
 
-/// The first panics of the process: message, place (file, line and column) and stack of each.
 #[pyfunction]
 pub(crate) fn recorded_panics() -> Vec<(String, String, String)> {
     let panics = locked(&PANICS);
     panics.iter().map(|p| (p.message.clone(), p.place.clone(), p.stack.clone())).collect()
 }
 
-/// Panics, for tests of how panics are reported; with `in_thread` in a thread of its own.
 #[pyfunction]
 #[pyo3(signature = (message, *, in_thread = false))]
 pub(crate) fn panic_for_test(py: Python<'_>, message: String, in_thread: bool) {

@@ -8,7 +8,6 @@ use crate::device::PyDevice;
 use crate::dict::{Dict, Dicts, dict};
 use crate::errors;
 
-/// Cuts the power of one small drive `cuts` times. Returns the counts and the violation, if any.
 #[pyfunction]
 #[pyo3(signature = (seed, drive, cuts))]
 pub(crate) fn validate_power_cuts(py: Python<'_>, seed: u64, drive: u64, cuts: u32) -> Dict<'_> {
@@ -33,7 +32,6 @@ pub(crate) fn validate_power_cuts(py: Python<'_>, seed: u64, drive: u64, cuts: u
     })
 }
 
-/// Cuts the power of a drive after each number of writes since the last flush.
 #[pyfunction]
 #[pyo3(signature = (device, seed, queue_depth, writes))]
 pub(crate) fn power_losses<'py>(

@@ -149,7 +149,6 @@ impl Server {
         self.recovered
     }
 
-    /// Accepts NBD connections at `address`; returns the address with its real port.
     fn listen_nbd(&self, address: &str) -> PyResult<String> {
         let listener = Listener::new(&self.served()?, &parsed(address)?, nbd::connection);
         let listener = listener.map_err(|e| errors::state(address, &e))?;
@@ -158,9 +157,6 @@ impl Server {
         Ok(real)
     }
 
-    /// Accepts NVMe/TCP connections at all of `addresses`, each HOST:PORT. `hosts` are the
-    /// qualified names that may connect, and all may without them. Returns the addresses with
-    /// their real ports, and the subsystem's qualified name.
     #[pyo3(signature = (addresses, *, serial, hosts = None))]
     fn listen_nvme(
         &self,
@@ -185,19 +181,15 @@ impl Server {
         Ok((real, target.nqn()))
     }
 
-    /// Seeds the power cuts to come; each further one takes the next seed.
     fn seed_cuts(&self, py: Python<'_>, seed: u64) -> PyResult<()> {
         self.asked(py, |served| served.seed_cuts(seed))
     }
 
-    /// Cuts the power now, and gives it back.
     fn power_cut<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let cut = self.asked(py, Served::power_cut)?;
         power_cut(py, &cut.map_err(|e| errors::state("the contents", &e))?)
     }
 
-    /// Cuts the power `cuts` times: at the `write`th write, or after a random time of `after_ns`,
-    /// from the first to the second.
     #[pyo3(signature = (*, write = None, after_ns = None, cuts = 1))]
     fn plan_cuts(
         &self,
@@ -214,7 +206,6 @@ impl Server {
         self.asked(py, |served| served.plan_cuts(CutPlan { when, cuts }))
     }
 
-    /// The power cuts so far.
     fn power_cuts<'py>(&self, py: Python<'py>) -> Dicts<'py> {
         let cuts = self.asked(py, Served::power_cuts)?;
         cuts.iter().map(|cut| power_cut(py, cut)).collect()
@@ -246,12 +237,10 @@ impl Server {
         })
     }
 
-    /// Begins to keep requests for `take_trace`.
     fn keep_trace(&self, py: Python<'_>) -> PyResult<()> {
         self.asked(py, Served::keep_trace)
     }
 
-    /// The requests since the last call, as columns.
     fn take_trace<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let mut spare = locked(&self.spare);
         let empty = std::mem::take(&mut *spare);
@@ -272,7 +261,6 @@ impl Server {
         Ok(result)
     }
 
-    /// Ends all connections, after the drive has completed and answered the requests that it has.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let listeners = self.slot().as_mut().map(|running| std::mem::take(&mut running.listeners));
         self.asked(py, |served| {
@@ -281,8 +269,6 @@ impl Server {
         })
     }
 
-    /// Stops the server; saves drive and contents to `state`, or leaves a state file as it was.
-    /// After a panic it only raises `PanicException`; files stay as if the server had been killed.
     #[pyo3(signature = (state = None))]
     fn end(&self, py: Python<'_>, state: Option<PathBuf>) -> PyResult<()> {
         self.panics.check()?;
@@ -355,7 +341,6 @@ fn state_error(path: &Path, error: &StateError) -> PyErr {
     }
 }
 
-/// A closed loop of random requests of one size to an NBD or NVMe/TCP server.
 #[pyfunction]
 #[pyo3(signature = (
     address, *, protocol, write, block_bytes, range_bytes, queue_depth, requests, seed

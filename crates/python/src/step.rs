@@ -131,7 +131,6 @@ fn causes_to_dict<'py>(py: Python<'py>, causes: &LatencyCauses) -> Dict<'py> {
     })
 }
 
-/// All causes of latency: name and meaning.
 #[pyfunction]
 pub(crate) fn latency_causes() -> Vec<(&'static str, &'static str)> {
     Cause::ALL.map(|cause| (cause.name(), cause.meaning())).to_vec()
@@ -183,8 +182,6 @@ pub(crate) fn counters_to_dict<'py>(py: Python<'py>, counters: &Counters) -> Dic
     Ok(result)
 }
 
-/// All counters that a drive may have: name, unit, description, whether it is a level, whether it
-/// scales with the size of the drive, whether it is a real number.
 #[pyfunction]
 pub(crate) fn counter_declarations()
 -> Vec<(&'static str, &'static str, &'static str, bool, bool, bool)> {

@@ -311,8 +311,6 @@ fn megabytes(blocks: u32) -> String {
 
 type Numbers<'py> = Bound<'py, PyArray1<u32>>;
 
-/// Classes of rows that agree in all labels: the class of each row, and the first row of each
-/// class.
 #[pyfunction]
 #[pyo3(signature = (path, thread, process, hint, size = None))]
 pub(crate) fn row_classes<'py>(
@@ -334,25 +332,21 @@ pub(crate) fn row_classes<'py>(
     Ok((PyArray1::from_vec(py, classes.of_row), PyArray1::from_vec(py, classes.first)))
 }
 
-/// Schemes of stream assignment by name.
 #[pyfunction]
 pub(crate) fn assign_schemes() -> Vec<&'static str> {
     Scheme::ALL.map(Scheme::name).to_vec()
 }
 
-/// File-system allocators by name.
 #[pyfunction]
 pub(crate) fn allocators() -> Vec<&'static str> {
     Allocator::ALL.map(Allocator::name).to_vec()
 }
 
-/// Times at which writes reach the drive, by name.
 #[pyfunction]
 pub(crate) fn writebacks() -> Vec<&'static str> {
     WriteBack::ALL.map(WriteBack::name).to_vec()
 }
 
-/// The file operations of a small LSM tree store, in columns.
 #[pyfunction]
 pub(crate) fn synthetic_trace(
     py: Python<'_>,

@@ -58,7 +58,6 @@ impl KernelTrace {
         })
     }
 
-    /// Reads the buffers, and returns the requests that are known by `until_ns`.
     fn drain<'py>(&self, py: Python<'py>, began_ns: u64, until_ns: u64, last: bool) -> Dict<'py> {
         let mut guard = self.parts();
         let Parts { buffers, capture } = &mut *guard;
@@ -86,18 +85,15 @@ impl KernelTrace {
         })
     }
 
-    /// Closes the buffers.
     fn close(&self) {
         self.parts().buffers.close();
     }
 
-    /// Names of threads by their numbers.
     #[getter]
     fn names(&self) -> Vec<String> {
         self.parts().capture.names.words.clone()
     }
 
-    /// Returns the events and bytes read so far, and the anomalies.
     fn counts<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let parts = self.parts();
         let Parts { buffers, capture } = &*parts;

@@ -67,7 +67,6 @@ impl TraceReader {
         format!("TraceReader({})", self.path.display())
     }
 
-    /// The next I/Os as columns; None at the end.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let mut batch = Batch::default();
         let more = py.detach(|| locked(&self.reader).next(&mut batch));
@@ -119,19 +118,16 @@ impl TraceReader {
         locked(&self.reader).late()
     }
 
-    /// I/Os so far, and the time of the last one since the first, in ns.
     #[getter]
     fn span(&self) -> (u64, i64) {
         locked(&self.reader).span()
     }
 
-    /// Bytes of the file that have been read so far, as they are packed, and all of them.
     #[getter]
     fn read_of_file(&self) -> (u64, u64) {
         locked(&self.reader).read_of_file()
     }
 
-    /// Returns the skipped lines: reason, count, first line, `true` if the format has such lines.
     fn skipped(&self) -> Vec<(&'static str, u64, u64, bool)> {
         let reader = locked(&self.reader);
         let each = reader.skipped().reasons().iter();
@@ -164,7 +160,6 @@ impl TraceWriter {
         format!("TraceWriter({})", self.path.display())
     }
 
-    /// Writes the next I/Os of a reader; false at its end.
     fn take(&self, py: Python<'_>, reader: &TraceReader) -> PyResult<bool> {
         py.detach(|| {
             let mut writer = locked(&self.writer);
@@ -176,7 +171,6 @@ impl TraceWriter {
         })
     }
 
-    /// Writes I/Os from columns.
     fn add(
         &self,
         py: Python<'_>,
@@ -189,13 +183,11 @@ impl TraceWriter {
             .map_err(|error| errors::state(&self.path, &error))
     }
 
-    /// Completes the file.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| locked(&self.writer).finish())
             .map_err(|error| errors::state(&self.path, &error))
     }
 
-    /// So far: `records`, `left_out` (that the format cannot have), `moved` (to a later time).
     fn counts<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let writer = locked(&self.writer);
         Ok(dict! { py, writer.{records, left_out, moved} })
@@ -221,7 +213,6 @@ impl TraceMeasures {
         format!("TraceMeasures(ios={})", self.ios())
     }
 
-    /// Measures the next I/Os of a reader; false at its end.
     fn take(&self, py: Python<'_>, reader: &TraceReader) -> PyResult<bool> {
         py.detach(|| {
             let mut measures = locked(&self.0);
@@ -232,7 +223,6 @@ impl TraceMeasures {
         })
     }
 
-    /// Measures I/Os from columns.
     fn add(
         &self,
         py: Python<'_>,
@@ -254,12 +244,10 @@ impl TraceMeasures {
         locked(&self.0).ios()
     }
 
-    /// The time steps as JSON; `None` if they were not requested.
     fn steps(&self, py: Python<'_>) -> Option<String> {
         py.detach(|| locked(&self.0).steps().map(|steps| steps.to_string()))
     }
 
-    /// All measures, as JSON.
     fn result(&self, py: Python<'_>) -> String {
         py.detach(|| locked(&self.0).result().to_string())
     }
@@ -303,19 +291,16 @@ pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
     Ok(batch)
 }
 
-/// All formats that are recognised: name, title, columns, units.
 #[pyfunction]
 pub(crate) fn trace_formats() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
     FORMATS.iter().map(|format| (format.name, format.title, format.columns, format.units)).collect()
 }
 
-/// Names of the formats that are written.
 #[pyfunction]
 pub(crate) fn trace_formats_written() -> Vec<&'static str> {
     WRITTEN.to_vec()
 }
 
-/// Meaning, name and unit (in nanoseconds or bytes) of each column of a mapping.
 #[pyfunction]
 pub(crate) fn trace_columns(text: &str) -> PyResult<Vec<(&'static str, String, u64)>> {
     Ok(parsed(text)?
@@ -324,22 +309,18 @@ pub(crate) fn trace_columns(text: &str) -> PyResult<Vec<(&'static str, String, u
         .collect())
 }
 
-/// Meanings of columns; units of times; units of addresses and lengths.
 #[pyfunction]
 pub(crate) fn trace_column_words() -> (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>) {
     let names = |of: &[(&'static str, u64)]| of.iter().map(|unit| unit.0).collect();
     (Role::ALL.map(Role::name).to_vec(), names(&TIME_UNITS), names(&SIZE_UNITS))
 }
 
-/// The number of the operation that a word of a trace means.
 #[pyfunction]
 pub(crate) fn trace_operation(word: &str) -> PyResult<u8> {
     let operation = writecliff_traces::operation_of(word.as_bytes());
     operation.map(|operation| operation as u8).map_err(|why| errors::config(why, None))
 }
 
-/// The runs of the reads and writes of one volume: `run`, the number of the I/O that began the run
-/// of each, `back`, and `read_ranks` and `write_ranks`.
 #[pyfunction]
 pub(crate) fn trace_runs<'py>(py: Python<'py>, columns: &Bound<'py, PyDict>) -> Dict<'py> {
     let of = batch_of(columns)?;

@@ -14,8 +14,6 @@ use crate::errors;
 
 type Measured = Result<WafRow, ConfigError>;
 
-/// Measures one case; returns (measured, theory). `policy`: "greedy", "fifo", "random", "d=N", or
-/// "streams" (four sequential writers, each in its own stream).
 #[pyfunction]
 #[pyo3(signature = (
     policy, overprovision, pages_per_block, blocks, seed = 1, warm_up = 10, measured = 10
@@ -40,8 +38,6 @@ pub(crate) fn validate_waf(
     row(py.detach(|| run(&case)))
 }
 
-/// Measures a drive with data reduction; returns (measured, theory). `sizes`: compressed sizes of
-/// slots in sectors, equally frequent; `duplicates`: share of the writes that are duplicates.
 #[pyfunction]
 #[pyo3(signature = (
     policy, overprovision, sizes, duplicates, *, pages_per_block, blocks, seed = 1, warm_up = 10,
@@ -100,10 +96,6 @@ fn unknown(what: &str, name: &str) -> PyErr {
     errors::config(&format!("unknown {what} '{name}'"), None)
 }
 
-/// Measures the benefit of separating data; returns (measured, best possible). `load`: "hot-cold"
-/// with `data` and `writes` of the hot class, "by-size" or "by-rate" (four sequential writers,
-/// requests of `request` slots). `gc_destination`: "per-stream", "host-unit" or "shared";
-/// `gc_pacing`: "incremental" or "per-victim".
 #[pyfunction]
 #[pyo3(signature = (
     load, overprovision, *, streams, gc_destination = "per-stream", gc_pacing = "incremental",
@@ -152,8 +144,6 @@ pub(crate) fn validate_data_placement(
     row(py.detach(|| data_placement(&case, load, streams, how)))
 }
 
-/// Write amplification of a published emulator's drive under its three writers; returns (from the
-/// empty drive on, over the later stretch). See `writecliff_validate::handles`.
 #[pyfunction]
 #[pyo3(signature = (
     units, user_units, pages_per_block, *, persistent, rates, capacities, settled = None,

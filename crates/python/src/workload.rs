@@ -8,8 +8,6 @@ use writecliff_workload::{Limits, WorkloadFile, WorkloadSpec};
 use crate::dict::{Dict, column, dict};
 use crate::errors;
 
-/// A workload file in TOML as JSON, its steps with the workloads that the Python model reads;
-/// shares of the drive become bytes.
 #[pyfunction]
 pub(crate) fn parse_workload_toml(
     text: &str,
@@ -20,7 +18,6 @@ pub(crate) fn parse_workload_toml(
     Ok(file.resolved(Bytes(capacity_bytes)).to_json())
 }
 
-/// Check a workload (as JSON) against a drive; raises `NativeConfigError`.
 #[pyfunction]
 pub(crate) fn check_workload(json: &str, capacity_bytes: u64, streams: u16) -> PyResult<()> {
     let spec = WorkloadSpec::from_json(json).map_err(|e| errors::spec(&e))?;
@@ -28,8 +25,6 @@ pub(crate) fn check_workload(json: &str, capacity_bytes: u64, streams: u16) -> P
     spec.validate(&limits).map_err(|e| errors::spec(&e))
 }
 
-/// The I/Os of one pass of a workload (as JSON) whose only job has a model, as the columns of a
-/// trace.
 #[pyfunction]
 pub(crate) fn model_ios<'py>(py: Python<'py>, json: &str) -> Dict<'py> {
     let spec = WorkloadSpec::from_json(json).map_err(|e| errors::spec(&e))?;
