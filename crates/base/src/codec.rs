@@ -165,7 +165,6 @@ pub struct StateReader<R: Read> {
     input: R,
 }
 
-/// A section being read.
 struct Section {
     name: String,
     hash: crc32fast::Hasher,

@@ -33,7 +33,7 @@ pub use kinds::{
     Short, Size, SizeWithin, Text, Time, Times,
 };
 
-use crate::located::{LocatedError, Table};
+use crate::located::{Answer, Table};
 
 /// A key of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,13 +70,13 @@ pub trait Section: Sized {
     ///
     /// # Errors
     /// Fails at the first key that is missing, of another kind, or out of bounds.
-    fn read_keys(table: &Table<'_>) -> Result<Self, LocatedError>;
+    fn read_keys(table: &Table<'_>) -> Answer<Self>;
 
     /// Reads all keys of a table, which has no others.
     ///
     /// # Errors
     /// Fails at the first key that is missing, unknown, of another kind, or out of bounds.
-    fn read_whole(table: Table<'_>) -> Result<Self, LocatedError> {
+    fn read_whole(table: Table<'_>) -> Answer<Self> {
         let section = Self::read_keys(&table)?;
         table.finish().map(|()| section)
     }
@@ -91,6 +91,21 @@ pub trait Section: Sized {
 pub fn top<A: Section, B: Section>() -> SectionKeys {
     let keys = A::keys().into_iter().chain(B::keys()).collect();
     SectionKeys { name: "", is_required: true, keys }
+}
+
+/// Returns the error of the first condition that holds, at the line of its key:
+/// `reject! { table, KEY if CONDITION => "message" ["hint"], arguments; }`.
+#[macro_export]
+macro_rules! reject {
+    ($table:expr, $(
+        $key:tt if $wrong:expr => $message:literal $([$hint:expr])? $(, $argument:expr)*;
+    )*) => {$(
+        if $wrong {
+            let hint: Option<&str> = None$(.or(Some($hint)))?;
+            let message = format!($message $(, $argument)*);
+            return Err($table.error($key, message, hint.map(str::to_owned)));
+        }
+    )*};
 }
 
 /// Declares a struct of the values of a section and implements [`Section`](crate::keys::Section).
@@ -141,7 +156,7 @@ macro_rules! section {
 
             fn read_keys(
                 table: &$crate::located::Table<'_>,
-            ) -> Result<Self, $crate::located::LocatedError> {
+            ) -> $crate::located::Answer<Self> {
                 $(
                     $(table.has(stringify!($extra));)*
                     let $field = $crate::section!(@read $need table, [$field $($key)?]

@@ -48,6 +48,9 @@ pub struct LocatedError {
     pub hint: Option<String>,
 }
 
+/// Outcome of reading a table; errors name the line.
+pub type Answer<T> = Result<T, LocatedError>;
+
 /// A parsed file that remembers its text, its name and where its lines begin.
 #[derive(Debug)]
 pub struct LocatedToml {
@@ -94,7 +97,7 @@ impl Source {
 
 impl LocatedToml {
     /// Parses `text`; `file_name` is used in messages only.
-    pub fn parse(text: &str, file_name: &str) -> Result<Self, LocatedError> {
+    pub fn parse(text: &str, file_name: &str) -> Answer<Self> {
         let source = Source::new(text, file_name);
         match Document::parse(text.to_owned()) {
             Ok(document) => Ok(Self { document, source }),

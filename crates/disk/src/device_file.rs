@@ -5,8 +5,8 @@
 mod scaled;
 
 use writecliff_base::keys::{Section, SectionKeys, top};
-use writecliff_base::located::{LocatedError, LocatedToml, Table};
-use writecliff_base::{Bytes, SECTOR_BYTES};
+use writecliff_base::located::{Answer, LocatedToml, Table};
+use writecliff_base::{Bytes, SECTOR_BYTES, reject};
 use writecliff_host_interface::identity::InPlace;
 use writecliff_host_interface::{Identity, LinkConfig};
 
@@ -15,8 +15,6 @@ use crate::config::{
 };
 
 pub use scaled::{SCALES, scaled};
-
-type Answer<T> = Result<T, LocatedError>;
 
 /// Returns `true` if the file describes a disk.
 pub fn is_disk(toml: &LocatedToml) -> bool {
@@ -76,18 +74,13 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
 
 fn mechanics(table: &Table<'_>) -> Answer<MechanicsConfig> {
     let m = MechanicsConfig::read_keys(table)?;
-    match (m.recalibration_interval, m.recalibration_radii) {
-        (Some(_), None) => return Err(table.missing("recalibration_radii")),
-        (None, Some(_)) => {
-            let message = "recalibration_radii needs recalibration_interval, which is missing";
-            return Err(table.error("recalibration_radii", message, None));
-        }
-        _ => {}
-    }
-    if m.inner_rate > m.outer_rate {
-        let message = format!("inner_rate is {}, above outer_rate {}", m.inner_rate, m.outer_rate);
-        let hint = "inner tracks are shorter and hold fewer sectors".to_owned();
-        return Err(table.error("inner_rate", message, Some(hint)));
+    let (is_needed, key) = (m.recalibration_interval.is_some(), "recalibration_radii");
+    let refusal = "recalibration_radii needs recalibration_interval, which is missing";
+    table.needed_if(is_needed, key, m.recalibration_radii, refusal)?;
+    reject! { table,
+        "inner_rate" if m.inner_rate > m.outer_rate =>
+            "inner_rate is {}, above outer_rate {}"
+            ["inner tracks are shorter and hold fewer sectors"], m.inner_rate, m.outer_rate;
     }
     Ok(m)
 }
@@ -95,9 +88,9 @@ fn mechanics(table: &Table<'_>) -> Answer<MechanicsConfig> {
 fn read_cache(table: &Table<'_>) -> Answer<CacheConfig> {
     let config = CacheConfig::read_keys(table)?;
     let CacheConfig { size, segments, .. } = config;
-    if size.0 / 2 / u64::from(segments) < SECTOR_BYTES {
-        let message = format!("size is {size}; half of it is too small for {segments} segments");
-        return Err(table.error("size", message, None));
+    reject! { table,
+        "size" if size.0 / 2 / u64::from(segments) < SECTOR_BYTES =>
+            "size is {size}; half of it is too small for {segments} segments";
     }
     Ok(config)
 }
@@ -105,9 +98,10 @@ fn read_cache(table: &Table<'_>) -> Answer<CacheConfig> {
 fn flash_cache(table: &Table<'_>) -> Answer<FlashCacheConfig> {
     let config = FlashCacheConfig::read_keys(table)?;
     let block = config.block.0;
-    if block < 4096 || !block.is_multiple_of(SECTOR_BYTES) || config.size.0 / block == 0 {
-        let message = format!("block is {}; it must be 4 KiB to {}", config.block, config.size);
-        return Err(table.error("block", message, None));
+    reject! { table,
+        "block"
+            if block < 4096 || !block.is_multiple_of(SECTOR_BYTES) || config.size.0 / block == 0 =>
+            "block is {}; it must be 4 KiB to {}", config.block, config.size;
     }
     Ok(config)
 }
@@ -116,12 +110,11 @@ fn flash_cache(table: &Table<'_>) -> Answer<FlashCacheConfig> {
 fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     let m = &config.mechanics;
     let turn = config.turn();
-    if config.skew() >= turn {
-        let message = format!(
-            "seek_track and write_settle take {}, longer than a turn of {turn}",
-            config.skew()
-        );
-        return Err(table.error("seek_track", message, None));
+    reject! { table,
+        "seek_track" if config.skew() >= turn =>
+            "seek_track and write_settle take {}, longer than a turn of {turn}", config.skew();
+        "seek_full" if m.seek_full <= m.seek_track =>
+            "{} is not above seek_track {}", m.seek_full, m.seek_track;
     }
     let refused = |impossible: ImpossibleDisk| {
         let key = match impossible {
@@ -130,10 +123,6 @@ fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
         };
         table.error(key, impossible, None)
     };
-    if m.seek_full <= m.seek_track {
-        let message = format!("{} is not above seek_track {}", m.seek_full, m.seek_track);
-        return Err(table.error("seek_full", message, None));
-    }
     let layout = config.layout().map_err(refused)?;
     config.seek_curve(&layout).map_err(refused)?;
     Ok(())
@@ -142,11 +131,11 @@ fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
 /// Checks the limit on commands in flight, which have 16-bit numbers.
 fn check_queues(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
-    if in_drive <= 4096 {
-        return Ok(());
+    reject! { table,
+        "queue_depth" if in_drive > 4096 =>
+            "the queues hold {in_drive} commands; a disk supports at most 4,096";
     }
-    let message = format!("the queues hold {in_drive} commands; a disk supports at most 4,096");
-    Err(table.error("queue_depth", message, None))
+    Ok(())
 }
 
 /// Checks the limit on flash cache blocks, which have 30-bit numbers.

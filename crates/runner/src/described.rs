@@ -1,7 +1,7 @@
 //! A parsed device file of any kind, and device files derived from it.
 
 use writecliff_base::Bytes;
-use writecliff_base::located::{Change, LocatedError, LocatedToml};
+use writecliff_base::located::{Answer, Change, LocatedError, LocatedToml};
 use writecliff_disk::device_file as disk;
 use writecliff_scm::device_file as scm;
 use writecliff_ssd::device_file as ssd;
@@ -37,7 +37,7 @@ impl From<LocatedError> for DeriveError {
 
 impl Device {
     /// Parses and checks a device file. `file_name` is used in messages only.
-    pub fn read(text: &str, file_name: &str) -> Result<Self, LocatedError> {
+    pub fn read(text: &str, file_name: &str) -> Answer<Self> {
         let toml = LocatedToml::parse(text, file_name)?;
         let config = AnyConfig::describe(&toml, 1)?;
         Ok(Self { toml, config })
@@ -130,7 +130,7 @@ impl Device {
         Ok(self.changed(&changes)?)
     }
 
-    fn changed(&self, changes: &[Change]) -> Result<Self, LocatedError> {
+    fn changed(&self, changes: &[Change]) -> Answer<Self> {
         let text = self.toml.changed(changes).expect("the tables of the changes are in the file");
         Self::read(&text, self.toml.file_name())
     }

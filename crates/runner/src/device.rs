@@ -10,7 +10,7 @@ use writecliff_base::Bytes;
 use writecliff_base::counters;
 use writecliff_base::counters::{Reading, readings};
 use writecliff_base::keys::SectionKeys;
-use writecliff_base::located::{LocatedError, LocatedToml};
+use writecliff_base::located::{Answer, LocatedToml};
 use writecliff_base::saved_state::RestoreError;
 use writecliff_disk::{Disk, DiskConfig, DiskCounters};
 use writecliff_flash::geometry::SLOT_BYTES;
@@ -208,7 +208,7 @@ pub enum AnyConfig {
 impl AnyConfig {
     /// Reads a parsed device file: a table `[disk]` makes it a disk's, a table `[media]` that of a
     /// drive of storage-class memory. `seed` seeds the drive's random choices.
-    pub fn describe(toml: &LocatedToml, seed: u64) -> Result<Self, LocatedError> {
+    pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<Self> {
         if writecliff_disk::device_file::is_disk(toml) {
             let config = writecliff_disk::device_file::describe(toml, seed)?;
             return Ok(Self::Disk(Box::new(config)));

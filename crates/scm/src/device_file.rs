@@ -3,14 +3,12 @@
 //! A file with a table `[media]` describes such a drive. Its keys are declared in `config.rs`.
 
 use writecliff_base::keys::{Section, SectionKeys, top};
-use writecliff_base::located::{Change, LocatedError, LocatedToml, Table};
-use writecliff_base::{Bytes, SECTOR_BYTES, SLOT_BYTES};
+use writecliff_base::located::{Answer, Change, LocatedToml, Table};
+use writecliff_base::{Bytes, SECTOR_BYTES, SLOT_BYTES, reject};
 use writecliff_host_interface::identity::InPlace;
 use writecliff_host_interface::{Identity, LinkConfig};
 
 use crate::config::{ControllerConfig, MediaConfig, ScmConfig};
-
-type Answer<T> = Result<T, LocatedError>;
 
 /// Supported scale factors.
 pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
@@ -65,9 +63,9 @@ fn read_media(table: &Table<'_>) -> Answer<MediaConfig> {
         ("unit", config.unit, Bytes(SECTOR_BYTES), Bytes(64 << 10)),
         ("interleave", config.interleave, config.unit, Bytes(16 << 20)),
     ] {
-        if size < of || size > most || !size.0.is_multiple_of(of.0) {
-            let message = format!("{key} is {size}; it must be a multiple of {of}, at most {most}");
-            return Err(table.error(key, message, None));
+        reject! { table,
+            key if size < of || size > most || !size.0.is_multiple_of(of.0) =>
+                "{key} is {size}; it must be a multiple of {of}, at most {most}";
         }
     }
     Ok(config)
@@ -76,11 +74,11 @@ fn read_media(table: &Table<'_>) -> Answer<MediaConfig> {
 /// Checks the limit on commands in flight, which have 16-bit numbers.
 fn check_queues(table: &Table<'_>, config: &ScmConfig) -> Answer<()> {
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
-    if in_drive <= 65_535 {
-        return Ok(());
+    reject! { table,
+        "queue_depth" if in_drive > 65_535 =>
+            "the queues hold {in_drive} commands; the drive takes at most 65,535";
     }
-    let message = format!("the queues hold {in_drive} commands; the drive takes at most 65,535");
-    Err(table.error("queue_depth", message, None))
+    Ok(())
 }
 
 /// Changes to the device file for a drive that is `scale` times smaller. Its banks, and so all of

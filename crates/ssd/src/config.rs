@@ -1,8 +1,8 @@
 //! The checked configuration of an SSD, as `device_file.rs` reads it from TOML.
 
 use writecliff_base::keys::{Choice, Count, Flag, Section, Size, Time};
-use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::{Bytes, Nanos, section};
+use writecliff_base::located::{Answer, Table};
+use writecliff_base::{Bytes, Nanos, reject, section};
 use writecliff_flash::{FlashTiming, Geometry, SLOT_BYTES};
 use writecliff_ftl::{ConfigError, FtlConfig};
 use writecliff_host_interface::{Duplex, Identity, LinkConfig};
@@ -61,15 +61,15 @@ section! {
 
 impl ControllerConfig {
     /// Reads the section.
-    pub(crate) fn read(table: &Table<'_>) -> Result<Self, LocatedError> {
+    pub(crate) fn read(table: &Table<'_>) -> Answer<Self> {
         let mut config = Self::read_keys(table)?;
         for (key, time) in [
             ("read_command_time", config.read_command_time),
             ("write_command_time", config.write_command_time),
         ] {
-            if time < config.command_time {
-                let message = format!("{key} is below command_time; it must be as long or longer");
-                return Err(table.error(key, message, None));
+            reject! { table,
+                key if time < config.command_time =>
+                    "{key} is below command_time; it must be as long or longer";
             }
         }
         config.reads_in_a_row = config.reads_in_a_row.max(1);

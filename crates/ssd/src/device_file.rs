@@ -12,8 +12,8 @@ pub(crate) mod scaled;
 mod streams;
 
 use writecliff_base::keys::{Section, SectionKeys, SizeWithin, top};
-use writecliff_base::located::{LocatedError, LocatedToml, Table};
-use writecliff_base::{Bytes, section};
+use writecliff_base::located::{Answer, LocatedToml, Table};
+use writecliff_base::{Bytes, reject, section};
 use writecliff_flash::{Geometry, SLOT_BYTES};
 use writecliff_ftl::FtlConfig;
 use writecliff_host_interface::{Identity, LinkConfig};
@@ -28,8 +28,6 @@ use crate::{DeviceConfig, data_placement};
 pub use resized::{ResizeError, resized};
 pub use scaled::{least_scale, nearest_scale, scaled, scales};
 pub use streams::with_streams;
-
-type Answer<T> = Result<T, LocatedError>;
 
 /// Largest capacity of a drive that can be described: four times that of 2025's largest.
 const CAPACITY_MAX: Bytes = Bytes(1 << 50);
@@ -178,27 +176,20 @@ fn check_together(
 fn check_buffer(table: &Table<'_>, config: &DeviceConfig) -> Answer<()> {
     let (needed, buffer) =
         (config.buffer_needed(config.ftl.streams), config.controller.write_buffer);
-    if buffer < needed {
-        let message = format!(
+    let has_cache = config.sections.buffer_bytes(&config.geometry) > 0;
+    let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
+    reject! { table,
+        "write_buffer" if buffer < needed =>
             "write_buffer is {buffer}; {} streams with program units of {} KiB{}{} need {} KiB or \
              more",
             config.ftl.streams,
             config.geometry.unit_bytes() * config.pieces_per_slot() / 1024,
-            if config.sections.buffer_bytes(&config.geometry) > 0 {
-                " and an SLC cache"
-            } else {
-                ""
-            },
+            if has_cache { " and an SLC cache" } else { "" },
             if config.merged_units > 0 { " and merged units" } else { "" },
-            needed.0 / 1024
-        );
-        return Err(table.error("write_buffer", message, None));
-    }
-    let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
-    if in_drive > 60_000 {
-        let message =
-            format!("the queues hold {in_drive} commands; a drive supports at most 60,000");
-        return Err(table.error("write_buffer", message, Some("lower link.queues".to_owned())));
+            needed.0 / 1024;
+        "write_buffer" if in_drive > 60_000 =>
+            "the queues hold {in_drive} commands; a drive supports at most 60,000"
+            ["lower link.queues"];
     }
     Ok(())
 }

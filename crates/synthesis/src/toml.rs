@@ -1,17 +1,15 @@
 //! The model in a workload file: a table with a table of columns for each part.
 
 use writecliff_base::keys::{Integer, Integers, Kind, Size, Text};
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::located::{Answer, Table};
 
 use crate::IoModel;
-
-pub(crate) type Read<T> = Result<T, LocatedError>;
 
 const ANY: std::ops::RangeInclusive<u64> = 0..=i64::MAX as u64;
 
 /// A value of a table, from its key.
 pub(crate) trait Value: Sized {
-    fn read(table: &Table<'_>, key: &str) -> Read<Self>;
+    fn read(table: &Table<'_>, key: &str) -> Answer<Self>;
 
     /// Returns the length of a column.
     fn length(&self) -> Option<usize> {
@@ -20,13 +18,13 @@ pub(crate) trait Value: Sized {
 }
 
 impl Value for u64 {
-    fn read(table: &Table<'_>, key: &str) -> Read<Self> {
+    fn read(table: &Table<'_>, key: &str) -> Answer<Self> {
         table.required(key, &Integer(ANY))
     }
 }
 
 impl Value for String {
-    fn read(table: &Table<'_>, key: &str) -> Read<Self> {
+    fn read(table: &Table<'_>, key: &str) -> Answer<Self> {
         table.required(key, &Text)
     }
 
@@ -37,7 +35,7 @@ impl Value for String {
 
 /// A column, of numbers that may be smaller.
 impl<T: TryFrom<u64>> Value for Vec<T> {
-    fn read(table: &Table<'_>, key: &str) -> Read<Self> {
+    fn read(table: &Table<'_>, key: &str) -> Answer<Self> {
         let column = table.required(key, &Integers(ANY))?;
         let too_large = |number| table.error(key, format!("{number} is too large"), None);
         let numbers = column.into_iter();
@@ -52,17 +50,17 @@ impl<T: TryFrom<u64>> Value for Vec<T> {
 
 /// A part of the model.
 impl<T: Part> Value for T {
-    fn read(table: &Table<'_>, key: &str) -> Read<Self> {
+    fn read(table: &Table<'_>, key: &str) -> Answer<Self> {
         optional(table, key)?.ok_or_else(|| table.missing(key))
     }
 }
 
-fn optional<T: Part>(table: &Table<'_>, key: &str) -> Read<Option<T>> {
+fn optional<T: Part>(table: &Table<'_>, key: &str) -> Answer<Option<T>> {
     table.optional_table(key)?.map(T::read_table).transpose()
 }
 
 pub(crate) trait Part: Sized {
-    fn read_table(table: Table<'_>) -> Read<Self>;
+    fn read_table(table: Table<'_>) -> Answer<Self>;
 
     /// Returns the lengths of its columns.
     fn lengths(&self) -> Vec<usize>;
@@ -83,7 +81,7 @@ macro_rules! model_table {
         impl $crate::toml::Part for $name {
             fn read_table(
                 table: writecliff_base::located::Table<'_>,
-            ) -> $crate::toml::Read<Self> {
+            ) -> writecliff_base::located::Answer<Self> {
                 use $crate::toml::Value;
                 let part = Self { $($field: Value::read(&table, stringify!($field))?),* };
                 table.finish().map(|()| part)
@@ -97,7 +95,7 @@ macro_rules! model_table {
 }
 
 /// Reads the model of a job from its table.
-pub fn read(table: Table<'_>) -> Read<IoModel> {
+pub fn read(table: Table<'_>) -> Answer<IoModel> {
     let mut model = IoModel {
         seed: Integer(ANY).read(&table, "seed")?.unwrap_or(1),
         range_bytes: table.required("range", &Size)?.0,

@@ -55,8 +55,8 @@ use writecliff_base::keys::{
     Choice, Flag, Inner, Inners, Integer, Kind, Number, Percent, PositiveTime, Section,
     SectionKeys, Size, Text,
 };
-use writecliff_base::located::{LocatedError, LocatedToml, Table};
-use writecliff_base::{Nanos, section};
+use writecliff_base::located::{Answer, LocatedToml, Table};
+use writecliff_base::{Nanos, reject, section};
 
 use self::kinds::Tables;
 use crate::check::{RATE_MAX, RATE_MIN, SpecError};
@@ -66,11 +66,8 @@ use crate::spec::{
     AddressSpec, BlockSize, JobSpec, OwnBlocks, SHARE, SegmentSpec, TOP, WorkloadSpec, Zone,
 };
 
-type Read<T> = Result<T, LocatedError>;
-
 /// Rounds after which a load that is not steady gives up, as in the PTS.
 const MAX_ROUNDS: u64 = 25;
-/// Rounds of a measurement window.
 const WINDOW_ROUNDS: u64 = 5;
 
 section! {
@@ -172,24 +169,23 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecErro
 }
 
 /// The limits of the table `expect`, each as one text.
-fn expect(table: Table<'_>) -> Read<Vec<String>> {
+fn expect(table: Table<'_>) -> Answer<Vec<String>> {
     let limits = table.keys().into_iter().map(|figure| {
         let text = table.text(figure)?.unwrap_or_default().trim();
         let number = text.trim_start_matches(['<', '>']).trim_start_matches('=');
         let number = number.split_whitespace().next().unwrap_or_default();
-        if !text.starts_with(['<', '>']) || number.parse::<f64>().is_err() {
-            let hint = "for example \">= 100000\" or \"<= 2 ms\"".to_owned();
-            let message = format!("'{text}' is no limit");
-            return Err(table.error(figure, message, Some(hint)));
+        reject! { table,
+            figure if !text.starts_with(['<', '>']) || number.parse::<f64>().is_err() =>
+                "'{text}' is no limit" ["for example \">= 100000\" or \"<= 2 ms\""];
         }
         Ok(format!("{figure} {text}"))
     });
-    let limits = limits.collect::<Read<Vec<_>>>()?;
+    let limits = limits.collect::<Answer<Vec<_>>>()?;
     table.finish()?;
     Ok(limits)
 }
 
-fn steps(tables: Vec<Table<'_>>, common: Common) -> Read<Vec<FileStep>> {
+fn steps(tables: Vec<Table<'_>>, common: Common) -> Answer<Vec<FileStep>> {
     let mut steps: Vec<FileStep> = Vec::with_capacity(tables.len());
     for (number, table) in tables.into_iter().enumerate() {
         let keys = StepKeys::read_keys(&table)?;
@@ -208,7 +204,7 @@ fn steps(tables: Vec<Table<'_>>, common: Common) -> Read<Vec<FileStep>> {
 }
 
 /// A step without I/O; it ends with a single read, which finds the drive at rest.
-fn rest(table: Table<'_>, rest_ns: u64, name: String, common: Common) -> Read<FileStep> {
+fn rest(table: Table<'_>, rest_ns: u64, name: String, common: Common) -> Answer<FileStep> {
     table.finish()?;
     let job = JobSpec {
         name: "rest".to_owned(),
@@ -223,16 +219,14 @@ fn rest(table: Table<'_>, rest_ns: u64, name: String, common: Common) -> Read<Fi
 }
 
 /// The jobs of a step, or of a file that is one step.
-fn load(table: Table<'_>, name: String, common: Common) -> Read<FileStep> {
+fn load(table: Table<'_>, name: String, common: Common) -> Answer<FileStep> {
     let LoadKeys { until, max_rounds, measure: measured, job: jobs } = Section::read_keys(&table)?;
     let until_steady = until.unwrap_or(false);
-    if max_rounds.is_some() && !until_steady {
-        let hint = Some("add until = \"steady\"".to_owned());
-        return Err(table.error("max_rounds", "only rounds until steady state end by it", hint));
-    }
-    if until_steady && !measured {
-        let message = "a step that runs until it is steady has to be measured";
-        return Err(table.error("measure", message, None));
+    reject! { table,
+        "max_rounds" if max_rounds.is_some() && !until_steady =>
+            "only rounds until steady state end by it" ["add until = \"steady\""];
+        "measure" if until_steady && !measured =>
+            "a step that runs until it is steady has to be measured";
     }
     // Reporting an unknown key such as [[jobs]] is more helpful than reporting the missing one.
     let missing = table.missing("job");
@@ -244,7 +238,7 @@ fn load(table: Table<'_>, name: String, common: Common) -> Read<FileStep> {
     Ok(FileStep { workload, rest_ns: 0, measured, until_steady, max_rounds })
 }
 
-fn job(table: Table<'_>) -> Read<JobSpec> {
+fn job(table: Table<'_>) -> Answer<JobSpec> {
     let mut job = JobSpec::read_keys(&table)?;
     if let Some(mix) = Inner(MixKeys::read_whole).read(&table, "mix")? {
         mix.put_into(&mut job, &table)?;
@@ -264,7 +258,7 @@ fn job(table: Table<'_>) -> Read<JobSpec> {
 }
 
 /// Rejects unknown keys first: a mistyped `duration` must not be reported as an endless job.
-fn checked(table: Table<'_>, job: JobSpec) -> Read<JobSpec> {
+fn checked(table: Table<'_>, job: JobSpec) -> Answer<JobSpec> {
     let outcome = job.check().map_err(|problem| {
         let singular = problem.key == "block_sizes" && table.has("block_size");
         let key = if singular { "block_size" } else { problem.key };
@@ -276,12 +270,12 @@ fn checked(table: Table<'_>, job: JobSpec) -> Read<JobSpec> {
 
 impl MixKeys {
     /// Sets the shares of the reads and of the writes; `mix` replaces `read`.
-    fn put_into(self, job: &mut JobSpec, table: &Table<'_>) -> Read<()> {
+    fn put_into(self, job: &mut JobSpec, table: &Table<'_>) -> Answer<()> {
         let reads = self.sequential_read + self.random_read;
         let writes = self.sequential_write + self.random_write;
-        if (reads + writes - 100.0).abs() > 1e-6 {
-            let message = format!("the shares add up to {} %, not to 100 %", reads + writes);
-            return Err(table.error("mix", message, None));
+        reject! { table,
+            "mix" if (reads + writes - 100.0).abs() > 1e-6 =>
+                "the shares add up to {} %, not to 100 %", reads + writes;
         }
         exclude(table, ["mix", "read"], "read")?;
         exclude(table, ["mix", "trim"], "trim")?;
@@ -294,23 +288,23 @@ impl MixKeys {
 }
 
 /// Rejects a table with both keys, at the line of `at`.
-fn exclude(table: &Table<'_>, [key, other]: [&str; 2], at: &str) -> Read<()> {
-    if !table.has(key) || !table.has(other) {
-        return Ok(());
+fn exclude(table: &Table<'_>, [key, other]: [&str; 2], at: &str) -> Answer<()> {
+    reject! { table,
+        at if table.has(key) && table.has(other) =>
+            "{key} and {other} are both given; remove one of them";
     }
-    let message = format!("{key} and {other} are both given; remove one of them");
-    Err(table.error(at, message, None))
+    Ok(())
 }
 
 /// Returns the only block size of a table without `block_sizes`.
-fn single_block(table: &Table<'_>) -> Read<Option<BlockSize>> {
+fn single_block(table: &Table<'_>) -> Answer<Option<BlockSize>> {
     let Some(size) = Size.read(table, "block_size")? else { return Ok(None) };
     exclude(table, ["block_size", "block_sizes"], "block_sizes")?;
     Ok(Some(BlockSize { bytes: size.0, weight: 1.0, sequential_pct: 0.0 }))
 }
 
 /// Block sizes and alignment of one operation, in a table of their own.
-pub(crate) fn own_blocks(table: Table<'_>) -> Read<OwnBlocks> {
+pub(crate) fn own_blocks(table: Table<'_>) -> Answer<OwnBlocks> {
     let mut blocks = OwnBlocks::read_keys(&table)?;
     match single_block(&table)? {
         Some(single) => blocks.block_sizes = vec![single],

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use toml_edit::{Item, TableLike, Value};
 
-use super::{LocatedError, Source};
+use super::{Answer, LocatedError, Source};
 use crate::keys::Kind;
 use crate::similarity::nearest;
 use crate::units::QuantityError;
@@ -34,8 +34,6 @@ pub struct Table<'a> {
 
 /// The values that were read, by dotted key.
 type Record = Rc<RefCell<BTreeMap<String, String>>>;
-
-type Answer<T> = Result<T, LocatedError>;
 
 impl<'a> Table<'a> {
     pub(super) fn new(

@@ -2,8 +2,8 @@
 //! placement.
 
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Time};
-use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::{Nanos, section};
+use writecliff_base::located::{Answer, Table};
+use writecliff_base::{Nanos, reject, section};
 
 const SECOND: u64 = 1_000_000_000;
 /// Maximum number of streams of an FTL.
@@ -56,8 +56,6 @@ pub struct DataPlacementConfig {
     pub reclaim_groups: u16,
 }
 
-type Answer<T> = Result<T, LocatedError>;
-
 section! {
     pub(crate) struct Keys {
         interface: required Choice<Option<InterfaceKind>>(&[
@@ -101,10 +99,10 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
     }
     let most = u32::from(streams) - 1;
     let open = table.otherwise("open_streams", keys.open_streams, most);
-    if open > most {
-        let message =
-            format!("open_streams is {open}; with {streams} streams it must be at most {most}");
-        return Err(table.error("open_streams", message, Some("raise ftl.streams".to_owned())));
+    reject! { table,
+        "open_streams" if open > most =>
+            "open_streams is {open}; with {streams} streams it must be at most {most}"
+            ["raise ftl.streams"];
     }
     check_time_limit(table, keys.time_limit)?;
     check_groups(table, keys.reclaim_groups, streams)?;

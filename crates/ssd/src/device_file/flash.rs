@@ -1,8 +1,8 @@
 //! The section `[flash]` of a device file.
 
 use writecliff_base::keys::{Count, Section, SectionKeys};
-use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::{Nanos, section};
+use writecliff_base::located::{Answer, Table};
+use writecliff_base::{Nanos, reject, section};
 use writecliff_flash::{FlashTiming, Geometry, Shape};
 
 use crate::mechanisms::plane_reads::PLANES_MAX;
@@ -13,14 +13,13 @@ section! {
     }
 }
 
-/// Returns the keys of the section.
 pub(super) fn keys() -> SectionKeys {
     let keys = [Shape::keys(), FlashTiming::keys(), Life::keys()].concat();
     SectionKeys { name: "flash", is_required: true, keys }
 }
 
 /// Reads the geometry, the times and the rated cycles.
-pub(super) fn read(table: &Table<'_>) -> Result<(Geometry, FlashTiming, u32), LocatedError> {
+pub(super) fn read(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
     let (shape, timing) = (Shape::read_keys(table)?, FlashTiming::read_keys(table)?);
     let rated_cycles = Life::read_keys(table)?.rated_cycles;
     let types = shape.cell.page_types() as usize;
@@ -29,12 +28,10 @@ pub(super) fn read(table: &Table<'_>) -> Result<(Geometry, FlashTiming, u32), Lo
     let programs_hint = "one tPROG for each program operation";
     check_times(table, "program", &timing.program, programs, programs_hint)?;
     let planes = 2..=PLANES_MAX as u32;
-    if timing.independent_plane_reads
-        && !(shape.multi_plane && planes.contains(&shape.planes_per_die))
-    {
-        const KEY: &str = "independent_plane_reads";
-        let message = format!("{KEY} needs multi_plane = true and 2 to {PLANES_MAX} planes");
-        return Err(table.error(KEY, message, None));
+    let has_planes = shape.multi_plane && planes.contains(&shape.planes_per_die);
+    reject! { table,
+        "independent_plane_reads" if timing.independent_plane_reads && !has_planes =>
+            "independent_plane_reads needs multi_plane = true and 2 to {PLANES_MAX} planes";
     }
     let geometry = Geometry::new(shape).map_err(|e| table.error(e.key, e.to_string(), None))?;
     Ok((geometry, timing, rated_cycles))
@@ -46,10 +43,10 @@ fn check_times(
     times: &[Nanos],
     count: usize,
     hint: &str,
-) -> Result<(), LocatedError> {
-    if times.len() != count || times.contains(&Nanos::ZERO) {
-        let message = format!("{key} has {} times; it must have {count} above zero", times.len());
-        return Err(table.error(key, message, Some(hint.to_owned())));
+) -> Answer<()> {
+    reject! { table,
+        key if times.len() != count || times.contains(&Nanos::ZERO) =>
+            "{key} has {} times; it must have {count} above zero" [hint], times.len();
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The section `[ftl]` of a device file.
 
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Size, SizeWithin};
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::located::{Answer, Table};
 use writecliff_base::{Bytes, section};
 use writecliff_flash::SLOT_BYTES;
 use writecliff_ftl::gc::GcPolicy;
@@ -76,10 +76,7 @@ section! {
 
 /// Reads the section. Also returns the size of an indirection unit and the maximum number of
 /// waiting units.
-pub(super) fn read(
-    table: &Table<'_>,
-    seed: u64,
-) -> Result<(FtlConfig, Option<Bytes>, u32), LocatedError> {
+pub(super) fn read(table: &Table<'_>, seed: u64) -> Answer<(FtlConfig, Option<Bytes>, u32)> {
     let keys = Keys::read_keys(table)?;
     let is_windowed = matches!(keys.gc, GcPolicy::WindowedGreedy { .. });
     let refusal = "gc_window requires gc = \"windowed-greedy\"";

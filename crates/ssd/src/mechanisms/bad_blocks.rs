@@ -1,7 +1,7 @@
 //! The section `[bad_blocks]` of a device file. The FTL implements the mechanism.
 
 use writecliff_base::keys::{Choice, Number, Percent, Section};
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::located::{Answer, Table};
 use writecliff_base::section;
 use writecliff_flash::BlockLife;
 use writecliff_ftl::BadBlocksConfig;
@@ -25,7 +25,7 @@ section! {
 ///
 /// # Errors
 /// Returns an error at the key that is missing or invalid.
-pub(crate) fn read(table: &Table<'_>, rated_cycles: u32) -> Result<BadBlocksConfig, LocatedError> {
+pub(crate) fn read(table: &Table<'_>, rated_cycles: u32) -> Answer<BadBlocksConfig> {
     let keys = Keys::read_keys(table)?;
     let failed_at_rated = keys.failed_at_rated / 100.0;
     Ok(BadBlocksConfig {

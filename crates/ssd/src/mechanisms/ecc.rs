@@ -10,7 +10,7 @@
 use writecliff_base::keys::{Count, Number, PositiveTime, Size, Time};
 use writecliff_base::located::Table;
 use writecliff_base::random::nth;
-use writecliff_base::{Nanos, Prng, ReclaimUnitId, counters, counts, saved, section};
+use writecliff_base::{Nanos, Prng, ReclaimUnitId, counters, counts, reject, saved, section};
 use writecliff_flash::errors::{BitErrors, Code, FailureCurve};
 use writecliff_flash::wear::Wear;
 use writecliff_flash::{FlashLocation, SLOT_BYTES};
@@ -98,15 +98,13 @@ impl MechanismSection for EccConfig {
             retention_factor: keys.retention_factor,
             retention_time: keys.retention_time,
         };
-        if errors.at_rated < errors.fresh {
-            let message = format!("{:e} is below rber ({:e})", errors.at_rated, errors.fresh);
-            return Err(table.error("rber_at_rated", message, None));
-        }
         let bytes = keys.codeword.0;
-        if bytes == 0 || !u64::from(SLOT_BYTES).is_multiple_of(bytes) {
-            let message = "a slot must hold a whole number of codewords: 4 KiB, or a half, a \
-                           quarter, ... of it";
-            return Err(table.error("codeword", message, None));
+        reject! { table,
+            "rber_at_rated" if errors.at_rated < errors.fresh =>
+                "{:e} is below rber ({:e})", errors.at_rated, errors.fresh;
+            "codeword" if bytes == 0 || !u64::from(SLOT_BYTES).is_multiple_of(bytes) =>
+                "a slot must hold a whole number of codewords: 4 KiB, or a half, a quarter, ... \
+                 of it";
         }
         let bits = bytes as u32 * 8;
         let correctable = keys.correctable;

@@ -2,7 +2,7 @@
 //! describe them.
 
 use writecliff_base::keys::{Section, SectionKeys};
-use writecliff_base::located::{Change, LocatedError, Table};
+use writecliff_base::located::{Answer, Change, Table};
 use writecliff_base::{Bytes, Lpn, Nanos, Ppa};
 use writecliff_flash::Geometry;
 use writecliff_host_interface::Status;
@@ -41,7 +41,7 @@ pub mod slc_cache;
 pub mod thermal;
 
 /// A section, if the drive has its mechanism.
-pub(crate) type Checked<T> = Result<Option<T>, LocatedError>;
+pub(crate) type Checked<T> = Answer<Option<T>>;
 
 /// The parts of a drive that are read before the sections of the mechanisms.
 pub(crate) struct Described<'a> {
@@ -126,7 +126,7 @@ macro_rules! sections {
                 vec![$(<$config as MechanismSection>::Keys::documented(stringify!($name), false)),*]
             }
 
-            pub(crate) fn read(drive: &mut Described<'_>) -> Result<Self, LocatedError> {
+            pub(crate) fn read(drive: &mut Described<'_>) -> Answer<Self> {
                 Ok(Self { $($name: read(stringify!($name), drive)?),* })
             }
 

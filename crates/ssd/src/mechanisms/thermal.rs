@@ -8,9 +8,9 @@
 //! consumes less power. Several stages, one above the other, throttle more and more.
 
 use writecliff_base::keys::{NumberOrList, OfPhysical, OfPhysicals, PositivePhysical, Time};
-use writecliff_base::located::{Change, LocatedError, Table};
+use writecliff_base::located::{Answer, Change, Table};
 use writecliff_base::units::Physical;
-use writecliff_base::{Nanos, counters, saved, section};
+use writecliff_base::{Nanos, counters, reject, saved, section};
 
 use crate::device_file::scaled::change;
 use crate::mechanisms::power::Energy;
@@ -91,9 +91,7 @@ impl MechanismSection for ThermalConfig {
 
     fn check(keys: Self::Keys, table: &Table<'_>, _: &mut Described<'_>) -> Checked<Self> {
         let Keys { ambient, resistance, capacity, period, .. } = keys;
-        if period < Nanos(1_000_000) {
-            return Err(table.error("period", "it must be 1 ms or more", None));
-        }
+        reject! { table, "period" if period < Nanos(1_000_000) => "it must be 1 ms or more"; }
         Ok(Some(Self { ambient, resistance, capacity, stages: stages(table, keys)?, period }))
     }
 
@@ -104,7 +102,7 @@ impl MechanismSection for ThermalConfig {
 }
 
 /// Reads the stages of throttling: each key is a value, or a list with a value per stage.
-fn stages(table: &Table<'_>, keys: Keys) -> Result<Vec<Throttle>, LocatedError> {
+fn stages(table: &Table<'_>, keys: Keys) -> Answer<Vec<Throttle>> {
     let refusal = "it has no effect without throttle_at";
     let is_on = keys.throttle_at.is_some();
     let recover_at = table.needed_if(is_on, "recover_at", keys.recover_at, refusal)?;
@@ -114,25 +112,23 @@ fn stages(table: &Table<'_>, keys: Keys) -> Result<Vec<Throttle>, LocatedError> 
         return Ok(Vec::new());
     };
     for (key, count) in [("recover_at", recover_at.len()), ("throttle_factor", factors.len())] {
-        if count != at.len() {
-            let message = format!("{count} values for the {} of throttle_at", at.len());
-            return Err(table.error(key, message, Some("give one for each stage".to_owned())));
+        reject! { table,
+            key if count != at.len() =>
+                "{count} values for the {} of throttle_at" ["give one for each stage"], at.len();
         }
     }
     let rises = |values: &[f64]| values.windows(2).all(|pair| pair[0] < pair[1]);
     for (key, values) in
         [("throttle_at", &at), ("recover_at", &recover_at), ("throttle_factor", &factors)]
     {
-        if !rises(values) {
-            return Err(table.error(key, "each stage must be above the one before", None));
-        }
+        reject! { table, key if !rises(values) => "each stage must be above the one before"; }
     }
     let values = at.iter().zip(&recover_at).zip(&factors);
     values
         .map(|((&at, &recover_at), &factor)| {
-            if recover_at >= at {
-                let message = format!("{recover_at} C is not below throttle_at ({at} C)");
-                return Err(table.error("recover_at", message, None));
+            reject! { table,
+                "recover_at" if recover_at >= at =>
+                    "{recover_at} C is not below throttle_at ({at} C)";
             }
             Ok(Throttle { at, recover_at, factor })
         })
@@ -199,6 +195,7 @@ impl Thermal {
 
     /// Updates the temperature and selects the stage of throttling.
     pub fn look(&mut self, now: Nanos, joules: f64) {
+        debug_assert!(now >= self.at && joules >= self.joules, "time or energy decreases");
         self.celsius = self.celsius(now, joules);
         (self.at, self.joules) = (now, joules);
         let stages = &self.config.stages;

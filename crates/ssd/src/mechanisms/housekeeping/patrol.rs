@@ -10,7 +10,7 @@
 //! The start of a scan is a function of the number of its interval, so an idle drive needs no
 //! events: the next command computes which pages have been read in the meantime.
 
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::located::{Answer, Table};
 use writecliff_base::random::nth;
 use writecliff_base::{Nanos, Prng, saved};
 
@@ -39,7 +39,7 @@ impl PatrolConfig {
     /// # Errors
     /// Fails at the key if one is missing, a scan is longer than its interval or a step longer than
     /// the scan, or the firmware would have no time for commands.
-    pub(super) fn of(table: &Table<'_>, keys: &Keys) -> Result<Option<Self>, LocatedError> {
+    pub(super) fn of(table: &Table<'_>, keys: &Keys) -> Answer<Option<Self>> {
         let Keys { patrol_interval, patrol_length, patrol_step, patrol_time, .. } = *keys;
         let times = [
             ("patrol_interval", patrol_interval),
@@ -57,7 +57,7 @@ impl PatrolConfig {
         Ok(Some(config))
     }
 
-    fn check(&self, table: &Table<'_>) -> Result<(), LocatedError> {
+    fn check(&self, table: &Table<'_>) -> Answer<()> {
         for (key, part, of, whole) in [
             ("patrol_length", self.length, "patrol_interval", self.interval),
             ("patrol_step", self.step, "patrol_length", self.length),

@@ -1,7 +1,7 @@
 //! The section `[housekeeping]` of a device file.
 
 use writecliff_base::keys::{Choice, Flag, Number, PositiveTime, Size, Time};
-use writecliff_base::located::{Change, LocatedError, Table};
+use writecliff_base::located::{Answer, Change, Table};
 use writecliff_base::{Bytes, Nanos, section};
 use writecliff_flash::Geometry;
 
@@ -128,11 +128,7 @@ impl MechanismSection for HousekeepingConfig {
     }
 }
 
-fn media(
-    table: &Table<'_>,
-    keys: &Keys,
-    geometry: &Geometry,
-) -> Result<Option<MediaWork>, LocatedError> {
+fn media(table: &Table<'_>, keys: &Keys, geometry: &Geometry) -> Answer<Option<MediaWork>> {
     const INTERVAL: &str = "media_interval";
     let pair = timed(table, INTERVAL, keys.media_interval, "media_time", keys.media_time)?;
     let Some((interval, time)) = pair else {
@@ -153,11 +149,7 @@ fn media(
     Ok(Some(MediaWork { interval, time, suspendable: keys.media_suspendable }))
 }
 
-fn stops_writes(
-    table: &Table<'_>,
-    keys: &Keys,
-    drive: &Described<'_>,
-) -> Result<bool, LocatedError> {
+fn stops_writes(table: &Table<'_>, keys: &Keys, drive: &Described<'_>) -> Answer<bool> {
     const KEY: &str = "checkpoint_stops";
     if keys.checkpoint_stops && !drive.controller.has_mapping_core() {
         let message = "it stops the mapping core, which needs controller.mapping_update_time";
@@ -170,7 +162,7 @@ fn stops_writes(
 }
 
 /// Rejects `key`, which has no effect without `other`.
-fn together(table: &Table<'_>, key: &str, other: &str) -> Result<(), LocatedError> {
+fn together(table: &Table<'_>, key: &str, other: &str) -> Answer<()> {
     if table.has(key) {
         return Err(table.error(key, format!("it has no effect without {other}"), None));
     }
@@ -184,7 +176,7 @@ fn timed<T>(
     value: Option<T>,
     time_key: &str,
     time: Option<Nanos>,
-) -> Result<Option<(T, Nanos)>, LocatedError> {
+) -> Answer<Option<(T, Nanos)>> {
     let refusal = format!("it has no effect without {key}");
     let time = table.needed_if(value.is_some(), time_key, time, refusal)?;
     if let Some(time) = time.filter(|time| time.0 == 0 || u32::try_from(time.0).is_err()) {

@@ -1,7 +1,7 @@
 //! The keys `indirection_unit` and `merged_units` of the section `[ftl]`.
 
-use writecliff_base::Bytes;
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::located::{Answer, Table};
+use writecliff_base::{Bytes, reject};
 use writecliff_flash::{Geometry, SLOT_BYTES};
 
 use crate::config::ControllerConfig;
@@ -26,35 +26,26 @@ pub(crate) fn slots(
     merged: u32,
     geometry: &Geometry,
     controller: &ControllerConfig,
-) -> Result<u32, LocatedError> {
+) -> Answer<u32> {
     let slot = u64::from(SLOT_BYTES);
     let size = size.unwrap_or(Bytes(slot));
     let most = u64::from(geometry.slots_per_program_unit) * slot;
-    if !size.0.is_power_of_two() || size.0 < slot || size.0 > most {
-        let most = Bytes(most);
-        let message = format!(
-            "{KEY} is {size}; it must be a power of two from 4 KiB to {most} (a program unit)"
-        );
-        return Err(table.error(KEY, message, None));
-    }
     let slots = (size.0 / slot) as u32;
-    if slots > 1 && !controller.power_loss_protection {
-        let message = format!("{KEY} above 4 KiB needs power-loss protection");
-        let hint = "set controller.power_loss_protection = true".to_owned();
-        return Err(table.error(KEY, message, Some(hint)));
-    }
-    if merged > 0 && !(2..=MERGED_SLOTS_MAX).contains(&slots) {
-        let most = Bytes(u64::from(MERGED_SLOTS_MAX) * slot);
-        let message = format!("{MERGED_KEY} needs {KEY} above 4 KiB and up to {most}");
-        return Err(table.error(MERGED_KEY, message, None));
-    }
-    let (waiting, buffer) = (Bytes(u64::from(merged) * size.0), controller.write_buffer);
-    if waiting.0 > buffer.0 / MERGED_SHARE {
-        let message = format!(
+    let waiting = Bytes(u64::from(merged).saturating_mul(size.0));
+    let buffer = controller.write_buffer;
+    reject! { table,
+        KEY if !size.0.is_power_of_two() || size.0 < slot || size.0 > most =>
+            "{KEY} is {size}; it must be a power of two from 4 KiB to {} (a program unit)",
+            Bytes(most);
+        KEY if slots > 1 && !controller.power_loss_protection =>
+            "{KEY} above 4 KiB needs power-loss protection"
+            ["set controller.power_loss_protection = true"];
+        MERGED_KEY if merged > 0 && !(2..=MERGED_SLOTS_MAX).contains(&slots) =>
+            "{MERGED_KEY} needs {KEY} above 4 KiB and up to {}",
+            Bytes(u64::from(MERGED_SLOTS_MAX) * slot);
+        MERGED_KEY if waiting.0 > buffer.0 / MERGED_SHARE =>
             "{MERGED_KEY} is {merged}: waiting units would take {waiting} of the write_buffer of \
-             {buffer}, but may take at most half of it"
-        );
-        return Err(table.error(MERGED_KEY, message, None));
+             {buffer}, but may take at most half of it";
     }
     Ok(slots)
 }

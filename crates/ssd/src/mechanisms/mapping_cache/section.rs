@@ -2,7 +2,7 @@
 
 use writecliff_base::keys::{PositiveTime, Size, Time};
 use writecliff_base::located::{Change, Table};
-use writecliff_base::{Bytes, section};
+use writecliff_base::{Bytes, reject, section};
 use writecliff_flash::SLOT_BYTES;
 
 use crate::device_file::scaled::size;
@@ -54,28 +54,20 @@ impl MechanismSection for MappingCacheConfig {
         let Self { page, size, .. } = config;
         let slot = Bytes(u64::from(SLOT_BYTES));
         let most = Bytes(u64::from(drive.geometry.slots_per_read_group) * slot.0);
-        if !page.0.is_power_of_two() || page < slot || page > most {
-            let message = format!(
-                "page is {page}; it must be a power of two from {slot} to {most} (a page of every \
-                 plane of a die)"
-            );
-            return Err(table.error("page", message, None));
-        }
         let limit = Bytes(u64::from(u32::MAX));
-        if size < page || size > limit {
-            let message =
-                format!("size is {size}; it must be {page} (a translation page) to {limit}");
-            return Err(table.error("size", message, None));
-        }
         let (key, latency_key) = ("host_memory_buffer", "host_memory_latency");
         let buffer = config.host_memory_buffer;
-        let least = Bytes(size.0 + page.0);
-        if let Some(buffer) = buffer.filter(|&buffer| buffer < least || buffer > limit) {
-            let message = format!(
-                "{key} is {buffer}; it holds what the controller does, too, so it must be {least} \
-                 or more, up to {limit}"
-            );
-            return Err(table.error(key, message, None));
+        let least = Bytes(size.0.saturating_add(page.0));
+        let memory = buffer.unwrap_or(least);
+        reject! { table,
+            "page" if !page.0.is_power_of_two() || page < slot || page > most =>
+                "page is {page}; it must be a power of two from {slot} to {most} (a page of every \
+                 plane of a die)";
+            "size" if size < page || size > limit =>
+                "size is {size}; it must be {page} (a translation page) to {limit}";
+            key if buffer.is_some() && (memory < least || memory > limit) =>
+                "{key} is {memory}; it holds what the controller does, too, so it must be {least} \
+                 or more, up to {limit}";
         }
         let refusal = format!("{latency_key} has no effect without {key}");
         table.needed_if(buffer.is_some(), latency_key, config.host_memory_latency, refusal)?;

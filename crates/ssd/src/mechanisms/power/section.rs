@@ -1,7 +1,7 @@
 //! The section `[power]` of a device file.
 
 use writecliff_base::keys::{Kind, NumberOrList, OfPhysical};
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::located::{Answer, Table};
 use writecliff_base::section;
 use writecliff_base::units::Physical;
 
@@ -60,7 +60,7 @@ struct ActiveDies;
 impl Kind for ActiveDies {
     type Value = Vec<u32>;
 
-    fn read(&self, table: &Table<'_>, key: &str) -> Result<Option<Vec<u32>>, LocatedError> {
+    fn read(&self, table: &Table<'_>, key: &str) -> Answer<Option<Vec<u32>>> {
         let Some(limits) = NumberOrList(1.0..=DIES_MAX).read(table, key)? else {
             return Ok(None);
         };

@@ -8,7 +8,7 @@
 
 use writecliff_base::keys::{Choice, Size, Time};
 use writecliff_base::located::{Change, Table};
-use writecliff_base::{Bytes, Nanos, section};
+use writecliff_base::{Bytes, Nanos, reject, section};
 use writecliff_flash::SLOT_BYTES;
 
 use crate::DeviceConfig;
@@ -61,19 +61,17 @@ impl MechanismSection for RecoveryConfig {
 
     fn check(keys: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
         let (has_journal, entry) = (keys.method, keys.journal_entry);
-        if !has_journal && entry.is_some() {
-            let message = "a drive that scans keeps no journal; remove it";
-            return Err(table.error("journal_entry", message, None));
-        }
-        if entry.is_some_and(|entry| !(1..=u64::from(SLOT_BYTES)).contains(&entry.0)) {
-            return Err(table.error("journal_entry", "it must be 1 B to 4 KiB", None));
-        }
+        let entries = 1..=u64::from(SLOT_BYTES);
         let standard = Self::standard(drive.user_capacity).checkpoint_interval;
         let interval = table.otherwise("checkpoint_interval", keys.checkpoint_interval, standard);
-        if interval.0 < drive.geometry.unit_bytes() {
-            let unit = Bytes(drive.geometry.unit_bytes());
-            let message = format!("{interval} is less than a program unit of {unit}");
-            return Err(table.error("checkpoint_interval", message, None));
+        let unit = Bytes(drive.geometry.unit_bytes());
+        reject! { table,
+            "journal_entry" if !has_journal && entry.is_some() =>
+                "a drive that scans keeps no journal; remove it";
+            "journal_entry" if entry.is_some_and(|entry| !entries.contains(&entry.0)) =>
+                "it must be 1 B to 4 KiB";
+            "checkpoint_interval" if interval < unit =>
+                "{interval} is less than a program unit of {unit}";
         }
         Ok(Some(Self {
             start_time: keys.start_time,

@@ -1,6 +1,6 @@
 //! The key `reclaim_groups` of the section `[data_placement]`.
 
-use writecliff_base::located::{LocatedError, Table};
+use writecliff_base::located::{Answer, Table};
 use writecliff_flash::Geometry;
 use writecliff_ftl::FtlConfig;
 use writecliff_ftl::spare::SparePolicy;
@@ -20,7 +20,7 @@ pub(crate) fn divided(
     placement: Option<&DataPlacementConfig>,
     geometry: Geometry,
     ftl: &mut FtlConfig,
-) -> Result<Geometry, LocatedError> {
+) -> Answer<Geometry> {
     let groups = placement.map_or(1, |placement| placement.reclaim_groups);
     let Some(table) = table.filter(|_| groups > 1) else { return Ok(geometry) };
     if ftl.spare == SparePolicy::SelfTuned {
@@ -35,7 +35,7 @@ pub(crate) fn divided(
 ///
 /// # Errors
 /// Fails at the number of groups.
-pub(crate) fn check(table: Option<&Table<'_>>, config: &DeviceConfig) -> Result<(), LocatedError> {
+pub(crate) fn check(table: Option<&Table<'_>>, config: &DeviceConfig) -> Answer<()> {
     let Some(table) = table.filter(|_| config.geometry.reclaim_groups > 1) else {
         return Ok(());
     };

@@ -1,8 +1,8 @@
 //! The section `[reduction]` of a device file.
 
 use writecliff_base::keys::{Flag, Section, Size};
-use writecliff_base::located::{LocatedError, Table};
-use writecliff_base::{Bytes, SECTOR_BYTES, section};
+use writecliff_base::located::{Answer, Table};
+use writecliff_base::{Bytes, SECTOR_BYTES, reject, section};
 use writecliff_flash::Geometry;
 use writecliff_ftl::ReductionConfig;
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
@@ -22,14 +22,11 @@ section! {
 ///
 /// # Errors
 /// Returns an error at the key that is missing or invalid for this flash.
-pub(crate) fn read(
-    table: &Table<'_>,
-    geometry: Geometry,
-) -> Result<(ReductionConfig, Geometry), LocatedError> {
+pub(crate) fn read(table: &Table<'_>, geometry: Geometry) -> Answer<(ReductionConfig, Geometry)> {
     let Keys { compression, duplicates, min_stored_size } = Keys::read_keys(table)?;
-    if !compression && !duplicates {
-        let message = "neither compression nor duplicates is enabled; remove the section";
-        return Err(table.error("compression", message, None));
+    reject! { table,
+        "compression" if !compression && !duplicates =>
+            "neither compression nor duplicates is enabled; remove the section";
     }
     let refusal = "min_stored_size needs compression = true";
     let least = table.needed_if(compression, "min_stored_size", min_stored_size, refusal)?;
@@ -48,12 +45,13 @@ pub(crate) fn read(
 }
 
 /// Sectors of the smallest piece.
-fn min_stored_sectors(table: &Table<'_>, bytes: Bytes) -> Result<u32, LocatedError> {
+fn min_stored_sectors(table: &Table<'_>, bytes: Bytes) -> Answer<u32> {
     let sectors = bytes.0 / SECTOR_BYTES;
-    if !bytes.0.is_multiple_of(SECTOR_BYTES) || ![1, 2, 4].contains(&sectors) {
-        let message = format!("min_stored_size is {bytes}; it must be 512 B, 1 KiB or 2 KiB");
-        let hint = "it is the least space of a 4 KiB page, however well it compresses".to_owned();
-        return Err(table.error("min_stored_size", message, Some(hint)));
+    reject! { table,
+        "min_stored_size"
+            if !bytes.0.is_multiple_of(SECTOR_BYTES) || ![1, 2, 4].contains(&sectors) =>
+            "min_stored_size is {bytes}; it must be 512 B, 1 KiB or 2 KiB"
+            ["it is the least space of a 4 KiB page, however well it compresses"];
     }
     Ok(sectors as u32)
 }

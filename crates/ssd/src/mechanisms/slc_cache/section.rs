@@ -2,7 +2,7 @@
 
 use writecliff_base::keys::{Flag, Percent, PositiveTime, Size, Time};
 use writecliff_base::located::{Change, Table};
-use writecliff_base::{Bytes, Nanos, section};
+use writecliff_base::{Bytes, Nanos, reject, section};
 use writecliff_flash::{CellType, Geometry, SLOT_BYTES};
 
 use crate::device_file::scaled::{size, slot_bytes, slots};
@@ -35,26 +35,18 @@ impl MechanismSection for SlcCacheConfig {
     fn check(config: Self, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
         let Self { size, fold_at, dynamic, static_size, .. } = config;
         let (geometry, user) = (&drive.geometry, drive.user_capacity);
-        if geometry.shape.cell == CellType::Slc {
-            let message = "the flash already has one bit per cell; remove the section";
-            return Err(table.error("size", message, None));
-        }
         let least = Bytes(u64::from(geometry.dies * geometry.slots_per_read_group * SLOT_BYTES));
-        if size < least || size > user {
-            let message = format!(
+        reject! { table,
+            "size" if geometry.shape.cell == CellType::Slc =>
+                "the flash already has one bit per cell; remove the section";
+            "size" if size < least || size > user =>
                 "size is {size}; it must be {least} (a page of every plane and die) to {user} (the \
-                 user capacity)"
-            );
-            return Err(table.error("size", message, None));
-        }
-        for (key, is_wrong, message) in [
-            ("static_size", static_size.is_some() && !dynamic, "static_size needs dynamic = true"),
-            ("static_size", static_size > Some(size), "static_size is more than size"),
-            ("fold_at", fold_at.is_some() && dynamic, "fold_at is of a cache with a fixed size"),
-        ] {
-            if is_wrong {
-                return Err(table.error(key, message, None));
-            }
+                 user capacity)";
+            "static_size" if static_size.is_some() && !dynamic =>
+                "static_size needs dynamic = true";
+            "static_size" if static_size > Some(size) => "static_size is more than size";
+            "fold_at" if fold_at.is_some() && dynamic =>
+                "fold_at is of a cache with a fixed size";
         }
         Ok(Some(config))
     }
