@@ -29,6 +29,7 @@ impl MovedByStream {
     /// Subtracts the bytes moved before `earlier`, of the same drive.
     #[must_use]
     pub fn since(mut self, earlier: &Self) -> Self {
+        assert_eq!(self.bytes.len(), earlier.bytes.len(), "streams of two drives");
         for (now, before) in self.bytes.iter_mut().zip(&earlier.bytes) {
             *now -= before;
         }
@@ -37,21 +38,15 @@ impl MovedByStream {
     }
 }
 
+type Outcome = Result<StepOutcome, SpecError>;
+
 /// A drive of any kind, for callers that run a whole workload in one call.
 pub trait Runnable: DriveModel {
     /// Runs `spec` on the timed clock; see [`drive::run`].
-    fn run(
-        &mut self,
-        spec: &WorkloadSpec,
-        observer: &mut dyn Observer,
-    ) -> Result<StepOutcome, SpecError>;
+    fn run(&mut self, spec: &WorkloadSpec, observer: &mut dyn Observer) -> Outcome;
 
     /// Brings the drive to the state after `spec`; see [`fast_forward::run`].
-    fn run_untimed(
-        &mut self,
-        spec: &WorkloadSpec,
-        observer: &mut dyn Observer,
-    ) -> Result<StepOutcome, SpecError>;
+    fn run_untimed(&mut self, spec: &WorkloadSpec, observer: &mut dyn Observer) -> Outcome;
 
     /// Copies the state of `other`; see [`Ssd::copy_from`]. Other kinds copy only from the same
     /// device. After an error the drive is in the state of a new drive.
@@ -62,19 +57,11 @@ pub trait Runnable: DriveModel {
 }
 
 impl<D: DriveModel> Runnable for D {
-    fn run(
-        &mut self,
-        spec: &WorkloadSpec,
-        observer: &mut dyn Observer,
-    ) -> Result<StepOutcome, SpecError> {
+    fn run(&mut self, spec: &WorkloadSpec, observer: &mut dyn Observer) -> Outcome {
         drive::run(self, spec, observer)
     }
 
-    fn run_untimed(
-        &mut self,
-        spec: &WorkloadSpec,
-        observer: &mut dyn Observer,
-    ) -> Result<StepOutcome, SpecError> {
+    fn run_untimed(&mut self, spec: &WorkloadSpec, observer: &mut dyn Observer) -> Outcome {
         fast_forward::run(self, spec, observer)
     }
 

@@ -149,6 +149,24 @@ impl Commands {
         }
     }
 
+    /// Records that data for which a read waits have arrived. Returns `true` if these were the last
+    /// data; the time until now is then due to `cause`.
+    pub(crate) fn arrived<R: Recorder>(
+        &mut self,
+        number: u16,
+        cause: Cause,
+        backend: &mut Backend<R>,
+    ) -> bool {
+        let pending = &mut self.get(number).pending;
+        debug_assert!(*pending > 0, "data for a read that waits for none");
+        *pending -= 1;
+        let is_last = *pending == 0;
+        if is_last {
+            backend.recorder.spent(number, cause, backend.now);
+        }
+        is_last
+    }
+
     /// Sends the last `bytes` of a read, which are available at `at`.
     #[expect(clippy::inline_always)]
     #[inline(always)]

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::Names;
@@ -11,24 +11,25 @@ use crate::error::TraceError;
 use crate::number::{NS_PER_S, NS_PER_TICK, NS_PER_US, SECTOR_BYTES};
 use crate::record::{Batch, NO_RESPONSE, Operation, Record};
 
+/// An I/O, and the names of its volume and process.
+struct Row<'a> {
+    record: Record,
+    volume: &'a str,
+    process: &'a str,
+}
+
 /// A format in which traces can be written.
 trait RecordFormat: Send {
     /// Writes the beginning of the file.
-    fn begin(&mut self, _to: &mut dyn Write) -> std::io::Result<()> {
+    fn begin(&mut self, _to: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
     /// Writes an I/O that is not before the last one; `false` if the format cannot express it.
-    fn record(
-        &mut self,
-        record: &Record,
-        volume: &str,
-        process: &str,
-        to: &mut dyn Write,
-    ) -> std::io::Result<bool>;
+    fn record(&mut self, row: &Row<'_>, to: &mut dyn Write) -> io::Result<bool>;
 
     /// Writes the end of the file.
-    fn finish(&mut self, _to: &mut dyn Write) -> std::io::Result<()> {
+    fn finish(&mut self, _to: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 }
@@ -83,8 +84,9 @@ impl Writer {
         batch: &Batch,
         volumes: &[String],
         processes: &[String],
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         for mut record in batch.iter() {
+            debug_assert_eq!(record.check(), Ok(()), "an I/O that no drive could have");
             if record.time_ns < self.last_ns {
                 record.time_ns = self.last_ns;
                 self.moved += 1;
@@ -92,7 +94,7 @@ impl Writer {
             self.last_ns = record.time_ns;
             let volume = volumes.get(record.volume as usize).map_or("", String::as_str);
             let process = processes.get(record.process as usize).map_or("", String::as_str);
-            if self.format.record(&record, volume, process, &mut self.to)? {
+            if self.format.record(&Row { record, volume, process }, &mut self.to)? {
                 self.records += 1;
             } else {
                 self.left_out += 1;
@@ -102,7 +104,7 @@ impl Writer {
     }
 
     /// Completes the file and syncs it to its medium.
-    pub fn finish(&mut self) -> std::io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         self.format.finish(&mut self.to)?;
         self.to.flush()?;
         self.to.get_ref().sync_all()
@@ -125,17 +127,12 @@ struct FioIolog {
 }
 
 impl RecordFormat for FioIolog {
-    fn begin(&mut self, to: &mut dyn Write) -> std::io::Result<()> {
+    fn begin(&mut self, to: &mut dyn Write) -> io::Result<()> {
         writeln!(to, "fio version 3 iolog")
     }
 
-    fn record(
-        &mut self,
-        record: &Record,
-        volume: &str,
-        _process: &str,
-        to: &mut dyn Write,
-    ) -> std::io::Result<bool> {
+    fn record(&mut self, row: &Row<'_>, to: &mut dyn Write) -> io::Result<bool> {
+        let Row { record, volume, .. } = *row;
         let us = record.time_ns.unsigned_abs() / NS_PER_US;
         self.last_us = us;
         let number = self.files.number(volume.as_bytes()) as usize;
@@ -158,7 +155,7 @@ impl RecordFormat for FioIolog {
         Ok(true)
     }
 
-    fn finish(&mut self, to: &mut dyn Write) -> std::io::Result<()> {
+    fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
         for file in &self.words {
             writeln!(to, "{} {file} close", self.last_us)?;
         }
@@ -173,13 +170,8 @@ struct Msr;
 const BEGIN_TICKS: u64 = 128_166_372_000_000_000;
 
 impl RecordFormat for Msr {
-    fn record(
-        &mut self,
-        record: &Record,
-        volume: &str,
-        _process: &str,
-        to: &mut dyn Write,
-    ) -> std::io::Result<bool> {
+    fn record(&mut self, row: &Row<'_>, to: &mut dyn Write) -> io::Result<bool> {
+        let Row { record, volume, .. } = *row;
         let operation = match record.operation {
             Operation::Read => "Read",
             Operation::Write => "Write",
@@ -226,7 +218,7 @@ fn line(
     action: char,
     of: Event,
     bracket: &str,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let rwbs = match of.operation {
         Operation::Read => "R",
         Operation::Write => "W",
@@ -245,7 +237,7 @@ fn line(
 }
 
 impl Blkparse {
-    fn complete(&mut self, until_ns: i64, to: &mut dyn Write) -> std::io::Result<()> {
+    fn complete(&mut self, until_ns: i64, to: &mut dyn Write) -> io::Result<()> {
         while let Some(Reverse((time_ns, _, event))) = self.completions.peek().copied() {
             if time_ns > until_ns {
                 break;
@@ -259,13 +251,8 @@ impl Blkparse {
 }
 
 impl RecordFormat for Blkparse {
-    fn record(
-        &mut self,
-        record: &Record,
-        volume: &str,
-        process: &str,
-        to: &mut dyn Write,
-    ) -> std::io::Result<bool> {
+    fn record(&mut self, row: &Row<'_>, to: &mut dyn Write) -> io::Result<bool> {
+        let Row { record, volume, process } = *row;
         let end = record.offset_bytes + record.length_bytes;
         let sector = record.offset_bytes / SECTOR_BYTES;
         let event = Event {
@@ -291,7 +278,7 @@ impl RecordFormat for Blkparse {
         Ok(true)
     }
 
-    fn finish(&mut self, to: &mut dyn Write) -> std::io::Result<()> {
+    fn finish(&mut self, to: &mut dyn Write) -> io::Result<()> {
         self.complete(i64::MAX, to)
     }
 }

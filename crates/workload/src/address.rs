@@ -144,7 +144,7 @@ pub(crate) struct Sequential {
 impl Sequential {
     #[inline]
     fn next(&mut self, operation: Operation, length: u32) -> u64 {
-        let index = if self.one_position { 0 } else { operation as usize };
+        let index = self.index(operation);
         let position = &mut self.positions[index];
         if self.align > 1 {
             *position = position.next_multiple_of(self.align);
@@ -156,9 +156,14 @@ impl Sequential {
         offset
     }
 
+    /// Index of the position that an operation uses.
+    #[inline]
+    fn index(&self, operation: Operation) -> usize {
+        if self.one_position { 0 } else { operation as usize }
+    }
+
     fn room(&self, operation: Operation) -> u64 {
-        let index = if self.one_position { 0 } else { operation as usize };
-        let position = self.positions[index];
+        let position = self.positions[self.index(operation)];
         let next = if self.align > 1 { position.next_multiple_of(self.align) } else { position };
         self.range.saturating_sub(next)
     }
@@ -166,7 +171,7 @@ impl Sequential {
     /// Draws the next address through segments laid end to end, where a block that would cross the
     /// end of a segment begins the next one.
     fn next_in(&mut self, map: &SegmentMap, operation: Operation, length: u32) -> u64 {
-        let index = if self.one_position { 0 } else { operation as usize };
+        let index = self.index(operation);
         let (position, length) = (self.positions[index], u64::from(length));
         let mut segment = position / map.size * map.size;
         let mut inner = (position - segment).next_multiple_of(self.align);

@@ -343,15 +343,7 @@ impl Mechanism for ReadAhead {
             }
         }
         for number in fetch.commands {
-            let command = drive.commands.get(number);
-            debug_assert!(command.pending > 0, "data for a read that waits for none");
-            command.pending -= 1;
-            if command.pending == 0 {
-                drive.storage.backend.recorder.spent(
-                    number,
-                    Cause::Flash,
-                    drive.storage.backend.now,
-                );
+            if drive.commands.arrived(number, Cause::Flash, &mut drive.storage.backend) {
                 send(drive, number);
             }
         }

@@ -154,15 +154,7 @@ impl Mechanism for MappingCache {
             drive.storage.backend.waited(fill);
         }
         for number in loaded.commands {
-            let command = drive.commands.get(number);
-            debug_assert!(command.pending > 0, "a page for a command that waits for none");
-            command.pending -= 1;
-            if command.pending == 0 {
-                drive.storage.backend.recorder.spent(
-                    number,
-                    Cause::MappingTable,
-                    drive.storage.backend.now,
-                );
+            if drive.commands.arrived(number, Cause::MappingTable, &mut drive.storage.backend) {
                 drive.read_held(number);
             }
         }
