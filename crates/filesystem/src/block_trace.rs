@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use super::TraceError;
 use super::events::Events;
 use super::layout::{BlockOp, BlockRequest, FileLayout, FileSystem};
-use super::rounds::{Copies, Halt};
+use super::rounds::{Copies, Halt, written};
 use writecliff_base::SLOT_BYTES;
 
 /// Gets the share that is done, 0 to 1, now and then; may stop the work.
@@ -185,13 +185,21 @@ impl Events {
                 }
             };
             if done {
-                let (written, held) = (all.written - settled.0, all.held - settled.1);
+                assert_eq!(written(&requests), all.written, "requests write what is counted");
+                let is_inside = |r: &BlockRequest| r.block + r.count <= how.capacity_blocks;
+                assert!(requests.iter().all(is_inside), "a request beyond the end of the drive");
+                let (blocks, held) = (all.written - settled.0, all.held - settled.1);
+                let mean_blocks = (held / u128::from(blocks.max(1))) as u64;
+                assert!(
+                    mean_blocks <= layout.peak_blocks,
+                    "{mean_blocks} blocks are above the peak"
+                );
                 return Ok(BlockTrace {
                     requests,
                     capacity_blocks: how.capacity_blocks,
                     written_blocks: all.written,
                     peak_blocks: layout.peak_blocks,
-                    mean_blocks: (held / u128::from(written.max(1))) as u64,
+                    mean_blocks,
                     rounds,
                     redrawn_blocks: all.redraw.blocks,
                     undrawn_blocks: all.redraw.undrawn_blocks,
@@ -249,5 +257,6 @@ pub fn deaths(trace: &BlockTrace) -> Vec<u32> {
             }
         }
     }
+    assert_eq!(u64::from(clock), trace.written_blocks, "each block that is written has a death");
     deaths
 }

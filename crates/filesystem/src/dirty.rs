@@ -140,6 +140,7 @@ impl PageCache {
                 over.push(file);
             }
         }
+        debug_assert!(blocks <= DIRTY_MAX_BLOCKS, "{blocks} blocks of files that do not wait");
         over
     }
 }

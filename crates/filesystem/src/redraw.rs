@@ -156,6 +156,7 @@ impl Redraw {
                 redraw.classes.push(class.iter().map(|cell| cell.3).collect());
             }
         }
+        assert_eq!((count, is_fixed, is_scattered), (0, 0, 0), "a run has no end");
         redraw.undrawn_blocks = undrawn.iter().sum();
         let first = |file| at(file, 0) as u32;
         redraw.of_file = (0..=files).map(first).collect();
@@ -182,6 +183,7 @@ impl Redraw {
                     drawn.swap(last, random.below(last as u64 + 1) as usize);
                 }
             }
+            assert_eq!(drawn.len(), class.len(), "each cell of a class has a place");
             for (&cell, place) in class.iter().zip(drawn) {
                 places[cell as usize] = place;
             }

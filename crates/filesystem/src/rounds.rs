@@ -37,9 +37,7 @@ impl From<Full> for Halt {
 /// One copy of the traced program.
 #[derive(Default)]
 struct Program {
-    /// The next event.
     next: usize,
-    /// Rounds started.
     round: u32,
     /// Time of the last search for old data, in units of [`LOOK_EVERY_MS`] of the round.
     looked: u32,
@@ -57,7 +55,6 @@ struct Program {
     places: Vec<u32>,
 }
 
-/// All copies of a trace.
 pub(super) struct Copies<'a> {
     events: &'a [TraceEvent],
     files: u32,
@@ -68,7 +65,6 @@ pub(super) struct Copies<'a> {
     created: Vec<u32>,
     /// Events of all copies so far.
     pub applied: u64,
-    /// Blocks written by all copies.
     pub written: u64,
     /// Sum, over these blocks, of the blocks that files held at that moment.
     pub held: u128,
@@ -227,6 +223,6 @@ impl<'a> Copies<'a> {
     }
 }
 
-fn written(requests: &[BlockRequest]) -> u64 {
+pub(super) fn written(requests: &[BlockRequest]) -> u64 {
     requests.iter().filter(|r| r.op == BlockOp::Write).map(|r| u64::from(r.count)).sum()
 }

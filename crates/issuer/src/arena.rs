@@ -18,7 +18,6 @@ const LARGEST_ORDER: u32 = ARENA_BYTES.trailing_zeros();
 
 const _: () = assert!(LENGTH_MAX_BYTES as usize * 2 <= ARENA_BYTES);
 
-/// A piece of the arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     begin: usize,
@@ -62,7 +61,6 @@ impl Arena {
         unsafe { self.start().add(piece.begin) }
     }
 
-    /// The first `length` bytes of a piece.
     pub(crate) fn bytes(&mut self, piece: Piece, length: usize) -> &mut [u8] {
         assert!(length <= 1 << piece.order, "a piece holds what it was taken for");
         // SAFETY: the piece lies within the mapping, is taken, and is not in flight: its owner

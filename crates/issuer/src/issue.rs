@@ -394,6 +394,7 @@ impl Issuing<'_> {
                 self.ring.wait(SLEEP_BESIDE_NS)?;
             }
         }
+        debug_assert_eq!(self.waiting, 0, "I/Os still wait");
         self.collector.measured.abandoned = u64::from(self.in_flight);
         self.show(now_ns());
         self.shared.give(&mut self.records, true);

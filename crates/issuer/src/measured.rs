@@ -184,7 +184,11 @@ impl Collector {
         let mut measured = self.measured;
         for outcome in measured.jobs.iter().flat_map(|job| &job.operations) {
             assert_eq!(outcome.service.count(), outcome.ios, "an I/O without a service time");
+            let responses = outcome.response.as_ref().map_or(outcome.ios, Histogram::count);
+            assert_eq!(responses, outcome.ios, "an I/O without a response time");
         }
+        let counted: u64 = measured.jobs.iter().map(|job| job.total(|outcome| outcome.ios)).sum();
+        assert_eq!(counted, self.ios, "I/Os of jobs and of the whole issue");
         let mut jobs: Vec<_> = measured.jobs.iter_mut().zip(&self.times).collect();
         let stopped =
             stopped || jobs.iter().any(|(job, time)| time.ends_all && job.is_done(**time));

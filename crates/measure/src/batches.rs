@@ -245,6 +245,7 @@ impl Batches {
             return;
         };
         let total = whole.bucket_counts().iter().sum::<u64>();
+        assert_eq!(total, of.ios, "an I/O without a latency");
         let limits = SHARES.map(|share| whole.bucket_of_share(share, total));
         let none = Cell::default();
         let slower_than_limits = |cell: &Cell| {
@@ -275,6 +276,7 @@ impl Batches {
             (before, written, begin_ns) = (now, mark.written, mark.end_ns);
             slower_before = slower_now;
         }
+        assert_eq!(before.ios, of.ios, "an I/O is in no batch");
     }
 }
 

@@ -51,7 +51,6 @@ impl Default for Histogram {
     }
 }
 
-/// Returns the bucket of a value in nanoseconds.
 #[inline]
 pub(crate) const fn bucket_of(value: u64) -> usize {
     log_linear::bucket_of::<BITS>(value)

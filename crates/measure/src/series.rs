@@ -219,6 +219,8 @@ impl IntervalSeries {
             columns.celsius.push(whole.celsius);
             accumulator.clear();
         }
+        let columns = &self.columns;
+        debug_assert_eq!(columns.celsius.len(), columns.end_ns.len(), "columns of one length");
     }
 }
 

@@ -59,7 +59,6 @@ impl ErrorLog {
         self.entries.push_front(ErrorEntry { number: self.count, ..entry });
     }
 
-    /// The log page.
     pub(crate) fn page(&self) -> Page {
         let mut page = Page::new(ENTRY_BYTES * ENTRIES_MAX);
         for (n, entry) in self.entries().enumerate() {

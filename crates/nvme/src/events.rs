@@ -53,7 +53,6 @@ impl Event {
     }
 }
 
-/// The events of one controller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     /// Command identifiers of open requests.

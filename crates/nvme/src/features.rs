@@ -51,7 +51,6 @@ fn capabilities(feature: u8, kind: Kind, identity: &Identity) -> Option<u32> {
     }
 }
 
-/// Scopes of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Namespace,

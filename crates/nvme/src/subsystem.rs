@@ -70,7 +70,6 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Bytes of a logical block.
     pub(crate) fn block_bytes(&self) -> Bytes {
         let formats = &self.drive.identity().lba_formats;
         debug_assert!(usize::from(self.drive.lba_format()) < formats.len());
@@ -249,6 +248,7 @@ impl<D: Drive> Subsystem<D> {
     /// Ends a controller: its admin queue's connection is gone, or its host was silent too long.
     /// Its other queues are to be closed.
     pub fn disconnect(&mut self, controller: u16) {
+        debug_assert!(usize::from(self.shared.in_use) <= self.shared.ids.len(), "more are enabled");
         self.shared.ids.retain(|&id| id != controller);
         if let Some(gone) = self.controllers.remove(&controller)
             && gone.is_ready()

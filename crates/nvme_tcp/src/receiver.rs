@@ -160,7 +160,6 @@ impl Receiver {
         }
     }
 
-    /// Checks a common header.
     fn check(&self, common: [u8; pdu::COMMON_BYTES]) -> Result<(), Fault> {
         let (kind, flags, header) = (common[0], common[1], common[2]);
         let (start, length) = (usize::from(common[3]), u32_at(&common, 4) as usize);
@@ -254,7 +253,6 @@ impl Receiver {
         Ok((data, data_digest && crc32c::crc32c(data) != u32_at(pdu, end)))
     }
 
-    /// A command capsule.
     fn capsule(
         &mut self,
         pdu: &[u8],

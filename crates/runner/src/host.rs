@@ -68,7 +68,6 @@ impl Requests {
     }
 }
 
-/// One thread of a job.
 pub(crate) struct Thread {
     pub job: usize,
     pub requests: Requests,
@@ -200,6 +199,8 @@ impl Job {
             Some(total) if total > 0 => 1.0 - left as f64 / total as f64,
             _ => 0.0,
         };
+        debug_assert!(self.bytes_total.is_none_or(|total| self.bytes_left <= total));
+        debug_assert!(self.ios_total.is_none_or(|total| self.ios_left <= total));
         let time = self.deadline_ns.map_or(0.0, |deadline| {
             (now_ns - start_ns) as f64 / (deadline - start_ns).max(1) as f64
         });
@@ -258,5 +259,6 @@ pub(crate) fn threads(
 #[inline]
 pub(crate) fn command(request: &IoRequest, queue: u32, tag: u32) -> Command {
     let IoRequest { op: operation, offset, length, content, stream } = *request;
+    debug_assert!(length > 0 || operation == Operation::Flush, "an I/O without data");
     Command { operation, offset, length, content, stream, queue, tag }
 }

@@ -41,7 +41,6 @@ struct Outstanding {
     change: u64,
     /// Bytes that the drive has been given.
     given: u64,
-    /// Commands in the drive.
     commands: u32,
     is_flushing: bool,
 }

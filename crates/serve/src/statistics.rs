@@ -40,6 +40,7 @@ impl Operations {
         if let Some(latency) = latency {
             statistics.latency.record(latency.0);
         }
+        debug_assert!(statistics.latency.count() <= statistics.requests, "latencies of no request");
     }
 }
 

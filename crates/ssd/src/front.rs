@@ -335,7 +335,6 @@ impl AnyFront {
         matches!(self, Self::Logged(_) | Self::LargeUnits(_))
     }
 
-    /// Returns the log of an SLC cache.
     pub(crate) fn log(&self) -> Option<&SlcCache> {
         if let Self::Logged(log) = self { Some(log) } else { None }
     }

@@ -256,6 +256,7 @@ impl<R: Recorder> Storage<R> {
         let slot = u64::from(SLOT_BYTES);
         let first = command.offset.div_ceil(slot);
         let end = (command.offset + u64::from(command.length)) / slot;
+        debug_assert!(end <= u64::from(self.ftl.user_slots()), "a deallocation leaves the drive");
         let mut is_recorded = R::KEEPS_UNWRITTEN;
         if R::KEEPS_UNWRITTEN {
             self.backend.recorder.writing(command.tag);

@@ -19,7 +19,6 @@ struct Bag {
     left: u64,
 }
 
-/// The states of a phase.
 #[derive(Clone, Debug, Default)]
 struct Phase {
     bags: BTreeMap<u32, Bag>,

@@ -42,7 +42,6 @@ impl FreePlaces {
         at
     }
 
-    /// Takes a free place.
     pub(super) fn take(&mut self, place: usize) {
         let mut n = place + 1;
         while n <= self.tree.len() {

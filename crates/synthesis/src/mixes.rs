@@ -68,7 +68,6 @@ pub(super) struct Left {
 }
 
 impl Mixes {
-    /// The rows of each mix.
     fn rows(&self) -> impl Iterator<Item = Range<usize>> {
         self.sizes.iter().scan(0, |row, sizes| {
             let begin = *row;

@@ -10,7 +10,6 @@ impl<'a> Commas<'a> {
         Self(Some(line))
     }
 
-    /// The next field.
     #[inline]
     pub(crate) fn field(&mut self) -> Result<&'a [u8], Reason> {
         self.next().ok_or("too few fields")

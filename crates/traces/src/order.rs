@@ -65,6 +65,7 @@ impl Order {
             self.pass(to);
         }
         self.pass_ready(to);
+        assert!(self.ready.is_empty() && self.waiting.is_empty(), "I/Os are left at the end");
     }
 
     /// Passes on the I/Os that are ready, after sorting their times.

@@ -41,7 +41,6 @@ impl<F: FnMut(&[u8], &mut Sink) -> Result<Line, Reason> + Send> LineFormat for F
     }
 }
 
-/// A parser of lines.
 pub(crate) struct Lines<F> {
     format: F,
     /// Within a line that is too long: the rest of it is skipped.

@@ -69,6 +69,7 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
         _ => f64::NAN, // no closed form is known
     };
     let waf_measured = ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN);
+    assert!(waf_measured.is_nan() || waf_measured >= 1.0, "less is programmed than written");
     Ok(WafRow { waf_measured, waf_theory })
 }
 

@@ -21,7 +21,6 @@ mod course;
 /// Label of the generator for operations and addresses; one thread derives all its generators from
 /// the workload's seed and such a label.
 const OPERATIONS_LABEL: u64 = 0;
-/// Label of the generator for arrivals.
 pub(crate) const ARRIVALS_LABEL: u64 = 1;
 
 /// One request to a drive.

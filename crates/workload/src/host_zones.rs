@@ -151,6 +151,7 @@ impl ZoneUser {
             Operation::Trim => zones.trim(self, io),
             Operation::Read | Operation::Flush => {}
         }
+        debug_assert!(self.has(zones.of(io.offset)), "an I/O leaves the zones of the job");
         if let Some(positions) = &mut self.positions {
             let mut next = io.offset + u64::from(io.length);
             if io.op == Operation::Write && zones.rest(zones.of(io.offset)) == 0 {
@@ -241,6 +242,7 @@ impl Zones {
         }
         let room = self.start(zone) + written - io.offset;
         io.length = (length.min(room) / least * least) as u32;
+        debug_assert!(io.length > 0, "zone {zone} holds no block");
         true
     }
 

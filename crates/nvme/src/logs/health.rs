@@ -30,7 +30,6 @@ pub(crate) fn kelvin(celsius: f64) -> u16 {
     (celsius + 273.15).round().clamp(1.0, 65_534.0) as u16
 }
 
-/// The composite temperature.
 fn composite(health: &Health) -> u16 {
     kelvin(health.temperature.unwrap_or(NOMINAL_CELSIUS))
 }

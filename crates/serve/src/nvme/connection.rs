@@ -181,7 +181,6 @@ impl Connection<'_> {
         }
     }
 
-    /// The first command of a connection.
     fn connect(&mut self, command: &Command) -> io::Result<()> {
         if let Some(reply) = command.refusal(0, 0) {
             self.replier.reply(&reply);

@@ -71,7 +71,6 @@ impl Replier {
         *locked(&self.sending) = Some(Sending { sender, bytes });
     }
 
-    /// The queue is connected.
     pub(super) fn connected(&self, association: Association) {
         if let Some(sending) = &mut *locked(&self.sending) {
             sending.sender.connected(&association);

@@ -75,6 +75,7 @@ impl Fdp {
     /// The placement identifiers with their FTL streams, group after group.
     pub(crate) fn identifiers(&self) -> impl Iterator<Item = (u16, u16)> {
         let lower = u16::BITS - self.rgif();
+        debug_assert!(self.handles.len() <= 1 << lower, "identifiers of two groups are equal");
         (0..self.groups).flat_map(move |group| {
             let upper = u16::try_from(u32::from(group) << lower).unwrap_or(0);
             (upper..)

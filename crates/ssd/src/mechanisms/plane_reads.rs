@@ -25,7 +25,6 @@ pub(crate) struct Planes {
     sensing: Vec<Option<FlashOperation>>,
 }
 
-/// The plane of a read of one plane.
 fn plane_of(operation: FlashOperation) -> Option<usize> {
     match operation {
         FlashOperation::Read { sense, .. } if sense & SENSE_PLANE > 0 => {

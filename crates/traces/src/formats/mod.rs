@@ -85,7 +85,7 @@ pub fn recognised(trials: &[(&'static Format, Trial)]) -> Option<&'static Format
     likely.max_by_key(|(_, trial)| trial.records).map(|(format, _)| *format)
 }
 
-/// The format of this name.
+/// Returns the format of this name.
 pub fn by_name(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name).copied()
 }

@@ -41,7 +41,6 @@ impl Msr {
     }
 }
 
-/// The fields of a line.
 struct Fields<'a> {
     ticks: u64,
     host: &'a [u8],

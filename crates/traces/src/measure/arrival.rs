@@ -43,7 +43,6 @@ impl Timeline {
         1 << self.bits
     }
 
-    /// The interval of a time.
     #[inline]
     pub(crate) fn at(&mut self, time_ns: u64) -> &mut Interval {
         let mut n = time_ns >> self.bits;

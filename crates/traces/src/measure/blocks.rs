@@ -15,7 +15,6 @@ pub(crate) fn mixed(value: u64) -> u64 {
     random::nth(value, 0)
 }
 
-/// The hash of a block of a volume.
 #[inline]
 pub(crate) fn hash_of(volume: u32, block: u64) -> u64 {
     // Volumes are far apart: no block of one is that of another.

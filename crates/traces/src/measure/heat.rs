@@ -25,12 +25,10 @@ impl Default for Heat {
 }
 
 impl Heat {
-    /// The time of a cell.
     pub(crate) fn cell_ns(&self) -> u64 {
         1 << self.time_bits
     }
 
-    /// The addresses of a cell.
     pub(crate) fn cell_bytes(&self) -> u64 {
         1 << self.address_bits
     }

@@ -30,7 +30,6 @@ impl WeightedHistogram {
         self.max = self.max.max(value);
     }
 
-    /// Adds all of another one.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (sum, weight) in self.weights.iter_mut().zip(&other.weights) {
             *sum += weight;

@@ -31,6 +31,7 @@ fn pct(part: f64, whole: f64) -> Option<f64> {
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {
+    debug_assert!(part <= whole || whole == 0, "{part} of {whole}");
     pct(part as f64, whole as f64)
 }
 

@@ -145,6 +145,7 @@ impl Reuse {
             self.slots[slot] = Use { hash: block.hash, at };
             self.change(at, 1);
         }
+        debug_assert_eq!(self.sum(self.now) as usize, self.used, "a last use of each block");
     }
 }
 

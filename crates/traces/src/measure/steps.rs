@@ -202,6 +202,8 @@ impl Step {
         let mut streams: Vec<(usize, u64)> = self.streams.iter().filter_map(shown).collect();
         streams.sort_by_key(|&(n, ios)| (std::cmp::Reverse(ios), n));
         let of_streams: u64 = streams.iter().map(|stream| stream.1).sum();
+        let counted = self.streams.values().sum::<u64>() + self.other;
+        assert_eq!(counted, self.ios[0] + self.ios[1], "I/Os of a step by stream");
         let mut processes: Vec<(&u32, &u64)> = self.processes.iter().collect();
         processes.sort_by_key(|&(process, ios)| (std::cmp::Reverse(*ios), *process));
         let name = |(process, ios): &(&u32, &u64)| {

@@ -37,7 +37,6 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    /// The volume of this number.
     pub(crate) fn new(number: usize) -> Self {
         let detailed = number < DETAILED;
         Self {

@@ -26,7 +26,6 @@ pub(crate) struct Source {
     member: Option<String>,
 }
 
-/// A trace of a source.
 pub(crate) struct Member {
     /// Its name in the archive; empty for a file of its own.
     pub(crate) name: String,

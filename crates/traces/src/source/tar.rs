@@ -28,7 +28,6 @@ struct State {
 #[derive(Clone)]
 pub(super) struct Tar(Arc<Mutex<State>>);
 
-/// The bytes of the member in hand.
 pub(super) struct MemberBytes(pub(super) Tar);
 
 impl Tar {

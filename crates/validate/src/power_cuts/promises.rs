@@ -85,10 +85,9 @@ impl Promises {
         let is_durable = self.is_durable && command.operation == Operation::Write;
         for lpn in pages(command) {
             let of_it = self.pages[lpn as usize].iter_mut().find(|w| w.tag == command.tag);
-            if let Some(write) = of_it {
-                write.completed = Some(self.order);
-                write.is_durable = is_durable;
-            }
+            let write = of_it.expect("a write that completes was submitted");
+            assert_eq!(write.completed, None, "command {} completes twice", command.tag);
+            (write.completed, write.is_durable) = (Some(self.order), is_durable);
         }
         if command.operation == Operation::Flush
             && let Some(index) = self.flushes.iter().position(|&(tag, _)| tag == command.tag)
@@ -109,6 +108,7 @@ impl Promises {
     /// Checks the version of each page after a cut, and accepts it as the page's new contents.
     /// Returns how many confirmed writes were lost and unconfirmed ones kept.
     pub(super) fn check(&mut self, versions: &[u32]) -> Result<(u64, u64), String> {
+        assert_eq!(versions.len(), self.pages.len(), "a version of each page");
         let (mut lost, mut survived) = (0, 0);
         for (lpn, (history, &version)) in self.pages.iter().zip(versions).enumerate() {
             let may_be = |w: &&Write| w.version == version && is_allowed(w, history);

@@ -25,7 +25,6 @@ const CHANGED: u8 = 8;
 const EXISTS: u8 = 16;
 const LOADING: u8 = 32;
 
-/// A part of the list.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     first: u32,

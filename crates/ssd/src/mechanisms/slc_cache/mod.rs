@@ -342,12 +342,16 @@ impl SlcCache {
             return None;
         }
         *word &= !bit;
-        self.newest.remove(&lpn.0)
+        let position = self.newest.remove(&lpn.0);
+        debug_assert!(position.is_some(), "a page that the bitmap has is not in the log");
+        position
     }
 
     fn kill(&mut self, lpn: Lpn) -> bool {
         let Some(position) = self.forget(lpn) else { return false };
-        self.entries[(position - self.tail) as usize].lpn = Lpn::NONE;
+        let dead = &mut self.entries[(position - self.tail) as usize].lpn;
+        debug_assert_eq!(*dead, lpn, "the log has another page there");
+        *dead = Lpn::NONE;
         true
     }
 
@@ -372,7 +376,8 @@ impl SlcCache {
             sink.read_slc_for(ftl.host_frontier(stream), self.unit_at(self.tail), slots);
         }
         let origin = Origin::Folded(self.address(self.tail));
-        self.forget(lpn);
+        let folded = self.forget(lpn);
+        debug_assert_eq!(folded, Some(self.tail), "data that are not the newest are folded");
         self.entries.pop_front();
         self.tail += 1;
         debug_assert!(self.tail <= self.erased_to, "the tail passes the erased flash");
