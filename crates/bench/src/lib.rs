@@ -138,6 +138,7 @@ pub(crate) fn run(
         let now = Instant::now();
         while !is_over && let Some(slot) = free.pop() {
             if let Some(request) = next() {
+                debug_assert!(sent[slot as usize].is_none(), "another request has this slot");
                 sent[slot as usize] = Some(now);
                 protocol.append(&mut requests, &request, slot);
             } else {

@@ -73,6 +73,15 @@ pub struct BlockTrace {
     pub origins: u16,
 }
 
+impl BlockTrace {
+    fn assert_consistent(&self) {
+        assert_eq!(written(&self.requests), self.written_blocks, "requests write what is counted");
+        let is_inside = |r: &BlockRequest| r.block + r.count <= self.capacity_blocks;
+        assert!(self.requests.iter().all(is_inside), "a request beyond the end of the drive");
+        assert!(self.mean_blocks <= self.peak_blocks, "the mean is above the peak");
+    }
+}
+
 /// Limit on rounds; only a trace that writes next to nothing on a large drive reaches it.
 const ROUNDS_MAX: u32 = 1_000_000;
 /// Clocks that count blocks written have 32 bits.
@@ -185,26 +194,20 @@ impl Events {
                 }
             };
             if done {
-                assert_eq!(written(&requests), all.written, "requests write what is counted");
-                let is_inside = |r: &BlockRequest| r.block + r.count <= how.capacity_blocks;
-                assert!(requests.iter().all(is_inside), "a request beyond the end of the drive");
                 let (blocks, held) = (all.written - settled.0, all.held - settled.1);
-                let mean_blocks = (held / u128::from(blocks.max(1))) as u64;
-                assert!(
-                    mean_blocks <= layout.peak_blocks,
-                    "{mean_blocks} blocks are above the peak"
-                );
-                return Ok(BlockTrace {
+                let trace = BlockTrace {
                     requests,
                     capacity_blocks: how.capacity_blocks,
                     written_blocks: all.written,
                     peak_blocks: layout.peak_blocks,
-                    mean_blocks,
+                    mean_blocks: (held / u128::from(blocks.max(1))) as u64,
                     rounds,
                     redrawn_blocks: all.redraw.blocks,
                     undrawn_blocks: all.redraw.undrawn_blocks,
                     origins: self.iter().map(|event| event.origin + 1).max().unwrap_or(1),
-                });
+                };
+                trace.assert_consistent();
+                return Ok(trace);
             }
             if rounds == 1 && settled.0 == 0 {
                 settled = (all.written, all.held);

@@ -406,7 +406,8 @@ impl Core {
         let outstanding = self.requests[number as usize].take().expect("it is outstanding");
         debug_assert_eq!(outstanding.commands, 0, "commands of the request are in the drive");
         self.free.push(number);
-        let Outstanding { request, client, submitted, failure, change, .. } = outstanding;
+        let Outstanding { request, client, submitted, failure, change, given, .. } = outstanding;
+        debug_assert!(given == request.length || failure.is_some(), "bytes were not given");
         self.note_durable(&request, change);
         self.count(&request, Some(at.saturating_sub(submitted)));
         if self.outstanding() == 0 {

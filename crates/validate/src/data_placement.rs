@@ -7,7 +7,7 @@ use writecliff_base::{Lpn, Prng, StreamId};
 use writecliff_ftl::theory::{self, Class};
 use writecliff_ftl::{ConfigError, FastForward, Ftl};
 
-use super::{Policies, WafCase, WafRow, drive};
+use super::{Policies, WafCase, WafRow, drive, measure};
 
 /// The load of the host.
 #[derive(Clone, Copy, Debug)]
@@ -70,22 +70,6 @@ pub fn data_placement(
             Ok(WafRow { waf_measured, waf_theory: 1.0 })
         }
     }
-}
-
-/// Warms up and measures, both in overwrites of the capacity; `write` performs a write and returns
-/// its number of slots.
-fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64) -> f64 {
-    let user = u64::from(ftl.user_slots());
-    let mut until = |ftl: &mut Ftl, slots: u64| {
-        let mut done = 0;
-        while done < slots {
-            done += write(ftl);
-        }
-    };
-    until(ftl, u64::from(case.warm_up) * user);
-    let before = *ftl.counters();
-    until(ftl, u64::from(case.measured) * user);
-    ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN)
 }
 
 struct HotCold {

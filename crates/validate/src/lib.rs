@@ -51,15 +51,11 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
     for lpn in 0..user {
         ftl.write(Lpn(lpn as u32), StreamId::DEFAULT, 4096, &mut FastForward);
     }
-    let mut overwrite = |ftl: &mut Ftl, times: u32| {
-        for _ in 0..u64::from(times) * user {
-            let lpn = Lpn(random.below(user) as u32);
-            ftl.write(lpn, StreamId::DEFAULT, 4096, &mut FastForward);
-        }
-    };
-    overwrite(&mut ftl, case.warm_up);
-    let before = *ftl.counters();
-    overwrite(&mut ftl, case.measured);
+    let waf_measured = measure(&mut ftl, case, |ftl| {
+        let lpn = Lpn(random.below(user) as u32);
+        ftl.write(lpn, StreamId::DEFAULT, 4096, &mut FastForward);
+        1
+    });
     let alpha = 1.0 / (1.0 + case.overprovision);
     let waf_theory = match case.policy {
         GcPolicy::Greedy => theory::greedy(alpha, case.slots),
@@ -68,9 +64,25 @@ pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
         GcPolicy::DChoices { d } => theory::d_choices(alpha, case.slots, d),
         _ => f64::NAN, // no closed form is known
     };
-    let waf_measured = ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN);
-    assert!(waf_measured.is_nan() || waf_measured >= 1.0, "less is programmed than written");
     Ok(WafRow { waf_measured, waf_theory })
+}
+
+/// Warms up and measures, both in overwrites of the capacity; `write` performs a write and returns
+/// its number of slots.
+fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64) -> f64 {
+    let user = u64::from(ftl.user_slots());
+    let mut until = |ftl: &mut Ftl, slots: u64| {
+        let mut done = 0;
+        while done < slots {
+            done += write(ftl);
+        }
+    };
+    until(ftl, u64::from(case.warm_up) * user);
+    let before = *ftl.counters();
+    until(ftl, u64::from(case.measured) * user);
+    let waf = ftl.counters().write_amplification_since(&before).unwrap_or(f64::NAN);
+    assert!(waf.is_nan() || waf >= 1.0, "less is programmed than written");
+    waf
 }
 
 /// Four sequential writers at equal rates over ranges of different size, each in its own stream:

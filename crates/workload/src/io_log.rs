@@ -29,6 +29,8 @@ pub struct IoLog {
 impl From<Pass> for IoLog {
     fn from(pass: Pass) -> Self {
         let Pass { operations, offsets, lengths, times_ns } = pass;
+        assert!(times_ns.is_sorted(), "arrivals of a pass go back");
+        assert_eq!(times_ns.len(), offsets.len(), "each I/O of a pass has an arrival");
         Self { operations, offsets, lengths, times_ns }
     }
 }

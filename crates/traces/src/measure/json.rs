@@ -123,6 +123,14 @@ impl Measures {
     pub fn result(&self) -> Value {
         let ios = data_ios(&self.counts);
         let [read, write, ..] = self.counts;
+        let of_volumes: u64 =
+            self.volumes.iter().flat_map(|volume| &volume.counts).map(|count| count.ios).sum();
+        assert_eq!(of_volumes, self.ios(), "I/Os by volume");
+        let of_processes: u64 = self.processes.iter().map(|process| process[0]).sum();
+        assert_eq!(of_processes, self.ios(), "I/Os by process");
+        let of_intervals: u64 =
+            self.timeline.intervals.iter().flat_map(|interval| interval.ios).sum();
+        assert_eq!(of_intervals, self.ios(), "I/Os by interval");
         let sequential: u64 =
             self.volumes.iter().map(|volume| volume.sequential.iter().sum::<u64>()).sum();
         let sequential_of =

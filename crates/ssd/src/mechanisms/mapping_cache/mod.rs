@@ -155,7 +155,6 @@ impl MappingCache {
             self.counts.hits += 1;
             let is_it = |load: &Option<PageLoad>| load.as_ref().is_some_and(|l| l.page == page);
             let load = self.loads.iter().position(is_it);
-            debug_assert!(load.is_some(), "page {page} is on its way without a load");
             return load.map_or(Found::Here, |load| Found::Loading(load as LoadId));
         }
         match access {

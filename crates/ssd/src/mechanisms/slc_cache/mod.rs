@@ -157,8 +157,10 @@ impl SlcCache {
             let Some(word) = self.cached.get_mut(lpn as usize / 64) else { return false };
             *word |= 1 << (lpn % 64);
         }
+        let live = self.entries.iter().filter(|entry| entry.lpn != Lpn::NONE).count();
         let streams = self.frontier.0 / 2;
-        self.entries.len() as u64 <= self.ring()
+        live == self.newest.len()
+            && self.entries.len() as u64 <= self.ring()
             && self.entries.iter().all(|entry| entry.stream.0 < streams)
     }
 
