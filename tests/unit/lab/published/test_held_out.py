@@ -65,6 +65,11 @@ def test_the_front_page_has_the_errors_of_the_section() -> None:
         score = score_of(kinds[kind])
         assert score is not None
         assert f"{kind} {score.median:.1f} % ({score.figures}" in text
+    later = by_kind(figure for figure in measured() if not figure.exclusion)
+    for kind in ("random reads", "random writes", FRESH):
+        score = score_of(later[kind])
+        assert score is not None
+        assert f"{kind} {score.median:.1f} % ({score.figures})" in text.partition("Later")[2]
 
 
 def test_every_figure_of_ssd_iq_has_a_prediction_of_the_drive_as_it_is() -> None:
