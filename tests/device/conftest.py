@@ -94,10 +94,10 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture
 def needs_tracefs() -> None:
-    from writecliff.capture.block import tracefs
+    from writecliff.capture.block import run
     from writecliff.errors import TargetError
 
     try:
-        tracefs.find_tracefs()
+        run.find_tracefs()
     except TargetError as error:
         pytest.skip(f"no tracefs: {error}")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.cli import CommandLine
 from tests.support.dangers import Bench, require
-from writecliff.capture.block import tracefs
+from writecliff.capture.block import run
 from writecliff.capture.block.device import traced_device
 from writecliff.capture.block.run import BlockCapture, capture_device
 from writecliff.capture.trace import Trace, read_trace
@@ -48,7 +48,7 @@ def _captured(device: str, folder: Path, command: list[str]) -> Trace:
 def _instances(pid: int | None = None) -> set[str]:
     """The instances of a process; other tests may have theirs."""
     mine = f"writecliff-{pid or os.getpid()}-*"
-    return {path.name for path in (tracefs.find_tracefs() / "instances").glob(mine)}
+    return {path.name for path in (run.find_tracefs() / "instances").glob(mine)}
 
 
 def test_every_request_is_there_once_with_its_address(loop: str, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_trace_of_a_device_can_be_replayed(loop: str, tmp_path: Path, cli: Com
 def test_lost_events_are_counted_and_said(
     loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tracefs, "_BUFFER_MAX_BYTES", 8 << 10)
+    monkeypatch.setattr(run, "_BUFFER_MAX_BYTES", 8 << 10)
     monkeypatch.setattr("writecliff.capture.block.run._PERIOD_S", 600.0)
     done = capture_device(
         Path(loop),
@@ -273,14 +273,14 @@ def test_what_a_killed_capture_left_is_removed(loop: str, tmp_path: Path) -> Non
     require(lambda: _instances(child.pid), 60)
     child.send_signal(signal.SIGKILL)
     child.wait()
-    with tracefs.instance():
+    with run.instance():
         pass
     assert not _instances(child.pid)
 
 
 def test_an_instance_of_a_living_process_stays() -> None:
-    with tracefs.instance() as made:
-        assert tracefs.remove_stale(made.folder.parent.parent) == []
+    with run.instance() as made:
+        assert run.remove_stale(made.folder.parent.parent) == []
         assert made.folder.is_dir()
 
 
@@ -290,7 +290,7 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     child = subprocess.Popen(
         [*words, "-o", str(output)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
-    root = tracefs.find_tracefs() / "instances"
+    root = run.find_tracefs() / "instances"
 
     def recording() -> bool:
         # A new instance is on for a moment, before it is prepared: events are enabled after that.
@@ -366,16 +366,16 @@ def test_a_trace_that_cannot_be_written_ends_the_capture(
 
 def test_only_root_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(TargetError, match="needs root"), tracefs.instance():
+    with pytest.raises(TargetError, match="needs root"), run.instance():
         pass
 
 
 def test_a_kernel_without_tracefs_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracefs, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(run, "MOUNTS", tmp_path / "mounts")
     (tmp_path / "mounts").write_text("proc /proc proc rw 0 0\n")
-    monkeypatch.setattr(tracefs, "STANDARD", tmp_path / "absent")
+    monkeypatch.setattr(run, "STANDARD", tmp_path / "absent")
     with pytest.raises(WritecliffError, match="this kernel has no tracefs") as error:
-        tracefs.find_tracefs()
+        run.find_tracefs()
     assert error.value.exit_code == 2
 
 

@@ -11,13 +11,31 @@ capture, so appends to them begin at the size known so far.
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from writecliff.capture.convert import some_of
+from writecliff.capture.events import Events, Flag, Op, slot_type
+from writecliff.capture.rules import HINTS
+from writecliff.capture.strace_files import (
+    Description,
+    File,
+    Mapping,
+    Names,
+    Process,
+    joined,
+)
+from writecliff.capture.watch import uring_notes
 from writecliff.errors import TargetError
 from writecliff.output_files import check_kind
 
@@ -39,7 +57,6 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
 
     Raises TargetError if strace is missing or may not trace, or the command cannot be started."""
     from writecliff.capture.run import execute, program_of, write_converted
-    from writecliff.capture.strace_events import events_of
     from writecliff.capture.strace_files import existing
 
     program = program_of(command)
@@ -70,3 +87,517 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
         )
     finally:
         log.unlink(missing_ok=True)
+
+
+# -- strace events ---------------------------------------------------------------------------------
+
+# Converts the system calls in strace's output to the events of a capture.
+
+_DEVICE = 1  # of all files, whose inode numbers are assigned here
+_HINT_COMMANDS = ("F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "0x40c", "0x40e")
+_UNCACHED = re.compile(r"O_DIRECT\b|O_D?SYNC\b")
+_HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
+
+
+@dataclass(frozen=True)
+class Read:
+    """The events, and notes about what they lack."""
+
+    events: Events
+    notes: list[str]
+
+
+def events_of(
+    lines: Iterable[str], *, folder: Path, before: Set[bytes] = frozenset(), reads: bool = False
+) -> Read:
+    """Convert the calls of a program that was started in `folder`.
+
+    `before` has the files known to exist at the start; `reads` includes reads.
+    """
+    known = list(calls(lines))
+    reader = _Reader(known, os.fsencode(folder), before, reads)
+    for call in known:
+        reader.take(call)
+    return Read(reader.events(), reader.notes())
+
+
+class _Reader:
+    def __init__(self, known: list[Call], folder: bytes, before: Set[bytes], reads: bool) -> None:
+        self._folder, self._before, self._reads = folder, before, reads
+        self._names = Names()
+        self._processes: dict[int, Process] = {}
+        self._born = {
+            call.result: (call.tid, call.args)
+            for call in known
+            if call.name in ("clone", "clone3", "fork", "vfork") and call.result > 0
+        }
+        self._slots: list[tuple[int, ...]] = []
+        self._comms: list[bytes] = []
+        self._text: dict[int, bytes] = {}
+        self._uring: set[str] = set()
+        self._lost_hints = 0
+        self._start_ns = known[0].time_ns if known else 0
+        self._mapped_files: list[File] = []
+
+    def take(self, call: Call) -> None:
+        process = self._process(call)
+        if call.name == "fcntl" and len(call.args) > 1:
+            self._control(call, process)
+        elif call.result != -1 and call.name in _HANDLERS:
+            _HANDLERS[call.name](self, call, process)
+
+    # Processes ------------------------------------------------------------------------------
+
+    def _process(self, call: Call) -> Process:
+        found = self._processes.get(call.tid)
+        if found is None:
+            found = self._new_process(call.tid)
+            self._processes[call.tid] = found
+            if found.pid == call.tid:
+                self._put(call, found, Op.PROCESS, None)
+        return found
+
+    def _new_process(self, tid: int) -> Process:
+        parent_tid, args = self._born.get(tid, (0, ()))
+        parent = self._processes.get(parent_tid)
+        if parent is None:
+            return Process(tid, self._folder)
+        flags = " ".join(args)
+        if "CLONE_THREAD" in flags:
+            return parent
+        return parent.child(tid, shares_files="CLONE_FILES" in flags)
+
+    def _executed(self, call: Call, process: Process) -> None:
+        # strace shows the previous name; the kernel uses that of the executed file.
+        name = call.text(0).rpartition(b"/")[2][:15]
+        process.mappings.clear()
+        self._put(call, process, Op.PROCESS, None, comm=name)
+
+    def _moved_folder(self, call: Call, process: Process) -> None:
+        path = call.descriptor(0)[1] if call.name == "fchdir" else call.text(0)
+        if path:
+            process.folder = joined(process.folder, path)
+
+    # Descriptors ----------------------------------------------------------------------------
+
+    def _opened(self, call: Call, process: Process) -> None:
+        path = call.opened()
+        flags = next((arg for arg in call.args if "O_" in arg), "")
+        if call.name == "creat":
+            flags = "O_WRONLY|O_CREAT|O_TRUNC"
+        if path is None or ("O_DIRECTORY" in flags and "O_TMPFILE" not in flags):
+            return
+        known = self._names.known(path)
+        file = known or self._names.get(path)
+        if file is None:
+            return
+        created = known is None and path not in self._before and "O_CREAT" in flags
+        if "O_TMPFILE" in flags:
+            created, file.names = True, 0
+        truncated = "O_TRUNC" in flags and not created
+        if created or truncated:
+            file.size_bytes = 0
+            flag = Flag.CREATED if created else Flag.TRUNCATED
+            self._put(call, process, Op.OPEN, file, flags=flag, text=path)
+            file.announced = True
+        process.descriptors[call.result] = Description(
+            file, append="O_APPEND" in flags, bypasses_cache=bool(_UNCACHED.search(flags))
+        )
+
+    def _closed(self, call: Call, process: Process) -> None:
+        gone = process.descriptors.pop(call.descriptor(0)[0], None)
+        if gone is not None and gone.file.announced:
+            self._put(call, process, Op.CLOSE, gone.file)
+
+    def _copied(self, call: Call, process: Process) -> None:
+        found = process.descriptors.get(call.descriptor(0)[0])
+        if found is not None:
+            process.descriptors[call.result] = found
+
+    def _description(self, call: Call, process: Process, at: int = 0) -> Description | None:
+        """The open file of a descriptor, found by name if its opening was not captured."""
+        number, path = call.descriptor(at)
+        found = process.descriptors.get(number)
+        if found is not None or path is None:
+            return found
+        file = self._names.get(path)
+        if file is None:
+            return None
+        found = Description(file)
+        process.descriptors[number] = found
+        return found
+
+    def _sought(self, call: Call, process: Process) -> None:
+        found = self._description(call, process)
+        if found is not None:
+            found.offset_bytes = call.result
+            if call.args[2:] == ("SEEK_END",) and call.number(1) == 0:
+                found.file.size_bytes = call.result
+
+    def _control(self, call: Call, process: Process) -> None:
+        what = call.args[1].split()[0]
+        if what.startswith("F_DUPFD") and call.result >= 0:
+            self._copied(call, process)
+        if what not in _HINT_COMMANDS:
+            return
+        found = self._description(call, process)
+        shown = _HINT.search(call.args[2]) if len(call.args) > 2 else None
+        if found is None:
+            return
+        if shown is None:
+            self._lost_hints += 1
+            return
+        hint = HINTS.get((shown[1] or shown[2]).lower().replace("_", " "), 0)
+        failed = getattr(errno, call.error, 0) if call.error else 0
+        self._about(call, process, Op.HINT, found.file, a=hint, error=failed)
+
+    # Data -----------------------------------------------------------------------------------
+
+    def _wrote(self, call: Call, process: Process) -> None:
+        found = self._description(call, process)
+        if found is not None and call.result:
+            own = found.file.size_bytes if found.append else found.offset_bytes
+            at = self._moved(found, _position(call), own, call.result)
+            self._data(call, process, found.file, at, call.result)
+            if found.bypasses_cache or "SYNC" in "".join(call.args[4:]):
+                self._about(call, process, Op.FSYNC, found.file)
+
+    def _data(self, call: Call, process: Process, file: File, at: int, length: int) -> None:
+        self._about(call, process, Op.WRITE, file, a=at, b=length)
+        file.size_bytes = max(file.size_bytes, at + length)
+
+    def _read(self, call: Call, process: Process) -> None:
+        found = self._description(call, process)
+        if found is not None and call.result:
+            at = self._moved(found, _position(call), found.offset_bytes, call.result)
+            if self._reads:
+                self._about(call, process, Op.READ, found.file, a=at, b=call.result)
+
+    def _moved(self, found: Description, named: int | None, own: int, length: int) -> int:
+        """Start of a transfer: the `named` offset, or the descriptor's, which then advances."""
+        if named is not None:
+            return named
+        found.offset_bytes = own + length
+        return own
+
+    def _copied_data(self, call: Call, process: Process) -> None:
+        """sendfile(out, in, ...) and copy_file_range(in, at, out, at, ...)."""
+        sends = call.name == "sendfile"
+        source, target = (1, 0) if sends else (0, 2)
+        into = self._description(call, process, target)
+        out_of = self._description(call, process, source)
+        if into is not None and call.result > 0:
+            named = None if sends else call.number(3)
+            at = self._moved(into, named, into.offset_bytes, call.result)
+            self._data(call, process, into.file, at, call.result)
+        if out_of is not None and call.number(2 if sends else 1) is None:
+            out_of.offset_bytes += call.result
+
+    def _synced(self, call: Call, process: Process) -> None:
+        found = self._description(call, process)
+        if found is not None:
+            self._about(call, process, Op.FSYNC, found.file)
+
+    def _truncated(self, call: Call, process: Process) -> None:
+        size = call.number(1)
+        if call.name == "truncate":
+            file = self._names.get(joined(process.folder, call.text(0)))
+        else:
+            found = self._description(call, process)
+            file = found.file if found else None
+        if file is not None and size is not None:
+            file.size_bytes = size
+            self._about(call, process, Op.TRUNCATE, file, a=size)
+
+    def _allocated(self, call: Call, process: Process) -> None:
+        found, at, length = self._description(call, process), call.number(2), call.number(3)
+        if found is None or at is None or length is None:
+            return
+        if "PUNCH_HOLE" in call.args[1]:
+            self._about(call, process, Op.PUNCH, found.file, a=at, b=length)
+        elif "KEEP_SIZE" not in call.args[1]:
+            found.file.size_bytes = max(found.file.size_bytes, at + length)
+
+    def _mapped(self, call: Call, process: Process) -> None:
+        length = call.number(1)
+        if "MAP_SHARED" not in call.args[3] or "PROT_WRITE" not in call.args[2] or not length:
+            return
+        found = self._description(call, process, 4)
+        if found is not None:
+            mapping = Mapping(call.result, length, found.file, call.number(5) or 0)
+            process.mappings.append(mapping)
+            found.file.mapped = True
+            self._announce(call, process, found.file)
+
+    def _flushed(self, call: Call, process: Process) -> None:
+        address, length = call.number(0), call.number(1)
+        mapping = process.mapping(address) if address is not None else None
+        if mapping is None or address is None or not length:
+            return
+        into = address - mapping.address
+        at = mapping.offset_bytes + into
+        file = mapping.file
+        whole = min(length, mapping.length_bytes - into)
+        size = min(whole, file.size_bytes - at) if file.size_bytes > at else whole
+        file.synced = True
+        self._data(call, process, file, at, size)
+        self._about(call, process, Op.FSYNC, file)
+
+    def _rung(self, call: Call, process: Process) -> None:
+        self._uring.add(call.comm.decode(errors="replace"))
+
+    # Names ----------------------------------------------------------------------------------
+
+    def _path(self, call: Call, process: Process, at: int) -> bytes:
+        """The path in argument `at`; calls named `...at` have its folder in the argument before."""
+        beside = call.name.rstrip("2").endswith("at")
+        base = (call.descriptor(at - 1)[1] if beside else None) or process.folder
+        return joined(base, call.text(at))
+
+    def _first_path(self, call: Call, process: Process) -> bytes:
+        return self._path(call, process, 1 if call.name.endswith("at") else 0)
+
+    def _both_paths(self, call: Call, process: Process) -> tuple[bytes, bytes]:
+        first, second = (0, 1) if call.name in ("rename", "link") else (1, 3)
+        return self._path(call, process, first), self._path(call, process, second)
+
+    def _made_folder(self, call: Call, process: Process) -> None:
+        self._names.folders.add(self._first_path(call, process))
+
+    def _unlinked(self, call: Call, process: Process) -> None:
+        if call.name == "unlink" or "AT_REMOVEDIR" not in call.args[-1]:
+            self._gone(call, process, self._first_path(call, process))
+
+    def _gone(self, call: Call, process: Process, path: bytes) -> None:
+        file = self._names.get(path)
+        if file is not None:
+            self._about(call, process, Op.UNLINK, file, text=path)
+            self._names.remove(path)
+
+    def _renamed(self, call: Call, process: Process) -> None:
+        old, new = self._both_paths(call, process)
+        below = self._names.below(old)
+        if self._names.known(old) is None and below:
+            for path in below:
+                self._names.move(path, new + path[len(old) :])
+            first = self._names.known(new + below[0][len(old) :])
+            self._put(call, process, Op.RENAME, first, flags=Flag.DIRECTORY, text=old + b"\0" + new)
+            return
+        if old in self._names.folders or Path(os.fsdecode(new)).is_dir():
+            self._names.folders.add(new)
+            return
+        if self._names.known(new) is not None and old != new:
+            self._gone(call, process, new)
+        file = self._names.get(old)
+        if file is not None:
+            self._announce(call, process, file)
+            self._names.move(old, new)
+            self._put(call, process, Op.RENAME, file, text=old + b"\0" + new)
+
+    def _linked(self, call: Call, process: Process) -> None:
+        old, new = self._both_paths(call, process)
+        file = self._names.get(old)
+        if file is not None:
+            self._announce(call, process, file)
+            self._names.link(file, new)
+            self._put(call, process, Op.LINK, file, text=new)
+
+    # Events ---------------------------------------------------------------------------------
+
+    def _announce(self, call: Call, process: Process, file: File) -> None:
+        """Record a file that existed before the capture, at its first use."""
+        if not file.announced:
+            file.announced = True
+            self._put(call, process, Op.FILE, file, b=file.size_bytes, text=file.path)
+
+    def _about(self, call: Call, process: Process, op: Op, file: File, **more: Any) -> None:
+        """Record an event about a file, after announcing the file."""
+        self._announce(call, process, file)
+        self._put(call, process, op, file, **more)
+
+    def _put(
+        self,
+        call: Call,
+        process: Process,
+        op: Op,
+        file: File | None,
+        *,
+        flags: int = 0,
+        error: int = 0,
+        a: int = 0,
+        b: int = 0,
+        text: bytes | None = None,
+        comm: bytes | None = None,
+    ) -> None:
+        number, names = (file.number, file.names) if file is not None else (0, 0)
+        if text is not None:
+            self._text[len(self._slots)] = text
+        self._slots.append(
+            (op, flags, error, process.pid, call.time_ns, number, _DEVICE, max(names, 0), a, b)
+        )
+        self._comms.append((call.comm if comm is None else comm)[:15])
+        if file is not None and file.mapped and file not in self._mapped_files:
+            self._mapped_files.append(file)
+
+    def events(self) -> Events:
+        """All events recorded so far."""
+        slots: NDArray[np.void] = np.zeros(len(self._slots), slot_type())
+        names = ("op", "flags", "errno", "pid", "time_ns", "ino", "dev", "nlink", "a", "b")
+        for name, column in zip(names, zip(*self._slots, strict=True), strict=False):
+            slots[name] = column
+        slots["comm"] = self._comms
+        return Events(slots, self._text, self._start_ns, 0, self._reads)
+
+    def notes(self) -> list[str]:
+        """Notes on what the events lack or approximate."""
+        notes = []
+        synced, silent = (
+            sorted(
+                os.fsdecode(file.path) for file in self._mapped_files if file.synced == is_synced
+            )
+            for is_synced in (True, False)
+        )
+        if synced:
+            notes.append(
+                "mapped files were written: ranges passed to msync count as written completely: "
+                f"{some_of(synced)}"
+            )
+        if silent:
+            notes.append(
+                "writes through memory are not in the trace where msync was not called: "
+                f"{some_of(silent)}"
+            )
+        notes += uring_notes(self._uring)
+        if self._lost_hints:
+            notes.append(f"{self._lost_hints} write hints have unknown values: strace hides them")
+        return notes
+
+
+def _position(call: Call) -> int | None:
+    """The offset in the arguments of a call; None if it uses the descriptor's."""
+    at = call.number(3) if call.name.startswith("p") else None
+    return None if at is None or at < 0 else at
+
+
+_HANDLERS: dict[str, Callable[[_Reader, Call, Process], None]] = {
+    name: handler
+    for names, handler in (
+        ("execve", _Reader._executed),
+        ("io_uring_setup", _Reader._rung),
+        ("close", _Reader._closed),
+        ("lseek", _Reader._sought),
+        ("fallocate", _Reader._allocated),
+        ("mmap", _Reader._mapped),
+        ("msync", _Reader._flushed),
+        ("mkdir mkdirat", _Reader._made_folder),
+        ("chdir fchdir", _Reader._moved_folder),
+        ("open openat openat2 creat", _Reader._opened),
+        ("dup dup2 dup3", _Reader._copied),
+        ("write pwrite64 writev pwritev pwritev2", _Reader._wrote),
+        ("read pread64 readv preadv preadv2", _Reader._read),
+        ("sendfile copy_file_range", _Reader._copied_data),
+        ("fsync fdatasync sync_file_range", _Reader._synced),
+        ("truncate ftruncate", _Reader._truncated),
+        ("unlink unlinkat", _Reader._unlinked),
+        ("rename renameat renameat2", _Reader._renamed),
+        ("link linkat", _Reader._linked),
+    )
+    for name in names.split()
+}
+
+
+# -- strace lines ----------------------------------------------------------------------------------
+
+# Parses the output of `strace -f -y -Y -ttt -s 0`: a line per call, or two halves of one.
+
+# pid<name> seconds.microseconds rest
+_LINE = re.compile(r"(\d+)(?:<((?:[^<>\\]|\\.)*)>)?\s+(\d+)\.(\d+) (.*)")
+_RESUMED = re.compile(r"<\.\.\. (\w+) resumed>\s?(.*)")
+_UNFINISHED = " <unfinished ...>"
+_CALL = re.compile(r"(\w+)\((.*)\)\s+= (0x[0-9a-f]+|-?\d+)(.*)")
+# An argument; quoted text, brackets and descriptor names may contain commas.
+_ARGUMENT = re.compile(r'(?:[^,"<\[{(]|"(?:[^"\\]|\\.)*"|<[^>]*>|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+')
+_ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
+_ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a"}
+_DESCRIPTOR = re.compile(r"(-?\d+|AT_FDCWD)(?:<(.*)>(\(deleted\))?)?")
+_ERROR = re.compile(r" (E[A-Z0-9]+)")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that has returned. `time_ns` is the time of its return, so that calls are ordered by
+    effect."""
+
+    tid: int
+    comm: bytes
+    time_ns: int
+    name: str
+    args: tuple[str, ...]
+    result: int
+    shown: str  # text after the result: the name of a descriptor, or an error
+
+    @property
+    def error(self) -> str | None:
+        found = _ERROR.match(self.shown) if self.result == -1 else None
+        return found[1] if found else None
+
+    def number(self, at: int) -> int | None:
+        """Argument `at` as a number, or the first number that it points to."""
+        found = (
+            re.match(r"\[?(-?0x[0-9a-f]+|-?\d+)", self.args[at]) if at < len(self.args) else None
+        )
+        return int(found[1], 0) if found else None
+
+    def text(self, at: int) -> bytes:
+        """Argument `at` without its quotes."""
+        return unescaped(self.args[at].rpartition('"')[0].partition('"')[2])
+
+    def descriptor(self, at: int) -> tuple[int, bytes | None]:
+        """Argument `at` as number (-1 for the current folder), and the name of its file."""
+        return _descriptor(self.args[at]) if at < len(self.args) else (-1, None)
+
+    def opened(self) -> bytes | None:
+        """The name of the returned descriptor."""
+        return _descriptor(f"{self.result}{self.shown}")[1]
+
+
+def _descriptor(text: str) -> tuple[int, bytes | None]:
+    found = _DESCRIPTOR.match(text)
+    if found is None:
+        return -1, None
+    number = -1 if found[1] == "AT_FDCWD" else int(found[1])
+    return number, None if found[2] is None else unescaped(found[2])
+
+
+def unescaped(text: str) -> bytes:
+    """Decode strace's escape sequences to bytes."""
+
+    def one(found: re.Match[bytes]) -> bytes:
+        what = found[1]
+        return bytes([int(what, 8) & 255]) if what.isdigit() else _ESCAPED.get(what, what)
+
+    raw = text.encode("latin-1", errors="replace")
+    return _ESCAPE.sub(one, raw) if b"\\" in raw else raw
+
+
+def calls(lines: Iterable[str]) -> Iterator[Call]:
+    """The calls in the order of their return; signals, exits and other lines are skipped."""
+    begun: dict[int, str] = {}
+    for line in lines:
+        found = _LINE.match(line)
+        if found is None:
+            continue
+        tid, rest = int(found[1]), found[5].rstrip("\n")
+        if rest.endswith(_UNFINISHED):
+            begun[tid] = rest.removesuffix(_UNFINISHED)
+            continue
+        resumed = _RESUMED.match(rest)
+        if resumed is not None:
+            rest = begun.pop(tid, "") + resumed[2]
+        call = _CALL.match(rest)
+        if call is None:
+            continue
+        args = tuple(arg.strip() for arg in _ARGUMENT.findall(call[2]))
+        time_ns = int(found[3]) * 1_000_000_000 + int(found[4].ljust(9, "0")[:9])
+        comm = unescaped(found[2] or "")
+        yield Call(tid, comm, time_ns, call[1], args, int(call[3], 0), call[4])

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import shlex
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,9 +27,6 @@ from writecliff.engines.base import NOT_PURGED, DeviceIdentity, Engine, PowerSta
 from writecliff.engines.preconditioned import bring_to
 from writecliff.engines.state_cache import StateCache
 from writecliff.errors import EngineError, StoreError, WritecliffError
-from writecliff.procedures.checkpoint import MIN_INTERVAL_S, Checkpoints
-from writecliff.procedures.continued import continued
-from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
 from writecliff.procedures.journal import Journal, NoJournal
 from writecliff.procedures.measure import record_of, row_of
 from writecliff.procedures.model import (
@@ -41,8 +41,80 @@ from writecliff.procedures.model import (
 )
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.scaling import quick_engine
+from writecliff.signals import handling
 from writecliff.store.record import RoundRecord
+from writecliff.store.rundir import CHECKPOINT_GLOB
 from writecliff.store.tables import load_array_interface
+from writecliff.workload.model import access_of
+
+# -- checkpoint ------------------------------------------------------------------------------------
+
+# Checkpoints of a simulated drive beside its run, so that the run can be resumed.
+#
+# The number of stored steps that a state belongs to is in the file's name, so that the two cannot
+# disagree: `checkpoint-000042.wcs` is the drive after 42 steps. `Engine.save` writes atomically; an
+# older file is removed once a newer one exists, the last one when the run is complete (`finish`).
+
+MIN_INTERVAL_S = 60.0  # of work that a kill may cost
+COST_LIMIT = 0.1  # saving may take at most about this share of the wall time
+_NAME = re.compile(r"checkpoint-(\d+)\.wcs")
+
+
+class Checkpoints:
+    """Saves the drive from time to time. `clock` returns monotonic seconds of wall time."""
+
+    def __init__(
+        self,
+        directory: Path,
+        engine: Engine,
+        *,
+        interval_s: float = MIN_INTERVAL_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._directory = directory
+        self._engine = engine
+        self._clock = clock
+        self._interval_s = interval_s
+        self._cost_s = 0.0
+        self._last_s = clock()
+        self._position = -1
+
+    def _files(self) -> dict[int, Path]:
+        paths = self._directory.glob(CHECKPOINT_GLOB)
+        return {int(match[1]): path for path in paths if (match := _NAME.fullmatch(path.name))}
+
+    def restore(self, steps_stored: int) -> int | None:
+        """Restore the newest state that is not past `steps_stored`; its position, or None if there
+        is none."""
+        files = self._files()
+        position = max((n for n in files if n <= steps_stored), default=None)
+        if position is not None:
+            self._engine.restore(files[position])
+            self._position = position
+        return position
+
+    def due(self) -> bool:
+        """Whether it is time for the next checkpoint."""
+        wait_s = max(self._interval_s, self._cost_s / COST_LIMIT)
+        return self._clock() - self._last_s >= wait_s
+
+    def save(self, position: int) -> None:
+        """Save a simulated drive as it is after `position` steps."""
+        if self._engine.kind != "sim" or position == self._position:
+            return
+        begin_s = self._clock()
+        path = self._directory / f"checkpoint-{position:06d}.wcs"
+        if not self._engine.save(path):
+            return
+        self._position = position
+        self._last_s = self._clock()
+        self._cost_s = self._last_s - begin_s
+        for number, path in self._files().items():
+            if number != position:
+                path.unlink(missing_ok=True)
+
+
+# -- framework -------------------------------------------------------------------------------------
 
 
 class RunInterrupted(WritecliffError):
@@ -443,3 +515,72 @@ def _differs(stored: StepRow, again: StepRow) -> StoreError:
         f"{names[0]} is {getattr(again, names[0])}, not {getattr(stored, names[0])} as stored",
         hint="the run was made by another version of the simulator; start a new run",
     )
+
+
+# -- sequential streams that go on from step to step -----------------------------------------------
+
+# A stream that began at the first address in each step would pass over the same part of the drive
+# again and again. On a real drive a stage is one load without a gap (`Stage.continuous`), or its
+# steps begin where the ones before ended (`tp.next_start`, as far as fio can). A simulated drive
+# begins a step's streams where the earlier steps of the same kind left them.
+
+
+def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
+    """`step` with its streams where those of `rows`, the earlier steps of its stage, ended.
+
+    Only steps of the same access count; reads and writes have streams of their own. `range_bytes`
+    is the range of a job that names none.
+    """
+    access = access_of(step.workload)
+    if access.pattern != "sequential" or access.block_bytes is None:
+        return step
+    earlier = [row for row in rows if _same(row, access)]
+    if not earlier:
+        return step
+    (job,) = step.workload.jobs
+    block = access.block_bytes
+    passed = job.range_bytes or range_bytes
+    if job.segments is not None:  # laid end to end
+        passed = job.segments.count * job.segments.length(block)
+    blocks = max(1, passed // block)
+
+    def position(done_bytes: int) -> int:
+        return done_bytes // job.threads // block % blocks * block
+
+    read = sum(row.read_bytes for row in earlier)
+    written = sum(row.bytes for row in earlier) - read
+    job = replace(job, start_bytes=position(read), write_start_bytes=position(written))
+    return replace(step, workload=replace(step.workload, jobs=(job,)))
+
+
+def _same(row: StepRow, access: object) -> bool:
+    names = ("pattern", "block_bytes", "read_pct", "threads", "queue_depth")
+    return all(getattr(row, name) == getattr(access, name) for name in names)
+
+
+# -- interrupt -------------------------------------------------------------------------------------
+
+# Ctrl-C and SIGTERM at the right moment: never between the halves of one record.
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def terminate_as_interrupt() -> AbstractContextManager[None]:
+    """Let SIGTERM raise KeyboardInterrupt as Ctrl-C does, so that a stopped run can be resumed."""
+    return handling((signal.SIGTERM,), signal.default_int_handler)
+
+
+@contextmanager
+def interrupt_deferred() -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM until the block is left, then deliver each that came.
+
+    A signal that is ignored stays ignored: it must not be delivered in the place of another one.
+    """
+    held: list[int] = []
+    numbers = [n for n in _SIGNALS if signal.getsignal(n) != signal.SIG_IGN]
+    try:
+        with handling(numbers, lambda number, frame: held.append(number)):
+            yield
+    finally:
+        for number in held:
+            signal.raise_signal(number)

@@ -30,7 +30,7 @@ class Step:
     `figures` reads figures that only this procedure needs out of the measurement; they are stored
     with the row. An `untimed` step matters for the drive's state, not for its speed: a simulated
     drive may do it without simulating time. The sequential streams of a step that `continues` begin
-    where the earlier ones of its stage left them (`continued.py`).
+    where the earlier ones of its stage left them (`framework.py`).
     """
 
     name: str

@@ -19,16 +19,16 @@ computed at every sample even when `steady` is off.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.errors import ConfigError
-from writecliff.procedures import saturation_plan
-from writecliff.procedures.model import End, History, Stage, Step, TrackingVariable
+from writecliff.procedures.model import Bounds, End, History, Stage, Step, TrackingVariable
 from writecliff.procedures.options import (
     HOURS,
     MINUTES,
@@ -51,6 +51,10 @@ from writecliff.procedures.pts import (
 )
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.workload.model import SECOND_NS
+
+if TYPE_CHECKING:
+    from writecliff.procedures.bounds import Speeds
+    from writecliff.workload.model import Workload
 
 END_NAMES = ("steady", "capacity", "time")
 CLAUSE = "PTS WSAT"
@@ -207,7 +211,7 @@ class Saturation(LoadProcedure[S]):
             ends=self.ends(identity),
             rounds_max=o.max_rounds,
             fresh_fills=o.fresh_fills,
-            bounds=lambda speeds: saturation_plan.bounds(self, identity, load, speeds),
+            bounds=lambda speeds: bounds(self, identity, load, speeds),
             purge=True,
             continuous=True,
             **more,
@@ -226,7 +230,7 @@ class Saturation(LoadProcedure[S]):
     def ends(self, identity: DeviceIdentity) -> Sequence[End]:
         o = self.options
         # Half a sample of slack: steps on a real drive are a few ms longer or shorter than asked.
-        whole_s = saturation_plan.whole_steps_s(o.time_hours * 3600, o.sample_seconds)
+        whole_s = whole_steps_s(o.time_hours * 3600, o.sample_seconds)
         limit_ns = round((whole_s - o.sample_seconds / 2) * SECOND_NS)
         limit_bytes = o.drive_fills * identity.capacity_bytes
         after = f" after {o.fresh_fills:g} x user capacity" if o.fresh_fills else ""
@@ -290,3 +294,41 @@ class Saturation(LoadProcedure[S]):
             f"until {ends}, whichever comes first" if " or " in ends else f"until {ends}",
             *((histogram,) if o.histogram else ()),
         )
+
+
+# -- saturation plan -------------------------------------------------------------------------------
+
+# What the rounds of a test of saturation cost at least and at most, by the enabled ends.
+
+
+def bounds(
+    test: Saturation[Any], identity: DeviceIdentity, load: Workload, speeds: Speeds
+) -> tuple[Bounds, Bounds]:
+    """Least and most of all rounds, whose steps are `load`."""
+    o, rate = test.options, speeds.writes(load)
+    round_s = test.steps_per_round * o.sample_seconds
+    ends_min_s, ends_max_s, ends_max_bytes = [], [], []
+    if "steady" in o.end:
+        ends_min_s.append(WINDOW_ROUNDS * round_s)
+        if o.end == ("steady",):
+            ends_max_s.append(o.max_rounds * round_s)
+    if "capacity" in o.end and rate:
+        volume = o.drive_fills * identity.capacity_bytes
+        ends_min_s.append(whole_steps_s(volume / rate, o.sample_seconds))
+        # The step that reaches the volume runs to its end.
+        ends_max_bytes.append(volume + rate * o.sample_seconds)
+    if "time" in o.end:
+        limit = whole_steps_s(o.time_hours * 3600, o.sample_seconds)
+        ends_min_s.append(limit)
+        ends_max_s.append(limit)
+    low_s, high_s = min(ends_min_s), min(ends_max_s, default=None)
+    if high_s is not None:
+        ends_max_bytes.append(high_s * rate)
+    low = Bounds(round(low_s / o.sample_seconds), low_s, 0.0)
+    steps = None if high_s is None else round(high_s / o.sample_seconds)
+    return low, Bounds(steps, high_s, min(ends_max_bytes, default=None))
+
+
+def whole_steps_s(seconds: float, sample_seconds: float) -> float:
+    """`seconds` rounded up to whole samples, at least one."""
+    return max(1, math.ceil(seconds / sample_seconds - 1e-9)) * sample_seconds

@@ -3,7 +3,7 @@
 PTS-C and PTS-E, revisions 1.x and 2.0. For every block size: purge, preconditioning at that block
 size, then rounds of a minute of reads and a minute of writes from one thread. Steady state is that
 of the writes. Results are means over the rounds of the window, in decimal MB/s. The streams go on
-from round to round: exactly on a simulated drive (`continued.py`), as far as fio can on a real one
+from round to round: exactly on a simulated drive (`framework.py`), as far as fio can on a real one
 (`next_start`).
 """
 

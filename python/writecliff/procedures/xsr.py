@@ -9,7 +9,7 @@ one-minute samples show how the drive adapts. Sources disagree about the duratio
 
 Sequential writes must wrap around the drive without a gap. On a real drive a group is one load, cut
 into steps of two hours (which an interruption loses); on a simulated drive each step continues the
-stream of the one before (`continued.py`). Samples are taken from the series inside the steps.
+stream of the one before (`framework.py`). Samples are taken from the series inside the steps.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ _MEASURED_AS = {
     "throughput_read": "read_throughput",
     "throughput_write": "write_throughput",
 }
-FILL = "fill_"  # prefix: of a new drive that is written once from end to end (`filling.py`)
+FILL = "fill_"  # prefix: of a new drive that is written once from end to end
 IMPROVEMENT = "_improvement"  # suffix: "X is so many per cent better than Y"
 _EXTREMES = ("_min", "_max")  # suffixes of that: over a range of outstanding I/Os
 

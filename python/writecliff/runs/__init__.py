@@ -5,8 +5,8 @@
     local.py       a store in a folder
     remote.py      a store on an object store, by fsspec
     columns.py     the tables for SQL and their columns
-    entry.py       what the catalogue keeps of a run, read from its directory
-    catalogue.py   the catalogue: brought up to date, saved, never the truth
+    catalogue.py   the catalogue, read from run directories: brought up to date, saved, never the
+                   truth
     segments.py    rounds, intervals and histograms of all runs, copied for queries
     queries.py     lists, filters and SQL
     details.py     what is known of one run
@@ -20,5 +20,5 @@
     reference.py   docs/reference/run-store.md, from the columns
 
 The directories are the truth. All of the catalogue follows from them: to delete it loses nothing.
-`location`, `place`, `local`, `columns`, `entry`, `queries` and `tags` load neither NumPy nor Arrow.
+`location`, `place`, `local`, `columns`, `queries` and `tags` load neither NumPy nor Arrow.
 """

@@ -5,9 +5,9 @@
 | `server.py` | opening, addresses, ending |
 | `addresses.py` | which addresses NVMe/TCP takes, who can reach one, and what one means |
 | `control.py` | finding the drives that a user serves, and cutting their power |
-| `record.py`, `trace.py` | a session in a run directory, and its block trace |
+| `record.py` | a session in a run directory, and its block trace |
 | `session.py` | a session as plain data |
-| `metrics.py`, `metrics_http.py` | figures for Prometheus, and their HTTP server |
+| `metrics.py` | figures for Prometheus, and their HTTP server |
 | `figures.py` | what the drive has done: of the last moment, and in all |
 """
 

@@ -39,7 +39,7 @@ TableName = Literal["rounds", "intervals", "histograms", "batches"]
 OPERATION_NAMES: tuple[str, ...] = OPERATIONS  # in the order of the column `operation`
 # The values of the column `operation` of the table `histograms`, in its order in `batches`.
 TIMED_NAMES: tuple[str, ...] = (*OPERATIONS, FLUSH)
-# Rounds last: its part completes a step (see parts.py).
+# Rounds last: its part completes a step (see rundir.py).
 TABLE_NAMES: tuple[TableName, ...] = ("batches", "histograms", "intervals", "rounds")
 # Tables in which a step may have no rows. Runs of earlier versions lack their files.
 OPTIONAL_TABLES: tuple[TableName, ...] = ("batches",)

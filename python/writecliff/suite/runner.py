@@ -7,11 +7,15 @@ after the other, and a failure ends the suite.
 
 from __future__ import annotations
 
+import io
+import shutil
 import signal
+import tarfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +25,6 @@ from writecliff.signals import handling
 from writecliff.suite.children import ChildEvent, ChildSpec, MemberProcesses, Outcome
 from writecliff.suite.folder import Member, SuiteFolder
 from writecliff.suite.memory import member_memory_bytes
-from writecliff.suite.remote import run_members
 
 if TYPE_CHECKING:
     from writecliff.cluster import Cluster
@@ -116,3 +119,135 @@ def _spec(
         resume=folder.status(name) is not None,
         finish=finish,
     )
+
+
+# -- remote ----------------------------------------------------------------------------------------
+
+# Members of suites and sweeps on a cluster: a run directory goes there and comes back.
+#
+# A worker runs the member as any other machine does, in a folder of its own, and returns the run
+# directory as an archive. What a run needs besides its options goes with it: the text of the
+# drive's device file, and what an interrupted run has stored. States are kept in the cache of the
+# worker's user: workers that share it (one machine, or a shared folder) prepare each state once,
+# and so do those that share a second one (`engines.shared_states`).
+
+STOPPED = 130
+_processes = MemberProcesses()  # of this worker, for the sweep that is under way
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A member on its way to a worker. `before` is the archive of an interrupted run."""
+
+    spec: ChildSpec
+    before: bytes | None
+    topic: str
+    stopping: str
+
+
+def run_members(
+    cluster: Cluster,
+    specs: list[tuple[ChildSpec, int]],
+    log: Callable[[ChildEvent], None],
+    stop: Event,
+) -> list[Outcome]:
+    """Run members, each with the memory that it takes, on a cluster, and store each where its spec
+    says as soon as it has come back. Raises Stopped, EngineError (a test failed), ConfigError."""
+    topic = f"{cluster.stopping}-log"
+    tasks = []
+    for spec, memory_bytes in specs:
+        parcel = partial(run_parcel, _packed(spec, topic, cluster.stopping))
+        arrived = partial(_arrived, spec.directory, log)
+        tasks.append(Task[Outcome](spec.name, memory_bytes, _nowhere, parcel, arrived))
+    cluster.client.subscribe_topic(topic, lambda event: log(ChildEvent(**event[1]["event"])))
+    try:
+        return cluster.run(tasks, stop=stop)
+    finally:
+        cluster.client.unsubscribe_topic(topic)
+        cluster.client.run(_processes_end, on_error="ignore")
+
+
+def _processes_end() -> None:
+    """On each worker: those that run nothing end. A worker that ends takes its own with it."""
+    _processes.close_idle()
+
+
+def _nowhere() -> Outcome:
+    raise AssertionError("a parcel is for workers")
+
+
+def _arrived(
+    directory: Path, log: Callable[[ChildEvent], None], result: tuple[Outcome, bytes | None]
+) -> Outcome:
+    outcome, archive = result
+    if archive is not None:
+        _store(archive, directory)
+    if outcome.exit_code == STOPPED:
+        raise Stopped(f"{outcome.name} was stopped")
+    outcome.check()
+    log(ChildEvent(outcome.name, "line", "complete", 1.0))
+    return outcome
+
+
+def _packed(spec: ChildSpec, topic: str, stopping: str) -> Parcel:
+    from writecliff.devices import read_device_file
+
+    device = read_device_file(spec.member.target.removeprefix("sim:"))
+    opening = {**spec.opening, "device_file": device}
+    before = _archive(spec.directory) if spec.resume else None
+    return Parcel(replace(spec, opening=opening), before, topic, stopping)
+
+
+def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
+    """On a worker: run a member; how it ended, and the archive of its run directory, if it made
+    one."""
+    from distributed import get_worker
+
+    from writecliff.cluster import StopSign
+
+    stop = StopSign(parcel.stopping)
+    if stop.is_set():
+        return Outcome(parcel.spec.name, False, "stopped", None, STOPPED), None
+    worker = get_worker()
+    with TemporaryDirectory(prefix="writecliff-", dir=worker.local_directory) as folder:
+        directory = Path(folder) / parcel.spec.directory.name
+        if parcel.before is not None:
+            _extract(parcel.before, directory)
+
+        def log(event: ChildEvent) -> None:
+            worker.log_event(parcel.topic, {"event": asdict(event)})
+
+        spec = replace(parcel.spec, directory=directory)
+        outcome = _processes.run(spec, log, stop)
+        return outcome, _archive(directory) if directory.exists() else None
+
+
+def _archive(directory: Path) -> bytes:
+    """The files of a run directory; what the operating system says of them is left out."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
+        for path in sorted(directory.rglob("*")):
+            if path.is_file():
+                info = tarfile.TarInfo(str(path.relative_to(directory)))
+                info.size = path.stat().st_size
+                with path.open("rb") as file:
+                    archive.addfile(info, file)
+    return out.getvalue()
+
+
+def _extract(archive: bytes, directory: Path) -> None:
+    directory.mkdir()
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(directory, filter="data")
+
+
+def _store(archive: bytes, directory: Path) -> None:
+    """Put a run directory in its place: it is there as a whole, or as it was before."""
+    made = Path(mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    try:
+        _extract(archive, made / "new")
+        if directory.exists():
+            directory.rename(made / "old")
+        (made / "new").rename(directory)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from writecliff import _native
+from writecliff import _native, units
 from writecliff.errors import encoded
 from writecliff.native_errors import as_user_errors
 from writecliff.progress import UNSEEN, WorkProgress
 from writecliff.store.files import write_atomically
-from writecliff.synthesis import fio_job
-from writecliff.synthesis.compare import Row, compared
 from writecliff.synthesis.fit import fit
 from writecliff.synthesis.laid_out import lay_out
-from writecliff.synthesis.workload_file import workload_text
 from writecliff.traces.source import Skipped, skipped_mapping
 from writecliff.workload.model import Job, Workload
 
 if TYPE_CHECKING:
     from writecliff.synthesis.played import Played
     from writecliff.traces.source import Source
-    from writecliff.workload.io_model import IoModel
+    from writecliff.workload.io_model import Column, IoModel
 
 QUEUE_DEPTH = 4096  # of the job: an open loop
 WORKLOAD_FILE, FIO_FILE = "workload.toml", "workload.fio"
@@ -99,7 +96,7 @@ class Synthesised:
             "measures": [row.mapping() for row in self.rows],
             "missed": [row.name for row in self.missed],
             "played": None if self.played is None else self.played.mapping(),
-            "fio_notes": list(fio_job.NOTES),
+            "fio_notes": list(NOTES),
             "notes": list(self.notes),
             **skipped_mapping(self.skipped),
         }
@@ -129,7 +126,7 @@ def synthesise(
         model=model,
         measures=measures,
         synthetic=_measured(synthetic),
-        fio_job=fio_job.fio_job_text(measures, trace.name, model.range_bytes),
+        fio_job=fio_job_text(measures, trace.name, model.range_bytes),
         span_bytes=found.span_bytes,
         skipped=tuple(source.skipped()),
         notes=(*source.notes(), *found.notes),
@@ -148,3 +145,330 @@ def _measured(columns: dict[str, Any]) -> Measures:
         measures.add(columns, ["all volumes"], [""])
     found: Measures = json.loads(measures.result())
     return found
+
+
+# -- fio job ---------------------------------------------------------------------------------------
+
+# As much of a trace as the language of fio's job files can say, and what it cannot.
+
+IODEPTH = 64
+_SPLITS_MAX = 64  # entries of a list in a job file
+_OPERATIONS = (("read", "read"), ("write", "write"), ("discard", "trim"))
+NOTES = (
+    "arrivals are a Poisson process at the mean rate: bursts, idle periods and demand over time "
+    "are not said",
+    "each operation is a job of its own: which I/O follows which is not said",
+    "how hot areas are is said by zones of the range; how soon data are used or written again is "
+    "not",
+    "sequential I/O is one run of each operation that random I/O interrupts: several runs at a "
+    "time and their lengths are not said",
+)
+
+
+def fio_job_text(measures: Mapping[str, Any], name: str, range_bytes: int) -> str:
+    """The job file; `measures` are those of the trace."""
+    seconds = max(measures["duration_s"], 1e-3)
+    lines = [
+        f"; Made by `writecliff trace synthesise` from {name}. fio's language does not say:",
+        *(f"; - {note}" for note in NOTES),
+        "[global]",
+        "; its data are overwritten",
+        "filename=${DRIVE}",
+        "direct=1",
+        "ioengine=libaio",
+        f"iodepth={IODEPTH}",
+        f"size={range_bytes}",
+        "norandommap=1",
+        "randrepeat=1",
+        "rate_process=poisson",
+    ]
+    for operation, kind in _OPERATIONS:
+        ios = measures["operations"][operation]["ios"]
+        if ios:
+            lines += ["", f"[{kind}s]", *_section(measures, operation, kind, ios, seconds)]
+    return "\n".join(lines) + "\n"
+
+
+def _section(
+    measures: Mapping[str, Any], operation: str, kind: str, ios: int, seconds: float
+) -> list[str]:
+    lines = [
+        f"rw=rand{kind}",
+        f"number_ios={ios}",
+        f"io_size={2 * measures['operations'][operation]['bytes'] + (1 << 20)}",
+        f"rate_iops={max(1, round(ios / seconds))}",
+        f"; {ios:,} I/Os in {units.duration(seconds * 1e9)}",
+    ]
+    if operation == "discard":
+        mean = measures["operations"][operation]["bytes"] / ios
+        return [*lines, f"bs={max(4096, round(mean / 4096) * 4096)}"]
+    sizes: dict[int, int] = {}
+    for row in measures["streams"]:
+        if row["operation"] == operation:
+            sizes[row["size_bytes"]] = sizes.get(row["size_bytes"], 0) + row["ios"]
+    if not sizes:  # none of its streams is among the most frequent ones
+        mean = measures["operations"][operation]["bytes"] / ios
+        sizes[max(4096, round(mean / 4096) * 4096)] = ios
+    shares = _percentages(list(sizes.values()))
+    split = [f"{size}/{share}" for size, share in zip(sizes, shares, strict=True) if share]
+    lines.append(f"bssplit={':'.join(split[:_SPLITS_MAX])}")
+    lines.append(f"blockalign={_alignment(measures)}")
+    sequential = measures["sequential"][f"{operation}_pct"] or 0.0
+    lines.append(f"percentage_random={100 - round(sequential)}")
+    zones = _zones(measures["hottest"], f"{operation}_pct")
+    if zones:
+        lines.append(f"random_distribution=zoned:{zones}")
+    flushes = measures["operations"]["flush"]["ios"]
+    if operation == "write" and flushes:
+        lines.append(f"fsync={max(1, round(ios / flushes))}")
+    return lines
+
+
+def _percentages(counts: Sequence[float]) -> list[int]:
+    """Whole percentages that are 100 together: those with the largest rest are rounded up."""
+    total = sum(counts) or 1
+    exact = [100 * count / total for count in counts]
+    found = [int(one) for one in exact]
+    by_rest = sorted(range(len(exact)), key=lambda n: found[n] - exact[n])
+    for n in by_rest[: 100 - sum(found)]:
+        found[n] += 1
+    return found
+
+
+def _alignment(measures: Mapping[str, Any]) -> int:
+    """The largest power of two that nearly all I/Os are aligned to, 4 KiB at most."""
+    aligned = [row["bytes"] for row in measures["alignment"] if (row["ios_pct"] or 0) >= 99]
+    return int(min(max(aligned, default=512), 4096))
+
+
+def _zones(hottest: Sequence[Mapping[str, Any]], key: str) -> str:
+    """Zones from the Lorenz curve: shares of accesses and of the range."""
+    points = [(row["blocks_pct"], row[key]) for row in hottest if row["blocks_pct"] >= 1]
+    if any(traffic is None for _, traffic in points):
+        return ""
+    sizes = [b - a for a, b in zip((0, *(p[0] for p in points)), (p[0] for p in points),
+                                   strict=False)]  # fmt: skip
+    uses = [b - a for a, b in zip((0, *(p[1] for p in points)), (p[1] for p in points),
+                                  strict=False)]  # fmt: skip
+    zones = zip(_percentages(uses), _percentages(sizes), strict=True)
+    return ":".join(f"{access}/{size}" for access, size in zones)
+
+
+# -- the workload file of a model ------------------------------------------------------------------
+
+_WIDTH = 98  # of lines
+_SAID = {
+    "streams": "I/O streams: operations (r read, w write, t trim, f flush), bytes, and 1 for means",
+    "gaps": "times between I/Os: eight values for each class",
+    "states": "what an I/O is: its stream, whether it continues a run, the class of the gap before",
+    "transitions": "how often a state follows another, in each phase",
+    "periods": "demand over time: phase, I/Os and length of each period",
+    "places": "where runs begin: groups of places that are used alike",
+    "sweeps": "I/Os that go through the addresses upwards, what they leave out, weights of pages",
+    "mixes": "mixes of I/O streams of sweeps that are alike",
+    "demand": "demand over time: I/Os, length and shape of intervals",
+}
+
+
+def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
+    """The file, in TOML. The job ends after one pass."""
+    span = units.duration(model.duration_ns)
+    lines = [
+        f"# Made by `writecliff trace synthesise` from {name}: {model.ios:,} I/Os in {span},",
+        f"# as a model of {model.numbers:,} numbers. The I/Os follow from it and its seed.",
+        f"name = {json.dumps(name, ensure_ascii=False)}",
+        "",
+        "[[job]]",
+        'name = "synthetic"',
+        f"ios = {model.ios - model.flushes}  # a pass; more repeat it",
+        f"queue_depth = {queue_depth}  # an open loop: arrivals do not wait below it",
+        "",
+        "[job.model]",
+        f"seed = {model.seed}",
+        f'range = "{model.range_bytes} B"',
+        *_column("read_ranks", model.read_ranks),
+        *_column("write_ranks", model.write_ranks),
+    ]
+    for table in model.tables:
+        lines += ["", f"# {_SAID[table]}", f"[job.model.{table}]"]
+        of = getattr(model, table)
+        for one in fields(of):
+            value = getattr(of, one.name)
+            if isinstance(value, tuple):
+                lines += _column(one.name, value)
+            else:
+                lines.append(f"{one.name} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _column(name: str, values: Column) -> list[str]:
+    """A column of numbers in lines of bounded length."""
+    lines, line = [], f"{name} = ["
+    for n, value in enumerate(values):
+        word = f"{value}" + ("" if n == len(values) - 1 else ", ")
+        if len(line) + len(word) > _WIDTH:
+            lines.append(line.rstrip())
+            line = "    "
+        line += word
+    return [*lines, line + "]"]
+
+
+# -- compare ---------------------------------------------------------------------------------------
+
+# The measures of a trace beside those of what was made after it, and the bounds that they keep.
+
+Kind = Literal["points", "percent"]
+
+_SHARE, _AMOUNT, _SHAPE, _RATE = 1.0, 1.0, 5.0, 10.0  # bounds: in points or percent
+_SHOWN_SIZES, _SHOWN_STREAMS = 8, 9
+_HOTTEST = (1.0, 5.0, 10.0, 20.0)
+_LEAST_SHARE = 1.0  # of I/Os, in %, from which on a stream is compared
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure of both. `difference` is in points of percent, or in percent of the trace's."""
+
+    name: str
+    unit: str  # "%", "bytes", "s", "IOPS" or ""
+    trace: float | None
+    synthetic: float | None
+    kind: Kind
+    bound: float | None  # that the difference keeps; None: shown, not promised
+
+    @property
+    def difference(self) -> float | None:
+        if self.trace is None or self.synthetic is None:
+            return None
+        if self.kind == "points":
+            return self.synthetic - self.trace
+        if self.trace == 0:
+            return 0.0 if self.synthetic == 0 else None
+        return 100.0 * (self.synthetic / self.trace - 1)
+
+    @property
+    def within(self) -> bool | None:
+        """Whether it keeps its bound; None without one, or without values to compare."""
+        difference = self.difference
+        if self.bound is None or difference is None:
+            return None
+        return abs(difference) <= self.bound
+
+    def mapping(self) -> dict[str, Any]:
+        return {**asdict(self), "difference": self.difference, "within": self.within}
+
+    def text(self, value: float | None) -> str:
+        """A value with its unit, for people."""
+        if value is None:
+            return units.UNKNOWN
+        if self.unit == "bytes":
+            return units.size(value)
+        if self.unit == "s":
+            return units.duration(value * 1e9) if value >= 1 else units.latency(value * 1e9)
+        if self.unit == "%":
+            return units.pct(value, 2)
+        return f"{units.significant(value)} {self.unit}".rstrip()
+
+    @property
+    def difference_text(self) -> str:
+        if self.difference is None:
+            return units.UNKNOWN
+        return f"{self.difference:+.2f} " + ("points" if self.kind == "points" else "%")
+
+    @property
+    def bound_text(self) -> str:
+        if self.bound is None:
+            return ""
+        return f"± {self.bound:g} " + ("points" if self.kind == "points" else "%")
+
+
+def compared(trace: Measures, synthetic: Measures) -> list[Row]:
+    """All measures that both have."""
+    return [*_mix(trace, synthetic), *_places(trace, synthetic), *_demand(trace, synthetic)]
+
+
+def _mix(a: Measures, b: Measures) -> Iterator[Row]:
+    yield Row("I/Os", "", a["ios"], b["ios"], "percent", _AMOUNT)
+    yield Row("reads", "%", a["read_pct"], b["read_pct"], "points", _SHARE)
+    for key, name in (("read_bytes", "bytes read"), ("write_bytes", "bytes written")):
+        yield Row(name, "bytes", a[key], b[key], "percent", _AMOUNT)
+    yield Row("sequential", "%", a["sequential_pct"], b["sequential_pct"], "points", _SHARE)
+    for operation, name in (("flush", "flushes"), ("discard", "discards")):
+        counts = [of["operations"][operation]["ios"] for of in (a, b)]
+        if any(counts):
+            yield Row(name, "", counts[0], counts[1], "percent", _AMOUNT)
+    for one in a["sizes"][:_SHOWN_SIZES]:
+        if one["size_bytes"] is not None:
+            share = _share(b["sizes"], one, ("size_bytes",))
+            name = f"I/Os of {units.block(one['size_bytes'])}"
+            yield Row(name, "%", one["share_pct"], share, "points", _SHARE)
+    for one in a["streams"][:_SHOWN_STREAMS]:
+        share = _share(b["streams"], one, ("access", "operation", "size_bytes"))
+        name = f"{one['access']} {one['operation']}s of {units.block(one['size_bytes'])}"
+        yield Row(name, "%", one["share_pct"], share, "points", _SHARE)
+
+
+def _share(rows: list[Mapping[str, Any]], like: Mapping[str, Any], keys: tuple[str, ...]) -> float:
+    same = (row["share_pct"] for row in rows if all(row[key] == like[key] for key in keys))
+    return float(next(same, 0.0))
+
+
+def _places(a: Measures, b: Measures) -> Iterator[Row]:
+    yield Row("unique bytes", "bytes", a["unique_bytes"], b["unique_bytes"], "percent", _SHAPE)
+    for key, name in (("read_bytes", "unique bytes read"), ("write_bytes", "unique bytes written")):
+        yield Row(name, "bytes", a["unique"][key], b["unique"][key], "percent", _SHAPE)
+    for one, other in zip(a["hottest"], b["hottest"], strict=True):
+        if one["blocks_pct"] in _HOTTEST:
+            name = f"traffic to the hottest {one['blocks_pct']:g} %"
+            yield Row(name, "%", one["traffic_pct"], other["traffic_pct"], "points", _SHAPE)
+    of, by = a["updates"], b["updates"]
+    name = "writes of what was written"
+    yield Row(name, "%", of["overwritten_pct"], by["overwritten_pct"], "points", _SHAPE)
+    intervals = of["interval_bytes"], by["interval_bytes"]
+    yield from _quantiles("update interval", "bytes", *intervals, ("p50", "p90", "p99"))
+    distances = a["reuse"]["distance_bytes"], b["reuse"]["distance_bytes"]
+    yield from _quantiles("reuse distance", "bytes", *distances, ("p50", "p90"))
+
+
+def _quantiles(
+    name: str,
+    unit: str,
+    a: Measures | None,
+    b: Measures | None,
+    quantiles: tuple[str, ...],
+    scale: float = 1.0,
+) -> Iterator[Row]:
+    """Quantiles of two distributions; they are shown, and nothing is promised of them."""
+    if a is not None and b is not None:
+        for one in quantiles:
+            of, by = a[one] * scale, b[one] * scale
+            yield Row(f"{name} {one}", unit, of, by, "percent", None)
+
+
+def _demand(a: Measures, b: Measures) -> Iterator[Row]:
+    of, by = a["arrivals"], b["arrivals"]
+    yield Row("length", "s", a["duration_s"], b["duration_s"], "percent", _AMOUNT)
+    yield Row("peak second", "IOPS", of["peak_ios_per_s"], by["peak_ios_per_s"], "percent", _RATE)
+    name = "index of dispersion"
+    yield Row(name, "", of["index_of_dispersion"], by["index_of_dispersion"], "percent", None)
+    gaps = of["between_us"], by["between_us"]
+    yield from _quantiles("between arrivals", "s", *gaps, ("p50", "p90", "p99"), 1e-6)
+    for one, other in zip(of["idle"], by["idle"], strict=True):
+        name = f"idle for {units.latency(one['at_least_ms'] * 1e6)} and more"
+        yield Row(name, "%", one["time_pct"], other["time_pct"], "points", _SHAPE)
+    yield Row("I/Os in another interval", "%", 0.0, _moved(a, b), "points", _RATE)
+
+
+def _moved(a: Measures, b: Measures) -> float | None:
+    """Share of the I/Os that would have to be in another interval; None if these differ."""
+    of, by = a["intervals"], b["intervals"]
+    if of["length_s"] != by["length_s"]:
+        return None
+    counts = [
+        [row["reads"] + row["writes"] + row["flushes"] + row["discards"] for row in one["rows"]]
+        for one in (of, by)
+    ]
+    longest = max(map(len, counts))
+    first, second = (one + [0] * (longest - len(one)) for one in counts)
+    apart = sum(abs(x - y) for x, y in zip(first, second, strict=True))
+    return float(50.0 * apart / max(sum(first), 1))

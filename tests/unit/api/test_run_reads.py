@@ -13,7 +13,7 @@ import pytest
 from tests.support.cli import CommandLine, serve_fake_drive
 from tests.support.fake_engine import FakeEngine
 from writecliff.report.base import TestReport
-from writecliff.store import parts, rundir
+from writecliff.store import rundir
 
 TEST = "test wsat --on sim:fake --end time --time-hours 0.02 --quiet"
 
@@ -36,7 +36,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counted(TestReport, "__init__", "reports")
     counted(rundir, "read_manifest", "manifests")
     counted(rundir, "read_state", "manifests")
-    opened = parts._opened
+    opened = rundir._opened
 
     @contextmanager
     def count_opened(path: Path) -> Iterator[Any]:
@@ -44,7 +44,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
             found["Parquet files"] += 1
             yield file
 
-    monkeypatch.setattr(parts, "_opened", count_opened)
+    monkeypatch.setattr(rundir, "_opened", count_opened)
     return found
 
 

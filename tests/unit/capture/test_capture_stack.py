@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from writecliff.capture.block.rows import Processes
-from writecliff.capture.block.run import OtherEvent
+from writecliff.capture.block.run import OtherEvent, Processes
 from writecliff.capture.stack.extents import Extent, extents, waits
 from writecliff.capture.stack.file_system import file_system_of
 from writecliff.capture.stack.kernel_events import Collected, letters

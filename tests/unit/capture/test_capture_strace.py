@@ -13,8 +13,7 @@ from writecliff.capture import strace
 from writecliff.capture.convert import convert
 from writecliff.capture.run import Options
 from writecliff.capture.run import capture as by_library
-from writecliff.capture.strace_events import events_of
-from writecliff.capture.strace_lines import calls, unescaped
+from writecliff.capture.strace import calls, events_of, unescaped
 from writecliff.capture.trace import read_trace
 from writecliff.errors import TargetError
 

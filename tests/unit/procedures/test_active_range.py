@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.fake_engine import FakeEngine
 from writecliff.errors import ConfigError
-from writecliff.procedures.continued import continued
+from writecliff.procedures.framework import continued
 from writecliff.procedures.iops import Iops, IopsOptions
 from writecliff.procedures.model import History, Step, StepRow
 from writecliff.procedures.registry import procedure_from_mapping

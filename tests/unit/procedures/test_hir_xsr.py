@@ -13,7 +13,7 @@ from writecliff.procedures.hir import Hir
 from writecliff.procedures.model import History, Stage, Step
 from writecliff.procedures.pts import PtsProcedure
 from writecliff.procedures.registry import procedure_from_mapping
-from writecliff.procedures.wsat_stimuli import STIMULI
+from writecliff.procedures.wsat import STIMULI
 from writecliff.procedures.xsr import recovery_sample
 from writecliff.workload.model import SECOND_NS, Job
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from writecliff.procedures.interrupt import interrupt_deferred, terminate_as_interrupt
+from writecliff.procedures.framework import interrupt_deferred, terminate_as_interrupt
 
 
 @pytest.fixture(autouse=True)

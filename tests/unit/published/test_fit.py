@@ -20,10 +20,10 @@ from writecliff.published.figures import PublishedFigure, read_figures
 from writecliff.published.fit import FITS, Fit, progress, read_specification, simulations
 from writecliff.published.fit.coordinates import Coordinates, Vector
 from writecliff.published.fit.device_text import with_numbers
-from writecliff.published.fit.next_figures import suggestions
 from writecliff.published.fit.problem import Problem
 from writecliff.published.fit.residuals import Residuals, is_fitted
 from writecliff.published.fit.simulations import Simulations
+from writecliff.published.fit.solve import suggestions
 from writecliff.published.fit.specification import SOFT
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.scores import Row

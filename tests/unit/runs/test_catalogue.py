@@ -14,7 +14,7 @@ import pytest
 from tests.support.run_store import aged, make_run
 from writecliff.errors import StoreError
 from writecliff.procedures.registry import OWN
-from writecliff.runs import entry as entry_module
+from writecliff.runs import catalogue as entry_module
 from writecliff.runs.catalogue import FILE_NAME, Catalogue
 from writecliff.runs.columns import RUNS
 from writecliff.runs.local import LocalPlace

@@ -25,8 +25,7 @@ from writecliff.errors import StoreError
 from writecliff.replay.model import Sizing
 from writecliff.report import summarise, write_report
 from writecliff.serve import DriveServer, ServeOptions
-from writecliff.serve.record import SessionRecorder
-from writecliff.serve.trace import TRACE_NAME, TraceWriter
+from writecliff.serve.record import TRACE_NAME, SessionRecorder, TraceWriter
 from writecliff.store.checksums import check_parquet_file
 from writecliff.store.rundir import RunDirectory
 

@@ -12,12 +12,13 @@ from tests.support.cli import CommandLine
 from writecliff.devices import describe_device
 from writecliff.devices.class_defaults import RATED_CYCLES
 from writecliff.devices.derive import (
+    Reads,
     device_text,
+    dies_of,
     drive_amplification,
     needed_cycles,
     uniform_amplification,
 )
-from writecliff.devices.die_count import Reads, dies_of
 from writecliff.devices.edit import value_of
 from writecliff.devices.generations import BITS, GENERATIONS, raw_bytes_of
 from writecliff.devices.quantities import number

@@ -17,10 +17,9 @@ import pytest
 from tests.support.synthetic_run import build_run, manifest, records
 from writecliff.errors import StoreError
 from writecliff.store import files as store_files
-from writecliff.store import parts
+from writecliff.store import rundir
 from writecliff.store.files import LOCK_NAME
-from writecliff.store.parts import PartedTable
-from writecliff.store.rundir import RunDirectory
+from writecliff.store.rundir import PartedTable, RunDirectory
 from writecliff.store.tables import TABLE_NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -196,7 +195,7 @@ def test_a_reader_survives_a_merge_under_its_feet(
     path = build_run(tmp_path / "run", finish=None, **SMALL)
     reader = RunDirectory.open(path)
 
-    read = parts._read
+    read = rundir._read
 
     def merged_meanwhile(file: Path, *columns: Sequence[str] | None) -> object:
         if file.name == "000002.parquet":
@@ -206,7 +205,7 @@ def test_a_reader_survives_a_merge_under_its_feet(
             assert not file.exists()
         return read(file, *columns)
 
-    monkeypatch.setattr(parts, "_read", merged_meanwhile)
+    monkeypatch.setattr(rundir, "_read", merged_meanwhile)
     assert reader.rounds().num_rows == 6
 
 

@@ -15,13 +15,14 @@ from tests.support.synthetic_run import manifest
 from writecliff.errors import StoreError
 from writecliff.store import manifest as manifest_module
 from writecliff.store.checksums import write_document
-from writecliff.store.host import host_platform, versions
 from writecliff.store.manifest import (
     MANIFEST_NAME,
     SCHEMA,
     Manifest,
+    host_platform,
     read_manifest,
     read_state,
+    versions,
     write_manifest,
 )
 from writecliff.store.rundir import RunDirectory

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from writecliff.synthesis.demand import demand_of
 from writecliff.synthesis.laid_out import WRITE, LaidOut
+from writecliff.synthesis.sweeps import demand_of
 
 PAGE = 4096
 

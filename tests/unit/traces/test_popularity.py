@@ -7,8 +7,7 @@ import pytest
 
 from writecliff import _native
 from writecliff.synthesis.laid_out import WRITE, LaidOut
-from writecliff.synthesis.popularity import WEIGHTS, weights_of
-from writecliff.synthesis.sweeps import swept_model
+from writecliff.synthesis.sweeps import WEIGHTS, swept_model, weights_of
 from writecliff.workload.model import Job, Workload
 
 PAGE = 4096

@@ -11,9 +11,7 @@ import pytest
 from tests.support.made_traces import COLUMNS, write_trace
 from writecliff.api import synthesise_trace
 from writecliff.synthesis.laid_out import FLUSH, WRITE, LaidOut, lay_out
-from writecliff.synthesis.mixes import KindsOf, mixes_of
-from writecliff.synthesis.pieces import pieces_of, written_again
-from writecliff.synthesis.sweeps import swept_model
+from writecliff.synthesis.sweeps import KindsOf, mixes_of, pieces_of, swept_model, written_again
 from writecliff.traces.examples import trace_path
 from writecliff.traces.source import open_trace
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
+import re
 import resource
 import signal
+import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from writecliff import _native
 from writecliff.capture.block.device import TracedDevice, traced_device
-from writecliff.capture.block.rows import FIELDS, OPS, Processes, batch
-from writecliff.capture.block.tracefs import Instance, Losses, instance
 from writecliff.capture.run import Captured, execute, program_of
-from writecliff.capture.trace import BLOCK
-from writecliff.capture.trace_file import TraceFile
+from writecliff.capture.trace import BLOCK, BLOCK_COLUMNS
+from writecliff.capture.trace_file import TraceFile, fields, texts
 from writecliff.engines.blockdev.topology import System, device_by_number, whole_disk
 from writecliff.errors import EngineError, TargetError
 from writecliff.native_errors import as_user_errors
@@ -32,6 +35,9 @@ from writecliff.signals import TERMINATIONS, handling
 _PERIOD_S = 0.25
 _SETTLED_NS = 50_000_000  # events of all processors are in their buffers by then
 NS_PER_S = 1_000_000_000
+
+
+OPS = ("read", "write", "punch", "fsync")  # by the numbers of `KernelTrace.drain`
 
 
 @dataclass(frozen=True)
@@ -287,3 +293,233 @@ def _run_for(
             ended.wait(left)
             if on_tick is not None:
                 on_tick(capture)
+
+
+# -- requests as rows of a trace -------------------------------------------------------------------
+
+FIELDS = fields(BLOCK_COLUMNS)
+FLAGS = ("sync", "fua", "preflush", "readahead", "metadata", "zeroes", "erase", "atomic")
+"""What a request may say of itself, by the bits of `KernelTrace.drain`."""
+_PROCESSES_KEPT = 100_000
+_WORDS = pa.array(
+    " ".join(name for bit, name in enumerate(FLAGS) if number & 1 << bit) for number in range(256)
+)
+
+
+class Processes:
+    """Which process a thread belongs to, asked while it lives."""
+
+    def __init__(self, proc: Path = Path("/proc")) -> None:
+        self._proc = proc
+        self._known: dict[tuple[int, str], tuple[int, str | None]] = {}
+
+    def of(self, thread_id: int, thread: str) -> tuple[int, str | None]:
+        """The process of a thread, and its name; of one that has ended the thread itself, and
+        None. Numbers of threads are used again: the name tells them apart."""
+        key = thread_id, thread
+        if key not in self._known:
+            if len(self._known) >= _PROCESSES_KEPT:
+                self._known.clear()
+            self._known[key] = self._ask(thread_id)
+        return self._known[key]
+
+    def _ask(self, thread_id: int) -> tuple[int, str | None]:
+        with suppress(OSError, ValueError, IndexError):
+            status = (self._proc / str(thread_id) / "status").read_text(errors="replace")
+            pid = int(status.partition("\nTgid:")[2].split()[0])
+            return pid, (self._proc / str(pid) / "comm").read_text(errors="replace").strip()
+        return thread_id, None
+
+
+def batch(
+    drained: Mapping[str, Any], names: Sequence[str], processes: Processes, *, device: str
+) -> pa.RecordBatch:
+    """The columns of a trace of the device of this name, from what `KernelTrace.drain` gave."""
+    of = drained
+    rows = len(of["time_ns"])
+    pid, process = _processes(of["thread_id"], of["name"], names, processes)
+    columns = {
+        "time_ns": of["time_ns"],
+        "op": texts(of["operation"], OPS),
+        "file": np.zeros(rows, np.int32),
+        "path": texts(np.zeros(rows, np.int32), (device,)),
+        "offset_bytes": of["offset_bytes"],
+        "length_bytes": of["length_bytes"],
+        "thread": texts(of["name"], names),
+        "process": process,
+        "hint": pa.nulls(rows, pa.int8()),
+        "issue_ns": pa.array(of["issue_ns"], mask=of["issue_ns"] < 0),
+        "complete_ns": pa.array(of["complete_ns"], mask=of["complete_ns"] < 0),
+        "flags": pa.DictionaryArray.from_arrays(pa.array(of["flags"]), _WORDS),
+        "pid": pid,
+        "errno": of["errno"],
+    }
+    return pa.record_batch([pa.array(values) for values in columns.values()], schema=FIELDS)
+
+
+def _processes(
+    thread_id: Any, name: Any, names: Sequence[str], processes: Processes
+) -> tuple[Any, pa.DictionaryArray]:
+    """Identifiers and names of the processes; a process that has ended has its thread's name."""
+    threads = pa.array((thread_id.astype(np.int64) << 32) | name).dictionary_encode()
+    row = threads.indices.to_numpy(zero_copy_only=False)
+    known = [(one >> 32, names[one & 0xFFFFFFFF]) for one in threads.dictionary.to_pylist()]
+    found = [processes.of(number, thread) for number, thread in known]
+    words = [said or thread for (_, said), (_, thread) in zip(found, known, strict=True)]
+    pids = np.array([pid for pid, _ in found], np.int32)
+    return pids[row], texts(row, words)
+
+
+# -- tracefs ---------------------------------------------------------------------------------------
+
+# A tracing instance of the kernel (tracefs): events, filters and buffers of its own.
+#
+# Instances do not disturb each other or the machine's global trace. The kernel keeps an instance
+# until somebody removes it, so each is named after the process that made it, and what a killed one
+# left is removed by the next. The kernel does not remove an instance whose buffers are open.
+
+STANDARD = Path("/sys/kernel/tracing")
+MOUNTS = Path("/proc/mounts")
+_OURS = re.compile(r"writecliff-(\d+)-(\d+)-\d+")
+_numbers = itertools.count()
+_BUFFER_MAX_BYTES = 16 << 20  # of one processor: more than a second of 50,000 requests per second
+_BUFFERS_MAX_BYTES = 512 << 20  # of all
+_STARTED_AT = 19  # of /proc/PID/stat, behind the name
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Events that the kernel could not keep, by the reason that it gives."""
+
+    overrun: int = 0
+    commit_overrun: int = 0
+    dropped: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.overrun + self.commit_overrun + self.dropped
+
+
+class Instance:
+    """An instance that exists."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def events(self) -> Path:
+        return self.folder / "events"
+
+    def format(self, event: str) -> str | None:
+        """The kernel's description of an event such as "block/block_rq_issue"; None if this kernel
+        has no such event."""
+        try:
+            return (self.events / event / "format").read_text()
+        except OSError:
+            return None
+
+    def enable(self, event: str, filter: str) -> None:
+        """Record the events that `filter` lets through. Raises EngineError."""
+        self._write(f"events/{event}/filter", filter)
+        self._write(f"events/{event}/enable", "1")
+
+    def record(self, *, on: bool) -> None:
+        """Begin or end recording; what is in the buffers stays. Raises EngineError."""
+        self._write("tracing_on", "1" if on else "0")
+
+    def losses(self) -> Losses:
+        """What all processors have lost so far."""
+        counts = dict.fromkeys(("overrun", "commit overrun", "dropped events"), 0)
+        for path in self.folder.glob("per_cpu/cpu*/stats"):
+            for line in path.read_text().splitlines():
+                name, _, value = line.partition(":")
+                if name in counts:
+                    counts[name] += int(value)
+        return Losses(*counts.values())
+
+    def _write(self, name: str, text: str) -> None:
+        try:
+            (self.folder / name).write_text(text)
+        except OSError as error:
+            raise EngineError(
+                f"{self.folder / name}: the kernel refuses {text!r}: {_reason(error)}"
+            ) from None
+
+
+@contextmanager
+def instance() -> Iterator[Instance]:
+    """An instance that records nothing yet, on the monotonic clock; removed at the end.
+
+    Raises TargetError: not root, or a kernel without tracefs; EngineError.
+    """
+    root = find_tracefs()
+    remove_stale(root)
+    name = f"writecliff-{os.getpid()}-{_started(os.getpid())}-{next(_numbers)}"
+    folder = root / "instances" / name
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise EngineError(f"cannot make a tracing instance: {_reason(error)}") from None
+    made = Instance(folder)
+    try:
+        made.record(on=False)
+        made._write("trace_clock", "mono")
+        # Keep the oldest events when a buffer is full: what is lost then is one piece.
+        made._write("options/overwrite", "0")
+        processors = len(list((folder / "per_cpu").iterdir()))
+        size = min(_BUFFER_MAX_BYTES, _BUFFERS_MAX_BYTES // max(1, processors))
+        made._write("buffer_size_kb", str(size >> 10))
+        yield made
+    finally:
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def find_tracefs() -> Path:
+    """Where tracefs is; it is mounted in its usual place if it is not, and stays so.
+
+    Raises TargetError.
+    """
+    if os.geteuid() != 0:
+        raise TargetError("tracing a block device needs root", hint="run it with sudo")
+    for line in MOUNTS.read_text().splitlines():
+        _, place, kind, *_ = line.split()
+        if kind == "tracefs":
+            return Path(place)
+    if not STANDARD.is_dir():
+        raise TargetError(
+            "this kernel has no tracefs", hint="it needs CONFIG_FTRACE and CONFIG_BLK_DEV_IO_TRACE"
+        )
+    words = ["mount", "-t", "tracefs", "nodev", str(STANDARD)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TargetError(f"tracefs cannot be mounted: {done.stderr.strip()}")
+    return STANDARD
+
+
+def remove_stale(root: Path) -> list[str]:
+    """Remove the instances of processes that have ended; their names."""
+    removed = []
+    for folder in sorted((root / "instances").iterdir()):
+        match = _OURS.fullmatch(folder.name)
+        if match is None or _started(int(match[1])) == match[2]:
+            continue
+        with suppress(OSError):  # its buffers are open: not stale, but of another PID namespace
+            folder.rmdir()
+            removed.append(folder.name)
+    return removed
+
+
+def _started(pid: int) -> str | None:
+    """When a process was started, in clock ticks since boot: its identifier may be used again."""
+    try:
+        behind = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
+    except OSError:
+        return None
+    return behind.split()[_STARTED_AT]
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.EROFS:
+        return "tracefs is mounted read-only"
+    return (error.strerror or str(error)).lower()

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from threading import Lock
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from writecliff import units
 from writecliff.cli.options import ListFlag, OutputPath, Scheduler, Whole, on_scheduler
-from writecliff.cli.output import JsonFlag, emit_json, log, show_list
+from writecliff.cli.output import JsonFlag, emit_json, latency_text, log, show_list, table
 from writecliff.errors import ConfigError
 from writecliff.lab.commands.answers import Fit, FitList
 
 if TYPE_CHECKING:
     from writecliff.lab.published.cross_validation import CrossValidation, Prediction
+    from writecliff.lab.published.fold_fits import FoldFit
     from writecliff.published.figures import PublishedFigure
-    from writecliff.published.fit import FitResult, Specification
+    from writecliff.published.fit import Estimate, FitResult, Specification
+    from writecliff.published.scores import Row
 
 GROUP = "lab", 3
 _ALL = "all"
@@ -61,7 +66,6 @@ def fit(
     list_
         List the fits behind the presets.
     """
-    from writecliff.lab.commands import fit_view
     from writecliff.lab.published.cross_validation import CrossValidation
     from writecliff.lab.published.predict import table_of
     from writecliff.published.figures import SHIPPED, read_figures
@@ -84,9 +88,9 @@ def fit(
         write_atomically(predictions, table_of(cross_validate, predicted).encode())
     if json:
         own = {one: specs[one] for one in chosen}
-        emit_json(Fit.of(fit_view.mapping(own, result, predicted, output)))
+        emit_json(Fit.of(mapping(own, result, predicted, output)))
     else:
-        fit_view.show(result, predicted)
+        show(result, predicted)
     return 0
 
 
@@ -146,7 +150,7 @@ def _check(
 
 def _predict(cross_validation: CrossValidation) -> tuple[Prediction, ...]:
     from writecliff.engines.state_cache import StateCache
-    from writecliff.lab.commands.fit_view import FoldFitsView
+    from writecliff.lab.commands.cmd_fit import FoldFitsView
     from writecliff.lab.commands.reproduce_view import ReproduceView
 
     fold_fits = cross_validation.fold_fits()
@@ -164,3 +168,238 @@ def _write(result: FitResult, folder: Path) -> None:
     folder.mkdir(parents=True)
     for drive, text in result.texts.items():
         write_atomically(folder / f"{Path(drive).stem}.toml", text.encode())
+
+
+# -- fit view --------------------------------------------------------------------------------------
+
+# What `writecliff lab fit` shows: progress on stderr, tables and JSON on stdout.
+
+_COLUMNS = ("before", "fitted", "cross_validated")
+
+
+class FoldFitsView:
+    """A line for each fit without a fold that is done, with an estimate of the time left."""
+
+    def __init__(self, todo: Sequence[FoldFit]) -> None:
+        self._lock = Lock()
+        self._began_s = time.monotonic()
+        self._count = len(todo)
+        self._done = 0
+        self._share = 0.0
+        log(f"{self._count} fits, each without one fold")
+
+    def done(self, one: FoldFit) -> None:
+        with self._lock:
+            self._done += 1
+            self._share += one.work
+            elapsed_s = time.monotonic() - self._began_s
+            text = f"[{self._done}/{self._count} fits, {_seconds(elapsed_s)}"
+            if self._done < self._count:
+                left_s = elapsed_s * (1 / self._share - 1)
+                text += f", about {_seconds(left_s)} left"
+            again = ", again, with relatives" if one.again else ""
+            log(f"{text}]  {one.fit} without fold {one.fold}{again}: done")
+
+
+def _seconds(value_s: float) -> str:
+    return units.duration(round(value_s) * 1e9)
+
+
+def mapping(
+    specs: Mapping[str, Specification],
+    result: FitResult | None,
+    predicted: Sequence[Prediction] | None,
+    output: Path | None,
+) -> dict[str, Any]:
+    """All of it as plain data. What is of a single fit is None where predictions are of all."""
+    (spec,) = specs.values() if result else (None,)
+    found: dict[str, Any] = {
+        "fits": list(specs),
+        "drives": [drive for one in specs.values() for drive in one.drives],
+        "scale": spec.scale if spec else None,
+        "simulations": result.simulations if result else None,
+        "output": output,
+        "parameters": None,
+        "unidentifiable": None,
+        "measure_next": None,
+    }
+    if result is not None:
+        found["parameters"] = [
+            vars(e) | {"at_bound": e.at_bound, "determined": e.determined} for e in result.estimates
+        ]
+        found["unidentifiable"] = [dict(combination) for combination in result.unidentifiable]
+        found["measure_next"] = [
+            {
+                "combination": one.combination,
+                "device": one.figure.device,
+                "load": one.figure.label,
+                "metric": one.figure.metric,
+                "change_pct": one.change_pct,
+            }
+            for one in result.next_figures
+        ]
+    found["errors"] = _errors(result, predicted)
+    found["figures"] = [_figure(*rows) for rows in _joined(result, predicted)]
+    return found
+
+
+def _joined(
+    result: FitResult | None, predicted: Sequence[Prediction] | None
+) -> list[tuple[Row | None, Row | None, Prediction | None]]:
+    """Each figure before the fit, after it (at full size, where it was simulated so) and as
+    predicted; first those that the fit uses."""
+    before = {row.figure: row for row in result.before} if result else {}
+    after = {row.figure: row for row in result.whole or result.after} if result else {}
+    predictions = {one.row.figure: one for one in predicted or ()}
+    figures = dict.fromkeys((*after, *predictions))
+    return [(before.get(f), after.get(f), predictions.get(f)) for f in figures]
+
+
+def _figure(before: Row | None, after: Row | None, predicted: Prediction | None) -> dict[str, Any]:
+    f = _of(after, predicted)
+    figure = {
+        "device": f.device,
+        "baseline": f.baseline or None,
+        "load": f.label,
+        "metric": f.metric,
+        "measured": f.value,
+        "simulated": after.simulated if after else None,
+        "unit": f.unit,
+        "error_before_pct": before.error_pct if before else None,
+        "error_pct": after.error_pct if after else None,
+    }
+    if predicted is not None:
+        row = predicted.row
+        figure |= {
+            "kind": row.kind.name,
+            "fold": predicted.fold,
+            "predicted": row.simulated,
+            "error_predicted": row.error,
+            "error_predicted_unit": row.kind.unit,
+        }
+    return figure
+
+
+def _of(after: Row | None, predicted: Prediction | None) -> PublishedFigure:
+    row = after or (predicted.row if predicted else None)
+    assert row is not None
+    return row.figure
+
+
+def _errors(
+    result: FitResult | None, predicted: Sequence[Prediction] | None
+) -> list[dict[str, Any]]:
+    """The errors of each kind of figures: before the fit, after it, and of predictions. The number
+    of figures is that of predictions where there are any."""
+    from writecliff.published.scores import scores_of
+
+    rows = (
+        result.before if result else (),
+        (result.whole or result.after) if result else (),
+        [one.row for one in predicted or ()],
+    )
+    scores = [{score.kind: score for score in scores_of(own)} for own in rows]
+    kinds = dict.fromkeys(kind for by_kind in reversed(scores) for kind in by_kind)
+    found = []
+    for kind in kinds:
+        known = [by_kind.get(kind) for by_kind in scores]
+        last = next(score for score in reversed(known) if score)
+        one: dict[str, Any] = {"kind": kind, "figures": last.figures}
+        one |= {"statistic": last.statistic, "unit": last.unit, "goal": last.goal}
+        one |= {name: score and score.value for name, score in zip(_COLUMNS, known, strict=True)}
+        found.append(one)
+    return found
+
+
+def show(result: FitResult | None, predicted: Sequence[Prediction] | None) -> None:
+    """Print the parameters, all figures and the errors by kind."""
+    if result is not None:
+        _show_parameters(result)
+        print()
+    _show_figures(result, predicted)
+    print()
+    errors = [
+        (
+            one["kind"],
+            str(one["figures"]),
+            one["statistic"],
+            *(_score(one[name], one["unit"]) for name in _COLUMNS),
+        )
+        for one in _errors(result, predicted)
+    ]
+    print(table(("errors", "figures", "", "before", "fitted", "cross-validated"), errors))
+
+
+def _show_parameters(result: FitResult) -> None:
+    rows = [
+        (
+            e.key,
+            e.drive or "all",
+            _value(e.start, e.unit),
+            _value(e.value, e.unit),
+            "-" if e.error_pct is None else f"{e.error_pct:.1f} %",
+            _remark(e),
+        )
+        for e in result.estimates
+    ]
+    print(table(("parameter", "drive", "was", "found", "standard error", ""), rows))
+    telling = {one.combination: one for one in result.next_figures}
+    for number, combination in enumerate(result.unidentifiable):
+        parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
+        print(f"no figure constrains the combination {parts}")
+        if (one := telling.get(number)) is not None:
+            print(
+                f"  measure next: {one.figure.label}, {one.figure.metric}; it changes by "
+                f"{one.change_pct:.1f} % if the combination does by 10 %"
+            )
+
+
+def _remark(estimate: Estimate) -> str:
+    return "at its bound" if estimate.at_bound else "" if estimate.determined else "not determined"
+
+
+def _show_figures(result: FitResult | None, predicted: Sequence[Prediction] | None) -> None:
+    header = ["drive", "load", "figure", "measured"]
+    if result is not None:
+        header += ["simulated", "error before", "error after"]
+    if predicted is not None:
+        header += ["fold", "predicted", "error predicted"]
+    rows = []
+    for before, after, one in _joined(result, predicted):
+        f = _of(after, one)
+        cells = [f.device, f.label, f.metric, f"{f.value:g} {f.unit}"]
+        if result is not None:
+            cells += [_simulated(after), _error_pct(before), _error_pct(after)]
+        if predicted is not None:
+            row = one.row if one else None
+            cells += [str(one.fold) if one else "-", _simulated(row), _error(row)]
+        rows.append(cells)
+    print(table(header, rows))
+
+
+def _score(value: float | None, unit: str) -> str:
+    return "-" if value is None else f"{value:.3g} {unit}"
+
+
+def _value(number: float, unit: str) -> str:
+    """As a device file has it."""
+    if unit == "ns":
+        return latency_text(number)
+    if unit == "bytes/s":
+        return f"{units.size(number)}/s"
+    return units.size(number) if unit == "bytes" else f"{number:.4g}"
+
+
+def _simulated(row: Row | None) -> str:
+    return "-" if row is None or row.simulated is None else f"{row.simulated:.5g}"
+
+
+def _error_pct(row: Row | None) -> str:
+    return "-" if row is None or row.error_pct is None else f"{row.error_pct:+.1f} %"
+
+
+def _error(row: Row | None) -> str:
+    """The error in the unit of its kind."""
+    from writecliff.lab.published.tables import error_text
+
+    return "-" if row is None else error_text(row)

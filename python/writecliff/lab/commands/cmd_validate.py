@@ -22,6 +22,7 @@ from writecliff.lab.commands.answers import (
 from writecliff.parallel import watched
 
 if TYPE_CHECKING:
+    from writecliff.lab.validate.intervals import IntervalsReport
     from writecliff.lab.validate.power_cuts import PowerCutsReport
     from writecliff.lab.validate.quick import QuickRow
     from writecliff.lab.validate.stream_rows import Crossover, StreamsReport
@@ -463,7 +464,6 @@ def intervals(
     """
     from writecliff.cli.screen import Screen
     from writecliff.errors import ConfigError
-    from writecliff.lab.commands.validated_intervals import intervals_tables
     from writecliff.lab.validate import intervals as check
 
     if load is not None and load not in check.LOADS:
@@ -479,3 +479,40 @@ def intervals(
     for problem in report.problems:
         log(problem)
     return 0 if report.ok else 1
+
+
+# -- tables of writecliff lab validate intervals ---------------------------------------------------
+
+
+def intervals_tables(report: IntervalsReport) -> str:
+    """Return the tables of coverage and of pairs."""
+    coverage = [
+        (
+            row.load,
+            row.figure,
+            units.significant(row.truth, 4),
+            f"{row.intervals} of {row.runs}",
+            _percent("{:.1f} %", row.covered_pct),
+            _percent("{:.1f} %", row.shares_covered_pct),
+            _percent("{:.2g} %", row.half_width_pct),
+        )
+        for row in report.coverage
+    ]
+    head = ("load", "figure", "truth (IOPS, ns)", "intervals", "hold it", "by share",
+            "half width")  # fmt: skip
+    pairs = [
+        (
+            row.load,
+            str(row.pairs),
+            f"{row.false_winners} ({row.false_pct:.1f} %)",
+            _percent("{:.1f} %", row.slower_pct),
+            f"{row.slower_found} of {row.slower_pairs}",
+        )
+        for row in report.pairs
+    ]
+    pairs_head = ("load", "equal pairs", "false winners", "slower by", "found")
+    return "\n".join([table(head, coverage, "llrrrrr"), "", table(pairs_head, pairs, "lrrrr")])
+
+
+def _percent(form: str, value: float | None) -> str:
+    return units.UNKNOWN if value is None else form.format(value)

@@ -7,16 +7,23 @@ simulation.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
+
+import numpy as np
 
 from writecliff import units
 from writecliff.devices import describe_device, preset_names, read_device_file
+from writecliff.engines.sim import SimEngine
 from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError, did_you_mean
-from writecliff.lab.published.derived import derive
+from writecliff.lab.experiments import fms_fio
+from writecliff.lab.experiments.lifetimes import READINGS
+from writecliff.parallel import SLOT_BYTES, drive_memory_bytes, map_side_by_side
 from writecliff.published.conditions import (
+    FILL,
     IMPROVEMENT,
     MEASURED,
     Condition,
@@ -41,7 +48,14 @@ from writecliff.published.figures import (
     read_table,
 )
 from writecliff.published.kinds import METRICS, WORDS, is_of
-from writecliff.published.measure import ComparedDrive, Log, MeasurementObserver, measure_all
+from writecliff.published.measure import (
+    ComparedDrive,
+    Log,
+    MeasurementObserver,
+    idle_watts,
+    measure_all,
+    rated_bytes,
+)
 from writecliff.published.modern import (
     MEASURED_ABOUT,
     MEASURED_NAME,
@@ -55,13 +69,16 @@ from writecliff.published.modern import (
 from writecliff.published.predictions import predicted_rows
 from writecliff.published.scores import (
     PairwiseComparison,
+    Results,
     Row,
     Score,
     comparisons_of,
     row_of,
     scores_of,
+    value_of,
 )
 from writecliff.published.sheet_check import SMALL_BYTES, fitting_scale
+from writecliff.workload.model import BlockSize, Job, Workload
 
 
 @dataclass(frozen=True)
@@ -81,7 +98,7 @@ class DriveRun:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """All metrics of a load on a drive (see `metrics.py`)."""
+    """All metrics of a load on a drive (see `measure.py`)."""
 
     drive: str
     load: Load
@@ -316,3 +333,165 @@ def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:
         drive.scale,
         described.capacity_bytes,
     )
+
+
+# -- derived ---------------------------------------------------------------------------------------
+
+# Figures that no single load gives: rated writes, power, the phases of a drive that is filled, and
+# the lifetime gained by streams.
+#
+# TBW and DWPD follow from rated cycles and from the write amplification of sustained 4 KiB random
+# writes; the lifetime with streams is the experiment `experiments.fms_fio`. A figure that cannot be
+# derived is named with its reason.
+
+_TB = 1e12
+# JESD218 counts over the warranty: five years for drives of data centres, three for the PM853T
+# (the figure's own note; AnandTech gives it three years).
+_WARRANTY_YEARS = 5.0
+_WARRANTY_YEARS_OF = {"pm853t": 3.0}
+_LIFETIME = "lifetime_ratio_streams_vs_none"
+
+
+@dataclass
+class Derived:
+    """Values by "device metric", as `scores.row_of` looks for them; `why` for missing ones."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+
+
+def warranty_years(device: str) -> float:
+    family = device.rpartition("-")[0]
+    return _WARRANTY_YEARS_OF.get(family, _WARRANTY_YEARS)
+
+
+def derive(
+    drives: Mapping[str, ComparedDrive],
+    conditions: Iterable[Condition],
+    results: Results,
+    *,
+    log: Log = lambda text: None,
+) -> Derived:
+    """All derived figures of the conditions; `drives` by the device names in them."""
+    found = Derived()
+    filled: dict[str, Mapping[str, float]] = {}
+    for one in dict.fromkeys(conditions):
+        key, drive = f"{one.device} {one.metric}", drives[one.device]
+        if one.metric in ("tbw", "dwpd"):
+            value, why = _rated(drive, one, results)
+        elif one.metric.startswith("power_"):
+            value, why = _power(drive, one, results)
+        elif one.metric.startswith(FILL):
+            if one.device not in filled:
+                log(f"{one.device}: written from end to end")
+                filled[one.device] = fill_metrics(drive)
+            value, why = filled[one.device].get(one.metric), "the simulated drive has no such phase"
+        elif one.metric == _LIFETIME:
+            log(f"{one.device}: write amplification without and with streams")
+            value, why = lifetime_ratio(drive), ""
+        else:
+            continue
+        if value is None:
+            found.why[key] = why
+        else:
+            found.values[key] = value
+    return found
+
+
+def _rated(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
+    if what := drive.describe().without_flash:
+        return None, f"{what} has no flash that wears"
+    waf = _metric(one, results, "waf")
+    if waf is None:
+        return None, "nothing was written, so there is no write amplification"
+    total = rated_bytes(drive, waf)
+    if one.metric == "tbw":
+        return total * drive.scale / _TB, ""
+    capacity = drive.describe().capacity_bytes
+    return total / (capacity * 365 * warranty_years(one.device)), ""
+
+
+def _power(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
+    if not drive.describe().has("power.idle"):
+        return None, "the device file has no power model"
+    if one.load is None:
+        return idle_watts(drive), "idle power was not measured"
+    return _metric(one, results, "power"), "power was not measured under this load"
+
+
+def _metric(one: Condition, results: Results, name: str) -> float | None:
+    return value_of(replace(one, metric=name), results)
+
+
+def lifetime_ratio(drive: ComparedDrive) -> float:
+    """Ratio of the host writes in a drive's life, with a stream for each writer and without.
+
+    Write amplification alone decides it. The slide can be read in two ways; the smaller of both
+    ratios is taken, at the over-provisioning of the drive."""
+    spare = drive.describe().overprovision_pct
+    if spare is None:
+        what = drive.describe().without_flash
+        raise ConfigError(f"{drive.name} is {what}; streams require flash")
+    flat_bytes = fms_fio.UNITS * fms_fio.SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
+    cases = [(reading, spare / 100) for reading in READINGS]
+    memory_bytes = drive_memory_bytes(flat_bytes, flat_bytes)
+    rows = map_side_by_side(fms_fio.amplification, cases, memory_bytes)
+    return min(row.lifetime_ratio for row in rows)
+
+
+# -- filling ---------------------------------------------------------------------------------------
+
+# A new drive written once from end to end: how much is fast, and how fast what comes after is.
+#
+# One thread writes 1 MiB in order, as reviewers of drives with SLC caches do. The volume is divided
+# into 200 equal parts. The cache ends where a part takes a third longer than the first ones do; the
+# rate after it is the median of the next parts, and a late phase begins where three parts in a row
+# are as much slower again.
+
+PARTS = 200
+_FIRST, _NEXT, _ROW = 10, 10, 3  # parts: of the burst, of the rate after it, of a lasting change
+_SLOWER = 0.75  # of a rate: another phase
+_FASTEST = 8e9  # bytes/s; the series resolves a part at this rate
+_SEED = 3001
+
+
+def fill_metrics(drive: ComparedDrive) -> dict[str, float]:
+    """`fill_volume`, `fill_volume_after` (GB of the whole drive), `fill_throughput`,
+    `fill_throughput_after` and `fill_throughput_late` (MB/s). Phases that the drive does not have
+    are absent."""
+    engine = SimEngine.from_text(drive.text, drive.file_name)
+    capacity = engine.identify().capacity_bytes >> 20 << 20
+    job = Job(pattern="sequential", block_sizes=(BlockSize(1 << 20),), volume_bytes=capacity)
+    interval_ns = max(1_000_000, int(capacity / PARTS / _FASTEST * 1e9 / 4))
+    result = engine.run(Workload("fill", (job,), seed=_SEED, interval_ns=interval_ns))
+    ends_s = result.intervals["end_ns"] / 1e9
+    volumes = np.cumsum(result.intervals["bytes"])
+    marks = np.linspace(0, volumes[-1], PARTS + 1)
+    times = np.interp(marks, np.concatenate(([0], volumes)), np.concatenate(([0.0], ends_s)))
+    rates = (np.diff(marks) / np.diff(times) / 1e6).tolist()
+    return phases(rates, capacity * drive.scale / 1e9, result.elapsed_ns / 1e9 * drive.scale)
+
+
+def phases(rates: Sequence[float], capacity_gb: float, seconds: float) -> dict[str, float]:
+    """The metrics of a drive of `capacity_gb` written in `seconds`, at these rates (MB/s) over
+    equal parts of it."""
+    found = {"fill_throughput": capacity_gb * 1e3 / seconds}
+    end = _slower(rates, 0, median(rates[:_FIRST]), 1)
+    if end is None:
+        return found | {"fill_volume": capacity_gb}
+    found["fill_volume"] = capacity_gb * end / len(rates)
+    after = list(rates[end + 1 : end + 1 + _NEXT])  # without the part in which the cache ends
+    if not after:
+        return found
+    found["fill_throughput_after"] = median(after)
+    late = _slower(rates, end + 1, median(after), _ROW)
+    if late is not None:
+        found["fill_volume_after"] = capacity_gb * late / len(rates)
+        found["fill_throughput_late"] = median(rates[late:])
+    return found
+
+
+def _slower(rates: Sequence[float], begin: int, usual: float, row: int) -> int | None:
+    """The first part from `begin` on that begins `row` parts slower than `usual`."""
+    slow = [rate < _SLOWER * usual for rate in rates]
+    return next((n for n in range(begin, len(slow) - row + 1) if all(slow[n : n + row])), None)

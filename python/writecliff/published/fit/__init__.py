@@ -1,8 +1,8 @@
 """Estimating free parameters of drives from measured figures.
 
 `specification.py` says what is varied, `problem.py` and `simulations.py` simulate, `residuals.py`
-judges, `solve.py` finds the values and how well the figures determine them, `next_figures.py` what
-to measure where they do not. `progress.py` reports the progress.
+judges, `solve.py` finds the values, how well the figures determine them, and what to measure where
+they do not. `progress.py` reports the progress.
 """
 
 from __future__ import annotations

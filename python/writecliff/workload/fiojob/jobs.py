@@ -7,16 +7,22 @@ gives each thread its own range, end and result.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from writecliff.workload.fiojob.addresses import add_notes_on_addresses, addresses
-from writecliff.workload.fiojob.blocks import Blocks, Operations, blocks, operations
-from writecliff.workload.fiojob.extent import extent
+from writecliff.workload.fiojob.blocks import (
+    SECTOR_BYTES,
+    Blocks,
+    Operations,
+    blocks,
+    operations,
+    pick,
+)
 from writecliff.workload.fiojob.iolog import read_io_log
-from writecliff.workload.fiojob.pace import Pace, pace, with_pauses
 from writecliff.workload.fiojob.settings import Settings
+from writecliff.workload.fiojob.splits import Distribution
 from writecliff.workload.fiojob.steadiness import ends_by_result
 from writecliff.workload.fiojob.target import (
     compressible_pct,
@@ -26,9 +32,9 @@ from writecliff.workload.fiojob.target import (
     queue_depth,
     streams,
 )
-from writecliff.workload.fiojob.values import LARGEST
-from writecliff.workload.fiojob.zones import host_zones, resolve
-from writecliff.workload.model import Job
+from writecliff.workload.fiojob.values import LARGEST, Size
+from writecliff.workload.fiojob.zones import host_zones, resolve, whole_zones
+from writecliff.workload.model import Addresses, Arrival, Job, Zone
 
 _US = 1000
 _RATE_MIN, _RATE_MAX = (
@@ -225,3 +231,387 @@ def _add_general_notes(settings: Settings) -> None:
         settings.note("randrepeat=0: runs still repeat; change randseed for another course")
     if settings.given("directory"):
         settings.note(f"directory={settings.directory}: replaced by the drive of the run")
+
+
+# -- addresses -------------------------------------------------------------------------------------
+
+# How the addresses of a job are spread over its range: `random_distribution` and `sprandom`.
+
+
+def addresses(
+    settings: Settings, ops: Operations, blocks: Blocks, length: int
+) -> tuple[Addresses, int]:
+    """The distribution, and the range without what no zone covers."""
+    if settings.sprandom:
+        return _sprandom(settings, ops), length
+    if _has_map(settings, ops, blocks):
+        return Addresses("once"), length
+    chosen: Distribution = settings.random_distribution
+    if ops.pattern == "sequential" or chosen.kind == "random":
+        return Addresses(), length
+    if chosen.kind == "zipf":
+        return Addresses("zipf", theta=chosen.parameter, generator="fio"), length
+    if chosen.kind == "pareto":
+        return Addresses("pareto", hot_pct=100 * (chosen.parameter or 0)), length
+    if chosen.kind == "normal":
+        return Addresses("normal", deviation_pct=_deviation_pct(chosen.parameter or 0)), length
+    if chosen.kind == "sequence":
+        stride = settings.random_sequence_stride
+        return Addresses("sequence", blocks=chosen.blocks, advancing=stride), length
+    assert chosen.zones is not None
+    splits = {chosen.zones.of(operation) for operation in ops.used}
+    if len(splits) > 1:
+        raise settings.error(
+            "random_distribution",
+            f"{' and '.join(ops.used)} with different zones in one job are not available",
+            "use two jobs",
+        )
+    split = splits.pop()
+    covered = sum(size for _, size in split)
+    if chosen.absolute:
+        if covered > length:
+            raise settings.error(
+                "random_distribution",
+                f"zones of {covered} bytes exceed the range of {length}",
+                "use a larger size",
+            )
+        length = covered
+    elif covered < 100:
+        length = length * covered // 100
+        length -= length % SECTOR_BYTES
+    zones = tuple(Zone(float(access), 100 * size / covered) for access, size in split)
+    return Addresses("zoned", zones=zones), length
+
+
+def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
+    """Return `True` if the job needs fio's random map, which cuts I/Os of several sizes.
+
+    I/Os of a single size keep their number and length without it.
+    """
+    return (
+        ops.pattern == "random"
+        and settings.random_distribution.kind == "random"
+        and not settings.norandommap
+        and settings.zonemode != "zbd"
+        and not settings.given("blockalign")
+        and blocks.is_mix
+        and blocks.writes is None
+        and ops.run_ios == 1
+        and not ops.sequential_read_pct
+        and not ops.sequential_write_pct
+    )
+
+
+def _deviation_pct(spread_pct: float) -> float:
+    """fio adds a uniform number of this spread to a mean of twelve over the whole range, whose own
+    deviation is a twelfth of the range (lib/gauss.c)."""
+    return math.sqrt((100 / 12) ** 2 + spread_pct**2 / 12)
+
+
+def _sprandom(settings: Settings, ops: Operations) -> Addresses:
+    """As in fio: one thread of random writes of one size; `bs` is the drive's indirection unit."""
+    if (ops.pattern, ops.used, settings.numjobs) != ("random", ("write",), 1):
+        raise settings.error("sprandom", "sprandom needs rw=randwrite and numjobs=1", "set them")
+    share = settings.spr_op
+    if len(share) != 1 or not 0 < share[0] < 1:
+        raise settings.error("spr_op", "spr_op is not above 0 and below 1", "such as spr_op=0.15")
+    return Addresses("sprandom", spare_pct=100 * share[0], regions=settings.spr_num_regions)
+
+
+def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) -> None:
+    """Add a note for everything about addresses that is not as in fio."""
+    if settings.sprandom:
+        if settings.spr_cs:
+            settings.note("spr_cs: repeated writes are not delayed by a region")
+        return
+    chosen = settings.random_distribution
+    repeats = chosen.kind == "random" and not settings.norandommap and settings.zonemode != "zbd"
+    if ops.pattern == "random" and repeats and not _has_map(settings, ops, blocks):
+        of_fio = "fio would write or read each once in a pass"
+        if blocks.writes is not None:
+            of_fio = "fio's map mixes the block sizes of reads and writes up and ends passes early"
+        settings.note(f"blocks are drawn with repetition, as with norandommap; {of_fio}")
+    if ops.pattern == "random" and chosen.centre is not None:
+        settings.note(
+            f"the centre of {chosen.kind} is not kept: hot blocks are scattered over the range"
+        )
+    if settings.nrfiles > 1 and ops.pattern == "sequential":
+        kind = settings.file_service_type.partition(":")
+        if (kind[0], kind[2]) not in (("roundrobin", ""), ("roundrobin", "1"), ("sequential", "")):
+            settings.note(f"file_service_type={settings.file_service_type}: files take turns")
+    if ops.trim_first:
+        settings.note("trims are queued like writes; fio waits for each")
+
+
+# -- extent ----------------------------------------------------------------------------------------
+
+# Where a thread of a job works, and when it ends: size, offset, loops, runtime.
+#
+# fio 3.33: filesetup.c (`get_start_offset`, `setup_files`), backend.c (`io_bytes_exceeded`,
+# `keep_running`). The file of fio is the drive here; where fio would grow a file, that is an error.
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Range and ends of one thread; at least one end is given."""
+
+    offset_bytes: int
+    range_bytes: int
+    duration_ns: int | None
+    volume_bytes: int | None
+    ios: int | None
+
+
+def offset(settings: Settings, blocks: Blocks, capacity: int, thread: int) -> int:
+    """Start of a thread's range; offsets in percent are rounded up to whole blocks."""
+    increment = _bytes(settings.offset_increment, capacity)
+    start: Size = settings.offset
+    value = _bytes(start, capacity) + thread * increment
+    if start.percent or settings.offset_increment.percent:
+        align = settings.offset_align or blocks.unit
+        value = -(-value // align) * align
+    return value
+
+
+def _bytes(size: Size, capacity: int) -> int:
+    return size.bytes if size.percent is None else int(capacity * size.percent // 100)
+
+
+def extent(
+    settings: Settings, ops: Operations, blocks: Blocks, capacity: int, thread: int
+) -> Extent:
+    """Range and end of one thread. Raises if they leave the drive or hold no block."""
+    start = offset(settings, blocks, capacity, thread)
+    if start >= capacity:
+        raise settings.error(
+            "offset offset_increment",
+            f"thread {thread} starts at {start}, beyond the drive's {capacity} bytes",
+            "use a smaller offset or offset_increment",
+        )
+    if start % SECTOR_BYTES:
+        raise settings.error(
+            "offset offset_increment",
+            f"offset {start} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
+            "use a multiple of 512",
+        )
+    length, one_pass = _sizes(settings, ops, blocks, capacity, start)
+    if settings.zonemode == "zbd":
+        start, length, one_pass = whole_zones(settings, ops, blocks, start, length)
+        whole = length
+    else:
+        whole = _whole(ops, blocks, length, capacity - start)
+    if length < blocks.largest or one_pass < blocks.unit:
+        raise settings.error(
+            "size filesize",
+            f"{min(length, one_pass)} bytes are less than one block of {blocks.largest}",
+            "use a larger size or a smaller bs",
+        )
+    if whole // settings.nrfiles < blocks.largest:
+        raise settings.error(
+            "nrfiles",
+            f"{whole} bytes in {settings.nrfiles} files are less than a block of"
+            f" {blocks.largest} each",
+            "use fewer files or a larger size",
+        )
+    duration_us = settings.runtime
+    if settings.time_based and duration_us:
+        return Extent(start, whole, duration_us * _US, None, None)
+    volume = _volume(settings, ops, blocks, one_pass=one_pass, length=length, whole=whole)
+    ios = settings.number_ios * max(1, settings.loops) or None
+    return Extent(start, whole, duration_us * _US if duration_us else None, volume, ios)
+
+
+def _sizes(
+    settings: Settings, ops: Operations, blocks: Blocks, capacity: int, start: int
+) -> tuple[int, int]:
+    """(length of the range, bytes of one pass) of a thread."""
+    size: Size | None = settings.size
+    length = size.bytes if size is not None and size.percent is None else 0
+    if settings.filesize is not None:
+        low, high = settings.filesize
+        if low != high:
+            raise settings.error(
+                "size filesize offset",
+                "filesize: a random size is not available",
+                f"filesize={high}",
+            )
+        low *= settings.nrfiles
+        if low <= start:
+            raise settings.error(
+                "size filesize offset",
+                f"offset {start} is beyond filesize {low}",
+                "use a larger filesize",
+            )
+        asked, length = length, low - start
+        one_pass = min(asked, length) or length
+    else:
+        _check_fill(settings, ops)
+        length = length or capacity - start
+        one_pass = length
+    if start + length > capacity:
+        raise settings.error(
+            "size filesize offset",
+            f"{length} bytes from offset {start} are more than the drive's {capacity} bytes",
+            "use size=100% for all of the drive, or a larger drive",
+        )
+    if size is not None and size.percent is not None and size.percent != 100:
+        length = min(int((start + length) * size.percent // 100), length)
+        length -= length % blocks.unit
+        one_pass = length
+    return length, one_pass
+
+
+def _check_fill(settings: Settings, ops: Operations) -> None:
+    if settings.fill_device and (ops.pattern, ops.used) != ("sequential", ("write",)):
+        raise settings.error(
+            "fill_device",
+            "fill_device: only sequential writes fill a drive",
+            "use rw=write, or size=100%",
+        )
+
+
+def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
+    """The range that fio really uses: sequential I/O finishes its last block if there is room."""
+    if len(blocks.sizes) > 1 or (ops.pattern == "random" and blocks.is_aligned):
+        return length - length % SECTOR_BYTES
+    block = blocks.sizes[0].bytes
+    up = -(-length // block) * block
+    return up if ops.pattern == "sequential" and up <= room else length - length % block
+
+
+def _volume(
+    settings: Settings, ops: Operations, blocks: Blocks, *, one_pass: int, length: int, whole: int
+) -> int:
+    """Bytes of all passes, in whole blocks: fio issues until the limit is reached.
+
+    It makes `loops` passes, then more while it is below `io_size`, and stops at `io_size * loops`.
+    """
+    loops = max(1, settings.loops)
+    io_size: Size | None = settings.io_size
+    limit = one_pass
+    if io_size is not None and io_size.percent is not None:
+        limit = min(one_pass, int(length * io_size.percent // 100) or length)
+    elif io_size is not None and io_size.bytes:
+        limit = io_size.bytes
+    if settings.sprandom:  # as much as the drive has flash
+        return one_pass + math.ceil(one_pass * settings.spr_op[0]) // blocks.unit * blocks.unit
+    total = limit * loops
+    if not _endless(settings, ops):
+        if limit <= length:
+            total = min(total, whole * loops)
+        else:
+            total = min(total, max(whole * loops, limit))
+    if ops.trim_first:
+        total *= 2  # each block is trimmed and written
+    if len(blocks.sizes) > 1:
+        return total
+    block = blocks.sizes[0].bytes
+    return -(-total // block) * block
+
+
+def _endless(settings: Settings, ops: Operations) -> bool:
+    """Whether a pass of fio is endless: random I/O without a map of the blocks done."""
+    return ops.pattern == "random" and (
+        settings.norandommap
+        or settings.random_distribution.kind != "random"
+        or settings.given("blockalign")
+    )
+
+
+# -- pace ------------------------------------------------------------------------------------------
+
+# How fast a job arrives: rates of its threads and operations, and pauses.
+#
+# fio paces every thread and every operation on its own (init.c `__setup_rate`, backend.c
+# `usec_for_io`, io_u.c `rate_ddir`): with rates on reads and on writes the two rates, not
+# rwmixread, are what decides the mix.
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Rates of one thread, over its operations."""
+
+    rate_iops: float | None = None
+    rate_bytes_per_s: float | None = None
+    arrival: Arrival = "linear"
+    rate_read_pct: float | None = None  # share of the reads; None for a single operation
+    ignores_think: bool = False
+
+
+def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
+    """The rate of one thread. Raises for limits on only one of two operations."""
+    by_bytes = pick(settings.rate, ops.used)
+    by_ios = pick(settings.rate_iops, ops.used)
+    if any(settings.rate.items()) and any(settings.rate_iops.items()):
+        raise settings.error("rate_iops", "rate and rate_iops exclude each other", "keep one")
+    option, rates = ("rate_iops", by_ios) if any(by_ios) else ("rate", by_bytes)
+    if not any(rates):
+        return Pace()
+    if not all(rates):
+        raise settings.error(
+            option,
+            f"{option}: a limit on only one of {' and '.join(ops.used)} is not available",
+            "limit both, or use two jobs",
+        )
+    if settings.flow:
+        raise settings.error("flow", "flow: rates determine the shares of jobs already", "keep one")
+    arrival: Arrival = settings.rate_process
+    is_mix = ops.used == ("read", "write")
+    if is_mix:
+        _note_shares(settings, ops, blocks, option, rates)
+    in_ios = option == "rate_iops"
+    amounts = [float(rate) for rate in rates]
+    if not in_ios and arrival == "poisson":
+        # fio draws gaps for I/Os of the smallest size, whatever their size is.
+        amounts = [rate / _smallest(blocks, op) for rate, op in zip(rates, ops.used, strict=False)]
+        in_ios = True
+    elif in_ios and blocks.is_mix and arrival == "linear":
+        settings.note("rate_iops counts I/Os of the smallest block size, as in fio")
+        amounts = [
+            float(rate * _smallest(blocks, op)) for rate, op in zip(rates, ops.used, strict=False)
+        ]
+        in_ios = False
+    total = sum(amounts)
+    return Pace(
+        total if in_ios else None,
+        None if in_ios else total,
+        arrival,
+        rate_read_pct=100 * amounts[0] / total if is_mix else None,
+        ignores_think=bool(settings.thinktime and settings.rate_ignore_thinktime),
+    )
+
+
+def _note_shares(
+    settings: Settings, ops: Operations, blocks: Blocks, option: str, rates: list[int]
+) -> None:
+    """Add a note if the rates of reads and writes make another mix than rwmixread."""
+    ios = [
+        rate / blocks.mean(op) if option == "rate" else rate
+        for rate, op in zip(rates, ops.used, strict=True)
+    ]
+    read_pct = 100 * ios[0] / sum(ios)
+    if abs(read_pct - ops.read_pct) > 0.5:
+        settings.note(
+            f"{option} makes {read_pct:.3g} % reads; rwmixread={ops.read_pct:g} decides only"
+            " while both are behind their rates, as in fio"
+        )
+
+
+def _smallest(blocks: Blocks, operation: str) -> int:
+    own = blocks.by_operation.get(operation, blocks.common)
+    return min(size.bytes for size in own.block_sizes)
+
+
+def with_pauses(job: Job, settings: Settings) -> Job:
+    """The job of a thread with its pauses: after a number of I/Os, or after a time of I/O.
+
+    Raises ConfigError for a time of I/O together with what a `Job` cannot combine with it.
+    """
+    pause_ns, burst_ns = settings.thinktime * _US, settings.thinktime_iotime * _US
+    if not pause_ns or not burst_ns:
+        return replace(job, think_ns=pause_ns, think_after_ios=settings.thinktime_blocks)
+    for other in ("thinktime_blocks", "rate", "rate_iops"):
+        if settings.given(other):
+            message = f"thinktime_iotime and {other} are not available together"
+            raise settings.error("thinktime_iotime", message, "keep one")
+    return replace(job, burst_ns=burst_ns, pause_ns=pause_ns)

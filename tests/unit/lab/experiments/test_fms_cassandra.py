@@ -12,7 +12,7 @@ import pytest
 from writecliff.capture.rules import load_rules, parse_rules
 from writecliff.capture.trace import Trace, TraceError
 from writecliff.errors import ConfigError
-from writecliff.lab.experiments import fms_cassandra, fms_cassandra_findings, fms_cassandra_page
+from writecliff.lab.experiments import fms_cassandra, fms_cassandra_page
 from writecliff.lab.experiments.fms_cassandra import Case, Load, Row
 from writecliff.replay.columns import file_io
 from writecliff.replay.synthetic import RULES, synthetic_table
@@ -74,9 +74,9 @@ def test_the_finer_assignment_writes_less_and_none_less_than_the_oracle(
 
 
 def test_findings_are_of_the_rows(result: fms_cassandra.Result) -> None:
-    said = fms_cassandra_findings.findings(result.rows, result.assigned)
+    said = fms_cassandra_page.findings(result.rows, result.assigned)
     best = max(result.rows, key=lambda row: row.lifetime_ratio)
-    assert fms_cassandra_findings.describe(best.case) in said[0]
+    assert fms_cassandra_page.describe(best.case) in said[0]
     assert f"to {best.lifetime_ratio:.2f} times" in said[0]
     assert "Median write amplification: neither" in said[1]
     (assigned,) = result.assigned
@@ -90,7 +90,7 @@ def test_findings_say_which_drives_had_not_settled(result: fms_cassandra.Result)
     some = result.rows[0]
     still = replace(some, on=replace(some.on, waf_drift=-0.12))
     rows = [replace(some, off=replace(some.off, waf_drift=None)), still]
-    assert fms_cassandra_findings.findings(rows, [])[-1] == (
+    assert fms_cassandra_page.findings(rows, [])[-1] == (
         "In 1 of 2 sets of conditions write amplification still changed by more than 5 % in the "
         "last quarter, at most by 12 %."
     )
@@ -109,14 +109,14 @@ def test_a_factor_is_what_one_condition_changes_alone(result: fms_cassandra.Resu
         _with(some, replace(case, trim=False, fill_pct=90.0), 2.6, 1.0),
         _with(some, replace(case, trim=False, fill_pct=90.0, allocator="folders"), 2.65, 1.0),
     ]
-    found = {factor.name: factor for factor in fms_cassandra_findings.factors(rows)}
+    found = {factor.name: factor for factor in fms_cassandra_page.factors(rows)}
     assert found.keys() == {"TRIM", "allocator, TRIM off", "files at their peak"}
     trim, fill = found["TRIM"], found["files at their peak"]
     assert (trim.least, trim.most, trim.groups) == (pytest.approx(1.0), pytest.approx(1.4), 2)
     assert (fill.least, fill.most, fill.groups) == (pytest.approx(0.2), pytest.approx(0.6), 2)
     assert trim.levels == ("on", "off")
     assert [f.name for f in found.values() if not f.matters] == ["allocator, TRIM off"]
-    said = fms_cassandra_findings.findings(rows, [])
+    said = fms_cassandra_page.findings(rows, [])
     assert "4 of 5" not in said[0] and "in 3 of 5 sets of conditions" in said[0]
     assert "TRIM alone does as well as streams alone, or better, in 1 of 2" in said[1]
     assert said[2].startswith("Conditions that matter") and "TRIM (1.20, at most 1.40)" in said[2]

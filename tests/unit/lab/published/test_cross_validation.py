@@ -19,8 +19,7 @@ from writecliff.devices.quantities import number
 from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError
 from writecliff.lab.published import cross_validation as cross_validation_module
-from writecliff.lab.published.cross_validation import CrossValidation
-from writecliff.lab.published.folds import folds_of
+from writecliff.lab.published.cross_validation import CrossValidation, folds_of
 from writecliff.published.conditions import Load, condition, preset_of
 from writecliff.published.figures import COLUMNS, COMPRESSIBLE, PublishedFigure, read_figures
 from writecliff.published.fit import read_specification, shipped_fits

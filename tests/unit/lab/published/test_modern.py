@@ -11,10 +11,9 @@ import pytest
 from writecliff.devices import TODAY, drives_of_today, show_device
 from writecliff.devices.families import FOLDER, variants
 from writecliff.devices.sheet import DataSheet
-from writecliff.lab.published.filling import PARTS, fill_metrics, phases
 from writecliff.lab.published.modern_families import families
 from writecliff.lab.published.modern_page import page
-from writecliff.lab.published.reproduce import Reproduction, choose
+from writecliff.lab.published.reproduce import PARTS, Reproduction, choose, fill_metrics, phases
 from writecliff.lab.published.tables import parts_tables
 from writecliff.published import modern_sheets
 from writecliff.published.figures import read_figures

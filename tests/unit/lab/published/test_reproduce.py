@@ -15,9 +15,15 @@ from writecliff.devices import describe_device
 from writecliff.devices.edit import with_values
 from writecliff.engines.state_cache import StateCache
 from writecliff.errors import ConfigError
-from writecliff.lab.published import derived
-from writecliff.lab.published.derived import derive, warranty_years
-from writecliff.lab.published.reproduce import choose, conditions_of, reproduce
+from writecliff.lab.experiments import fms_fio
+from writecliff.lab.published.reproduce import (
+    READINGS,
+    choose,
+    conditions_of,
+    derive,
+    reproduce,
+    warranty_years,
+)
 from writecliff.parallel import Stopped
 from writecliff.published import conditions
 from writecliff.published.conditions import STATISTICS, Condition, Load
@@ -389,17 +395,14 @@ def test_power_is_that_of_the_load_or_of_none(small: Path) -> None:
 
 
 def test_the_life_with_streams_is_the_smaller_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(derived.fms_fio, "UNITS", 512)
-    monkeypatch.setattr(derived.fms_fio, "SLOTS_PER_RECLAIM_UNIT", 64)
+    monkeypatch.setattr(fms_fio, "UNITS", 512)
+    monkeypatch.setattr(fms_fio, "SLOTS_PER_RECLAIM_UNIT", 64)
     one = Condition("sas-ms-480", "lifetime_ratio_streams_vs_none", None)
     said: list[str] = []
     drives = {"sas-ms-480": ComparedDrive.preset("sas-ms-480")}
     ratio = derive(drives, [one], {}, log=said.append).values[
         "sas-ms-480 lifetime_ratio_streams_vs_none"
     ]
-    readings = [
-        derived.fms_fio.amplification(reading, 0.1457).lifetime_ratio
-        for reading in derived.READINGS
-    ]
+    readings = [fms_fio.amplification(reading, 0.1457).lifetime_ratio for reading in READINGS]
     assert ratio == pytest.approx(min(readings)) and ratio > 1.0
     assert len(said) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.cli import CommandLine
 from writecliff.lab.validate import handles, streams
-from writecliff.lab.validate.emulator_runs import RUNS, WITHIN_RUNS, RecordedRun
+from writecliff.lab.validate.handles import RUNS, WITHIN_RUNS, RecordedRun
 from writecliff.lab.validate.stream_rows import Crossover, StreamsCase, StreamsReport
 
 GOOD = StreamsCase(
