@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from writecliff.lab.bench.command import measured
+from writecliff.lab.bench.sim import measured
 
 _STATE = """
 import gc, sys

@@ -206,7 +206,7 @@ class Store(Shows):
         if not names:
             raise ConfigError("no run is selected")
         if tables is None:
-            from writecliff.runs.archive import write_archive
+            from writecliff.runs.importing import write_archive
 
             write_archive(self._place, names, output)
             return

@@ -34,10 +34,9 @@ from writecliff.procedures.model import (
 )
 from writecliff.procedures.own import OwnProcedure
 from writecliff.procedures.pts import not_achieved, rounds_until_steady
-from writecliff.workload.change import job_with
 from writecliff.workload.load import LoadStep, WorkloadFile
 from writecliff.workload.model import KIB, Job, Workload
-from writecliff.workload.stored import stored_steps
+from writecliff.workload.stored import job_with, stored_steps
 from writecliff.workload.unwritten import reads_unwritten
 
 NONE, FILL = "none", "fill"

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from math import gamma
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from writecliff import _native
 from writecliff.native_errors import as_user_errors
-from writecliff.synthesis.laid_out import FLUSH
-from writecliff.synthesis.places import places_of
+from writecliff.synthesis.laid_out import FLUSH, READ, Extents, union
 from writecliff.synthesis.streams import streams_of
 from writecliff.synthesis.sweeps import swept_model
 from writecliff.workload.io_model import (
     IoModel,
     ModelGaps,
     ModelPeriods,
+    ModelPlaces,
     ModelStates,
     ModelTransitions,
 )
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from writecliff.synthesis.laid_out import LaidOut
+    from writecliff.synthesis.streams import StreamsOf
 
 
 def fit(trace: LaidOut, *, seed: int = 1) -> IoModel:
@@ -218,3 +221,417 @@ def _idle_ns(gap: NDArray[np.int64], bounds: tuple[float, ...]) -> int:
     """The bound of a class from which on gaps are idle time rather than part of a burst."""
     above = [bound for bound in bounds if bound >= max(_BURST_MIN_NS, float(gap.mean()))]
     return int(min(above, default=bounds[-1]))
+
+
+# -- places ----------------------------------------------------------------------------------------
+
+# Where the runs of a trace begin, and how often and when: the places of an `IoModel`.
+#
+# What the trace touches is put together into one range and cut into pieces with the same traffic
+# each, so that hot areas have small pieces. Places of a piece that are used alike are a group, and
+# are laid into the piece side by side: first those in what is both read and written, with reads and
+# writes at the same addresses, then others; those in what a place that is kept one by one takes
+# stay in there, others outside. So the model keeps where in the range the traffic is, how often
+# places are used, and when, but not which place it was. The few places with most of the traffic in
+# bytes are kept one by one.
+
+PASS = 1 << 24  # times in the life of places: parts of a pass
+UNIT_BYTES = 4096
+_CELLS_MAX = 1 << 24  # of the range, in which traffic is counted
+_GROUPS_MIN, _GROUPS_MAX, _STARTS_OF_GROUP = 200, 4000, 6
+_CLUSTERED, _EVEN = 2.5, 0.3  # variation of times between uses: bounds of what is random
+_SHAPED_USES = 4  # of a place, from which on the times between them say something
+# Shapes of the Weibull distribution with these squares of the coefficient of variation.
+_SHAPES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0])
+_VARIATIONS = np.array(
+    [gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1 for shape in _SHAPES.tolist()]
+)
+_LIFE_MIN = 2e-5
+_ALONE_BYTES, _ALONE_SHARE = 64 << 10, 1e-3  # runs, and places with this share
+_RUNS_OF_PIECE = 8  # that a piece has room for
+_HOT_USES = 8  # of a place on average: no other one begins where it ends
+
+
+@dataclass(frozen=True)
+class _Fineness:
+    """How finely places are told apart."""
+
+    pieces: int  # of the range
+    begins: int  # of the time of first uses
+    life: float  # octaves
+    uses: float
+    length: float
+
+
+# Data that are written together and die together are what write amplification depends on, so the
+# time of uses is told apart as finely as the place in the range.
+_LADDER = (
+    _Fineness(256, 32, 0.5, 1, 1),
+    _Fineness(128, 32, 0.5, 1, 1),
+    _Fineness(64, 32, 0.5, 1, 1),
+    _Fineness(32, 32, 0.5, 1, 1),
+    _Fineness(32, 16, 1, 1, 1),
+    _Fineness(32, 8, 1, 1, 1),
+    _Fineness(16, 8, 2, 1, 1),
+    _Fineness(8, 8, 2, 1, 2),
+    _Fineness(4, 4, 4, 2, 2),
+    _Fineness(4, 2, 8, 2, 4),
+)
+
+
+@dataclass(frozen=True)
+class _Objects:
+    """Distinct places of the streams where runs begin; columns."""
+
+    stream: NDArray[np.int64]
+    offset: NDArray[np.int64]  # in the range of what is touched
+    uses: NDArray[np.int64]
+    run_bytes: NDArray[np.float64]  # mean of its runs
+    extent: NDArray[np.int64]  # the longest of its runs
+    begin: NDArray[np.float64]  # first use, in parts of the stream's starts
+    life: NDArray[np.float64]  # from the first to the last use
+    squares: NDArray[np.float64]  # of the times between uses, in parts of their mean: sum
+    alone: NDArray[np.bool_]  # kept one by one
+    shared: NDArray[np.bool_]  # others: in what others of them read and write
+    covered: NDArray[np.bool_]  # others: in what those that are alone take
+
+
+def places_of(
+    trace: LaidOut, streams: StreamsOf, run: NDArray[np.int64], back: NDArray[np.int64]
+) -> tuple[ModelPlaces, int]:
+    """Fit the places, and the bytes of the range that they take. `run` and `back`: of
+    `_native.trace_runs`."""
+    every = np.flatnonzero(trace.operation != FLUSH)
+    end = trace.offset + trace.length
+    touched = union(trace.offset[every], end[every], UNIT_BYTES)
+    offset = _together(touched, trace.offset)
+    starts = int(((run == np.arange(len(run))) & (trace.operation != FLUSH)).sum())
+    most = min(max(starts // _STARTS_OF_GROUP, _GROUPS_MIN), _GROUPS_MAX)
+    objects = _objects(trace, streams, run, trace.length - back, offset, most // 2)
+    traffic = _traffic(offset[every], trace.length[every], touched.bytes)
+    pieces_max = _pieces_max(objects, touched.bytes)
+    for fineness in _LADDER:
+        bounds = _pieces(*traffic, touched.bytes, min(fineness.pieces, pieces_max))
+        group, count = _groups(objects, bounds, fineness)
+        if count <= most:
+            break
+    return _placed(objects, group, bounds, streams, touched.bytes), touched.bytes
+
+
+def _together(touched: Extents, address: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Addresses with the extents one after another."""
+    lengths = touched.end - touched.begin
+    before = np.cumsum(lengths) - lengths
+    at = np.maximum(np.searchsorted(touched.begin, address, side="right") - 1, 0)
+    found: NDArray[np.int64] = before[at] + address - touched.begin[at]
+    return found
+
+
+def _objects(
+    trace: LaidOut,
+    streams: StreamsOf,
+    run: NDArray[np.int64],
+    grows: NDArray[np.int64],
+    offset: NDArray[np.int64],
+    alone_max: int,
+) -> _Objects:
+    """`grows`: by how much each I/O makes its run longer."""
+    rows = np.arange(len(run))
+    starts = rows[(run == rows) & (trace.operation != FLUSH)]
+    run_bytes = np.bincount(run, weights=grows, minlength=len(run))[starts]
+    stream = streams.of[starts].astype(np.int64)
+    # The rank of each start among those of its stream, from 0 to 1.
+    order = np.argsort(stream, kind="stable")
+    counts = np.bincount(stream)
+    rank = np.empty(len(starts))
+    rank[order] = np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rank = rank / counts[stream]
+    # Long runs are places of their own each, those with most bytes first.
+    order = np.argsort(-run_bytes, kind="stable")[:alone_max]
+    single = np.zeros(len(starts), np.int64)
+    single[order] = np.where(run_bytes[order] >= _ALONE_BYTES, order + 1, 0)
+    key = np.stack((stream, offset[starts], single))
+    distinct, which, uses = np.unique(key, axis=1, return_inverse=True, return_counts=True)
+    which = which.reshape(-1)
+    count = len(uses)
+    first, last = np.full(count, 2.0), np.zeros(count)
+    np.minimum.at(first, which, rank)
+    np.maximum.at(last, which, rank)
+    extent = np.zeros(count, np.int64)
+    np.maximum.at(extent, which, run_bytes.astype(np.int64))
+    mean = np.bincount(which, weights=run_bytes) / uses
+    alone = (distinct[2] > 0) | _much(uses * mean, alone_max // 2)
+    reads = streams.operation[distinct[0]] == READ
+    return _Objects(
+        stream=distinct[0],
+        offset=distinct[1],
+        uses=uses,
+        run_bytes=mean,
+        extent=extent,
+        begin=first,
+        life=last - first,
+        squares=_squares(which, rank, uses, last - first),
+        alone=alone,
+        shared=_shared(distinct[1], extent, reads, ~alone),
+        covered=~alone & _taken(distinct[1], extent, alone).has(distinct[1] + extent // 2),
+    )
+
+
+def _much(traffic: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
+    """The places with much of the traffic."""
+    order = np.argsort(-traffic, kind="stable")[:most]
+    found = np.zeros(len(traffic), bool)
+    found[order] = traffic[order] >= _ALONE_SHARE * traffic.sum()
+    return found
+
+
+def _taken(
+    offset: NDArray[np.int64], extent: NDArray[np.int64], which: NDArray[np.bool_]
+) -> Extents:
+    return union(offset[which], (offset + extent)[which], UNIT_BYTES)
+
+
+def _shared(
+    offset: NDArray[np.int64],
+    extent: NDArray[np.int64],
+    reads: NDArray[np.bool_],
+    among: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Places `among` all whose middle is in what the other kind of operation uses there."""
+    middle = offset + extent // 2
+    found = np.zeros(len(offset), bool)
+    for kind in (reads, ~reads):
+        found |= kind & among & _taken(offset, extent, ~kind & among).has(middle)
+    return found
+
+
+def _squares(
+    which: NDArray[np.int64],
+    rank: NDArray[np.float64],
+    uses: NDArray[np.int64],
+    life: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Of each place the sum of the squares of the times between its uses, as parts of their
+    mean."""
+    order = np.lexsort((rank, which))
+    step = np.diff(rank[order])
+    same = which[order][1:] == which[order][:-1]
+    squares = np.bincount(which[order][1:][same], weights=step[same] ** 2, minlength=len(uses))
+    mean = np.where(life > 0, life / np.maximum(uses - 1, 1), 1.0)
+    found: NDArray[np.float64] = np.where(life > 0, squares / mean**2, 0.0)
+    return found
+
+
+def _variation(squares: NDArray[np.float64], gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The square of the coefficient of variation of times between uses, whose sum is given: the
+    mean of their squares is x = m (1 + c) / (m + c) for m of them."""
+    x = squares / np.maximum(gaps, 1)
+    found: NDArray[np.float64] = gaps * np.maximum(x - 1, 0) / np.maximum(gaps - x, 1e-3)
+    return found
+
+
+def _shape(variation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The shape of the Weibull distribution with this variation, of a fixed choice."""
+    wanted = np.log(np.maximum(variation, 1e-3))
+    nearest = np.abs(np.log(_VARIATIONS)[None] - wanted[:, None]).argmin(axis=1)
+    found: NDArray[np.float64] = _SHAPES[nearest]
+    return found
+
+
+def _traffic(
+    offset: NDArray[np.int64], length: NDArray[np.int64], end: int
+) -> tuple[NDArray[np.int64], int]:
+    """I/Os up to each cell of the range, and the bytes of a cell."""
+    cell = UNIT_BYTES
+    while end // cell > _CELLS_MAX:
+        cell *= 2
+    cells = -(-end // cell)
+    change = np.bincount(offset // cell, minlength=cells + 1)[: cells + 1].astype(np.int64)
+    behind = np.minimum((offset + length - 1) // cell + 1, cells)
+    change -= np.bincount(behind, minlength=cells + 1)[: cells + 1]
+    uses = np.cumsum(change)[:-1]
+    found: NDArray[np.int64] = np.cumsum(uses)
+    return found, cell
+
+
+def _pieces_max(of: _Objects, end: int) -> int:
+    """Pieces of the range that have room for some of the runs that are laid into them."""
+    among = ~of.alone
+    if not among.any():
+        return 1
+    typical = np.average(of.extent[among], weights=(of.uses * of.run_bytes)[among])
+    return max(1, int(end / (_RUNS_OF_PIECE * max(float(typical), 1.0))))
+
+
+def _pieces(upto: NDArray[np.int64], cell: int, end: int, count: int) -> NDArray[np.int64]:
+    """Begins of pieces with the same traffic each, and the end of the last one."""
+    wanted = upto[-1] * np.arange(1, count) / count
+    cuts = np.unique(np.searchsorted(upto, wanted) + 1) * cell
+    found: NDArray[np.int64] = np.concatenate(([0], cuts[cuts < end], [end]))
+    return found
+
+
+def _groups(
+    of: _Objects, bounds: NDArray[np.int64], fine: _Fineness
+) -> tuple[NDArray[np.int64], int]:
+    """The group of each place, and how many groups there are."""
+    octave = np.round(np.log2(np.maximum(of.life, _LIFE_MIN)) / fine.life)
+    key = np.stack(
+        (
+            of.stream,
+            np.searchsorted(bounds, of.offset, side="right"),
+            (of.begin * fine.begins).astype(np.int64),
+            np.where(of.uses > 1, octave, 0).astype(np.int64),
+            np.round(np.log2(of.uses) / fine.uses).astype(np.int64),
+            np.round(np.log2(of.run_bytes) / fine.length).astype(np.int64),
+            _regular(of),
+            (of.offset % UNIT_BYTES != 0).astype(np.int64),
+            of.shared.astype(np.int64),
+            of.covered.astype(np.int64),
+            np.where(of.alone, np.arange(len(of.uses)) + 1, 0),
+        )
+    )
+    distinct, group = np.unique(key, axis=1, return_inverse=True)
+    return group.reshape(-1), distinct.shape[1]
+
+
+def _regular(of: _Objects) -> NDArray[np.int64]:
+    """Places used in clusters, at random, and evenly: 0, 1, 2."""
+    gaps = (of.uses - 1).astype(float)
+    variation = _variation(of.squares, gaps)
+    found = np.where(variation > _CLUSTERED, 0, np.where(variation < _EVEN, 2, 1))
+    return np.where(of.uses >= _SHAPED_USES, found, 1)
+
+
+def _placed(
+    of: _Objects,
+    group: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    streams: StreamsOf,
+    end: int,
+) -> ModelPlaces:
+    """The groups, the places that are used most first in each piece."""
+    count = np.bincount(group)
+    uses = np.bincount(group, weights=of.uses).astype(np.int64)
+
+    def mean(values: NDArray[Any]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.bincount(group, weights=values) / count
+        return found
+
+    def least(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.full(len(count), np.inf)
+        np.minimum.at(found, group, values)
+        return found
+
+    first = np.unique(group, return_index=True)[1]
+    stream = of.stream[first]
+    reads = streams.operation[stream] == READ
+    piece = np.searchsorted(bounds, of.offset[first], side="right") - 1
+    begin, latest = least(of.begin), -least(-of.begin)
+    runs = np.bincount(group, weights=of.run_bytes * of.uses) / uses
+    extent = -least(-of.extent.astype(float)).astype(np.int64)
+    gaps = np.where(of.uses >= _SHAPED_USES, of.uses - 1.0, 0.0)
+    several = np.bincount(group, weights=gaps > 0)
+    all_gaps = np.bincount(group, weights=gaps)
+    squares = np.bincount(group, weights=np.where(gaps > 0, of.squares, 0.0))
+    # The gaps of a place on average, for the bias of few of them.
+    each = all_gaps / np.maximum(several, 1)
+    variation = _variation(squares / np.maximum(several, 1), each)
+    shape = np.where(several > 0, _shape(variation), 1.0)
+    life = mean(of.life)
+    alone, shared = of.alone[first], of.shared[first]
+    odd = of.offset[first] % UNIT_BYTES
+    hot = np.where(uses >= _HOT_USES * count, UNIT_BYTES, 0)
+    slots = -(-(extent + odd) // UNIT_BYTES) * UNIT_BYTES + hot
+    areas = _areas(bounds, _taken(of.offset, of.extent, of.alone), end)
+    area = piece * 2 + of.covered[first]
+    own = _own_begins(len(bounds) * 2, area, slots * count, reads, shared & ~alone)
+    cursors: dict[tuple[int, int], int] = {}
+    rows = []
+    for n in np.argsort(-uses / count, kind="stable"):
+        key = int(area[n]), (1 + int(reads[n])) * int(shared[n])
+        if alone[n]:
+            address = min(int(of.offset[first[n]] - odd[n]), max(end - int(extent[n] + odd[n]), 0))
+            parts = [(address, 0, 1)]
+        else:
+            at = cursors.get(key, 0 if shared[n] else int(own[area[n]]))
+            inside = areas.get(key[0]) or [(int(bounds[piece[n]]), int(bounds[piece[n] + 1]))]
+            parts, cursors[key] = _slots(int(count[n]), int(slots[n]), at, inside, end)
+        left_count, left_uses = int(count[n]), int(uses[n])
+        for address, stride, many in parts:
+            part_uses = left_uses * many // left_count
+            left_count, left_uses = left_count - many, left_uses - part_uses
+            rows.append((
+                int(stream[n]), round(begin[n] * PASS), round((latest[n] - begin[n]) * PASS),
+                round(life[n] * PASS), round(100 * shape[n]), many, part_uses,
+                max(512, round(runs[n] / 512) * 512), address + int(odd[n]), stride,
+            ))  # fmt: skip
+    # A stream that only continues runs has a place all the same, for want of one to continue.
+    numbers = np.arange(len(streams.length))
+    for n in numbers[(streams.operation != FLUSH) & ~np.isin(numbers, stream)]:
+        rows.append((int(n), 0, PASS, 0, 100, 1, 1, int(streams.length[n]), 0, 0))
+    columns = zip(*rows, strict=True)
+    return ModelPlaces(*(tuple(column) for column in columns))
+
+
+def _areas(bounds: NDArray[np.int64], taken: Extents, end: int) -> dict[int, list[tuple[int, int]]]:
+    """The extents of each piece that are taken by places kept one by one, at 2 n + 1 for the piece
+    n, and those that are not, at 2 n."""
+    cuts = np.unique(np.concatenate((bounds, np.minimum(taken.begin, end), taken.end)))
+    cuts = cuts[cuts <= end]
+    begins, ends = cuts[:-1], cuts[1:]
+    number = np.searchsorted(bounds, begins, side="right") - 1
+    found: dict[int, list[tuple[int, int]]] = {}
+    keys = number * 2 + taken.has(begins)
+    for key, one, other in zip(keys.tolist(), begins.tolist(), ends.tolist(), strict=True):
+        found.setdefault(key, []).append((one, other))
+    return found
+
+
+def _own_begins(
+    count: int,
+    area: NDArray[np.int64],
+    taken: NDArray[np.int64],
+    reads: NDArray[np.bool_],
+    shared: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """How much of each area is for what is both read and written."""
+    each = [
+        np.bincount(area[of], weights=taken[of], minlength=count).astype(np.int64)
+        for of in (shared & reads, shared & ~reads)
+    ]
+    found: NDArray[np.int64] = np.maximum(*each)
+    return found
+
+
+def _slots(
+    count: int, slot: int, at: int, area: list[tuple[int, int]], end: int
+) -> tuple[list[tuple[int, int, int]], int]:
+    """Where `count` places of `slot` bytes are in an area of which `at` bytes are used: address,
+    stride and number of each part; and how much is used then. What does not fit begins again at
+    the begin of the area."""
+    size = sum(last - first for first, last in area)
+    if slot > max(last - first for first, last in area):
+        # Runs go on behind the area. Their begins are spread over it.
+        room = max(end - slot, 0)
+        begin, behind = area[0][0], area[-1][1]
+        address = min(begin, room)
+        stride = min(behind - begin, room - address) // count // UNIT_BYTES * UNIT_BYTES
+        return [(address, stride, count)], at
+    parts = []
+    while count:
+        at %= size
+        passed = 0
+        for first, last in area:
+            begin = first + max(at - passed, 0)
+            passed += last - first
+            fits = min((last - begin) // slot, count)
+            if fits >= 1:
+                parts.append((begin, slot, fits))
+                count -= fits
+                at = passed - (last - begin - fits * slot)
+            if not count:
+                break
+        else:
+            at = 0
+    return parts, at

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from writecliff import _native
+from writecliff.capture.trace import METADATA_KEY
 from writecliff.errors import ConfigError
 from writecliff.native_errors import as_user_errors
 from writecliff.workload.fiojob.iolog import doubt_of_times
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PARQUET = "parquet"
 OWN_TRACE = "writecliff"
@@ -153,7 +162,6 @@ def open_trace(
     if format == PARQUET or (format is None and _is_parquet(path)):
         if member is not None:
             raise ConfigError(f"{path}: is no archive, so it has no members")
-        from writecliff.traces.parquet import ParquetSource
 
         return ParquetSource(path, columns)
     return NativeSource(path, format, columns, member)
@@ -172,3 +180,256 @@ def _is_parquet(path: Path) -> bool:
 def format_names() -> list[str]:
     """All formats that `open_trace` knows."""
     return [*(name for name, *_ in _native.trace_formats()), PARQUET]
+
+
+# -- parquet ---------------------------------------------------------------------------------------
+
+# Traces in Parquet: those of `writecliff capture`, and tables of one's own with `--columns`.
+
+_ROWS = 1 << 16
+_LENGTH_MAX_BYTES = 1 << 30
+_ADDRESS_MAX = 1 << 62
+_FLUSH, _DISCARD = 2, 3
+_LEFT_OUT = 255
+_OWN_OPS = {"read": 0, "write": 1, "fsync": _FLUSH, "punch": _DISCARD}
+_OWN = (
+    ("time", "time_ns", 1), ("volume", "path", 1), ("operation", "op", 1),
+    ("offset", "offset_bytes", 1), ("length", "length_bytes", 1), ("process", "process", 1),
+)  # fmt: skip
+
+
+class _Names:
+    """Numbers of names, in the order of their appearance."""
+
+    def __init__(self, *first: str) -> None:
+        self.words = [*first]
+        self._numbers = {word: number for number, word in enumerate(first)}
+
+    def of(self, column: pa.ChunkedArray) -> NDArray[np.int32]:
+        # Paths of Linux, and of damaged files, need not be UTF-8.
+        words = pc.cast(pc.cast(column, pa.string()), pa.binary()).combine_chunks()
+        words = words.dictionary_encode()
+        words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
+        names = (raw.decode(errors="backslashreplace") for raw in words.dictionary.to_pylist())
+        known = [self._number(name) for name in names]
+        indices = words.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+        known.append(self._number("") if words.null_count else 0)  # a name that is not known
+        numbers: NDArray[np.int32] = np.array(known, np.int32)[indices]
+        return numbers
+
+    def _number(self, word: str) -> int:
+        if word not in self._numbers:
+            self._numbers[word] = len(self.words)
+            self.words.append(word)
+        return self._numbers[word]
+
+
+class ParquetSource:
+    """A table with a row for each I/O."""
+
+    def __init__(self, path: Path, columns: str | None) -> None:
+        """Raises ConfigError: no Parquet file, or columns that it does not have."""
+        self._path = path
+        if not path.is_file():
+            raise ConfigError(f"{path}: no such file")
+        try:
+            self._file = pq.ParquetFile(path.open("rb"))
+        except (pa.ArrowInvalid, OSError) as error:
+            text = " ".join(str(error).split())[:200]
+            raise ConfigError(f"{path}: is no Parquet file: {text}") from None
+        self._own = columns is None
+        with as_user_errors():
+            self._columns = _OWN if columns is None else _native.trace_columns(columns)
+        names = self._file.schema_arrow.names
+        if len(set(names)) < len(names):
+            raise ConfigError(f"{path}: two columns have the same name")
+        for _, name, _ in self._columns:
+            if name not in names:
+                hint = f"columns: {', '.join(names)}" if columns else "give --columns"
+                raise ConfigError(f"{path}: has no column '{name}'", hint=hint)
+        if self._own and METADATA_KEY not in (self._file.metadata.metadata or {}):
+            raise ConfigError(
+                f"{path}: is no trace of this program",
+                hint="give --columns for a table of your own",
+            )
+        self._volumes, self._processes = _Names(), _Names("")
+        self._skipped: dict[str, Skipped] = {}
+        self._rows = self._late = 0
+        self._first_ns: int | None = None
+        self._last_ns = 0
+
+    @property
+    def formats(self) -> list[str]:
+        return [OWN_TRACE if self._own else PARQUET]
+
+    @property
+    def volumes(self) -> list[str]:
+        return self._volumes.words
+
+    @property
+    def processes(self) -> list[str]:
+        return self._processes.words
+
+    @property
+    def late(self) -> int:
+        return self._late
+
+    @property
+    def size_bytes(self) -> int:
+        return self._path.stat().st_size
+
+    @property
+    def share(self) -> float:
+        return self._rows / (self._file.metadata.num_rows or 1)
+
+    def notes(self) -> list[str]:
+        return []
+
+    def skipped(self) -> list[Skipped]:
+        return list(self._skipped.values())
+
+    def feed(self, target: Target) -> Iterator[None]:
+        for batch in self.batches():
+            with as_user_errors():
+                target.add(batch, self.volumes, self.processes)
+            yield
+
+    def batches(self) -> Iterator[dict[str, Any]]:
+        wanted = [name for _, name, _ in self._columns]
+        if self._own and "complete_ns" in self._file.schema_arrow.names:
+            wanted.append("complete_ns")
+        try:
+            for batch in self._file.iter_batches(batch_size=_ROWS, columns=wanted):
+                found = self._batch(pa.Table.from_batches([batch]))
+                if len(found["time_ns"]):
+                    yield found
+        except pa.ArrowException as error:
+            text = " ".join(str(error).split())[:200]
+            raise ConfigError(f"{self._path}: {text}") from None
+
+    def _batch(self, table: pa.Table) -> dict[str, Any]:
+        rows = table.num_rows
+        zeros = np.zeros(rows, np.int64)
+        found: dict[str, Any] = {
+            "volume": np.zeros(rows, np.int32), "process": np.zeros(rows, np.int32),
+            "response_ns": zeros - 1, "content": zeros.astype(np.uint64),
+        }  # fmt: skip
+        bad = np.zeros(rows, bool)
+        for role, name, unit in self._columns:
+            column = table.column(name)
+            if role in ("volume", "process"):
+                names = self._volumes if role == "volume" else self._processes
+                found[role] = names.of(column)
+            elif role == "operation":
+                found[role] = self._operations(column)
+            elif role == "content":
+                found[role] = _hashes(column)
+            else:
+                key = f"{role}_{'ns' if role in ('time', 'response') else 'bytes'}"
+                numbers, wrong = self._numbers(column, name, unit)
+                if role == "response":
+                    found[key] = np.where(wrong, -1, numbers)
+                else:
+                    found[key], bad = numbers, bad | wrong
+        if not any(role == "volume" for role, _, _ in self._columns) and not self.volumes:
+            self._volumes.words.append("volume")
+        if "complete_ns" in table.column_names:
+            done = table.column("complete_ns").fill_null(-1).to_numpy()
+            found["response_ns"] = np.where(done < 0, -1, np.maximum(done - found["time_ns"], 0))
+        return self._checked(found, bad)
+
+    def _numbers(
+        self, column: pa.ChunkedArray, name: str, unit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Numbers of a column in nanoseconds or bytes, and where there is none."""
+        kind = column.type
+        if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+            column = column.cast(pa.timestamp("ns") if pa.types.is_timestamp(kind) else
+                                 pa.duration("ns"))  # fmt: skip
+            missing = column.is_null().to_numpy()
+            return column.cast(pa.int64()).fill_null(0).to_numpy(), missing
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            raise ConfigError(f"{self._path}: column '{name}' has no numbers but {kind}")
+        missing = column.is_null().to_numpy()
+        values = column.fill_null(0).to_numpy()
+        if pa.types.is_floating(kind):
+            missing = missing | ~np.isfinite(values)
+            values = np.where(missing, 0, values)
+        limit = (2**63 - 1) // unit
+        wrong = missing | (values < 0) | (values > limit)
+        whole = np.where(wrong, 0, values)
+        if not pa.types.is_floating(kind):
+            return whole.astype(np.int64) * unit, wrong
+        seconds = np.floor(whole)
+        return (seconds.astype(np.int64) * unit
+                + np.round((whole - seconds) * unit).astype(np.int64)), wrong  # fmt: skip
+
+    def _operations(self, column: pa.ChunkedArray) -> NDArray[np.uint8]:
+        """Numbers of the operations; `_LEFT_OUT` for what is none of I/O."""
+        names = _Names()
+        numbers = names.of(column)
+        known = [self._operation(word) for word in names.words]
+        found = np.array([*known, _LEFT_OUT], np.uint8)[numbers]
+        return np.where(column.is_null().to_numpy(), np.uint8(_LEFT_OUT), found)
+
+    def _operation(self, word: str | None) -> int:
+        if self._own:
+            return _OWN_OPS.get(word or "", _LEFT_OUT)
+        try:
+            return _native.trace_operation(word or "")
+        except _native.NativeConfigError:
+            return _LEFT_OUT
+
+    def _checked(self, found: dict[str, Any], bad: NDArray[np.bool_]) -> dict[str, Any]:
+        """The rows that are I/Os; times since the first one."""
+        operation, length = found["operation"], found["length_bytes"]
+        flush = operation == _FLUSH
+        for name in ("offset_bytes", "length_bytes"):
+            found[name] = np.where(flush, 0, found[name])
+        moves = operation < _FLUSH
+        first = self._rows + 1
+        self._rows += len(operation)
+        keep = np.ones(len(operation), bool)
+        for reason, found_bad, expected in (
+            ("operation that moves no data", operation == _LEFT_OUT, self._own),
+            ("no number, or one out of range", bad, False),
+            ("length of 0", moves & (length == 0), False),
+            ("length over 1 GiB", moves & (length > _LENGTH_MAX_BYTES), False),
+            ("address too large", found["offset_bytes"] > _ADDRESS_MAX - length, False),
+        ):
+            rows = found_bad & keep
+            if rows.any():
+                self._skip(reason, int(rows.sum()), first + int(np.argmax(rows)), expected)
+                keep &= ~rows
+        found = {name: np.ascontiguousarray(values[keep]) for name, values in found.items()}
+        times = found["time_ns"]
+        if len(times):
+            if self._first_ns is None:
+                self._first_ns = int(times[0])
+            times = times - self._first_ns
+            latest = np.maximum.accumulate(np.concatenate(([self._last_ns], times)))
+            self._late += int((times < latest[:-1]).sum())
+            found["time_ns"], self._last_ns = times, int(latest[-1])
+        return found
+
+    def _skip(self, reason: str, lines: int, first_line: int, expected: bool) -> None:
+        before = self._skipped.get(reason)
+        if before is not None:
+            lines, first_line = before.lines + lines, before.first_line
+        self._skipped[reason] = Skipped(reason, lines, first_line, expected)
+
+
+def _hashes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Numbers that tell the data of one batch and the next apart, by the words of a column."""
+    if pa.types.is_integer(column.type):
+        found: NDArray[np.uint64] = column.fill_null(0).to_numpy().astype(np.uint64)
+        return found
+    import zlib
+
+    names = _Names()
+    numbers = names.of(column)
+    known = [
+        0 if not word else zlib.crc32(word.encode()) << 32 | zlib.adler32(word.encode())
+        for word in names.words
+    ]
+    return np.array([*known, 0], np.uint64)[numbers]

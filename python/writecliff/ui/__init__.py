@@ -1,11 +1,8 @@
 """The dashboard: a run store in a browser, served on this machine.
 
-    server.py      listening, the address, until it is told to end
+    server.py      listening, the address, until it is told to end; pages, the JSON of plots, tags
+                   and deletion, scripts and styles
     access.py      who may ask: token, cookie, names of the host, headers of every answer
-    pages.py       the pages
-    answers.py     the JSON that plots ask for while they are looked at
-    changes.py     tags and deletion, if they are allowed
-    static_files.py  scripts and styles
     handler.py     what all answers have: checks, threads, errors
     library.py     the store: its catalogue, and no path out of it
     listing.py     a page of the list

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import logging
 import socket
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,10 +14,23 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
-from writecliff.errors import ConfigError
-from writecliff.ui.access import TOKEN, Access
-from writecliff.ui.library import Library
+from tornado.web import HTTPError, StaticFileHandler
+
+from writecliff.errors import ConfigError, StoreError, encoded
+from writecliff.report import REPORT_NAME
+from writecliff.runs.delete import delete_runs
+from writecliff.runs.tags import change_tags
+from writecliff.ui.access import REPORT_POLICY, TOKEN, Access
+from writecliff.ui.handler import Dashboard, Handler
+from writecliff.ui.library import Library, NoSuchRun
+from writecliff.ui.listing import Asked, Listing, listing
+from writecliff.ui.overlay import MOST, NORMS, check_runs, figures_beside, overlay
+from writecliff.ui.plots import run_plots, view_of
+from writecliff.ui.run_page import doing, run_page
+from writecliff.ui.series import Shelf
+from writecliff.ui.sets import all_sets, coordinates, open_set
 
 PORT = 8642
 _THREADS = 4
@@ -85,9 +99,6 @@ def _application(dashboard: Any) -> Any:
     import bokeh
     from tornado.web import Application
 
-    from writecliff.ui import answers, changes, pages
-    from writecliff.ui.static_files import StaticFiles
-
     own = Path(__file__).parent / "static"
     report = Path(__file__).parents[1] / "report" / "templates"
     drawing = Path(bokeh.__file__).parent / "server" / "static" / "js"
@@ -95,11 +106,11 @@ def _application(dashboard: Any) -> Any:
     handlers: list[Any] = [
         (address, handler, shared)
         for address, handler in (
-            ("/", pages.ListPage), ("/run", pages.RunPageHandler), ("/report", pages.ReportPage),
-            ("/overlay", pages.OverlayPage), ("/sets", pages.SetsPage), ("/set", pages.SetPage),
-            ("/api/series", answers.SeriesAnswer), ("/api/overlay", answers.OverlayAnswer),
-            ("/api/status", answers.StatusAnswer), ("/api/set", answers.SetAnswer),
-            ("/tags", changes.TagsForm), ("/delete", changes.DeleteForm),
+            ("/", ListPage), ("/run", RunPageHandler), ("/report", ReportPage),
+            ("/overlay", OverlayPage), ("/sets", SetsPage), ("/set", SetPage),
+            ("/api/series", SeriesAnswer), ("/api/overlay", OverlayAnswer),
+            ("/api/status", StatusAnswer), ("/api/set", SetAnswer),
+            ("/tags", TagsForm), ("/delete", DeleteForm),
         )
     ]  # fmt: skip
     for pattern, folder in (
@@ -110,7 +121,7 @@ def _application(dashboard: Any) -> Any:
         handlers.append((pattern, StaticFiles, {**shared, "path": str(folder)}))
     return Application(
         handlers,
-        default_handler_class=pages.NotFoundPage,
+        default_handler_class=NotFoundPage,
         default_handler_args=shared,
         xsrf_cookies=True,
         xsrf_cookie_name=f"{dashboard.cookie}-form",
@@ -158,3 +169,249 @@ def is_open_to_others(options: UiOptions) -> bool:
         return not ip_address(options.listen).is_loopback
     except ValueError:
         return options.listen != "localhost"
+
+
+# -- static files ----------------------------------------------------------------------------------
+
+# Scripts and styles: ours, the style of reports, and Bokeh's JavaScript from its package.
+
+
+class StaticFiles(Handler, StaticFileHandler):
+    """A file that is installed; who may ask is checked as for pages."""
+
+    def initialize(self, dashboard: Dashboard, path: str) -> None:  # type: ignore[override]
+        Handler.initialize(self, dashboard)
+        StaticFileHandler.initialize(self, path)
+
+    def set_extra_headers(self, path: str) -> None:
+        self.set_header("Cache-Control", "private, max-age=0, must-revalidate")
+
+    def compute_etag(self) -> Any:
+        return StaticFileHandler.compute_etag(self)
+
+
+# -- changes, if they are allowed: tags, and deletion ----------------------------------------------
+
+# Changes, if they are allowed: tags, and deletion. Both by the store's own functions.
+
+
+class _Change(Handler):
+    """A form that changes the store."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        if not self.dashboard.allow_changes:
+            raise HTTPError(403, reason="Changes are not allowed: see --allow-changes")
+        origin = self.request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc != self.request.headers.get("Host"):
+            raise HTTPError(403, reason="A form of another page")
+
+
+class TagsForm(_Change):
+    """Add and remove tags of a run: `name`, `add`, `remove`."""
+
+    async def post(self) -> None:
+        run = self.form("name")
+        await self.in_thread(_tag, self.dashboard.library, run, self.form("add"),
+                             self.form("remove"))  # fmt: skip
+        self.redirect(f"/run?{urlencode({'name': run})}#tags", status=303)
+
+
+def _tag(library: Library, run: str, add: str, remove: str) -> None:
+    library.check(run)
+    wanted = [tag.strip() for tag in add.split(",") if tag.strip()]
+    try:
+        change_tags(library.place, run, add=wanted, remove=[remove] if remove else [])
+    except FileNotFoundError:
+        raise NoSuchRun(f"{run} has gone") from None
+    library.changed()
+
+
+class DeleteForm(_Change):
+    """Delete a run: `name`, and `confirm` with the same name."""
+
+    async def get(self) -> None:
+        await self.in_thread(self.dashboard.library.check, self.argument("name"))
+        self.page("delete.html.j2", run=self.argument("name"))
+
+    async def post(self) -> None:
+        await self.in_thread(_delete, self.dashboard.library, self.form("name"))
+        self.redirect("/", status=303)
+
+
+def _delete(library: Library, run: str) -> None:
+    library.check(run)
+    deleted = delete_runs(library.place, [run])
+    library.changed()
+    if not deleted:
+        raise NoSuchRun(f"{run} has gone")
+
+
+# -- the JSON that plots ask for while somebody looks at them --------------------------------------
+
+_WIDEST = 4_000  # pixels of a screen
+_USUAL = 800
+
+
+class SeriesAnswer(Handler):
+    """The plots of a run between two times: `name`, `from` and `to` in seconds, `columns`."""
+
+    async def get(self) -> None:
+        dashboard = self.dashboard
+        self.json(
+            await self.in_thread(
+                _series, dashboard.library, dashboard.shelf, self.argument("name"),
+                (self.number("from"), self.number("to")), _columns(self),
+            )
+        )  # fmt: skip
+
+
+def _series(
+    library: Library,
+    shelf: Shelf,
+    run: str,
+    view: tuple[float | None, float | None],
+    columns: int,
+) -> dict[str, Any]:
+    with library.folder(run) as folder:
+        series = shelf.series(run, folder)
+    return run_plots(series, view_of(series.span_s, *view), columns)
+
+
+class OverlayAnswer(Handler):
+    """The plot of a quantity of several runs: `name` of each, `key`, `norm`, and as above."""
+
+    async def get(self) -> None:
+        dashboard = self.dashboard
+        self.json(
+            await self.in_thread(
+                overlay, dashboard.library, dashboard.shelf, self.arguments("name"),
+                self.argument("key"), self.argument("norm"),
+                (self.number("from"), self.number("to")), _columns(self),
+            )
+        )  # fmt: skip
+
+
+class StatusAnswer(Handler):
+    """What a run is doing."""
+
+    async def get(self) -> None:
+        self.json(await self.in_thread(doing, self.dashboard.library, self.argument("name")))
+
+
+class SetAnswer(Handler):
+    """The parallel coordinates of a sweep."""
+
+    async def get(self) -> None:
+        library, name = self.dashboard.library, self.argument("name")
+        self.json(await self.in_thread(lambda: coordinates(open_set(library, name))))
+
+
+def _columns(handler: Handler) -> int:
+    """Pixels of the screen."""
+    wanted = handler.number("columns")
+    return _USUAL if wanted is None else round(min(max(wanted, 1), _WIDEST))
+
+
+# -- the pages -------------------------------------------------------------------------------------
+
+_drawing = threading.Lock()  # matplotlib has one style for all threads
+
+
+class ListPage(Handler):
+    """The runs of the store."""
+
+    async def get(self) -> None:
+        given = {name: self.argument(name) for name in self.request.query_arguments}
+        error = None
+        asked = Asked()
+        try:
+            asked = Asked.of(given)
+            found = await self.in_thread(listing, self.dashboard.library, asked)
+        except ConfigError as wrong:
+            self.set_status(400)
+            error = wrong
+            found = Listing(asked, [], 0, {name: [] for name in ("kind", "test", "status", "tag")})
+        self.page("list.html.j2", listing=found, asked=asked, error=error, most=MOST)
+
+
+class RunPageHandler(Handler):
+    """One run."""
+
+    async def get(self) -> None:
+        dashboard, name = self.dashboard, self.argument("name")
+        found = await self.in_thread(run_page, dashboard.library, name)
+        if found.status != "damaged":  # the page will ask for its plots at once
+            dashboard.executor.submit(_take_down, dashboard, name)
+        self.page("run.html.j2", run=found)
+
+
+def _take_down(dashboard: Dashboard, run: str) -> None:
+    """Have the series of a run in memory. Whoever asks for them is told what is wrong."""
+    with suppress(Exception), dashboard.library.folder(run) as folder:
+        dashboard.shelf.series(run, folder)
+
+
+class ReportPage(Handler):
+    """The report of a run, apart from our pages: it may come from anywhere."""
+
+    async def get(self) -> None:
+        data = await self.in_thread(report, self.dashboard.library, self.argument("name"))
+        self.set_header("Content-Security-Policy", REPORT_POLICY)
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        await self.finish(data)
+
+
+def report(library: Library, run: str) -> bytes:
+    """The report that is in the run directory, or one that is made now and not kept. Raises
+    StoreError: nothing measured yet, damaged."""
+    with library.folder(run) as folder:
+        try:
+            return (folder / REPORT_NAME).read_bytes()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise StoreError(f"cannot read the report of {run}: {error.strerror}") from None
+        from writecliff.report import build_report
+        from writecliff.report.pages import render_html
+        from writecliff.store.rundir import RunDirectory
+
+        with _drawing:
+            return encoded(render_html(build_report(RunDirectory.open(folder))))
+
+
+class OverlayPage(Handler):
+    """Several runs on one plot."""
+
+    async def get(self) -> None:
+        runs = check_runs(self.arguments("name"))
+        library = self.dashboard.library
+        for run in runs:
+            await self.in_thread(library.check, run)
+        figures = await self.in_thread(figures_beside, library, runs)
+        address = urlencode([("name", run) for run in runs])
+        self.page("overlay.html.j2", runs=runs, figures=figures, norms=NORMS, address=address)
+
+
+class SetsPage(Handler):
+    """Suites and sweeps."""
+
+    async def get(self) -> None:
+        self.page("sets.html.j2", sets=await self.in_thread(all_sets, self.dashboard.library))
+
+
+class SetPage(Handler):
+    """One of them."""
+
+    async def get(self) -> None:
+        found = await self.in_thread(open_set, self.dashboard.library, self.argument("name"))
+        self.page("set.html.j2", found=found)
+
+
+class NotFoundPage(Handler):
+    """Every other address."""
+
+    async def get(self) -> None:
+        self.send_error(404)
+
+    post = get

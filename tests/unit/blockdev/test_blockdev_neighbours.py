@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.block_machine import Machine
-from writecliff.engines.blockdev.condition import trouble
 from writecliff.engines.blockdev.identity import identify_device
-from writecliff.engines.blockdev.protection import inspect
+from writecliff.engines.blockdev.protection import inspect, trouble
 from writecliff.engines.blockdev.topology import Node, device_at
 from writecliff.engines.blockdev.usage import Use, neighbours, uses_of
 from writecliff.errors import TargetError

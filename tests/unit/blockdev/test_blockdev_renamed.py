@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.block_machine import MIB, Machine
 from writecliff.engines.base import DeviceIdentity
-from writecliff.engines.blockdev.renamed import node_now
+from writecliff.engines.target import node_now
 
 
 @pytest.fixture

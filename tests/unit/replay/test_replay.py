@@ -12,7 +12,7 @@ from writecliff import _native
 from writecliff.capture.rules import Rules
 from writecliff.devices import describe, describe_device, open_device, read_device_file
 from writecliff.errors import ConfigError
-from writecliff.lab.bench.replay import run as bench_replay
+from writecliff.lab.bench.sim import run as bench_replay
 from writecliff.replay.advice import advice_mapping, best_of, compare, stream_counts, verdict
 from writecliff.replay.columns import ORIGINS_MAX, OTHERS, FileIO, _folders, file_io
 from writecliff.replay.model import ReplaySetup, Sizing, checked_scheme, lay_out, replay

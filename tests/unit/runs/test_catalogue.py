@@ -17,8 +17,7 @@ from writecliff.procedures.registry import OWN
 from writecliff.runs import catalogue as entry_module
 from writecliff.runs.catalogue import FILE_NAME, Catalogue
 from writecliff.runs.columns import RUNS
-from writecliff.runs.local import LocalPlace
-from writecliff.runs.place import open_place
+from writecliff.runs.place import LocalPlace, open_place
 from writecliff.runs.queries import Selection, listed, sql_table
 from writecliff.runs.tags import change_tags
 from writecliff.store.checksums import sealed_document

@@ -17,7 +17,7 @@ import pytest
 from tests.support.cli import CommandLine, Said
 from tests.support.run_store import aged, make_run
 from writecliff.cli import cmd_runs
-from writecliff.runs.local import LocalPlace
+from writecliff.runs.place import LocalPlace
 from writecliff.store.files import FolderLock
 from writecliff.store.manifest import now
 from writecliff.suite.folder import Member, SuiteFolder

@@ -48,8 +48,7 @@ USERS = {
     "traces/convert.py",  # writes them
     "traces/formats.py",  # what there is to know of their formats
     "traces/io_capture.py",  # measures time steps
-    "traces/parquet.py",  # the meaning of columns and operations
-    "traces/source.py",  # reads them
+    "traces/source.py",  # the meaning of columns and operations; reads them
     "units.py",  # reads sizes as device files do
     "lab/validate/handles.py",
     "lab/validate/power_cuts.py",

@@ -12,7 +12,7 @@ from writecliff import Job, SimEngine, Workload
 from writecliff.cli.cmd_suite import _estimates
 from writecliff.devices import show_device
 from writecliff.devices.edit import value_of
-from writecliff.engines.blockdev import renamed
+from writecliff.engines import target as target_module
 from writecliff.errors import ConfigError, StoreError
 from writecliff.procedures.estimate import with_estimate
 from writecliff.procedures.registry import procedure_from_mapping
@@ -93,7 +93,9 @@ def test_a_real_drive_is_found_again_by_the_runs_that_were_begun(
     made = SuiteFolder.create(tmp_path / "s", "suite", "pts-e", members)
     begun = RunDirectory.open(unsteady_real_run(made.run_directory("wsat"))).manifest.device
     assert begun.target == "/dev/sdx"
-    monkeypatch.setattr(renamed, "node_now", lambda drive: {begun.serial: "/dev/sdy"}[drive.serial])
+    monkeypatch.setattr(
+        target_module, "node_now", lambda drive: {begun.serial: "/dev/sdy"}[drive.serial]
+    )
     assert [made.target_now(member.target) for member in members.values()] == ["/dev/sdy"] * 2
     assert made.target_now("/dev/sdz") == "/dev/sdz"  # nothing was run on it
 

@@ -28,7 +28,7 @@ from writecliff.engines.base import (
     PurgeReport,
     unseen,
 )
-from writecliff.engines.blockdev import cache, condition, identity, purge, vitals
+from writecliff.engines.blockdev import cache, identity, protection, purge, vitals
 from writecliff.engines.blockdev.data_placement_probe import ask_nvme
 from writecliff.engines.blockdev.identity import is_nvme, is_scsi
 from writecliff.engines.blockdev.kernel_log import KernelLog, names_in_log
@@ -166,7 +166,7 @@ class DeviceTarget:
     def trouble(self) -> str | None:
         """What is wrong with the drive itself since it was opened, in one phrase."""
         found, device = self.protection, self.protection.device
-        if reason := condition.trouble(found.disk):
+        if reason := protection.trouble(found.disk):
             return reason
         size = device.size_bytes
         if size == 0:

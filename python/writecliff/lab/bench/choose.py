@@ -15,7 +15,7 @@ from typing import Any
 from writecliff.devices import preset_names, show_device
 from writecliff.engines.state_cache import FOLDER as CACHE
 from writecliff.errors import ConfigError
-from writecliff.lab.bench.command import measured
+from writecliff.lab.bench.sim import measured
 
 DRIVES = 20
 LEAST_BYTES, MOST_BYTES = 900 * 10**9, 2 * 10**12

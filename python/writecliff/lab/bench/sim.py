@@ -7,13 +7,25 @@ one run, not absolute figures. `docs/performance.md` describes the cases.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from writecliff import _native
 from writecliff.devices import describe, open_device, read_device_file
 from writecliff.errors import ConfigError
-from writecliff.lab.bench import replay
 from writecliff.native_errors import as_user_errors
+from writecliff.parallel import SLOT_BYTES
+
+if TYPE_CHECKING:
+    from writecliff.capture.rules import Rules
 
 DEVICE = "nvme-tlc-960"
 
@@ -22,7 +34,7 @@ Row = Mapping[str, str | float | int | None]
 
 def cases() -> list[str]:
     """The names of all cases, in the order of the suite."""
-    return [*_native.bench_cases(), *replay.CASES]
+    return [*_native.bench_cases(), *CASES]
 
 
 def chosen(names: str | None) -> list[str]:
@@ -45,13 +57,11 @@ def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterat
     with as_user_errors():
         bench = _native.SimBench(opened, scale)
     for name in names:
-        if name in replay.CASES:
+        if name in CASES:
             continue
         with as_user_errors():
             yield {key: _plain(value) for key, value in bench.run(name).items()}
-    yield from replay.run(
-        [name for name in names if name in replay.CASES], device=device, scale=scale
-    )
+    yield from run_replay([name for name in names if name in CASES], device=device, scale=scale)
 
 
 def _plain(value: str | float) -> str | float | int | None:
@@ -61,3 +71,114 @@ def _plain(value: str | float) -> str | float | int | None:
     if math.isnan(value):
         return None
     return int(value) if value == int(value) else value
+
+
+# -- replay ----------------------------------------------------------------------------------------
+
+# Benchmark of a whole replay, from a trace file to write amplification.
+#
+# The native case `replay` begins with events in memory. Here the trace is a Parquet file with its
+# whole schema, and everything that `writecliff replay` does is counted: reading and checking it,
+# assigning writes to streams by rules, handing its columns over, preparing it for a drive that it
+# fills to 85 %, and replaying it once. Creating the file, loading libraries and printing results
+# are not counted. `replay-file` has a stream for each kind of file and no garbage collection;
+# `replay-file-collect` has small tables, all in one stream.
+
+# By the name of the case: bytes in a table of the store, whether its writes go to streams.
+CASES = {"replay-file": (1 << 20, True), "replay-file-collect": (1 << 17, False)}
+_LOGGED_BYTES = 1 << 28  # at scale 1; the store writes about 20 times as much
+_MIN_BYTES = 1 << 26
+
+
+def run_replay(names: list[str], *, device: str, scale: float) -> Iterator[Row]:
+    """A row for each of `names`, on the drive cut down. Raises ConfigError."""
+    from writecliff.capture.rules import parse_rules
+    from writecliff.capture.trace import write_trace
+    from writecliff.replay.synthetic import RULES, synthetic_table
+
+    if not names:
+        return
+    with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as folder:
+        path = Path(folder) / "store.parquet"
+        logged = max(round(_LOGGED_BYTES * scale), _MIN_BYTES)
+        rules = parse_rules(RULES, "bench.toml")
+        for name in names:
+            table = synthetic_table(
+                table_bytes=CASES[name][0], chunk_bytes=SLOT_BYTES, logged_bytes=logged
+            )
+            write_trace(path, table, {"command": ["synthetic store"]})
+            del table
+            if name == names[0]:
+                _case(name, path, rules, device)  # loads libraries, which are not counted
+            yield _case(name, path, rules, device)
+
+
+def _case(name: str, path: Path, rules: Rules, device: str) -> Row:
+    from writecliff.capture.trace import read_trace
+    from writecliff.replay.columns import file_io
+    from writecliff.replay.model import Sizing, lay_out, replay
+
+    streams = CASES[name][1]
+    wall, begin = time.monotonic(), time.process_time()
+    trace = read_trace(path)
+    read = time.process_time()
+    io = file_io(trace.table, rules)
+    converted = time.process_time()
+    setup = lay_out(io, f"sim:{device}", Sizing(repeats=1))
+    laid_out = time.process_time()
+    done = replay(setup, "rules" if streams else "none", setup.simulated.streams if streams else 1)
+    cpu_s = time.process_time() - begin
+    writes = setup.blocks.written_bytes // SLOT_BYTES
+    programs = int(done.nand_bytes[-1]) // SLOT_BYTES
+    return {
+        "case": name,
+        "host_ios": writes,
+        "cpu_s": cpu_s,
+        "wall_s": time.monotonic() - wall,
+        "ios_per_cpu_s": writes / cpu_s,
+        "ns_per_host_io": cpu_s * 1e9 / writes,
+        "ns_per_page_program": cpu_s * 1e9 / programs,
+        "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "waf": programs / writes,
+        "rows": trace.rows,
+        "read_cpu_s": read - begin,
+        "convert_cpu_s": converted - read,
+        "lay_out_cpu_s": laid_out - converted,
+        "replay_cpu_s": begin + cpu_s - laid_out,
+    }
+
+
+# -- command ---------------------------------------------------------------------------------------
+
+# A command as a benchmark measures it: whole, in a process of its own, from the start of Python.
+#
+# It runs as an installed program does: Python keeps compiled modules, which installers make and
+# some environments switch off (PYTHONDONTWRITEBYTECODE), so that each start would compile them
+# anew.
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that has ended. `cpu_s` is that of all its processes."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    wall_s: float
+    cpu_s: float
+
+
+def measured(words: Sequence[str], environment: Mapping[str, str] | None = None) -> Ran:
+    """Run `writecliff` with these words; `environment` is added to that of this process."""
+    ours = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    before, begin_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "writecliff", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**ours, **(environment or {})},
+    )
+    wall_s, after = time.monotonic() - begin_s, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Ran(done.returncode, done.stdout, done.stderr, wall_s, cpu_s)

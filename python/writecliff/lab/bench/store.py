@@ -20,7 +20,7 @@ from typing import Any
 
 from writecliff.engines.target import open_target
 from writecliff.errors import ConfigError
-from writecliff.lab.bench.command import measured
+from writecliff.lab.bench.sim import measured
 from writecliff.procedures.framework import run_procedure
 from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.workload import WorkloadRun

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from writecliff.errors import ConfigError
-from writecliff.lab.bench.command import measured
+from writecliff.lab.bench.sim import measured
 from writecliff.suite.folder import SuiteFolder
 
 CELLS, CELLS_MAX = 200, 2000
