@@ -137,7 +137,7 @@ def _local(workers: int) -> Iterator[Client]:
 def _portless(server: type) -> type:
     """Return a Dask server without its HTTP pages, which no setting turns off."""
 
-    def start_http_server(self: Any, *arguments: Any, **options: Any) -> None:
+    def start_http_server(self: object, *arguments: object, **options: object) -> None:
         """Open no port."""
 
     return type(server.__name__, (server,), {"start_http_server": start_http_server})

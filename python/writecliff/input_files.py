@@ -59,7 +59,7 @@ def read_text(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> str:
         raise ConfigError(f"{path} is not text in UTF-8 (byte {error.start})") from None
 
 
-def parse_toml(text: str, where: object) -> dict[str, Any]:
+def parse_toml(text: str, where: object) -> dict[str, object]:
     """A TOML document. Raises ConfigError with `where`: no TOML, too deep, a number too long."""
     try:
         return tomllib.loads(text)

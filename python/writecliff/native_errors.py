@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from writecliff._native import NativeConfigError, PanicException, recorded_panics
 from writecliff.errors import ConfigError, EngineError, InternalError, printable
@@ -51,5 +51,5 @@ class _WithUserErrors:
     def __init__(self, native: object) -> None:
         self._native = native
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return as_user_errors()(getattr(self._native, name))

@@ -275,7 +275,7 @@ def _titled(name: str, title: bytes) -> str:
     return f"{program}: {next((r for r in _ROLES if role.startswith(r)), 'backend')}"
 
 
-def _metadata(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> dict[str, Any]:
+def _metadata(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> dict[str, object]:
     slots = events.slots
     hints = rows.length[rows.of("hint")]
     refused = Counter(errno.errorcode.get(e, str(e)) for e in hints[hints > 0].tolist())

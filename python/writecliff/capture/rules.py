@@ -202,7 +202,7 @@ def parse_rules(text: str, where: str) -> Rules:
 _HEADING = re.compile(r"\s*\[\[\s*(?:rule|\"rule\"|'rule')\s*\]\]")
 
 
-def _known(table: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
+def _known(table: Mapping[str, object], names: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in names:
             raise ConfigError.unknown("key", key, names, where=where)
@@ -228,14 +228,14 @@ def _rule(entry: Any, where: str) -> Rule:
     return Rule(stream=stream, name=name, hint=hint, **globs, **sizes)  # type: ignore[arg-type]
 
 
-def _name(table: Mapping[str, Any], default: str, where: str) -> str:
+def _name(table: Mapping[str, object], default: str, where: str) -> str:
     value = table.get("name", default)
     if not isinstance(value, str):
         raise ConfigError(f"{where}: name is {shortened(value)}", hint="a text in quotes")
     return value
 
 
-def _stream(table: Mapping[str, Any], key: str, where: str, default: int) -> int:
+def _stream(table: Mapping[str, object], key: str, where: str, default: int) -> int:
     value = table.get(key, default)
     if type(value) is not int or not 0 <= value < STREAMS_MAX:
         raise ConfigError(

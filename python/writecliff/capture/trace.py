@@ -91,7 +91,7 @@ class Trace:
         return self.metadata.get("level") == BLOCK
 
 
-def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, Any]) -> None:
+def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, object]) -> None:
     """Write a trace atomically.
 
     `table` has the columns of `COLUMNS`; text may be plain or dictionary-encoded. Raises TraceError
@@ -156,7 +156,7 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, object]:
     body = (found or {}).get(METADATA_KEY)
     if body is None:
         raise TraceError(

@@ -182,7 +182,7 @@ class Answer:
         names = ", ".join(f"{one.contender.name} at 1/{one.scale:g}" for one in least)
         return f"{said} More cannot be simulated of drives beyond page numbers: {names}."
 
-    def _ranked(self, one: Ranked) -> dict[str, Any]:
+    def _ranked(self, one: Ranked) -> dict[str, object]:
         measured = self.measured[one.name]
         return {
             "device": one.name,

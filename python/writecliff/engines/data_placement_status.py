@@ -131,7 +131,7 @@ class DataPlacementStatus:
         return tuple(new)
 
 
-def _figures(now: FdpStatistics | None, before: FdpStatistics | None) -> dict[str, Any]:
+def _figures(now: FdpStatistics | None, before: FdpStatistics | None) -> dict[str, object]:
     if now is None:
         return dict.fromkeys(FdpStatistics(0, 0, 0).mapping())
     return (now.since(before) if before is not None else now).mapping()

@@ -202,7 +202,7 @@ def settled(options: O, *, shorten: bool) -> O:
     return whole
 
 
-def _check(item: Field[Any], value: Any) -> None:
+def _check(item: Field[Any], value: object) -> None:
     within, choices = item.metadata["within"], item.metadata["choices"]
     for one in value if isinstance(value, tuple) else (value,):
         if choices and one not in choices:
@@ -237,7 +237,7 @@ def deviations(options: CommonOptions) -> tuple[Deviation, ...]:
     return tuple(found)
 
 
-def options_to_mapping(options: CommonOptions) -> dict[str, Any]:
+def options_to_mapping(options: CommonOptions) -> dict[str, object]:
     """Plain JSON values, for the manifest; `options_from_mapping` reads them back."""
     return {
         key: list(value) if isinstance(value, tuple) else value
@@ -245,7 +245,7 @@ def options_to_mapping(options: CommonOptions) -> dict[str, Any]:
     }
 
 
-def options_from_mapping(kind: type[O], data: Mapping[str, Any]) -> O:
+def options_from_mapping(kind: type[O], data: Mapping[str, object]) -> O:
     """Build options from plain values. Raises ConfigError for an unknown name, or a value of
     another type."""
     known = {item.name: item.default for item in fields(kind)}

@@ -44,7 +44,7 @@ class Shortfall:
         return f"{shown} % of {self.asked}"
 
 
-def shortfalls(load: Workload, rows: Sequence[Sequence[Mapping[str, Any]]]) -> list[Shortfall]:
+def shortfalls(load: Workload, rows: Sequence[Sequence[Mapping[str, object]]]) -> list[Shortfall]:
     """Return the jobs whose load was not sustained in at least half of the rows.
 
     Args:
@@ -70,7 +70,7 @@ def shortfall_text(found: Sequence[Shortfall], jobs: int) -> str:
     return f"load not sustained: {', '.join(named)}"
 
 
-def _is_behind(job: Job, row: Mapping[str, Any]) -> bool:
+def _is_behind(job: Job, row: Mapping[str, object]) -> bool:
     if (kept := adherence_of(row)) is not None:
         grows = kept.slope >= max(SLOPE_LEAST, ERRORS_LEAST * kept.slope_error)
         return grows and kept.last_age_ns >= DRAINED * kept.slope * kept.span_ns
@@ -81,7 +81,7 @@ def _is_behind(job: Job, row: Mapping[str, Any]) -> bool:
     return bool(_total(row, "ios") < asked - slack)
 
 
-def adherence_of(row: Mapping[str, Any]) -> Adherence | None:
+def adherence_of(row: Mapping[str, object]) -> Adherence | None:
     """Return the adherence of a job in a row of the table `rounds`; None if it was not measured."""
     names = Adherence.__dataclass_fields__
     values: dict[str, Any] = {name: row.get(f"schedule_{name}") for name in names}

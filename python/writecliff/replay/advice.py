@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from writecliff.errors import ConfigError
 from writecliff.parallel import Task, run_side_by_side
@@ -226,7 +226,7 @@ def _recommended(advice: StreamAdvice) -> str:
     return f"Leave streams off. {without}, and streams by {rules} lower it by less than {least}."
 
 
-def advice_mapping(advice: StreamAdvice) -> dict[str, Any]:
+def advice_mapping(advice: StreamAdvice) -> dict[str, object]:
     """The whole comparison as plain data for `--json`."""
     setup, right = advice.setup, advice.mistagged_of
     return {

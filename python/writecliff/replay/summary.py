@@ -19,7 +19,7 @@ REPLAY_SCHEMA = "writecliff/replay/1"
 _NAMED_SHARE = 0.1  # of a stream's bytes from which an origin is named
 
 
-def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, Any]:
+def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, object]:
     return {
         "path": str(trace),
         "rows": setup.io.rows,
@@ -41,7 +41,7 @@ def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, Any]:
     }
 
 
-def device_mapping(setup: ReplaySetup) -> dict[str, Any]:
+def device_mapping(setup: ReplaySetup) -> dict[str, object]:
     return {
         "name": setup.device.name,
         "capacity_bytes": setup.device.capacity_bytes,
@@ -55,7 +55,7 @@ def device_mapping(setup: ReplaySetup) -> dict[str, Any]:
     }
 
 
-def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, Any]:
+def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, object]:
     """The figures of one replay; latencies are null without a timed part, and what follows from
     write amplification is null where it is not to be quoted."""
     reason = setup.not_quoted
@@ -83,7 +83,7 @@ def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, Any]:
     }
 
 
-def replay_mapping(trace: Path, setup: ReplaySetup, done: Replayed) -> dict[str, Any]:
+def replay_mapping(trace: Path, setup: ReplaySetup, done: Replayed) -> dict[str, object]:
     return {
         "schema": REPLAY_SCHEMA,
         "trace": trace_mapping(trace, setup),

@@ -16,7 +16,7 @@ JSON_BYTES_MAX = 256 << 20  # bins of ten thousand jobs
 _NOTE = "imported from fio's JSON output, which says nothing of the drive's state before"
 
 
-def read_fio_json(path: Path) -> Mapping[str, Any]:
+def read_fio_json(path: Path) -> Mapping[str, object]:
     """Read the last document of fio in a file, without the messages around it.
 
     Raises:
@@ -94,7 +94,7 @@ def _store(
         run.finish("complete", reason="all jobs done", ended_by="done", updated=_time(document))
 
 
-def _identity(document: Mapping[str, Any], capacity_bytes: int) -> DeviceIdentity:
+def _identity(document: Mapping[str, object], capacity_bytes: int) -> DeviceIdentity:
     from writecliff.engines.fio.document import Fields, job_fields
 
     whole, jobs = Fields(document, "fio"), job_fields(document, "fio")
@@ -112,7 +112,7 @@ def _identity(document: Mapping[str, Any], capacity_bytes: int) -> DeviceIdentit
     )
 
 
-def _time(document: Mapping[str, Any]) -> str:
+def _time(document: Mapping[str, object]) -> str:
     seconds = document.get("timestamp", 0)
     known = seconds if isinstance(seconds, int | float) and 0 <= seconds < 1 << 36 else 0
     return datetime.fromtimestamp(known, UTC).isoformat(timespec="seconds")

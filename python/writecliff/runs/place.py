@@ -483,7 +483,7 @@ class RemotePlace:
         return nullcontext()
 
 
-def _token(names: Mapping[str, Mapping[str, Any]]) -> str:
+def _token(names: Mapping[str, Mapping[str, object]]) -> str:
     """What the listing says of the files that the catalogue is made from."""
     parts = [
         f"{name}:{','.join(str(names[name][key]) for key in _TOKENS if key in names[name])}"

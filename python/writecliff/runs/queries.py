@@ -52,13 +52,13 @@ class Selection:
         condition, values = self._condition(now)
         return f"select {', '.join(columns)} from runs{condition}{self._order()}", values
 
-    def count_sql(self, *, now: datetime | None = None) -> tuple[str, list[Any]]:
+    def count_sql(self, *, now: datetime | None = None) -> tuple[str, list[object]]:
         """The query for how many there are, whatever `limit` and `offset`, and its parameters.
         Raises as `sql`."""
         condition, values = self._condition(now)
         return f"select count(*) from runs{condition}", values
 
-    def _condition(self, now: datetime | None) -> tuple[str, list[Any]]:
+    def _condition(self, now: datetime | None) -> tuple[str, list[object]]:
         conditions: dict[str, Any] = {}
         if self.test is not None:
             conditions["test = ?"] = self.test.replace("-", "_")

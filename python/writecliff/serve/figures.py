@@ -144,7 +144,7 @@ def latencies(histogram: Histogram) -> dict[str, float | None]:
     }
 
 
-def histogram_mapping(histogram: Histogram) -> dict[str, Any]:
+def histogram_mapping(histogram: Histogram) -> dict[str, object]:
     """A histogram as plain data, for `Histogram.from_buckets`."""
     lower, upper, count = histogram.buckets()
     middle = lower + (upper - lower) // lower.dtype.type(2)

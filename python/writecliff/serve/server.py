@@ -194,7 +194,7 @@ class DriveServer:
         """Begin to keep requests one by one, for `take_trace`."""
         self._server.keep_trace()
 
-    def take_trace(self) -> dict[str, Any]:
+    def take_trace(self) -> dict[str, object]:
         """The requests since the last call; see `_native.Server.take_trace`."""
         return self._server.take_trace()
 

@@ -29,7 +29,7 @@ def lateness_warning(now: Snapshot) -> str:
     )
 
 
-def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, Any]:
+def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
     """What was done from the begin of serving to `last`: times in ns by the drive's clock, sizes in
     bytes, unknown values None."""
     figures, slow_down = difference(server.first, last), server.options.slow_down
@@ -63,7 +63,7 @@ def _seconds(last: Snapshot, slow_down: float | None) -> float | None:
 
 def lifetime_mapping(
     device: DeviceDescription, waf: float | None, last: Snapshot, slow_down: float | None
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """What the flash lasts at `waf`, if it is written all the time at the rate of the session; None
     without rated cycles or writes."""
     endurance_bytes = _endurance_bytes(device, waf)

@@ -37,7 +37,7 @@ def damaged(path: Path, why: str) -> DamagedError:
     )
 
 
-def write_document(path: Path, schema: str, fields: Mapping[str, Any]) -> None:
+def write_document(path: Path, schema: str, fields: Mapping[str, object]) -> None:
     """Replace `path` atomically by a JSON document with its schema and checksum.
 
     Raises StoreError if it cannot be written, ValueError for what JSON cannot express.
@@ -67,7 +67,7 @@ def read_document(path: Path, schema: str) -> dict[str, Any]:
     return parse_document(data, path, schema)
 
 
-def parse_document(data: bytes, path: Path, schema: str) -> dict[str, Any]:
+def parse_document(data: bytes, path: Path, schema: str) -> dict[str, object]:
     """The fields of a document, from the content of `path`. Raises StoreError: not JSON, damaged
     or of another schema."""
     try:
@@ -86,7 +86,7 @@ def parse_document(data: bytes, path: Path, schema: str) -> dict[str, Any]:
     return dict(document)
 
 
-def _json_digest(document: Mapping[str, Any]) -> str:
+def _json_digest(document: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(document, allow_nan=False).encode()).hexdigest()
 
 

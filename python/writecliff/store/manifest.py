@@ -224,7 +224,7 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
     return _from_document(parse_document(data, path, SCHEMA), path)
 
 
-def _from_document(document: Mapping[str, Any], path: Path) -> Manifest:
+def _from_document(document: Mapping[str, object], path: Path) -> Manifest:
     absent = {name: () for name in _MADE_ANEW if name not in document}
     manifest = typed({**document, **absent}, Manifest, path)
     try:

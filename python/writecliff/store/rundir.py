@@ -601,7 +601,7 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _parquet(table: pa.Table, last: int, options: Mapping[str, Any]) -> bytes:
+def _parquet(table: pa.Table, last: int, options: Mapping[str, object]) -> bytes:
     metadata = {COVERED_KEY: str(last).encode(), PARQUET_KEY: NO_DIGEST}
     sink = io.BytesIO()
     pq.write_table(table.replace_schema_metadata(metadata), sink, **options)

@@ -232,7 +232,7 @@ def _position(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
     }
 
 
-def columns_of(record: RoundRecord) -> dict[str, Any]:
+def columns_of(record: RoundRecord) -> dict[str, object]:
     """The columns of a step in the table `rounds`, without its number `seq`.
 
     Raises ValueError if an extra column has the name of a standard one.
@@ -292,7 +292,7 @@ def _cpu_busy_pct(result: StepResult) -> float | None:
     return None if value is None else float(value)
 
 
-def job_row(job: JobResult) -> dict[str, Any]:
+def job_row(job: JobResult) -> dict[str, object]:
     """What one job did, by operation; operations that it never issued are null."""
     row: dict[str, Any] = {
         "name": job.name,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from writecliff.input_files import placed
 from writecliff.store.checksums import damaged
@@ -16,7 +16,7 @@ from writecliff.store.checksums import damaged
 T = TypeVar("T")
 
 
-def typed(document: Mapping[str, Any], kind: type[T], path: Path) -> T:
+def typed(document: Mapping[str, object], kind: type[T], path: Path) -> T:
     """The dataclass `kind` with the values of `document`, read from `path`; keys that it does not
     know are left out. Raises StoreError: a key is missing, or a value is of another type."""
     import msgspec

@@ -85,7 +85,7 @@ def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None
             raise ConfigError(f"{name}: {error}", hint=error.hint) from None
 
 
-def _runs(test: str, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _runs(test: str, options: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """The runs of a test, by name: one, or one for each active range of the client edition."""
     limited = issubclass(procedure_class(test).options_type, SegmentOptions)
     client = (options["edition"], options.get("revision", "1.x")) == CLIENT

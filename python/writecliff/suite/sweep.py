@@ -118,7 +118,7 @@ def _name(settings: Mapping[str, str], number: int, numbered: str) -> str:
     return re.sub(r"[^\w,+.-]+", "-", f"{key.replace('_', '-').replace('.', '-')}-{value}")
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
@@ -156,7 +156,7 @@ def changed_device(target: str, changes: Mapping[str, Any]) -> str:
     return made
 
 
-def _with_load(options: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _with_load(options: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, object]:
     """The options of a load with other values in its jobs. Raises ConfigError."""
     from writecliff.procedures.workload import WorkloadRun
 

@@ -380,7 +380,7 @@ class ParquetSource:
         except _native.NativeConfigError:
             return _LEFT_OUT
 
-    def _checked(self, found: dict[str, Any], bad: NDArray[np.bool_]) -> dict[str, Any]:
+    def _checked(self, found: dict[str, Any], bad: NDArray[np.bool_]) -> dict[str, object]:
         """The rows that are I/Os; times since the first one."""
         operation, length = found["operation"], found["length_bytes"]
         flush = operation == _FLUSH

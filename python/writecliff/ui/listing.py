@@ -113,7 +113,7 @@ def listing(library: Library, asked: Asked) -> Listing:
     return Listing(asked, shown, total, offered)
 
 
-def _shown(library: Library, row: dict[str, Any]) -> dict[str, Any]:
+def _shown(library: Library, row: dict[str, Any]) -> dict[str, object]:
     """The row of a run; of one that reaches out of the store, its name alone."""
     if library.leads_outside(row["run"]):
         nothing = dict.fromkeys(row)

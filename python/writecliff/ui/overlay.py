@@ -38,7 +38,7 @@ def overlay(
     norm: str,
     view: tuple[float | None, float | None],
     wanted: int,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The plot of a quantity of some runs; `key` names it, empty: the first that there is. Time is
     that of each run. Raises ConfigError, StoreError."""
     if norm not in NORMS:

@@ -83,7 +83,7 @@ def drawn(line: Line, name: str, view: tuple[float, float], columns: int) -> dic
     }  # fmt: skip
 
 
-def run_plots(series: Series, view: tuple[float, float], wanted: int) -> dict[str, Any]:
+def run_plots(series: Series, view: tuple[float, float], wanted: int) -> dict[str, object]:
     """All plots of a run between two times, in seconds, for `wanted` pixels across."""
     columns = columns_for(len(series.lines), wanted)
     plots = []
@@ -100,7 +100,7 @@ def page_of_plots(
     span_s: tuple[float, float],
     view: tuple[float, float],
     intervals: int,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What a page of plots is answered."""
     marks = sum(len(line["x"]) for plot in plots for line in plot["lines"])
     return {"plots": plots, "span": span_s, "view": view, "intervals": intervals, "marks": marks}

@@ -154,7 +154,7 @@ def _words(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def doing(library: Library, run: str) -> dict[str, Any]:
+def doing(library: Library, run: str) -> dict[str, object]:
     """What a run is doing now, as its directory tells it: `status`, `steps`, and `says`, a line.
     Raises NoSuchRun, OutsideError, StoreError."""
     with library.folder(run) as folder:

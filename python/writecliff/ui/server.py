@@ -272,7 +272,7 @@ def _series(
     run: str,
     view: tuple[float | None, float | None],
     columns: int,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     with library.folder(run) as folder:
         series = shelf.series(run, folder)
     return run_plots(series, view_of(series.span_s, *view), columns)

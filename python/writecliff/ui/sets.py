@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from writecliff.store.manifest import SUITE_NAME
 from writecliff.suite.folder import SuiteFolder
@@ -131,7 +130,7 @@ def open_set(library: Library, name: str) -> Set:
     return Set(name, str(folder.kind), str(folder.about), list(settings), labels, rows)
 
 
-def coordinates(found: Set) -> dict[str, Any]:
+def coordinates(found: Set) -> dict[str, object]:
     """The runs of a sweep as lines through an axis for each setting and figure: of every axis its
     title and ticks, of every run a height on each, from 0 to 1."""
     from writecliff.report.sweep_page import Column, axis_ticks, scaled, setting_column

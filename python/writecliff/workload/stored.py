@@ -86,7 +86,7 @@ def job_with(job: Job, name: str, text: str) -> Job:
     return replace(job, **{name: value})
 
 
-def _single_values() -> dict[str, Any]:
+def _single_values() -> dict[str, object]:
     """The fields that hold one value, with its type."""
     hints = get_type_hints(Job, vars(model))
     found = {}

@@ -40,14 +40,14 @@ def integer(value: object) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def disk_answer(run: Runner, path: str, *, ata: bool) -> Mapping[str, Any]:
+def disk_answer(run: Runner, path: str, *, ata: bool) -> Mapping[str, object]:
     """Attributes and device statistics of a SATA drive, error counters and solid state media log of
     a SAS drive, temperature of both."""
     logs = ("-l", "devstat") if ata else ("-l", "error", "-l", "ssd")
     return run(["smartctl", "-j", "-A", *logs, path]).json()
 
 
-def disk_counters(answer: Mapping[str, Any], sector_bytes: int = SATA_LBA) -> Counters:
+def disk_counters(answer: Mapping[str, object], sector_bytes: int = SATA_LBA) -> Counters:
     """Counters of either kind of drive; what it does not count is None. A count of flash writes
     that is zero while the host has written is one that the drive does not keep."""
     found = _by_attributes(answer) | _by_statistics(answer, sector_bytes) | _by_log_pages(answer)
@@ -71,7 +71,7 @@ def device_statistics(answer: Mapping[str, Any]) -> Iterator[tuple[int, str, int
                 yield int(page.get("number", 0)), str(row.get("name")), value
 
 
-def _by_attributes(answer: Mapping[str, Any]) -> dict[str, float | None]:
+def _by_attributes(answer: Mapping[str, object]) -> dict[str, float | None]:
     """Attributes 241/242 (host), 249 and the like (NAND), 177 and the like (wear)."""
     found: dict[str, float | None] = {}
     for row in ata_attributes(answer):
@@ -98,7 +98,7 @@ def _in_bytes(raw: int, match: re.Match[str]) -> int | None:
     return None if size is None else raw * size
 
 
-def _by_statistics(answer: Mapping[str, Any], sector_bytes: int) -> dict[str, float | None]:
+def _by_statistics(answer: Mapping[str, object], sector_bytes: int) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for page, name, value in device_statistics(answer):
         if (page, name) == (1, "Logical Sectors Written"):

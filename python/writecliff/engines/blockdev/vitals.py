@@ -115,7 +115,7 @@ def _nvme_vitals(drive: NvmeDrive, log: Mapping[str, Any]) -> Vitals:
     )
 
 
-def _known_marks(found: Mapping[str, Any]) -> dict[str, int]:
+def _known_marks(found: Mapping[str, object]) -> dict[str, int]:
     return {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
 
 
@@ -134,7 +134,7 @@ def read_under_load(
     return Vitals(marks=dict(_kernel_marks(disk)), link=_link(disk))
 
 
-def _nvme_temperature(log: Mapping[str, Any]) -> float | None:
+def _nvme_temperature(log: Mapping[str, object]) -> float | None:
     """nvme-cli gives Kelvin, as the log does; smartctl gives degrees Celsius."""
     value = integer(log.get("temperature"))
     if value is None:
@@ -243,7 +243,7 @@ def nvme_log(drive: NvmeDrive, path: str) -> Mapping[str, Any]:
         return found if isinstance(found, dict) else {}
 
 
-def nvme_counters(log: Mapping[str, Any], media: MediaWrites | None) -> Counters:
+def nvme_counters(log: Mapping[str, object], media: MediaWrites | None) -> Counters:
     """Counters from the SMART log; what the log does not hold is None.
 
     Where the log that counts writes to the flash counts the host's too, both come from it: their

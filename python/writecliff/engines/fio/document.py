@@ -127,7 +127,7 @@ def last_document(text: str) -> Mapping[str, Any] | None:
     return found
 
 
-def job_fields(document: Mapping[str, Any], name: str) -> list[Fields]:
+def job_fields(document: Mapping[str, object], name: str) -> list[Fields]:
     """Return the objects of all jobs, without the sum over clients. Raises ConfigError."""
     whole = Fields(document, name)
     listed = whole.parts("client_stats" if "client_stats" in document else "jobs")
@@ -146,7 +146,7 @@ def _is_sum(job: Mapping[str, Any]) -> bool:
     return job.get("jobname") == _ALL_CLIENTS and "job options" not in job
 
 
-def entries_of(document: Mapping[str, Any], name: str) -> list[Entry]:
+def entries_of(document: Mapping[str, object], name: str) -> list[Entry]:
     """Return all jobs with their measured times.
 
     Raises:
@@ -206,7 +206,7 @@ def _delay_ms(options: Mapping[str, str]) -> float:
     return total_us / 1000
 
 
-def _byte_unit(document: Mapping[str, Any]) -> int:
+def _byte_unit(document: Mapping[str, object]) -> int:
     version = _VERSION.match(str(document.get("fio version", "")))
     old = version is not None and (int(version[1]), int(version[2])) < _IN_BYTES_FROM
     return 1024 if old else 1

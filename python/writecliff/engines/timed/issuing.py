@@ -81,7 +81,7 @@ def opened(target: Target, *, writes: bool) -> Iterator[int]:
         os.close(fd)
 
 
-def follow(issuer: _native.Issuer, on_tick: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def follow(issuer: _native.Issuer, on_tick: Callable[[], None] = lambda: None) -> dict[str, object]:
     """Wait for the end of an issuer that has begun; its results. `on_tick` is called ten times a
     second. If it fails, or on Ctrl-C, no more I/Os are issued. Raises EngineError: io_uring."""
     try:
@@ -107,7 +107,7 @@ def stopped(issuer: _native.Issuer) -> None:
             time.sleep(_TICK_S / 10)
 
 
-def finished(issuer: _native.Issuer) -> dict[str, Any]:
+def finished(issuer: _native.Issuer) -> dict[str, object]:
     """The results of an issuer that is done. Raises EngineError."""
     try:
         return issuer.finish()

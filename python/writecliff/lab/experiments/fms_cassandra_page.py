@@ -78,7 +78,7 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def _side(row: Row, side: Side) -> dict[str, Any]:
+def _side(row: Row, side: Side) -> dict[str, object]:
     return {**asdict(side), "mapped_pct": _mapped_pct(row, side)}
 
 

@@ -93,11 +93,11 @@ def mapping(found: Reproduction) -> dict[str, Any]:
     }
 
 
-def _without(values: dict[str, Any], name: str) -> dict[str, Any]:
+def _without(values: dict[str, Any], name: str) -> dict[str, object]:
     return {key: value for key, value in values.items() if key != name}
 
 
-def _score(score: Score, predicted: Score | None) -> dict[str, Any]:
+def _score(score: Score, predicted: Score | None) -> dict[str, object]:
     worst = None
     if score.worst is not None:
         figure = score.worst.figure
@@ -140,7 +140,7 @@ def _row(row: Row, found: Reproduction) -> dict[str, Any]:
     }
 
 
-def _condition(row: Row) -> Mapping[str, Any]:
+def _condition(row: Row) -> Mapping[str, object]:
     """The load behind the simulated figure, under names that differ from the figure's own."""
     one = condition(row.figure)
     load = None if one is None else one.load

@@ -166,7 +166,7 @@ class CaptureProcedure(PtsProcedure[C]):
         return replace(step, continues=fields["pattern"] == "sequential")
 
 
-def capture_mapping(capture: IoCapture) -> Mapping[str, Any]:
+def capture_mapping(capture: IoCapture) -> Mapping[str, object]:
     """What summaries say of a capture, as JSON-able values."""
     return {
         "name": capture.name,
@@ -178,7 +178,7 @@ def capture_mapping(capture: IoCapture) -> Mapping[str, Any]:
     }
 
 
-def stream_mapping(one: StreamShare) -> dict[str, Any]:
+def stream_mapping(one: StreamShare) -> dict[str, object]:
     """A stream of a summary."""
     stream = one.stream
     return {

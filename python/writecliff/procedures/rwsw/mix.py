@@ -17,7 +17,7 @@ ALIGN_BYTES = 4 * KIB
 DISCLOSURE = "I/Os of every size begin on 4 KiB boundaries; a sequential stream goes on in order"
 
 
-def job_fields(streams: Sequence[StreamShare]) -> dict[str, Any]:
+def job_fields(streams: Sequence[StreamShare]) -> dict[str, object]:
     """The fields of a `Job` with all of `streams`; of one alone with its own access."""
     reads = [one for one in streams if one.stream.operation == "read"]
     writes = [one for one in streams if one.stream.operation == "write"]

@@ -62,7 +62,7 @@ def _limit(name: str, text: str, relative: bool, context: Context) -> float:
         raise FioValueError(f"'{text}' is not a number") from None
 
 
-def ends_by_result(settings: Any, used: tuple[str, ...]) -> dict[str, Any]:
+def ends_by_result(settings: object, used: tuple[str, ...]) -> dict[str, object]:
     """The fields of a `Job` for one thread. Raises ConfigError where they contradict each other."""
     return {
         "until_steady": _until_steady(settings),

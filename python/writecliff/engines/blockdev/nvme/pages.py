@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from writecliff.engines.base import PowerState
 
@@ -313,7 +312,7 @@ def vendor_items(data: bytes) -> dict[int, int]:
     return items
 
 
-def json_number(document: Any, names: tuple[str, ...]) -> int | None:
+def json_number(document: object, names: tuple[str, ...]) -> int | None:
     """The sum of the values named `names` anywhere in a JSON document, None if none is there.
 
     Plugins of nvme-cli print a count as a number or as hexadecimal text.

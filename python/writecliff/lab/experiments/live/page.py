@@ -56,7 +56,7 @@ def mapping(result: Result) -> dict[str, Any]:
     }
 
 
-def _trial(trial: Trial) -> dict[str, Any]:
+def _trial(trial: Trial) -> dict[str, object]:
     return {
         **asdict(trial.condition),
         "repeat": trial.repeat + 1,

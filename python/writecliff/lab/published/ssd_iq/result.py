@@ -555,7 +555,7 @@ def mapping(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _row_mapping(row: Row) -> dict[str, Any]:
+def _row_mapping(row: Row) -> dict[str, object]:
     return {
         "condition": row.condition,
         "metric": row.metric,
