@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from writecliff.lab.published.held_out_page import replaced, section
+from tools.held_out_page import distributions, replaced, section, share_within
 from writecliff.lab.published.predict import table_of_ssd_iq
-from writecliff.lab.published.quantile_share import distributions, share_within
 from writecliff.lab.published.ssd_iq.result import FIGURES, read_rows
 from writecliff.published.held_out import (
     FEWEST,
@@ -50,7 +49,7 @@ def figure(drive: str, published: float, simulated: float, **more: str) -> HeldO
 
 
 def test_the_page_has_the_section_that_the_predictions_give() -> None:
-    """After a change: `python -m writecliff.lab.published.held_out_page docs/validation.md`."""
+    """After a change: `python tools/held_out_page.py docs/validation.md`."""
     page = PAGE.read_text(encoding="utf-8")
     assert replaced(page) == page
     assert section().count("\n### ") == 9
