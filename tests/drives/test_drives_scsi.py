@@ -13,7 +13,6 @@ import pytest
 from tests.support.guest_drives import Drive
 from writecliff.engines.blockdev.cache import set_write_cache
 from writecliff.engines.blockdev.data_placement_probe import probe, verdict
-from writecliff.engines.blockdev.disk_smart import disk_answer, disk_counters
 from writecliff.engines.blockdev.scsi_commands import (
     REQUEST_SENSE,
     mode_page,
@@ -23,6 +22,7 @@ from writecliff.engines.blockdev.scsi_commands import (
 )
 from writecliff.engines.blockdev.scsi_streams import read_streams
 from writecliff.engines.blockdev.topology import System, device_at
+from writecliff.engines.blockdev.vitals import disk_answer, disk_counters
 from writecliff.engines.fio import FioEngine
 from writecliff.workload.model import BlockSize, Job, Workload
 

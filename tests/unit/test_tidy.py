@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 FILE_LINES = 800
 FUNCTION_LINES = 70
 COLUMNS = 100
+FRAGMENTS = 45  # modules that only one module of their package imports
 BINARY = (".gz", ".png", ".parquet", ".profdata")
 THIS = str(Path(__file__).relative_to(ROOT))
 
@@ -54,11 +55,45 @@ def test_no_file_is_over_long() -> None:
     assert over == {}
 
 
-def test_a_usual_rust_file_is_one_idea() -> None:
+@pytest.mark.parametrize(("files", "folder"), [(PYTHON, "python/writecliff/"), (RUST, "/src/")])
+def test_a_usual_file_is_one_idea(files: list[str], folder: str) -> None:
     """Files are divided by subject, neither into fragments nor up to a limit."""
-    sources = [name for name in RUST if "/src/" in name]
+    sources = [name for name in files if folder in name]
     median = statistics.median(len(_text(name).splitlines()) for name in sources)
     assert 100 <= median <= 250
+
+
+def _imported_modules(name: str, known: dict[str, str]) -> set[str]:
+    """Return the modules of `known` that a Python file imports by their full name."""
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(_text(name))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                modules.add(full if full in known else node.module)
+    return modules & known.keys()
+
+
+def test_few_modules_serve_one_other_module_of_their_package() -> None:
+    """A module with one user in its package usually belongs into that user."""
+    known = {
+        name.removeprefix("python/")
+        .removesuffix(".py")
+        .removesuffix("/__init__")
+        .replace("/", "."): name
+        for name in PYTHON
+        if name.startswith("python/writecliff/") and name.endswith(".py")
+    }
+    users: dict[str, set[str]] = {}
+    for user, name in known.items():
+        for module in _imported_modules(name, known) - {user}:
+            users.setdefault(module, set()).add(user)
+    fragments = []
+    for module, (user, *others) in users.items():
+        siblings = module.rpartition(".")[0] in (user, user.rpartition(".")[0])
+        if siblings and not others and not known[module].endswith("__init__.py"):
+            fragments.append(module)
+    assert len(fragments) <= FRAGMENTS, sorted(fragments)
 
 
 def test_a_generated_page_is_known_by_its_header() -> None:

@@ -10,9 +10,13 @@ import json
 import pytest
 
 from tests.support.block_machine import Machine
-from writecliff.engines.blockdev.disk_smart import disk_answer, disk_counters
 from writecliff.engines.blockdev.topology import BlockDevice, device_at
-from writecliff.engines.blockdev.vitals import health_report, read_vitals
+from writecliff.engines.blockdev.vitals import (
+    disk_answer,
+    disk_counters,
+    health_report,
+    read_vitals,
+)
 from writecliff.engines.counters import Counters
 from writecliff.engines.fio.measured import counted_since
 

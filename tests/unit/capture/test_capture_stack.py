@@ -13,9 +13,9 @@ import pytest
 from writecliff.capture.block.run import OtherEvent, Processes
 from writecliff.capture.stack.extents import Extent, extents, waits
 from writecliff.capture.stack.file_system import file_system_of
-from writecliff.capture.stack.kernel_events import Collected, letters
 from writecliff.capture.stack.origins import DATA, JOURNAL, METADATA, OTHERS, WRITTEN_BACK, origins
 from writecliff.capture.stack.result import PageCache
+from writecliff.capture.stack.run import Collected, letters
 from writecliff.capture.stack.steps import Traffic, traffic
 from writecliff.errors import TargetError
 

@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,8 @@ from writecliff.capture import events
 from writecliff.capture.block.run import BlockCapture, OtherEvent
 from writecliff.capture.events import Events, Op
 from writecliff.capture.run import Options, execute, program_of, session
-from writecliff.capture.stack import kernel_events
 from writecliff.capture.stack.extents import Extent, Waits, extents, waits
 from writecliff.capture.stack.file_system import FileSystem, file_system_of, sync
-from writecliff.capture.stack.kernel_events import Collected, letters, wanted
 from writecliff.capture.stack.origins import (
     DATA,
     JOURNAL,
@@ -245,8 +243,8 @@ class Account:
 
     def bio_step(self) -> Step | None:
         """What the file system asks the block layer for; None if that was not captured."""
-        _, values = self.events.of(kernel_events.BIO, self.known)
-        if kernel_events.BIO not in [event.name for event in self.known]:
+        _, values = self.events.of(BIO, self.known)
+        if BIO not in [event.name for event in self.known]:
             return None
         device = self.file_system.device
         sector, sectors = values[:, 0] - device.first_sector, values[:, 1]
@@ -305,16 +303,16 @@ class Account:
             asked_bytes=asked_bytes,
             read_in_bytes=int(drive.length[read_in].sum()),
             readahead_bytes=int(drive.length[read_in & drive.readahead].sum()),
-            added_pages=pages(kernel_events.ADDED),
-            removed_pages=pages(kernel_events.REMOVED),
-            dirtied_folios=len(self.events.of(kernel_events.DIRTIED, self.known)[0]),
+            added_pages=pages(ADDED),
+            removed_pages=pages(REMOVED),
+            dirtied_folios=len(self.events.of(DIRTIED, self.known)[0]),
         )
 
     def journal(self) -> Journal | None:
         """The commits of jbd2; None on other file systems."""
         if self.file_system.kind not in ("ext3", "ext4", "ocfs2"):
             return None
-        _, values = self.events.of(kernel_events.COMMITTED, self.known)
+        _, values = self.events.of(COMMITTED, self.known)
         return Journal(len(values), int(values[:, 0].sum()), int(values[:, 1].sum()))
 
     def waits(self) -> Waits | None:
@@ -371,3 +369,59 @@ def _summed(time_ns: Numbers, length: Numbers) -> tuple[list[float], list[float]
     total = np.cumsum(length)
     at = np.unique(np.linspace(0, len(total) - 1, _POINTS).astype(np.int64))
     return (time_ns[at] / _NS_PER_S).tolist(), total[at].astype(float).tolist()
+
+
+# -- kernel events ---------------------------------------------------------------------------------
+
+# The kernel's events between system calls and requests: page cache, journal, bios.
+
+ADDED = "filemap/mm_filemap_add_to_page_cache"
+REMOVED = "filemap/mm_filemap_delete_from_page_cache"
+DIRTIED = "writeback/writeback_dirty_folio"
+COMMITTED = "jbd2/jbd2_run_stats"
+BIO = "block/block_bio_queue"
+
+
+def wanted(file_system: FileSystem) -> list[OtherEvent]:
+    """The events that tell of `file_system`. A kernel may lack some of them."""
+    number, device = file_system.kernel_number, file_system.device
+    major, minor = device.disk.number
+    journal = device.device.number[0] << 20 | device.device.number[1]
+    found = [
+        OtherEvent(ADDED, f"s_dev == {number}", ("i_ino", "index", "order")),
+        OtherEvent(REMOVED, f"s_dev == {number}", ("i_ino", "index", "order")),
+        OtherEvent(DIRTIED, f'name == "{major}:{minor}"', ("ino", "index")),
+        OtherEvent(COMMITTED, f"dev == {journal}", ("handle_count", "blocks_logged", "logging")),
+    ]
+    if device.has_requests:
+        found.append(OtherEvent(BIO, device.bio_filter, ("sector", "nr_sector", "rwbs")))
+    return found
+
+
+class Collected:
+    """Keeps events as they come."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
+
+    def add(self, drained: Mapping[str, Any]) -> None:
+        """Take what `KernelTrace.drain` gave."""
+        count = len(drained["event_kind"])
+        if count:
+            values = drained["event_values"].reshape(count, -1)
+            self._parts.append((drained["event_kind"], drained["event_time_ns"], values))
+
+    def of(self, name: str, events: Sequence[OtherEvent]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Times and fields of the events of one name; empty if the kernel has none such."""
+        names = [event.name for event in events]
+        if name not in names or not self._parts:
+            return np.zeros(0, np.int64), np.zeros((0, 3), np.int64)
+        kind, time_ns, values = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+        mine = kind == names.index(name)
+        return time_ns[mine].astype(np.int64), values[mine]
+
+
+def letters(rwbs: int) -> str:
+    """The letters of a bio, which the kernel's event has as bytes."""
+    raw = int(rwbs).to_bytes(8, "little", signed=True)
+    return raw.partition(b"\0")[0].decode("ascii", "replace")
