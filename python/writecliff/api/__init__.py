@@ -6,14 +6,19 @@ function that measures returns what it measured; tables are Arrow tables that sh
 themselves in a notebook (`tables.py`) and become frames of pandas or polars (`to_pandas()`,
 `to_polars()`).
 
-    runs.py    one run: made, resumed, opened
-    sets.py    suites, comparisons, reports
-    choose.py  which drive for a load
-    store.py   the run store
-    tables.py  tables and figures, shown and as frames
-    traces.py  captures, replays, stream advice
-    twin.py    twins of drives
+    runs.py      one run: made, resumed, opened
+    plans.py     before a run: what it would do and cost
+    outcome.py   limits, baselines, and the file for CI systems
+    sets.py      suites, sweeps, comparisons, reports
+    choose.py    which drive for a load
+    store.py     the run store
+    tables.py    tables and figures, shown and as frames
+    traces.py    captures, replays, stream advice
+    twin.py      twins of drives
+    fio.py       command lines of fio
+    machine.py   this machine: checks, cache, attached drives
     block_traces.py  traces of other programs: converted, characterised, workloads like them
+    answers/     what commands print with --json
 """
 
 from writecliff.api.block_traces import characterise_trace as characterise_trace
