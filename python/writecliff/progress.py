@@ -1,7 +1,7 @@
-"""Progress of long work: one event for all of it, and when a log needs a line about it.
+"""Progress of long work: one type of event, and the pace of log lines.
 
-Work reports through a `WorkProgress` whoever looks at it: the command line draws the events on a
-terminal and logs some of them elsewhere (`cli/progress.py`).
+Work reports its progress through a `WorkProgress`, independent of the display: the command line
+draws the events on a terminal, or logs some of them (`cli/progress.py`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ PACED_S = 3.0  # between two lines of a `PacedLog`
 class Work:
     """The state of long work."""
 
-    what: str  # the part that runs
-    share: float | None = None  # of that part that is done, 0 to 1; None: unknown
-    ios: int = 0  # I/Os of that part that are done
+    what: str  # current part
+    share: float | None = None  # completed share of the part, 0 to 1; None: unknown
+    ios: int = 0  # completed I/Os of the part
     figures: str = ""  # latest figures
 
 
@@ -37,7 +37,7 @@ def _unseen(work: Work) -> None:
 
 
 class WorkProgress:
-    """Reports long work part by part, each with a share and a pace of its own."""
+    """Reports long work part by part; each part has its own share and pace."""
 
     def __init__(self, hook: WorkHook = _unseen, what: str = "") -> None:
         self._hook, self._what = hook, what
@@ -48,20 +48,20 @@ class WorkProgress:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the begin of the work."""
+        """Seconds since the start of the work."""
         return time.monotonic() - self._began_s
 
     def part(self, what: str) -> None:
-        """Report that a part begins, such as "laying the trace out"."""
+        """Report the start of a part, such as "laying the trace out"."""
         self._what, self._span, self._ios, self._ios_before = what, (0.0, 1.0), 0, 0
         self._hook(Work(what))
 
     def file(self, begin: float, end: float) -> None:
-        """Begin the next file of the part, which reaches from one share of the part to another."""
+        """Start the next file, which covers the part from share `begin` to `end`."""
         self._span, self._ios_before = (begin, end), self._ios
 
     def done(self, share: float, *, ios: int = 0, figures: str = "") -> None:
-        """Report the share of the part, or of its file, that is done, 0 to 1."""
+        """Report the completed share of the part, or of its current file, 0 to 1."""
         begin, end = self._span
         self._ios = self._ios_before + ios
         self._hook(Work(self._what, begin + share * (end - begin), self._ios, figures))
@@ -72,7 +72,7 @@ UNSEEN = WorkProgress()
 
 
 class Silence:
-    """Decides when a log without news needs a line about running work."""
+    """Schedules lines about running work for a log without other news."""
 
     def __init__(self) -> None:
         self._began_s = self._said_s = time.monotonic()
@@ -83,8 +83,7 @@ class Silence:
         self._said_s = time.monotonic()
 
     def too_long(self) -> bool:
-        """Return `True` if it is time for a line, which the caller then logs; the next line is
-        due later than this one."""
+        """Return `True` if a line is due, which the caller then logs. Later lines are rarer."""
         now_s = time.monotonic()
         if now_s < self._said_s + self._most_s:
             return False
@@ -94,7 +93,7 @@ class Silence:
 
 
 class Pace:
-    """Estimates the time left from the time taken. `at_most`: the work may end early."""
+    """Estimates the remaining time from the elapsed time. `at_most`: the work may end early."""
 
     def __init__(self, *, at_most: bool = False) -> None:
         self._began_s = time.monotonic()
@@ -102,26 +101,26 @@ class Pace:
 
     @property
     def taken_s(self) -> float:
-        """Seconds since the begin."""
+        """Elapsed seconds."""
         return time.monotonic() - self._began_s
 
     @property
     def clock(self) -> str:
-        """The time taken, in brackets."""
+        """The elapsed time in brackets."""
         return f"[{units.duration(round(self.taken_s) * 1e9)}]"
 
     def left(self, share: float) -> str:
-        """Return the time left in words; empty while nothing is done."""
+        """Return the remaining time in words; empty while the share is 0."""
         left_s = self.taken_s * (1 / share - 1) if share > 0 else 0.0
         return f"{self._about} {units.duration(round(left_s) * 1e9)} left" if left_s else ""
 
     def how_far(self, share: float) -> str:
-        """Return the share that is done and the time left, in words."""
+        """Return the completed share and the remaining time in words."""
         return "  ".join(filter(None, (f"{100 * share:.0f} %", self.left(share))))
 
 
 class PacedLog:
-    """Logs at most one line in `PACED_S`, with the time taken. Any thread may call it."""
+    """Logs at most one line per `PACED_S`, with the elapsed time. Thread-safe."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self.pace = Pace(at_most=True)

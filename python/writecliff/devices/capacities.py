@@ -1,9 +1,9 @@
 """Capacities that a family does not list, derived on request: `sim:pm9a3-1920`.
 
 The file of a family ends with the data sheets of its drives (`[sheets]`) and the rates that are
-usual for large drives of its class (`[usual]`). A sheet of another capacity follows from these, and
-`derive.py` makes the device file, so dies, channels, buffer, over-provisioning and the rates that
-they limit scale with the capacity:
+usual for large drives of its class (`[usual]`). The rules below derive the data sheet of
+another capacity, from which `derive.py` makes the device file. So dies, channels, buffer,
+over-provisioning and the rates that they limit scale with the capacity:
 
 * Sequential rates are limited by the dies or by the controller, so they are proportional to the
   capacity up to the rate of the next larger drive.
@@ -32,7 +32,7 @@ from writecliff.devices.sheet import ANSWERS, DataSheet, sheet_of
 from writecliff.errors import ConfigError
 
 _GIGABYTES = re.compile(r"[1-9]\d{1,6}")
-_REACH = 16  # largest factor between a derived capacity and the nearest known one
+_REACH = 16  # largest ratio of a derived capacity to the nearest known capacity, or its inverse
 _IN_ORDER = ("sequential_read", "sequential_write")
 _RANDOM = ("random_read", "random_write")
 _LATENCIES = ("read_latency", "write_latency")
@@ -44,10 +44,10 @@ class FamilySheets:
     """The data sheets of the capacities of a model, smallest first.
 
     Attributes:
-        description: what the drives are, for lists of drives.
-        published: published figures of each drive.
-        completed: the same, with fields that no drive of the family states from other families.
-        usual: rates that are usual for large drives of the class.
+        description: Description of the drives in lists.
+        published: Published figures of each drive.
+        completed: Published figures, with the fields that no drive states from other families.
+        usual: Typical rates of large drives of the class.
     """
 
     description: str
@@ -68,7 +68,7 @@ class Scaled:
 def family_and_capacity(name: str) -> tuple[Path, float] | None:
     """Return the family's file and the capacity in bytes of a drive that is derived on request.
 
-    None: the catalogue lists the drive, or has no family of this name with data sheets.
+    Returns None if the catalogue lists the drive, or has no family of this name with data sheets.
     """
     model, _, gigabytes = name.rpartition("-")
     if not _GIGABYTES.fullmatch(gigabytes) or name in variants() or model not in _models():
@@ -80,7 +80,7 @@ def derived_text(name: str) -> str | None:
     """Return the device file of a drive such as "pm9a3-1920", or None if the family is unknown.
 
     Raises:
-        ConfigError: the capacity is too far from those of the family.
+        ConfigError: The capacity is too far from those of the family.
     """
     named = family_and_capacity(name)
     if named is None:
@@ -92,7 +92,7 @@ def derived_text(name: str) -> str | None:
     if not low <= capacity <= high:
         names = ", ".join(sheet.name for sheet in sheets.published)
         raise ConfigError(
-            f"the capacity of {name} is too far from those known ({names})",
+            f"the capacity of {name} is too far from the known capacities ({names})",
             hint=f"choose {low / 1e9:,.0f} to {high / 1e9:,.0f} GB",
         )
     return text_of_capacity(name, capacity, sheets)
@@ -152,7 +152,7 @@ def family_sheets(path: Path, model: str) -> FamilySheets:
 
 
 def all_sheets() -> list[FamilySheets]:
-    """Return the data sheets of all models that have some."""
+    """Return the data sheets of all models that have data sheets."""
     return [family_sheets(path, model) for model, path in sorted(_models().items())]
 
 
@@ -164,7 +164,7 @@ def _sheet(answers: Mapping[str, Any]) -> DataSheet:
 def scaled_sheet(
     name: str, capacity: float, sheets: FamilySheets
 ) -> tuple[DataSheet, Mapping[str, Scaled]]:
-    """Return the sheet of another capacity of a family, and where its fields are from."""
+    """Return the sheet of another capacity of a family, and the source of each field."""
     near = min(sheets.published, key=lambda sheet: abs(log(sheet.capacity / capacity)))
     fields: dict[str, Scaled] = {}
     for field in (*_IN_ORDER, *_RANDOM, *_LATENCIES, *_PROPORTIONAL):
@@ -186,7 +186,7 @@ def scaled_sheet(
 
 @dataclass(frozen=True)
 class _Known:
-    """A value of a drive's sheet."""
+    """A value of a data sheet of a drive."""
 
     drive: str
     capacity: float

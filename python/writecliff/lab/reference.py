@@ -25,7 +25,7 @@ catalogue](../guides/catalogue.md), [reliability](../guides/reliability.md),
 ## Commands
 """
 _JSON = """\
-## What `--json` prints
+## JSON output
 
 As for [other commands](json-commands.md).
 """

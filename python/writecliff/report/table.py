@@ -1,9 +1,9 @@
 """Tables of values. A table holds numbers, its renderers format them.
 
-A column has a kind (`kinds.py`), which says how its values are shown and in which unit files have
-them. The page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) take the same table.
-A `Quantity` brings its own kind into a column of text, for tables with a quantity per row. Text in
-a column of numbers says why there is no number; files leave it empty.
+The kind of a column (`kinds.py`) determines the format of its values, and their unit in files. The
+HTML page, the terminal (`Table.grid`) and the CSV file (`csvs.table_csv`) render the same table. A
+`Quantity` is a value with its own kind in a column of text, for tables with one quantity per row.
+Text in a column of numbers explains a missing number; files leave such cells empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from writecliff.report.kinds import Align, Kind, Span
 from writecliff.shown import Grid
 
 T = TypeVar("T")
-CellMark = Literal["best", "better", "worse"]  # of a cell of a comparison
+CellMark = Literal["best", "better", "worse"]  # mark of a cell in a comparison
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class DataFile:
     text: str  # CSV with one header line; units are in the column names
 
 
-# The file with the numbers of a figure or table, or the name of one that the page has.
+# The data of a figure or table, or the name of a data file that the page already contains.
 Data = DataFile | str
 
 
@@ -51,16 +51,16 @@ class Column(NamedTuple):
 
     title: str
     kind: Kind = kinds.TEXT
-    key: str = ""  # its name in files; default: the title with the unit
+    key: str = ""  # name in files; default: the title with the unit
 
     def cell(self, value: Value) -> str:
-        """The text of a value."""
+        """Return the text of a value."""
         if isinstance(value, Quantity) or (isinstance(value, str) and self.kind.number):
             return str(value)
         return self.kind.text(value)
 
     def named(self, part: str = "") -> str:
-        """Its name in files."""
+        """Return the name of the column in files."""
         return self.key or _headed(f"{self.title}{part}", self.kind.unit)
 
 
@@ -76,9 +76,9 @@ class Table:
     columns: tuple[Column, ...]
     values: tuple[tuple[Value, ...], ...]  # by row
     note: str = ""
-    data: Data | None = None  # None: a file of the values, named by the title
-    file: str = ""  # the name of that file
-    groups: tuple[tuple[str, int], ...] = ()  # a line above the header: text, columns under it
+    data: Data | None = None  # None: write the values to a file named after the title
+    file: str = ""  # name of that file
+    groups: tuple[tuple[str, int], ...] = ()  # row above the header: text, columns spanned
     marks: Mapping[tuple[int, int], CellMark] = field(default_factory=dict)  # by row and column
 
     @classmethod
@@ -90,7 +90,15 @@ class Table:
         note: str = "",
         data: Data | None = None,
     ) -> Table:
-        """A row per item; a column is its title, its kind and what makes its cell."""
+        """Return a table with a row per item.
+
+        Args:
+            title: Title of the table.
+            items: Items, one per row.
+            columns: Title, kind and cell function of each column.
+            note: Text below the table.
+            data: Data of the table (default: its values).
+        """
         rows = (tuple(cell(item) for _, _, cell in columns) for item in items)
         head = [Column(title, kind) for title, kind, _ in columns]
         return table(title, head, rows, note=note, data=data)
@@ -102,24 +110,24 @@ class Table:
 
     @property
     def align(self) -> tuple[Align, ...]:
-        """How the columns are aligned."""
+        """The alignment of each column."""
         return tuple(column.kind.align for column in self.columns)
 
     @cached_property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The cells as they are shown, by row."""
+        """The formatted cells, by row."""
         return tuple(
             tuple(column.cell(value) for column, value in zip(self.columns, row, strict=True))
             for row in self.values
         )
 
     def grid(self) -> Grid:
-        """The cells as a terminal or notebook shows them."""
+        """Return the table for a terminal or notebook."""
         align = "".join("r" if side == "right" else "l" for side in self.align)
         return Grid(self.header, self.rows, align)
 
     def data_columns(self) -> list[tuple[str, Sequence[Any]]]:
-        """The columns of a file: name and values; None is unknown."""
+        """Return the columns of the CSV file: name and values; None is unknown."""
         columns = [
             (column, [row[at] for row in self.values]) for at, column in enumerate(self.columns)
         ]
@@ -135,21 +143,21 @@ class Table:
 
 
 def _kinds(row: Sequence[Value]) -> set[Kind]:
-    """The kinds of the values behind the first one."""
+    """Return the kinds of the values after the first column."""
     return {v.kind if isinstance(v, Quantity) else kinds.TEXT for v in row[1:] if v is not None}
 
 
 def _is_turned(rows: Sequence[Sequence[Value]]) -> bool:
-    """`True` if each row is a quantity, or text, of several things: rows become columns."""
+    """Return `True` if each row has one kind and at least one is a quantity; files transpose it."""
     found = [_kinds(row) for row in rows]
     return all(len(one) <= 1 for one in found) and any(one - {kinds.TEXT} for one in found)
 
 
 def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """A column of a table as columns of a file."""
+    """Yield the columns of a file for a column of a table."""
     quantities = {v.kind for v in values if isinstance(v, Quantity)}
     bare = [v.value if isinstance(v, Quantity) else v for v in values]
-    if not column.kind.number and quantities:  # each with its unit
+    if not column.kind.number and quantities:  # each value has its own unit
         kinds = [v.kind if isinstance(v, Quantity) else None for v in values]
         yield column.named() or "value", [_joined(value) for value in bare]
         yield (
@@ -192,8 +200,11 @@ def table(
     groups: Sequence[tuple[str, int]] = (),
     marks: Mapping[tuple[int, int], CellMark] | None = None,
 ) -> Table:
-    """A table. A string is the title of a column of text, aligned by its letter of `align`: "l",
-    "r" or "w" (left and never broken); without a letter right, the first column left."""
+    """Return a table.
+
+    A string in `columns` is the title of a column of text. Its letter in `align` is "l" (left), "r"
+    (right) or "w" (left, never wrapped). Without a letter it is right, in the first column left.
+    """
     letters = (align or "l").ljust(len(columns), "r")
     return Table(
         title,

@@ -153,6 +153,6 @@ def test_every_family_has_further_capacities_that_run() -> None:
 
 
 def test_a_capacity_too_far_from_all_others_is_refused() -> None:
-    with pytest.raises(ConfigError, match="pm9a3-10 is too far from those known") as error:
+    with pytest.raises(ConfigError, match="pm9a3-10 is too far from the known capacities") as error:
         read_device_file("pm9a3-10")
     assert error.value.hint == "choose 60 to 122,880 GB"

@@ -1,4 +1,4 @@
-"""What all answers share."""
+"""Base classes of the answers, and types that several of them use."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any, ClassVar, Literal, Self
 from msgspec import Struct
 
 Object = Mapping[str, Any]
-"""An object that is described elsewhere."""
+"""An object whose keys the reference pages describe."""
 
 
 class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="schema"):
     """A JSON object that a command prints; its tag is the value of the key `schema`.
 
     The comment beside or above a field is its description. Within a version of the tag, fields may
-    be added, but never renamed or removed. Units are in the names; unknown is `null`.
+    be added, but never renamed or removed. Names contain the units; unknown values are `null`.
     """
 
     commands: ClassVar[str]
-    """The commands that print it, with commas between."""
+    """Commands that print the answer, separated by commas."""
 
     more: ClassVar[str] = ""
-    """The section of docs/reference/json.md that describes it further."""
+    """Section of docs/reference/json.md with more details."""
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **others: Any) -> Self:
-        """Return the answer with `values`, which may name their schema, and `others`.
+        """Return the answer with `values`, which may include `schema`, and `others`.
 
-        Raises TypeError: a key that the answer does not have, or a missing key.
+        Raises TypeError: an unknown or missing key.
         """
         return cls(**{key: value for key, value in values.items() if key != "schema"}, **others)
 
@@ -38,31 +38,31 @@ class Item(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Refusal(Item, frozen=True):
-    """Why a run would be refused."""
+    """Reason why a run would be refused."""
 
-    message: str  # The error
-    hint: str | None  # What to do
+    message: str  # Error message
+    hint: str | None  # Suggested remedy
 
 
 class LimitResult(Item, frozen=True):
-    """A limit on a figure, and what became of it."""
+    """A limit on a figure, with its result."""
 
-    run: str  # The run, by its name
-    text: str  # The limit, as given
-    figure: str  # Key of the figure; as given if there is no such figure
+    run: str  # Name of the run
+    text: str  # The limit as given
+    figure: str  # Key of the figure; as given if the run has no such figure
     relation: str  # `<`, `<=`, `>` or `>=`
-    limit: float  # The limit, in `unit`
+    limit: float  # Value of the limit, in `unit`
     unit: str  # Unit of the figure
-    value: float | None  # The figure
-    result: Literal["met", "missed", "unknown"]  # The outcome
-    certain: bool | None  # All of the 95 % interval is on that side; `null`: there is no interval
-    note: str  # What the reader must know
+    value: float | None  # Measured value; `null`: unknown
+    result: Literal["met", "missed", "unknown"]  # Result of the limit
+    certain: bool | None  # The whole 95 % interval agrees with `result`; `null`: no interval
+    note: str  # Caveat; empty: none
 
 
 class Difference(Item, frozen=True):
-    """A part of the set-up that is not the same for all."""
+    """A setting in which the contenders differ."""
 
-    what: str  # The part, in words
-    # Its value by contender; `null`: not known, or the contender did not run these tests
+    what: str  # The setting in words
+    # Value by contender; `null`: unknown, or the contender did not run these tests
     values: Sequence[str | None]
-    tests: Sequence[str]  # The tests in which it differs, if the contenders have several in common
+    tests: Sequence[str]  # Tests in which it differs, if the contenders share several

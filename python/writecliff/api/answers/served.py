@@ -15,41 +15,41 @@ class Latency(Item, frozen=True):
     p50_ns: float | None  # Median
     p99_ns: float | None  # 99th percentile
     p99_9_ns: float | None  # 99.9th percentile
-    max_ns: float | None  # Largest
+    max_ns: float | None  # Maximum
 
 
 class ServedOperation(Item, frozen=True):
     """Requests of one operation."""
 
     requests: int  # Number of requests
-    bytes: int  # Size of the requests
+    bytes: int  # Total size of the requests
     iops: float  # Requests per second of wall time
-    bytes_per_s: float  # Throughput by wall time
+    bytes_per_s: float  # Throughput in wall time
     latency: Latency  # Latency by the drive's clock
 
 
 class Lifetime(Item, frozen=True):
     """Lifetime at the session's rate and write amplification."""
 
-    endurance_bytes: float  # Bytes until the flash has its rated cycles
-    write_bytes_per_s: float  # Rate of the writes
-    years: float  # Time until the flash has its rated cycles
+    endurance_bytes: float  # Host writes until the flash reaches its rated cycles
+    write_bytes_per_s: float  # Write rate of the session
+    years: float  # Years until the flash reaches its rated cycles
     rated_cycles: int  # Rated erase cycles of the flash
 
 
 class PowerCut(Item, frozen=True):
     """A power cut."""
 
-    wall_ns: int  # Time of the session
-    seed: int  # Seed of what it lost
-    writes: int  # Writes that the drive had been sent
+    wall_ns: int  # Wall time since the start of the session
+    seed: int  # Seed that determines the lost data
+    writes: int  # Writes sent to the drive before the cut
     outstanding: int  # Requests without a reply
     pages_open: int  # Pages of 4 KiB with changes that were not durable
     pages_undone: int  # Pages whose changes were undone
-    # Why NVMe allows it: `unacknowledged`, or on a drive with a volatile cache `unflushed`
+    # Reason why NVMe permits the loss: `unacknowledged`, or with a volatile cache `unflushed`
     undone_as: str | None
-    hold_up_ns: float | None  # Time that capacitors gave; `null`: not modelled
-    # Time from power-up until the drive took commands; `null`: not modelled
+    hold_up_ns: float | None  # Hold-up time of the capacitors; `null`: not modelled
+    # Time from power-up until the drive accepted commands; `null`: not modelled
     rebuild_ns: float | None
     # Parts of that time: `start`, `checkpoint`, `journal`, `scan`, `erase`
     rebuild_parts_ns: Object | None
@@ -63,33 +63,32 @@ class Served(Answer, frozen=True, tag="writecliff/serve/1"):
     target: str  # The drive
     addresses: Sequence[str]  # URIs for clients
     transports: Sequence[str]  # Schemes of the addresses: `nvme+tcp`, `nbd`, `nbd+unix`
-    slow_down: float | None  # Wall time per time of the drive; `null` with `--fast`
-    restored: bool  # The session began with the state of a file
-    wall_s: float  # Duration by wall time
+    slow_down: float | None  # Ratio of wall time to drive time; `null` with `--fast`
+    restored: bool  # `true` if the session started from a saved state
+    wall_s: float  # Duration in wall time
     device_time_ns: int  # Duration by the drive's clock
     # Requests by operation: `read`, `write`, `trim`, `flush`
     operations: Mapping[str, ServedOperation]
     waf: float | None  # Write amplification; `null` if nothing was written
     lifetime: Lifetime | None  # Lifetime of the drive; `null` without writes or flash
-    # Streams that were written: `numbers` (identifiers that clients gave), `requests`,
+    # Streams with writes: `numbers` (identifiers that clients used), `requests`,
     # `written_bytes`, `moved_bytes` (by garbage collection and wear levelling), `waf`, and
-    # `endurance_bytes` and `years` of a drive of which all is written like it; `null` on drives
-    # that compress
+    # `endurance_bytes` and `years` of a drive with only such writes; `null` on drives that
+    # compress
     streams: Sequence[Object] | None
-    mixed_moved_bytes: int | None  # Bytes moved of data of several streams together
-    # Time by which completions were sent too late, by wall time; with `--fast` the whole time
-    # of requests in the server
+    mixed_moved_bytes: int | None  # Bytes moved from reclaim units that hold several streams
+    # Delay of completions in wall time; with `--fast` the whole time of requests in the server
     lateness: Latency
-    # The larger of its median and mean, over that of the drive's latency
+    # Larger of two ratios: median and mean lateness to those of the drive's latency
     lateness_share: float | None
-    counters: Object  # Counters of the drive, since it was new
-    contents_bytes: int  # Memory or disk space that the data take
+    counters: Object  # Counters of the drive since it was new
+    contents_bytes: int  # Memory or disk space that holds the data
     power_cycles: int  # Power-ups of the drive, as SMART counts them
     power_cuts: Sequence[PowerCut]  # Power cuts of the session
-    state: Path | None  # The file of the drive's state
-    run: Path | None  # The directory of `--output`
-    report: Path | None  # Its page
-    warnings: Sequence[str]  # Sentences
+    state: Path | None  # File with the drive's state
+    run: Path | None  # Directory of `--output`
+    report: Path | None  # HTML report of the session
+    warnings: Sequence[str]  # Warnings
 
 
 class Attached(Answer, frozen=True, tag="writecliff/attach/1"):
@@ -97,9 +96,9 @@ class Attached(Answer, frozen=True, tag="writecliff/attach/1"):
 
     commands = "attach"
 
-    device: str  # Block device of its first namespace
-    devices: Sequence[str]  # Block devices of all its namespaces
-    nqn: str  # Qualified name of its subsystem
+    device: str  # Block device of the first namespace
+    devices: Sequence[str]  # Block devices of all namespaces
+    nqn: str  # Qualified name of the subsystem
 
 
 class Detached(Answer, frozen=True, tag="writecliff/detach/1"):
@@ -107,8 +106,8 @@ class Detached(Answer, frozen=True, tag="writecliff/detach/1"):
 
     commands = "attach --detach"
 
-    devices: Sequence[str]  # Block devices that are gone
-    nqn: str  # Qualified name of its subsystem
+    devices: Sequence[str]  # Block devices that were removed
+    nqn: str  # Qualified name of the subsystem
 
 
 class PowerCutDone(Answer, frozen=True, tag="writecliff/power-cut/1"):
@@ -117,7 +116,7 @@ class PowerCutDone(Answer, frozen=True, tag="writecliff/power-cut/1"):
     commands = "serve power-cut"
 
     target: str  # The drive
-    addresses: Sequence[str]  # Addresses at which it is served
-    pid: int  # The process that serves it
-    number: int  # Power cuts so far, with this one
+    addresses: Sequence[str]  # Addresses of the drive
+    pid: int  # Process that serves the drive
+    number: int  # Number of power cuts so far, including this one
     cut: PowerCut  # The power cut

@@ -24,10 +24,10 @@ class TestEntry(Item, frozen=True):
 
     name: str  # Name on the command line
     title: str  # Name in reports
-    summary: str  # What it does, in a sentence
-    editions: Sequence[str]  # Editions of the standard that have the test
-    required: bool  # The standard requires it for all drives of these editions
-    campaign: str | None  # The published campaign that the test repeats
+    summary: str  # Description in a sentence
+    editions: Sequence[str]  # Editions of the standard that define the test
+    required: bool  # `true` if these editions require it for all drives
+    campaign: str | None  # Published campaign that the test repeats
 
 
 class TestList(Answer, frozen=True, tag="writecliff/test-list/1"):
@@ -39,52 +39,52 @@ class TestList(Answer, frozen=True, tag="writecliff/test-list/1"):
 
 
 class TestPlan(Answer, frozen=True, tag="writecliff/test-plan/1"):
-    """What a test would do and cost."""
+    """Plan of a test: its steps, duration and writes."""
 
     commands = "test NAME --dry-run"
 
-    dry_run: Literal[True]  # Nothing was done
+    dry_run: Literal[True]  # Always `true`: nothing was run
     target: DeviceIdentity  # The drive
     # `title`, `phases`, bounds of `steps`, `device_time` and `write_bytes` (`_min`, `_max`),
-    # `deviations`, and `estimate` by a pilot run (`null`: none was possible)
+    # `deviations`, and the `estimate` of a pilot run (`null`: none was possible)
     plan: Any
     refusal: Refusal | None  # Set if the run would be refused; the exit code is then 2
 
 
 class SuitePlan(Answer, frozen=True, tag="writecliff/suite-plan/1"):
-    """What a suite would do and cost."""
+    """Plan of a suite: the plan of each test."""
 
     commands = "suite EDITION --dry-run"
 
-    dry_run: Literal[True]  # Nothing was done
+    dry_run: Literal[True]  # Always `true`: nothing was run
     target: DeviceIdentity  # The drive
-    tests: Mapping[str, Any]  # The plan of each test, by its name, as `test NAME --dry-run` has it
+    tests: Mapping[str, Any]  # Plan by name of the test, as in `test NAME --dry-run`
     refusal: Refusal | None  # Set if the suite would be refused; the exit code is then 2
 
 
 class FigureValue(Item, frozen=True):
-    """A headline figure of one contender."""
+    """A headline figure of a contender."""
 
-    value: float  # The figure
+    value: float  # Value, in the unit of the figure
     low: float | None  # Low end of its 95 % interval
     high: float | None  # High end of its 95 % interval
-    interval_of: str | None  # Population that the interval is about
+    interval_of: str | None  # Population that the interval describes
     at: str  # Load at which it was measured
-    steady: bool  # It was measured in steady state
+    steady: bool  # `true` if it was measured in steady state
 
 
 class ComparedFigure(Item, frozen=True):
-    """A figure that at least two contenders have."""
+    """A figure that at least two contenders have in common."""
 
     test: str  # The test
     key: str  # Key of the figure
-    label: str  # The figure in words
+    label: str  # Name of the figure in words
     unit: str  # Unit of the values
     higher_is_better: bool  # `false` for latencies and the like
-    values: Sequence[FigureValue | None]  # The figure by contender
+    values: Sequence[FigureValue | None]  # Figure by contender; `null`: not measured
     best: str | None  # Label of the best contender
-    margin_pct: float | None  # Difference of the best to the next, in percent of the next
-    noise: str  # Whether the difference is more than noise
+    margin_pct: float | None  # Difference of the best from the second, in percent of the second
+    noise: str  # Judgement of the difference: more than noise, or not
 
 
 class Comparison(Answer, frozen=True, tag="writecliff/comparison/2", kw_only=True):
@@ -93,18 +93,18 @@ class Comparison(Answer, frozen=True, tag="writecliff/comparison/2", kw_only=Tru
     commands = "compare"
     more = "suites-sweeps-and-comparisons"
 
-    report: Path  # The page
-    # The page as PDF; absent from a comparison with a baseline, as the next
+    report: Path  # HTML report
+    # Report as PDF; absent, like `csv`, from a comparison with a baseline
     pdf: Path | UnsetType | None = UNSET
-    csv: Path | UnsetType | None = UNSET  # Folder of the numbers
+    csv: Path | UnsetType | None = UNSET  # Folder with the data
     contenders: Sequence[Object]  # Each contender with its `label`, its set-up and its `runs`
     differences: Sequence[Difference]  # Differences in the set-up
     figures: Sequence[ComparedFigure]  # The headline figures
-    curves: Sequence[Object]  # Points of the curves that are drawn
-    # Figures over two settings: `cells` with `row`, `column`, `values`, `differences`, `best`
+    curves: Sequence[Object]  # Points of the plotted curves
+    # Figures by two settings: `cells` with `row`, `column`, `values`, `differences`, `best`
     grids: Sequence[Object]
-    rule: str  # The rule for differences that are more than noise
-    verdict: str  # The outcome in one line
+    rule: str  # Rule that separates differences from noise
+    verdict: str  # Result in one line
 
 
 class TestOutcome(Answer, frozen=True, tag="writecliff/test-outcome/1"):
@@ -114,22 +114,22 @@ class TestOutcome(Answer, frozen=True, tag="writecliff/test-outcome/1"):
     more = "steady-state-of-a-stage"
 
     run: Path  # The run directory
-    report: Path  # The page
+    report: Path  # HTML report
     status: Literal["complete"]  # Status of the run
-    # Factor by which the simulated drive was scaled down (`--quick`, or too large to be
-    # simulated whole); 1: whole
+    # Factor by which the simulated drive was scaled down (`--quick`, or to fit in memory); 1: not
+    # scaled
     scale: float
-    ended_by: str  # The rule that ended the run
-    steps: int  # Steps that were measured
+    ended_by: str  # Rule that ended the run
+    steps: int  # Number of measured steps
     stages: Sequence[Object]  # Steady state of each stage
     device_time_ns: int  # Duration by the drive's clock
     host_write_bytes_total: int  # Bytes that the host wrote in the run
     drive_fills: float  # Bytes that the host wrote, divided by the capacity
-    last_step: Object  # The last row of the run's table
+    last_step: Object  # Last row of the run's table
     warnings: Sequence[str]  # Sentences
     expectations: Sequence[LimitResult]  # Limits of `--expect`
     comparison: Comparison | None  # Comparison with `--baseline`
-    verdict: str  # The outcome in one line
+    verdict: str  # Result in one line
 
 
 class WorkloadOutcome(Answer, frozen=True, tag="writecliff/workload-run/1"):
@@ -138,18 +138,18 @@ class WorkloadOutcome(Answer, frozen=True, tag="writecliff/workload-run/1"):
     commands = "run"
     more = "suites-sweeps-and-comparisons"
 
-    file: str  # The workload
+    file: str  # Workload file
     target: str  # The drive
-    scale: float  # Factor by which the simulated drive was scaled down; 1: whole
-    precondition: str  # State to which the drive was brought first
-    precondition_because: str  # Reason for that state
+    scale: float  # Factor by which the simulated drive was scaled down; 1: not scaled
+    precondition: str  # State of the drive before the workload
+    precondition_because: str  # Reason for the choice of this state
     steps: Sequence[Object]  # Results of each step: `jobs` with `operations`, `waf`, `counters`
     run: Path  # The run directory
-    report: Path  # The page
+    report: Path  # HTML report
     warnings: Sequence[str]  # Sentences
     expectations: Sequence[LimitResult]  # Limits of `--expect` and of the file
     comparison: Comparison | None  # Comparison with `--baseline`
-    verdict: str  # The outcome in one line
+    verdict: str  # Result in one line
 
 
 class SetRun(Item, frozen=True):
@@ -159,7 +159,7 @@ class SetRun(Item, frozen=True):
     test: str  # Name of the test
     status: str | None  # Status of the run; `null`: not started
     run: Path  # The run directory
-    report: Path  # The page
+    report: Path  # HTML report
 
 
 class SetOutcome(Answer, frozen=True, tag="writecliff/set-outcome/1"):
@@ -167,10 +167,10 @@ class SetOutcome(Answer, frozen=True, tag="writecliff/set-outcome/1"):
 
     commands = "suite, sweep"
 
-    kind: Literal["suite", "sweep", "choice"]  # Whether it was a suite or a sweep
-    about: str  # The edition, or the option that is varied
+    kind: Literal["suite", "sweep", "choice"]  # Kind of the set
+    about: str  # Edition of the suite, or options that the sweep varies
     folder: Path  # Directory of the runs
-    report: Path  # The page
+    report: Path  # HTML report
     expectations: Sequence[LimitResult]  # Limits of `--expect`
     comparison: Comparison | None  # Comparison with `--baseline`
     runs: Sequence[SetRun]  # The runs, in order
@@ -180,9 +180,9 @@ class SweepEntry(Item, frozen=True):
     """A predefined sweep."""
 
     name: str  # Name on the command line
-    option: str  # The option that is varied
-    values: Sequence[str]  # Its values
-    summary: str  # What it shows, in a sentence
+    option: str  # Option that the sweep varies
+    values: Sequence[str]  # Values of the option
+    summary: str  # Purpose in a sentence
 
 
 class SweepList(Answer, frozen=True, tag="writecliff/sweep-list/1"):
@@ -199,10 +199,10 @@ class ReportFiles(Answer, frozen=True, tag="writecliff/report/1"):
     commands = "report"
     more = "run"
 
-    report: Path  # The page
-    pdf: Path | None  # The page as PDF
-    csv: Path | None  # Folder of the numbers
-    summary: Object  # Summary of the run, with a schema of its own for each test
+    report: Path  # HTML report
+    pdf: Path | None  # Report as PDF
+    csv: Path | None  # Folder with the data
+    summary: Object  # Summary of the run; each test has its own `schema`
 
 
 class Demo(Answer, frozen=True, tag="writecliff/demo/1"):
@@ -212,68 +212,68 @@ class Demo(Answer, frozen=True, tag="writecliff/demo/1"):
     more = "run"
 
     run: Path  # The run directory
-    report: Path  # The page
+    report: Path  # HTML report
     summary: Object  # Summary of the run
 
 
 class Replay(Answer, frozen=True, tag="writecliff/replay/1", kw_only=True):
-    """A trace that was replayed on a simulated drive."""
+    """Replay of a trace on a simulated drive."""
 
     commands = "replay"
     more = "replays-and-stream-advice"
 
-    trace: Object  # The trace, and what was assumed about it
-    device: Object  # The drive as it was simulated
-    assign: str  # How writes were assigned to streams
-    streams: int  # Streams that were used
-    mistag_pct: float  # Writes that were assigned to a wrong stream
-    waf: float | None  # Write amplification of the second half of what was written
-    waf_drift: float | None  # Change of the write amplification within that half
-    # Capacity that the trace's files took at their peak
+    trace: Object  # The trace, with the assumptions about it
+    device: Object  # The simulated drive
+    assign: str  # Rule that assigned writes to streams
+    streams: int  # Number of streams in use
+    mistag_pct: float  # Share of writes assigned to a wrong stream
+    waf: float | None  # Write amplification over the second half of the writes
+    waf_drift: float | None  # Relative change of the write amplification within that half
+    # Bytes that the drive holds valid at the end
     mapped_bytes: int | UnsetType | None = UNSET
-    # Bytes that a host can write to the whole drive within its rated cycles
+    # Bytes that a host can write to the full-size drive within its rated cycles
     endurance_bytes: float | None
-    years: float | None  # Lifetime of the whole drive
+    years: float | None  # Lifetime of the full-size drive in years
     read_p9999_ns: float | None  # 99.99th percentile of the latency of concurrent reads
     read_mean_ns: float | None  # Mean latency of concurrent reads
-    reads: int  # Concurrent reads that were measured
-    write_bytes_per_s: float | None  # Rate of the writes beside the reads
-    oracle: str | None  # The variant that an oracle chose
-    statistics: Object | None  # The drive's FDP statistics of the measured half
-    overflow_bytes: Object  # Bytes written to streams that the drive could not open, by stream
+    reads: int  # Number of concurrent reads
+    write_bytes_per_s: float | None  # Write rate during the reads
+    oracle: str | None  # Variant that the oracle chose; `null`: no oracle
+    statistics: Object | None  # FDP statistics of the drive over the measured half
+    overflow_bytes: Object  # Bytes by stream, for streams that the drive could not open
     data_placement: Object | None  # State of the data placement interface at the end
-    # Reason why `waf` and what follows from it are `null`
+    # Reason why `waf` and the figures derived from it are `null`
     not_quoted: str | UnsetType | None = UNSET
     by_stream: Sequence[Object]  # Bytes, lifetimes and origins of the data of each stream
     series: Object  # `host_bytes` and `nand_bytes` over the replay
     run: Path  # The run directory
-    report: Path  # The page
+    report: Path  # HTML report
     expectations: Sequence[LimitResult]  # Limits of `--expect`
     comparison: Comparison | None  # Comparison with `--baseline`
-    verdict: str  # The outcome in one line
+    verdict: str  # Result in one line
 
 
 class ReplayTimed(Answer, frozen=True, tag="writecliff/replay-timed/1"):
-    """A trace that was replayed on a real drive or a file."""
+    """Replay of a trace on a real drive or a file."""
 
     commands = "replay"
 
-    trace: Path  # The file that was replayed
-    target: str  # The drive, as it was named
-    speed: float  # Speed, relative to that of the recording
-    ios: Mapping[str, int]  # I/Os that were issued, by operation
-    elapsed_s: float  # Time up to the last completion
-    # Accuracy of the times: `lateness_ns` (from when an I/O was due until it was issued:
-    # `mean`, `p50`, `p99`, `p99_9`, `max`), `waited` (for others, by their depth), `left`
-    # (never issued), `intended_ns` and `length_ns` (up to the last I/O, due and issued),
+    trace: Path  # Trace file
+    target: str  # Target as given
+    speed: float  # Speed relative to the recording
+    ios: Mapping[str, int]  # Issued I/Os by operation
+    elapsed_s: float  # Time until the last completion
+    # Accuracy of the issue times: `lateness_ns` (from due time to issue:
+    # `mean`, `p50`, `p99`, `p99_9`, `max`), `waited` (I/Os that waited for queue depth),
+    # `left` (never issued), `intended_ns` and `length_ns` (due and issue time of the last I/O),
     # `length_error_pct`, `in_flight_max`
     timing: Object
-    # Times from when I/Os were due, by operation: `mean`, `p50`, `p99`, `p99_9`, `max`
+    # Response times from the due time, by operation: `mean`, `p50`, `p99`, `p99_9`, `max`
     response_ms: Mapping[str, Mapping[str, float | None]]
-    # Times from when I/Os were issued, with flushes
+    # Service times from the issue, by operation, flushes included
     service_ms: Mapping[str, Mapping[str, float | None]]
-    notes: Sequence[str]  # Sentences
-    issued_trace: Path  # The trace of what was issued, with the three times of each I/O
+    notes: Sequence[str]  # Remarks
+    issued_trace: Path  # Trace of the issued I/Os, each with due, issue and completion time
 
 
 class StreamAdvice(Answer, frozen=True, tag="writecliff/stream-advice/1"):
@@ -282,13 +282,13 @@ class StreamAdvice(Answer, frozen=True, tag="writecliff/stream-advice/1"):
     commands = "advise-streams"
     more = "replays-and-stream-advice"
 
-    report: Path  # The page
-    trace: Object  # The trace, and what was assumed about it
-    device: Object  # The drive as it was simulated
-    verdict: Sequence[str]  # The recommendation, in sentences
-    best: Object  # Figures of the recommended assignment, as `replay --json` has them
+    report: Path  # HTML report
+    trace: Object  # The trace, with the assumptions about it
+    device: Object  # The simulated drive
+    verdict: Sequence[str]  # Recommendation in sentences
+    best: Object  # Figures of the recommended assignment, as in `replay --json`
     rules: str | None  # The rules that assign writes to streams
-    # Figures of each assignment and number of streams; `bound`: it cannot be had
+    # Figures of each assignment and number of streams; `bound`: a theoretical bound
     cells: Sequence[Object]
-    # Cost of writes in a wrong stream: `assign`, `streams` and `cells` by `share_pct`
+    # Cost of writes to a wrong stream: `assign`, `streams` and `cells` by `share_pct`
     mistagged: Object

@@ -10,323 +10,324 @@ from writecliff.api.answers.base import Answer, Object
 
 
 class ValidateTwin(Answer, frozen=True, tag="writecliff/validate-twin/1"):
-    """Answer of `validate twin`."""
+    """Check of twins against hidden drives."""
 
     commands = "validate twin"
 
-    ok: bool  # All medians are within the goals
+    ok: bool  # `true` if all medians are within the goals
     goals: Any  # `rates_pct` and `tails_pct`
-    # Each hidden drive `drive`, `ok`, `rates_pct` and `tails_pct` (median errors over the other
-    # loads), `kept_rates_pct` and `kept_tails_pct` (of what the twin kept aside), `values`
+    # Each hidden drive: `drive`, `ok`, `rates_pct` and `tails_pct` (median errors over the other
+    # loads), `kept_rates_pct` and `kept_tails_pct` (over the held-out loads), `values`
     # (`key`, `hidden`, `twin`) and `loads` (`load`, `iops`, `iops_twin`, `p99_ms`,
     # `p99_twin_ms`, `rate_error_pct`, `p99_error_pct`)
     drives: Any
 
 
 class BenchStore(Answer, frozen=True, tag="writecliff/bench-store/1"):
-    """Answer of `bench store`."""
+    """Speed of commands on a large store."""
 
     commands = "bench store"
 
-    runs: Any  # Number of runs or simulations
-    # Each command `case`, `wall_s` and `cpu_s` (the quickest of three), and `goal_s`, or `null`
+    runs: Any  # Number of runs in the store
+    # Each command: `case`, `wall_s` and `cpu_s` (fastest of three), and `goal_s` or `null`
     rows: Sequence[Object]
 
 
 class BenchChoose(Answer, frozen=True, tag="writecliff/bench-choose/1"):
-    """Answer of `bench choose`."""
+    """Duration of a choice of a drive."""
 
     commands = "bench choose"
 
-    # Each `case` (the first time, with states cached) `wall_s`, `goal_s` (of 20 drives),
-    # `drives`, and whether the answer is the `same` as the first time
+    # Each `case` (without and with cached states): `wall_s`, `goal_s` (of 20 drives), `drives`,
+    # and `same` (`true` if the answer equals the first)
     rows: Sequence[Object]
 
 
 class BenchSweep(Answer, frozen=True, tag="writecliff/bench-sweep/1"):
-    """Answer of `bench sweep`."""
+    """Duration of sweeps with `--jobs` and with Dask."""
 
     commands = "bench sweep"
 
-    cells: Any  # Runs of each sweep
-    # Each pair `jobs_wall_s`, `dask_wall_s`, `jobs_cpu_s`, `dask_cpu_s` (of all processes),
-    # `ratio` (wall time with Dask by that with `--jobs 2`), and `identical` (every table of
-    # every cell)
+    cells: Any  # Number of runs of each sweep
+    # Each pair of sweeps: `jobs_wall_s`, `dask_wall_s`, `jobs_cpu_s`, `dask_cpu_s`
+    # (of all processes), `ratio` (wall time with Dask over wall time with `--jobs 2`), and
+    # `identical` (`true` if all tables of all cells are equal)
     rows: Sequence[Object]
 
 
 class BenchTrace(Answer, frozen=True, tag="writecliff/bench-trace/1"):
-    """Answer of `bench trace`."""
+    """Speed of reading and measuring a trace."""
 
     commands = "bench trace"
 
-    lines: int  # Lines of the trace
-    # Each case `case`, `lines`, `bytes`, `cpu_s`, `wall_s`, `lines_per_cpu_s` and
+    lines: int  # Number of lines of the trace
+    # Each `case`: `lines`, `bytes`, `cpu_s`, `wall_s`, `lines_per_cpu_s` and
     # `peak_rss_mib`
     rows: Sequence[Object]
 
 
 class ActLog(Answer, frozen=True, tag="writecliff/act-log/1"):
-    """Answer of `act log`."""
+    """Log of a run of ACT."""
 
     commands = "act log"
 
-    run: Path  # The run directory
-    log: str  # The log as ACT writes it
+    run: Path  # Run directory
+    log: str  # Log in the format of ACT
 
 
 class ActLatency(Answer, frozen=True, tag="writecliff/act-latency/1"):
-    """Answer of `act latency`."""
+    """Latency shares of a run of ACT, by slice."""
 
     commands = "act latency"
 
-    run: Path  # The run directory
-    # `slice` (its number), `reads`, and `over_1ms_pct` to `over_64ms_pct`: the share of its
-    # reads over each threshold
+    run: Path  # Run directory
+    # `slice` (its number), `reads`, and `over_1ms_pct` to `over_64ms_pct`: percentage
+    # of its reads above each threshold
     slices: Sequence[Object]
 
 
 class ValidateWaf(Answer, frozen=True, tag="writecliff/validate-waf/1"):
-    """Answer of `validate waf`."""
+    """Write amplification against theory."""
 
     commands = "validate waf"
 
-    tolerance_pct: float  # Tolerance
-    ok: bool  # No case is off
-    rows: Sequence[Object]  # A case each, with its theory
+    tolerance_pct: float  # Largest accepted error
+    ok: bool  # `true` if all cases are within the tolerance
+    rows: Sequence[Object]  # Cases, each with the value by theory
 
 
 class ValidateReduction(Answer, frozen=True, tag="writecliff/validate-reduction/1"):
-    """Answer of `validate reduction`."""
+    """Data reduction against theory."""
 
     commands = "validate reduction"
 
-    tolerance_pct: float  # Tolerance
-    ok: bool  # No case is off
-    rows: Sequence[Object]  # A case each, with its theory
+    tolerance_pct: float  # Largest accepted error
+    ok: bool  # `true` if all cases are within the tolerance
+    rows: Sequence[Object]  # Cases, each with the value by theory
 
 
 class ValidateQuick(Answer, frozen=True, tag="writecliff/validate-quick/1"):
-    """Answer of `validate quick`."""
+    """Quick suite against full size."""
 
     commands = "validate quick"
 
-    tolerance_pct: float  # Tolerance
-    ok: bool  # No figure is off
-    # `test`, `key`, `label`, `unit`, `scale` of the quick suite, `full`, `quick` (`null`: not
-    # given), the loads `at` and `quick_at`, `error_pct` and `ok` of each
+    tolerance_pct: float  # Largest accepted error
+    ok: bool  # `true` if all figures are within the tolerance
+    # Each figure: `test`, `key`, `label`, `unit`, `scale` of the quick suite, `full`, `quick`
+    # (`null`: not reported), the loads `at` and `quick_at`, `error_pct`, `ok`
     rows: Sequence[Object]
 
 
 class ValidateStreams(Answer, frozen=True, tag="writecliff/validate-streams/1"):
-    """Answer of `validate streams`."""
+    """Stream assignments against each other."""
 
     commands = "validate streams"
 
-    ok: bool  # No row is off
-    rows: Sequence[Object]  # A load each
+    ok: bool  # `true` if all rows are within the tolerance
+    rows: Sequence[Object]  # Loads
     crossovers: Any  # Crossovers between the assignments
 
 
 class Torture(Answer, frozen=True, tag="writecliff/torture/1"):
-    """Answer of `torture`."""
+    """Power cuts under a program."""
 
     commands = "torture"
 
     target: str  # The drive
-    program: str  # Program
-    file_system: str  # File system
-    cuts: int  # Power cuts; the first failure is the last
-    intact: int  # Power cuts after which nothing was missing
-    # `seed`, `at_write` (of the drive, from the begin of the program), `acknowledged` (lines
-    # that it had printed), `pages_undone` and `undone_as` (as in `serve`: no loss of the
-    # drive's) and `finding`; or `null`
+    program: str  # Program under test
+    file_system: str  # Type of the file system
+    cuts: int  # Number of power cuts; the command stops at the first failure
+    intact: int  # Power cuts without data loss
+    # First power cut with data loss: `seed`, `at_write` (write of the drive, from the start of
+    # the program), `acknowledged` (printed lines), `pages_undone` and `undone_as` (as in
+    # `serve`; NVMe permits these losses), `finding`; `null`: none
     first_failure: Object | None
 
 
 class ValidateIntervals(Answer, frozen=True, tag="writecliff/validate-intervals/1"):
-    """Answer of `validate intervals`."""
+    """Coverage of 95 % intervals."""
 
     commands = "validate intervals"
 
-    # At most 5 % of equal drives are called different, and no coverage is below 93 % by more
-    # than chance
+    # `true` if at most 5 % of equal drives are judged different, and no coverage is significantly
+    # below 93 %
     ok: bool
-    # `load`, `figure`, `truth` (IOPS, ns or a ratio), `runs`, `intervals` (runs with one),
-    # `covered` (that hold the truth), `covered_pct`, `shares_covered` and `shares_covered_pct`
-    # (that hold the true share of I/Os slower than a percentile, else `null`), `probability`
-    # (of so few if 93 % held it) and `half_width_pct` (of the median interval) of each figure
+    # Each figure: `load`, `figure`, `truth` (IOPS, ns or a ratio), `runs`, `intervals` (runs with
+    # an interval), `covered` (intervals with the truth), `covered_pct`, `shares_covered` and
+    # `shares_covered_pct` (intervals with the true share of I/Os slower than a percentile, else
+    # `null`), `probability` (of so few at a coverage of 93 %), `half_width_pct` (of the median
+    # interval)
     coverage: Sequence[Object]
     # Each `load`: `pairs` of equal drives, `false_winners`, `false_pct`, `slower_pairs`,
-    # `slower_found` and `slower_pct` (lower IOPS of a slower drive)
+    # `slower_found` and `slower_pct` (slower drives with lower IOPS)
     pairs: Sequence[Object]
 
 
 class ValidatePowerCuts(Answer, frozen=True, tag="writecliff/validate-power-cuts/1"):
-    """Answer of `validate power-cuts`."""
+    """Power cuts of random drives."""
 
     commands = "validate power-cuts"
 
-    ok: bool  # Nothing was violated
-    seed: int  # Seed
-    # `extra` (SLC cache, parity across dies or none), `write_cache`, `power_loss_protection`,
-    # `data_placement`, `cuts`, `commands`, `lost_slots` (confirmed and not flushed),
-    # `unconfirmed_slots` (there all the same), `torn_units`, `interrupted_erases`,
-    # `saved_slots` (by capacitors) and `rebuild_ns_max` of each kind of drive
+    ok: bool  # `true` if no guarantee was violated
+    seed: int  # Seed of the drives and cuts
+    # Each kind of drive: `extra` (SLC cache, parity across dies or none), `write_cache`,
+    # `power_loss_protection`, `data_placement`, `cuts`, `commands`, `lost_slots` (completed but
+    # not flushed), `unconfirmed_slots` (durable without a completion), `torn_units`,
+    # `interrupted_erases`, `saved_slots` (by capacitors), `rebuild_ns_max`
     rows: Sequence[Object]
     # Kinds of drives whose power cuts are not modelled without power-loss protection
     not_covered: Any
-    # `drive`, its kind and the `violation` of the first drive that fails, or `null`
+    # First drive that fails: `drive`, its kind, `violation`; `null`: none
     failure: Object | None
 
 
 class CampaignList(Answer, frozen=True, tag="writecliff/campaign-list/1"):
-    """Answer of `reproduce --list`."""
+    """Campaigns of published figures."""
 
     commands = "reproduce --list"
 
-    campaigns: Sequence[Object]  # `name`, `figures`, `about` of each
+    campaigns: Sequence[Object]  # Each campaign: `name`, `figures`, `about`
 
 
 class Reproduce(Answer, frozen=True, tag="writecliff/reproduce/2"):
-    """Answer of `reproduce`."""
+    """Published figures and their simulations."""
 
     commands = "reproduce"
     more = "published-figures-reproduced"
 
-    report: Path  # Report
-    campaign: str  # Campaign
-    about: str  # About
-    build: Any  # Build
-    wall_s: float  # Wall time
-    kinds: Any  # Kinds
-    comparisons: Any  # Comparisons
-    parts: Any  # Parts
-    figures: Any  # Figures
-    not_simulated: Any  # Not simulated
-    skipped: Any  # Skipped
-    loads: Any  # Loads
-    drives: Any  # Drives
+    report: Path  # HTML report
+    campaign: str  # Name of the campaign
+    about: str  # Description of the campaign
+    build: Any  # Build of the simulator
+    wall_s: float  # Duration of the simulations in seconds
+    kinds: Any  # Errors by kind of figure
+    comparisons: Any  # Comparisons of two drives, with the winners
+    parts: Any  # Errors by part of the split: `fit` or held out
+    figures: Any  # Published figures, each with its simulation
+    not_simulated: Any  # Published figures without a simulation
+    skipped: Any  # Rows of the file that are not figures
+    loads: Any  # Simulated loads, with all measurements
+    drives: Any  # Simulated drives
 
 
 class ReproduceSsdIq(Answer, frozen=True, tag="writecliff/reproduce-ssd-iq/1"):
-    """Answer of `reproduce ssd-iq`."""
+    """Published figures of SSD-iq and their simulations."""
 
     commands = "reproduce ssd-iq"
 
-    report: Path  # The page
-    campaign: str  # Campaign
-    build: Any  # The build of the simulator
+    report: Path  # HTML report
+    campaign: str  # Name of the campaign
+    build: Any  # Build of the simulator
     wall_s: float  # Duration of the simulations in seconds
-    # Each figure of the table with `condition`, `metric`, `value`, `unit`, `simulated` (`null`
+    # Each published figure: `condition`, `metric`, `value`, `unit`, `simulated` (`null`
     # with a `reason` if it could not be simulated), `error_pct` (simulated over published,
     # minus 1), `note`, `drive` (name and capacity on the data sheet), `load`
     rows: Sequence[Object]
     # Write rates relative to uniform writes: `drive`, `load`, `kind` (`zipf`, `static`,
     # `zones`), `published`, `simulated`, `error_pct`
     curves: Sequence[Object]
-    # Absolute errors by `kind`: number of `figures`, `median` and `p90` in `unit` (`%`, or `x`
+    # Absolute errors by `kind`: `figures` (their number), `median` and `p90` in `unit` (`%`, or `x`
     # for the larger value over the smaller), `within` (percentage of factors up to 1.5)
     scores: Any
-    disclosures: Any  # Facts that a reader of the errors must know
+    disclosures: Any  # Limits of the comparison
     # Each simulated drive: `drive` (name and capacity on the data sheet), `name`,
     # `device_hash`, `scale` (factor by which it was scaled down), number of `loads`
     drives: Any
 
 
 class ExperimentList(Answer, frozen=True, tag="writecliff/experiment-list/1"):
-    """Answer of `experiment --list`."""
+    """Experiments."""
 
     commands = "experiment --list"
 
-    experiments: Sequence[Object]  # `name`, `about` of each
+    experiments: Sequence[Object]  # Each experiment: `name`, `about`
 
 
 class FeatureList(Answer, frozen=True, tag="writecliff/feature-list/1"):
-    """Answer of `reliability --list`."""
+    """Reliability campaigns."""
 
     commands = "reliability --list"
 
-    features: Sequence[Object]  # `name`, `about` of each
+    features: Sequence[Object]  # Each campaign: `name`, `about`
 
 
 class FitList(Answer, frozen=True, tag="writecliff/fit-list/1"):
-    """Answer of `fit --list`."""
+    """Specifications of fits."""
 
     commands = "fit --list"
 
-    fits: Any  # `name`, `drives`, `parameters` (keys) of each
+    fits: Any  # Each fit: `name`, `drives`, `parameters` (keys)
 
 
 class Fit(Answer, frozen=True, tag="writecliff/fit/1"):
-    """Answer of `fit`."""
+    """Fit of device parameters to measured figures."""
 
     commands = "fit"
 
-    fits: Any  # Names
+    fits: Any  # Names of the specifications
     drives: Any  # Drives that are fitted
     scale: float  # Factor by which the drives are scaled down
-    simulations: int  # Number of runs or simulations
-    output: Any  # The folder of the fitted device files, or `null`
-    # `key`, `drive` (`null`: all), `unit`, `start`, `value`, bounds `low` and `high`,
-    # `error_pct` (one standard error), `at_bound`, `determined`
+    simulations: int  # Number of simulations
+    output: Any  # Folder with the fitted device files; `null`: not written
+    # Each parameter: `key`, `drive` (`null`: all), `unit`, `start`, `value`, `low` and `high`
+    # (bounds), `error_pct` (one standard error), `at_bound`, `determined`
     parameters: Any
-    unidentifiable: Any  # Combinations (key: share) that change hardly any figure
-    # Measurements that would determine a `combination` (its place in that list): `device`,
-    # `load`, `metric`, and `change_pct` of it if the combination changes by 10 %
+    unidentifiable: Any  # Combinations (key: share) that hardly change any figure
+    # Measurements that would determine a `combination` (its index in `unidentifiable`): `device`,
+    # `load`, `metric`, and the `change_pct` of the metric if the combination changes by 10 %
     measure_next: Any
-    errors: Any  # Errors by kind of figure: before the fit, after it, of predictions
-    figures: Any  # Measured, simulated and predicted, with errors
+    errors: Any  # Errors by kind of figure: before the fit, after the fit, of predictions
+    figures: Any  # Figures: measured, simulated and predicted, with errors
 
 
 class BenchFit(Answer, frozen=True, tag="writecliff/bench-fit/1"):
-    """Answer of `bench fit`."""
+    """Duration and accuracy of a fit to a hidden drive."""
 
     commands = "bench fit"
 
     capacity_bytes: int  # Capacity of the drive
     parameters: Any  # Number of parameters
     figures: Any  # Number of figures
-    first_output_s: float  # Time until the first line
-    scaled_s: float  # Time until the search on the scaled drive has ended
-    wall_s: float  # Time until the drive was simulated at full size too
+    first_output_s: float  # Time until the first line of output
+    scaled_s: float  # Time until the end of the search on the scaled drive
+    wall_s: float  # Time until the end of the simulation at full size
     cpu_s: float  # User and system time
     simulations: int  # Number of simulations
-    # Each parameter `key`, `truth`, `start`, `found`, `error_pct`, `determined`
+    # Each parameter: `key`, `truth`, `start`, `found`, `error_pct`, `determined`
     rows: Sequence[Object]
     figure_errors_pct: Any  # Errors of the figures at full size
 
 
 class BenchSim(Answer, frozen=True, tag="writecliff/bench-sim/1"):
-    """Answer of `bench sim`."""
+    """Speed of the simulator."""
 
     commands = "bench sim"
 
-    device: str  # Device
-    scale: float  # Scale of the drive
-    rows: Sequence[Object]  # A case each
+    device: str  # Simulated drive
+    scale: float  # Factor on the length of the measured part
+    rows: Sequence[Object]  # Cases
 
 
 class BenchServe(Answer, frozen=True, tag="writecliff/bench-serve/1"):
-    """Answer of `bench serve`."""
+    """Speed of a served drive."""
 
     commands = "bench serve"
 
-    device: str  # Device
-    seconds: float  # Seconds of a load
-    # Each load `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`; `nvmet-tcp`: the
-    # kernel's), `client` (`lean`, or `fio` over NBD), `iops`, `latency_p50_us`,
+    device: str  # Simulated drive
+    seconds: float  # Length of each load
+    # Each load: `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`; `nvmet-tcp`: the
+    # target of the kernel), `client` (`lean`, or `fio` over NBD), `iops`, `latency_p50_us`,
     # `latency_p99_9_us`, `added_p50_us` (to the latency of the drive), `server_cpu_us` (CPU
-    # time of the server per request, null for the kernel's)
+    # time of the server per request; `null` for `nvmet-tcp`)
     rows: Sequence[Object]
 
 
 class BenchFio(Answer, frozen=True, tag="writecliff/bench-fio/1"):
-    """Answer of `bench fio`."""
+    """Simulated drives and fio side by side."""
 
     commands = "bench fio"
 
-    target: str  # Target
-    seconds: float  # Seconds of a run
-    summary: Any  # Summary
-    rows: Sequence[Object]  # A pair each
+    target: str  # Target of the runs
+    seconds: float  # Length of each run
+    summary: Any  # Overhead over all pairs
+    rows: Sequence[Object]  # Pairs of runs
