@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 FILE_LINES = 800
 FUNCTION_LINES = 70
 COLUMNS = 100
-FRAGMENTS = 45  # modules that only one module of their package imports
+FRAGMENTS = 40  # modules that only one module of their package imports
 BINARY = (".gz", ".png", ".parquet", ".profdata")
 THIS = str(Path(__file__).relative_to(ROOT))
 
