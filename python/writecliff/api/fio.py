@@ -26,20 +26,20 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True)
 class FioRun:
-    """Jobs that ran, with the results of each step."""
+    """Outcome of a fio command line: the jobs that ran and the results of each step."""
 
     command: FioCommand
     job_file: FioJobFile
     results: Sequence[StepResult]
-    drive: str  # its name
+    drive: str  # name of the drive
 
     @property
     def missed(self) -> bool:
-        """`True` if a job was slower than its least rate."""
+        """`True` if a job was slower than its minimum rate."""
         return any(job.ended_by == "least_rate" for result in self.results for job in result.jobs)
 
     def texts(self) -> Sequence[str]:
-        """Return the results in each form that the command line asks for."""
+        """Return the results in each requested output format."""
         from writecliff.engines.fiojson import fio_json
         from writecliff.engines.fiotext import fio_text
 
@@ -54,7 +54,7 @@ class FioRun:
         return texts
 
     def write(self) -> None:
-        """Write the results and the log files where fio would write them. Raises StoreError."""
+        """Write the results and the log files to the same paths as fio. Raises StoreError."""
         from writecliff.engines.fiologs import write_logs
         from writecliff.store.files import write_atomically
 
@@ -62,7 +62,7 @@ class FioRun:
         write_logs(self.job_file, self.results, self.command.folder)
         if output is None:
             sys.stdout.write(text)
-        elif str(output) in _STREAMS:  # as scripts give it
+        elif str(output) in _STREAMS:  # as scripts write it
             output.write_text(text, encoding="utf-8")
         else:
             write_atomically(output, encoded(text))
@@ -86,8 +86,8 @@ def run_fio(
         seed: Seed of the drive and of all random choices (default: randseed of the jobs).
         precondition: State to bring the drive to first (default: fill if unwritten addresses would
             be read, else none).
-        progress: Receives how far the jobs are.
-        note: Receives sentences about the jobs.
+        progress: Receives the progress of the jobs.
+        note: Receives remarks about the jobs.
         warn: Receives warnings of the drive.
 
     Returns:
@@ -169,7 +169,7 @@ def _run(
 
 
 def without_bins(document: Json) -> Json:
-    """Return a document as `--output-format=json` has it: without the buckets of latencies."""
+    """Return a document in the format of `--output-format=json`, without latency buckets."""
 
     def kept(value: object) -> object:
         if isinstance(value, dict):

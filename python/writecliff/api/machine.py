@@ -1,4 +1,4 @@
-"""This machine: what it can do, the prepared drives it keeps, the served drives it has attached."""
+"""This machine: its supported features, cache of prepared drives, and attached drives."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def check_machine() -> Checks:
-    """Look for all that writecliff can use. Changes nothing."""
+    """Check which features of writecliff this machine supports. Changes nothing."""
     from writecliff.doctor import checks
 
     return Checks(checks())
 
 
 def cached_drives() -> CacheList:
-    """Return the prepared drives of the cache, the least recently used first."""
+    """Return the prepared drives of the cache, least recently used first."""
     from writecliff.engines.state_cache import StateCache
 
     cache = StateCache.of_user()
@@ -31,9 +31,9 @@ def cached_drives() -> CacheList:
 
 
 def prune_cache(size_bytes: int | None = None) -> CachePruned:
-    """Remove prepared drives that another build made, then the oldest.
+    """Remove prepared drives of other builds, then the least recently used.
 
-    `size_bytes`: what may stay (default: the limit of the cache).
+    `size_bytes`: maximum size after the removal (default: the limit of the cache).
     """
     from writecliff.engines.state_cache import StateCache
 

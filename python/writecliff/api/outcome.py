@@ -1,4 +1,4 @@
-"""Outcome of a command that measured: its limits, its baseline, and the file for CI systems.
+"""Outcome of a measurement: its limits, its baseline, and the file for CI systems.
 
 A limit is missed if its figure is not on its side, or is not there. A baseline is missed if a
 figure is worse than there by more than noise.
@@ -32,8 +32,8 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def check_limits(
     expect: Sequence[str], junit: Path | None, tests: Iterable[str] = ()
 ) -> list[Expectation]:
-    """Parse limits before hours are spent. Raises ConfigError: not a limit, or a file that cannot
-    be made."""
+    """Parse limits before a run starts. Raises ConfigError: not a limit, or a file that cannot be
+    created."""
     if junit is not None and (junit.is_dir() or not junit.absolute().parent.is_dir()):
         raise ConfigError(f"--junit {junit} is no file that can be made")
     if not expect:
@@ -70,7 +70,7 @@ def check_set_limits(expect: Sequence[str], members: Mapping[str, Member]) -> No
 
 
 class Baseline:
-    """An earlier run, suite or saved answer, read before anything is measured."""
+    """An earlier run, suite or saved answer, read before the measurement."""
 
     def __init__(self, path: Path) -> None:
         """Read `path`. Raises ConfigError: no run there; StoreError: damaged."""
@@ -83,7 +83,7 @@ class Baseline:
     def compare(self, path: Path, run: Run | None = None) -> BaselineComparison:
         """Compare the run or suite in `path` with the baseline and write the page into it.
 
-        `run`: the same run, if its report is already made. Raises as `api.compare`.
+        `run`: the run in `path`, if its report already exists. Raises as `api.compare`.
         """
         from writecliff.report.comparison import compare
         from writecliff.report.comparison.page import comparison_page
@@ -109,7 +109,7 @@ class BaselineComparison:
     page: Path
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return the lines below the outcome of the run; the verdict is last."""
+        """Return the lines below the outcome of the run. The last line is the verdict."""
         return [("comparison", str(self.page)), ("compared", self.found.verdict)]
 
     def judged(self) -> Iterator[tuple[str, Judgement, str]]:
@@ -130,12 +130,12 @@ class BaselineComparison:
         return any(word == "worse" for _, word, _ in self.judged())
 
     def answer(self) -> ComparisonAnswer:
-        """Return the comparison as `writecliff compare --json` prints it."""
+        """Return the comparison as in `writecliff compare --json`."""
         return comparison_answer(self.found, self.page)
 
 
 def comparison_answer(found: Comparison, page: Path, **files: Path | None) -> ComparisonAnswer:
-    """Return a comparison with its page and, in `files`, the `pdf` and `csv` of the page."""
+    """Return a comparison with its page. `files`: `pdf` and `csv` of the page."""
     from writecliff.api.answers.tests import Comparison
     from writecliff.report.comparison.page import comparison_mapping
 
@@ -157,7 +157,7 @@ class Outcome:
         return cls(run.path.name, {run.path.name: run.limits}, compared)
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield the lines that the terminal shows below the outcome."""
+        """Yield the lines of the terminal below the outcome."""
         many = len(self.judged) > 1
         for run, limits in self.judged.items():
             prefix = f"{run}: " if many else ""
@@ -184,7 +184,7 @@ class Outcome:
         return {"expectations": limits, "comparison": compared}
 
     def end(self, junit: Path | None) -> int:
-        """Write the file for CI, if one is wanted, and return the exit code. Raises StoreError."""
+        """Write the file for CI, if requested, and return the exit code. Raises StoreError."""
         if junit is not None:
             from writecliff.store.files import write_atomically
 
@@ -192,8 +192,8 @@ class Outcome:
         return self.exit_code
 
     def junit(self) -> bytes:
-        """Return the outcome as JUnit's XML: a test case for each limit, for the run itself, and
-        for each figure that is compared."""
+        """Return the outcome as JUnit XML, with a test case for each limit, for the run itself, and
+        for each compared figure."""
         suites = Element("testsuites", name="writecliff")
         for run, limits in self.judged.items():
             suite = _suite(suites, run)
@@ -225,5 +225,5 @@ def _case(suite: Element, run: str, name: str, failure: str | None) -> None:
 
 
 def _xml(text: str) -> str:
-    """Replace the characters that XML cannot hold."""
+    """Replace the characters that XML does not allow."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,4 +1,4 @@
-"""Before a run: its procedure, the run that it resumes, and what it would do and cost."""
+"""Preparation of a run: its procedure, the run that it resumes, and its plan."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class StoredRun:
     """A run to resume."""
 
     procedure: Procedure
-    then: str  # the target, as it was called when the run was started
-    on: str  # the target, as it is called now
-    opening: Mapping[str, Any]  # keyword arguments of `open_target` that it was started with
+    then: str  # name of the target when the run started
+    on: str  # current name of the target
+    opening: Mapping[str, Any]  # keyword arguments of `open_target` at the start of the run
 
 
 def stored_run(path: Path, test: str) -> StoredRun:
@@ -80,12 +80,12 @@ def check_permission(engine: Engine) -> None:
 
 @dataclass(frozen=True)
 class PlannedRuns:
-    """What runs on a drive would do and cost."""
+    """Plans of runs on a drive: steps, duration and writes."""
 
-    identity: DeviceIdentity  # the drive, of a quick test the smaller one
+    identity: DeviceIdentity  # the drive; for a quick test, the scaled drive
     plans: Mapping[str, Plan]  # by name of the run
-    refusal: WritecliffError | None  # set if they would be refused
-    scales: Sequence[str] = ()  # how much smaller the drive would be simulated, in words
+    refusal: WritecliffError | None  # set if the runs would be refused
+    scales: Sequence[str] = ()  # scales of the simulated drive, in words
 
     @property
     def plan(self) -> Plan:
@@ -115,7 +115,7 @@ class PlannedRuns:
 def plan_run(
     procedure: Procedure, engine: Engine, *, writes: bool = True, note: Note
 ) -> PlannedRuns:
-    """Plan a run on a drive that is open, with an estimate by pilot runs of simulated drives.
+    """Plan a run on an open drive. Pilot runs estimate the duration on simulated drives.
 
     `writes`: the run writes to the drive. `note` receives the progress of pilot runs.
     """

@@ -31,18 +31,17 @@ PathLike = str | Path
 class Run(Shows):
     """A run on disk; a notebook shows its outcome and figures.
 
-    Tables and figures are read when they are first asked for; a run that was just measured keeps
-    its report."""
+    Tables and figures are read on first access. A run that was just measured keeps its report."""
 
     path: Path
     """The run directory."""
 
     ended: RunOutcome | None = field(default=None, repr=False, compare=False)
-    """How the session ended that measured the run; None for a run that was opened."""
+    """End of the session that measured the run; None for a run from a store."""
 
     @classmethod
     def of_report(cls, report: TestReport, ended: RunOutcome | None = None) -> Run:
-        """Return the run of a report that is already made."""
+        """Return the run of an existing report."""
         run = cls(report.data.run.path, ended)
         vars(run).update(directory=report.data.run, report=report)  # its cached properties
         return run
@@ -107,7 +106,7 @@ class Run(Shows):
 
     @property
     def limits(self) -> Sequence[Judged]:
-        """The limits that were held against the run, and what became of them."""
+        """The limits of the run, with their results."""
         from writecliff.report.expectations import Judged
 
         return [Judged(**item) for item in self.directory.manifest.expectations]
@@ -119,7 +118,7 @@ class Run(Shows):
 
     def add_power(self, log: Path, *, offset_s: float = 0.0) -> None:
         """Keep the log of a power meter (CSV: seconds, watts) in the run directory. `offset_s`: the
-        meter's time at the begin of the first step. Raises ConfigError, StoreError."""
+        meter's time at the start of the first step. Raises ConfigError, StoreError."""
         from writecliff.report.power_meter import keep
 
         keep(log, self.path, offset_s=offset_s)
@@ -280,7 +279,7 @@ def execute(
 
 
 def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | None = None) -> Run:
-    """Hold limits against a run that has just been stored, and write its report. Raises
+    """Check limits on a run that has just been stored, and write its report. Raises
     StoreError."""
     from writecliff.report import report_of, write_pages
     from writecliff.report.expectations import judge_report

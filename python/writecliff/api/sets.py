@@ -38,7 +38,7 @@ class Suite(Shows):
     """The runs by name, in order."""
 
     limits: Mapping[str, Sequence[Judged]]
-    """Limits and what became of them, by run; under "" those of which no run has the figure."""
+    """Limits with their results, by run; limits on figures that no run has are under ""."""
 
     folder: SuiteFolder = field(repr=False, compare=False)
     """The directory with its plan."""
@@ -55,7 +55,7 @@ class Suite(Shows):
         return Outcome(name, judged, None if baseline is None else baseline.compare(self.path))
 
     def answer(self, outcome: Outcome) -> SetOutcome:
-        """Return what `writecliff suite --json` prints."""
+        """Return the answer of `writecliff suite --json`."""
         from writecliff.api.answers.tests import SetOutcome, SetRun
 
         folder = self.folder
@@ -152,7 +152,7 @@ def open_set(path: Path, kind: Kind, on: str | None = None) -> SuiteFolder:
     """Open the directory of a suite or sweep to resume it.
 
     Raises:
-        ConfigError: It holds another kind, or is of another drive than `on`.
+        ConfigError: It is of another kind, or of another drive than `on`.
         StoreError: Damaged.
     """
     from writecliff.suite.folder import SuiteFolder
@@ -214,7 +214,7 @@ def start_sweep(
     Args:
         test: The test, or "workload".
         cells: The varied settings of each run.
-        common: The options that do not vary, as `sweep_base` returns them.
+        common: The other options, as returned by `sweep_base`.
         on: The drive.
         output: The directory (default: sweeps/KEYS-TARGET-TIME in `store`).
         store: The store of the runs.

@@ -112,7 +112,7 @@ class Store(Shows):
         *,
         suites: bool = False,
     ) -> Sequence[str]:
-        """Return the names of runs that are given by name, path or begin of their name, or else of
+        """Return the names of runs that are given by name, path or prefix of their name, or else of
         a selection, whose items are the arguments of `list`.
 
         Args:
@@ -121,7 +121,7 @@ class Store(Shows):
             suites: Suites may be named.
 
         Raises:
-            ConfigError: Neither or both are given, or a name that fits none or several.
+            ConfigError: Neither or both are given, or a name that matches no run or several.
         """
         from writecliff.runs.names import known_runs, run_named
 
@@ -164,9 +164,9 @@ class Store(Shows):
         """Bring the catalogue up to date, with the figures of all runs.
 
         Args:
-            rebuild: Make it anew.
+            rebuild: Rebuild the catalogue.
             tables: Also copy rounds, intervals and histograms for SQL.
-            note: Receives sentences about runs that are left out of the tables.
+            note: Receives remarks about runs that the tables omit.
         """
         from writecliff.api.answers.runs import DamagedRun, RunsIndex
         from writecliff.runs.columns import STEP_TABLES
@@ -270,8 +270,8 @@ class Store(Shows):
     def query(
         self, sql: str, *, allow_files: bool = False
     ) -> tuple[pa.Table | None, Sequence[str]]:
-        """Return the answer to SQL, None for a statement without one, and what is left out of it,
-        as sentences. Raises QueryError, StoreError."""
+        """Return the result of an SQL query (None for a statement without a result), and remarks
+        about missing runs. Raises QueryError, StoreError."""
         from writecliff.runs.queries import sql_table
 
         return sql_table(self._catalogue, sql, allow_files=allow_files, progress=self._read)
@@ -335,8 +335,8 @@ class Store(Shows):
 def open_store(location: str | None = None, *, progress: WorkProgress = UNSEEN) -> Store:
     """The store at a folder or URL (default: WRITECLIFF_STORE, else the current folder).
 
-    It is read when something is asked; `progress` receives how far that is. Raises ConfigError for
-    an empty location.
+    The first query reads the store and reports to `progress`. Raises ConfigError: an empty
+    location.
     """
     from writecliff.runs.location import store_location
 
@@ -344,7 +344,7 @@ def open_store(location: str | None = None, *, progress: WorkProgress = UNSEEN) 
 
 
 def difference_answer(found: RunDifference) -> RunsDifference:
-    """Return what `writecliff runs diff --json` prints."""
+    """Return the answer of `writecliff runs diff --json`."""
     from writecliff.api.answers.base import Difference
     from writecliff.api.answers.runs import RunsDifference
     from writecliff.report.comparison.figures import RULE

@@ -53,7 +53,7 @@ def choose(
     ----------
     workload
         The load: a workload file, a fio job file, a ready-made one (`writecliff profile list`), or
-        a block trace, of which a workload is made as by `writecliff trace synthesise`.
+        a block trace, from which a workload is synthesised as by `writecliff trace synthesise`.
     candidates
         The drives: names of `writecliff device list`, patterns such as "pm863-*", device files,
         today (the default: drives of today) or all; with commas between, or repeated.

@@ -35,7 +35,7 @@ GROUP = "workloads and traces", 4
 @Parameter(name="*", group=Group("Real drives and files", sort_key=1.6))
 @dataclass(frozen=True, kw_only=True)
 class RealOptions:
-    """How a trace is replayed on a real drive or a file."""
+    """Options of a replay on a real drive or a file."""
 
     destroy: str | None = None
     """For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed."""
@@ -47,20 +47,20 @@ class RealOptions:
     """For file: targets: size of the file to create, such as 10GB or 8GiB."""
 
     speed: float = 1.0
-    """How many times as fast as the trace was recorded."""
+    """Speed of the replay relative to the recording."""
 
     wrap: bool = False
-    """Addresses beyond the end of the drive begin again at its begin; else such a trace is
+    """Wrap addresses beyond the end of the drive around to its start; else such a trace is
     refused."""
 
     volume: str | None = None
-    """Replay this volume of the trace only."""
+    """Replay only this volume of the trace."""
 
     format: str | None = None
     """Read the trace in this format (default: recognised by content)."""
 
     columns: str | None = None
-    """The meaning of the columns of a CSV or Parquet file of your own."""
+    """The meaning of the columns of your own CSV or Parquet file."""
 
 
 ON_SIMULATED = RealOptions()

@@ -31,7 +31,7 @@ StoreOption = Annotated[
         "the current folder).",
     ),
 ]
-"""The annotation of `store`."""
+"""Type of a parameter `store`."""
 _Status = Literal["complete", "running", "interrupted", "failed", "planned", "damaged"]
 _MOST = 200  # rows on a terminal
 
@@ -39,7 +39,7 @@ _MOST = 200  # rows on a terminal
 @Parameter(name="*", group=Group("Selection", sort_key=0))
 @dataclass(frozen=True, kw_only=True)
 class SelectionOptions:
-    """Which runs; all that is given must hold."""
+    """Selection of runs that meet all given conditions."""
 
     test: str | None = None
     """Runs of this test: wsat, workload, trace_replay, served, ..."""
@@ -54,17 +54,17 @@ class SelectionOptions:
     """Runs with this tag; may be repeated."""
 
     since: str | None = None
-    """Runs begun since then: 2026-01-31, 2026-01-31T14:00, 36h, 7d."""
+    """Runs started since this time: 2026-01-31, 2026-01-31T14:00, 36h, 7d."""
 
     where: str | None = None
-    """Runs for which a condition of SQL on the columns of `runs` holds (see the reference of the
-    run store): "capacity_bytes > 1e12 and seed = 2"."""
+    """Runs that meet an SQL condition on the columns of `runs` (see the reference of the run
+    store): "capacity_bytes > 1e12 and seed = 2"."""
 
     sort: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-created_utc"
-    """Order by a column of `runs`; with - before it, the largest first."""
+    """Sort by a column of `runs`; with - before it, in descending order."""
 
     limit: Whole = None
-    """At most so many."""
+    """Maximum number of runs."""
 
     def given(self) -> dict[str, Any] | None:
         """Return the arguments of `Store.list`; None if nothing is given."""
@@ -81,7 +81,7 @@ ALL_RUNS = SelectionOptions()
 
 
 def opened_store(location: str | None) -> Store:
-    """Open the store that --store or the environment names, and show how far it is read. Raises
+    """Open the store of --store or the environment, and show the progress of reading it. Raises
     ConfigError."""
     from writecliff.api import open_store
     from writecliff.cli.progress import WorkView
@@ -102,7 +102,7 @@ def list_(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """List the runs of a store, the latest first."""
+    """List the runs of a store, latest first."""
     opened = opened_store(store)
     found = opened.rows(**selection.arguments())
     if json:
@@ -176,7 +176,7 @@ def delete(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Delete runs, or suites with all their runs. Asks before.
+    """Delete runs, or suites with all their runs, after confirmation.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def delete(
 
 
 def _confirmed(runs: Sequence[str], location: str) -> bool:
-    """Ask on the terminal. Raises ConfigError where there is none."""
+    """Ask on the terminal. Raises ConfigError: no terminal."""
     if not sys.stdin.isatty():
         raise ConfigError(f"{len(runs)} runs would be deleted", hint="confirm with --yes")
     for run in runs[:10]:
@@ -250,9 +250,9 @@ def sql(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Answer SQL over all runs.
+    """Query all runs with SQL.
 
-    SQL is that of DuckDB, over the views runs, figures, tags, rounds, intervals, histograms.
+    The dialect is DuckDB; the views are runs, figures, tags, rounds, intervals, histograms.
     Columns have units in their names; docs/reference/run-store.md describes them. The first query
     over rounds, intervals or histograms copies these tables of all runs together. Statements cannot
     read or write files, attach databases or load extensions unless --allow-files is given.
@@ -314,7 +314,7 @@ def _is_number(field: Any) -> bool:
 
 @app.command
 def diff(first: str, second: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
-    """Say how two runs differ: set-up, versions and host, and figures.
+    """Compare two runs: set-up, versions and host, and figures.
 
     Each figure of run B is better than that of run A, worse or equal, or it cannot be told: a
     difference counts if it is more than noise, at 5 % for all figures together. In all, B is better

@@ -95,7 +95,7 @@ def serve(
     metrics
         Show figures for Prometheus at http://HOST:PORT/metrics; a port alone is on 127.0.0.1.
     cut_at_write
-        Cut the power when the drive is sent its nth write. SIGUSR1 and `writecliff serve
+        Cut the power when the drive receives its nth write. SIGUSR1 and `writecliff serve
         power-cut` cut it at any time.
     cut_after
         Cut the power after this time of the drive, such as "30 s", or a random one such as

@@ -98,7 +98,7 @@ def convert(
 
 @app.command
 def formats(*, json: JsonFlag = False) -> int:
-    """List the formats that traces are read and written in."""
+    """List the formats in which traces are read and written."""
     from writecliff.traces.formats import all_formats
 
     rows = [one.mapping() for one in all_formats()]

@@ -1,8 +1,8 @@
 """The commands: the root help screen, and the application that runs them.
 
 A command is one file, `cmd_NAME.py`. The first line of its docstring is the command's line on the
-root screen, `GROUP = "drives", 2` its group and its position in the group ("hidden": it is not on
-that screen); the command is the `App` called `app` in it, or else the function NAME. These are read
+root screen, `GROUP = "drives", 2` its group and its position in the group ("hidden": not on that
+screen); the command is the `App` called `app` in it, or else the function NAME. These are read
 from the text of the file, so that `writecliff --help` loads neither the commands nor cyclopts. The
 commands of the lab are in `writecliff.lab.commands`, which is loaded by name.
 """
@@ -49,7 +49,7 @@ MOVED = {
     "torture": ("lab", "torture"),
     "validate": ("lab", "validate"),
 }
-"""Names of commands until 0.1, which work until 0.2, and where these commands are now."""
+"""Current commands by their names in 0.1, which work until 0.2."""
 
 
 class Command:

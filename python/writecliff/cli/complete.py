@@ -169,7 +169,7 @@ def _position(path: str, arguments: Sequence[Argument], rest: Sequence[str], typ
 
 
 def _positions(path: str) -> Mapping[str, Values]:
-    """Values of arguments by command: the lab has a table of its own."""
+    """Return the values of arguments by command; the lab has its own table."""
     name, target = LAB
     if not path.startswith(f"{name} "):
         return POSITIONS

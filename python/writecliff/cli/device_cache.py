@@ -19,7 +19,7 @@ app = App(name="cache", help=__doc__)
 
 @app.command(name="list")
 def list_(*, json: JsonFlag = False) -> int:
-    """List the prepared states of simulated drives that are kept, the least recently used first."""
+    """List the cached states of prepared drives, least recently used first."""
     from writecliff.api.machine import cached_drives
 
     cache = cached_drives()

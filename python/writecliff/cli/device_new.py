@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=Group("Data sheet", sort_key=0))
 @dataclass(frozen=True, kw_only=True)
 class SheetOptions:
-    """What the data sheet says; what it does not say is left out."""
+    """Values of the data sheet; values that it does not state are left out."""
 
     interface: str | None = None
     """sata, sas, pcie3, pcie4 or pcie5."""
@@ -30,28 +30,28 @@ class SheetOptions:
     """User capacity, such as 960GB."""
 
     year: str | None = None
-    """Year in which the drive was introduced: it decides the generation of its flash."""
+    """Year in which the drive was introduced: it determines the generation of its flash."""
 
     cell: str | None = None
     """slc, mlc, tlc or qlc (default: mlc up to 2012, then tlc)."""
 
     power_loss_protection: str | None = None
-    """yes or no: capacitors. With them random writes are taken as rated in steady state."""
+    """yes or no: capacitors. If yes, the rated random writes are taken as those in steady state."""
 
     dram: str | None = None
     """yes or no."""
 
     sequential_read: str | None = None
-    """Such as 550MB/s."""
+    """Rate of sequential reads, such as 550MB/s."""
 
     sequential_write: str | None = None
-    """Of a new drive, such as 520MB/s."""
+    """Rate of sequential writes on a new drive, such as 520MB/s."""
 
     write_after_cache: str | None = None
-    """Sequential writes once the SLC cache is full."""
+    """Rate of sequential writes once the SLC cache is full."""
 
     write_while_folding: str | None = None
-    """Sequential writes while the full SLC cache is folded, once no flash is free."""
+    """Rate of sequential writes while the full SLC cache is folded and no flash is free."""
 
     slc_cache: str | None = None
     """Size of the SLC cache, 0 for none (default: 1.2 % of the capacity for client drives)."""
@@ -66,13 +66,13 @@ class SheetOptions:
     """Random 4 KiB writes per second in steady state."""
 
     read_latency: str | None = None
-    """Of a 4 KiB read at queue depth 1, such as 90us."""
+    """Latency of a 4 KiB read at queue depth 1, such as 90us."""
 
     write_latency: str | None = None
-    """Of a 4 KiB write at queue depth 1."""
+    """Latency of a 4 KiB write at queue depth 1."""
 
     tbw: str | None = None
-    """Bytes that may be written in its life, such as 600TB."""
+    """Rated writes (TBW), such as 600TB."""
 
     form_factor: str | None = None
     """Such as "M.2 2280"; shown on sheets, as the next two."""

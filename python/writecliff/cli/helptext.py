@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 WIDTH_MIN, WIDTH_MAX = 20, 88  # below, words would be cut
-# Placeholders of values, by the name of an option that takes text, and by the unit that a name
-# ends with.
+# Placeholders of values: by the name of an option that takes text, and by the unit at the end of a
+# name.
 _METAVARS = {
     "on": "DEVICE", "candidates": "DEVICE", "device": "DEVICE", "destroy": "SERIAL",
     "expect": "LIMIT", "limit": "LIMIT", "weight": "FIGURE=WEIGHT", "vary": "KEY=VALUES",
@@ -37,7 +37,7 @@ _OF_TYPE = {"STR": "TEXT", "INT": "N", "FLOAT": "NUMBER"}
 
 
 def _metavar(name: str, given: str) -> str:
-    """Return the placeholder of an option's value; `given`: that of cyclopts, by type."""
+    """Return the placeholder of an option's value; `given`: the placeholder of cyclopts."""
     plain = given.removesuffix("...")
     if plain not in _OF_TYPE:
         return given

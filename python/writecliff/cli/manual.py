@@ -89,7 +89,7 @@ def _command_page(app: App, name: str, about: str) -> str:
 
 
 def _below(app: App, words: tuple[str, ...]) -> Iterator[str]:
-    """The commands below a command, each as a section."""
+    """Yield a section for each command below a command."""
     for name in names_below(app, words):
         below = (*words, name)
         yield f".SH {roff(' '.join((PROGRAM, *below)))}"

@@ -103,7 +103,7 @@ _Advanced = Annotated[str | None, Parameter(group=ADVANCED)]
 @Parameter(name="*", group=DRIVE)
 @dataclass(frozen=True, kw_only=True)
 class TargetOptions:
-    """Which drive, and what may be done to it."""
+    """Options of the target: the drive, and permission to destroy its data."""
 
     on: Annotated[str | None, Parameter(name="--on")] = None
     """The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."""
@@ -137,7 +137,7 @@ class TargetOptions:
     """For simulated SSDs: record what the latency of I/Os is spent on, by percentile; slower."""
 
     def checked(self) -> str:
-        """Return the target. Raises ConfigError: none, or an option that has no effect on it."""
+        """Return the target. Raises ConfigError: no target, or an option without effect on it."""
         target = target_of(self.on)
         _check_options_fit(self, target)
         return target
@@ -205,7 +205,7 @@ def opened(
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class OutcomeOptions:
-    """What a new run is compared with, and the store that it is of."""
+    """Limits and baseline of a new run, and its store."""
 
     baseline: Path | None = None
     """Compare with this run, suite or saved answer, and end with the verdict of the comparison; the
@@ -213,14 +213,14 @@ class OutcomeOptions:
 
     expect: tuple[str, ...] = ()
     """A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps for all runs
-    that have it, or "TEST.iops >= 100000" for some; may be repeated. If it is missed, the exit code
-    is 3."""
+    with this figure, or "TEST.iops >= 100000" for some; may be repeated. If the limit is missed,
+    the exit code is 3."""
 
     junit: OutputPath = None
     """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
 
     store: str | None = None
-    """The store that new runs are of (default: WRITECLIFF_STORE, else the current folder)."""
+    """The store for new runs (default: WRITECLIFF_STORE, else the current folder)."""
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -297,7 +297,7 @@ class TraceOptions:
     for the trace of a served drive, else page-cache)."""
 
     writes_per_day: str | None = None
-    """What is written to the drive in a day, such as 500GB, to count its lifetime (default: the
+    """Data written to the drive per day, such as 500GB, to compute its lifetime (default: the
     rate of the trace)."""
 
     allocator: str = "next-fit"

@@ -18,7 +18,7 @@ from writecliff import units
 if TYPE_CHECKING:
     from writecliff.api.answers.base import Answer
 
-# Groups of options in `--help`, in this order, after those of the command itself.
+# Groups of options in `--help`, in this order, after the options of the command itself.
 DRIVE = Group("Drive", sort_key=1)
 OUTPUT = Group("Output", sort_key=2)
 ADVANCED = Group("Advanced", sort_key=3)
@@ -26,10 +26,10 @@ ADVANCED = Group("Advanced", sort_key=3)
 JsonFlag = Annotated[
     bool,
     Parameter(
-        group=OUTPUT, help="Print the answer as JSON; docs/reference/json-commands.md has the keys."
+        group=OUTPUT, help="Print the answer as JSON (keys: docs/reference/json-commands.md)."
     ),
 ]
-"""The annotation of `json`."""
+"""Type of a parameter `json`."""
 
 NOTHING_DONE = "\nnothing was done (--dry-run)"
 
@@ -48,7 +48,7 @@ def emit_json(value: Any) -> None:
 
 
 def show_list(answer: Answer, align: str = "", *, as_json: bool) -> int:
-    """Answer --list with an answer that has one field, or with a table of the objects in it."""
+    """Print a list: the answer as JSON, or the objects in its only field as a table."""
     if as_json:
         emit_json(answer)
     else:

@@ -1,4 +1,4 @@
-"""Progress on stderr: lines now and then, or on a terminal a block that is redrawn."""
+"""Progress on stderr: occasional lines, or on a terminal a block that is redrawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from writecliff.cli.screen import Screen
 from writecliff.procedures.progress import FollowedRun
 from writecliff.progress import Pace, Silence, Work, WorkProgress
 
-_FIRST_S = 1.0  # nothing is shown of work that is done at once
+_FIRST_S = 1.0  # shorter work shows no progress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -99,7 +99,7 @@ def steady_lines(round_number: int, decision: Decision) -> list[str]:
 
 
 class WorkView:
-    """A `WorkHook`: a line now and then, or while it is shown on a terminal, one redrawn line."""
+    """A `WorkHook` that prints occasional lines, or redraws one line on a terminal."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -109,7 +109,7 @@ class WorkView:
 
     @contextmanager
     def showing(self, what: str = "") -> Iterator[WorkProgress]:
-        """Show the work that the body reports to the progress that it gets."""
+        """Show the work that the body reports to the yielded progress."""
         self._drawn = self._screen.terminal
         with self._screen.showing(self.render):
             yield WorkProgress(self, what)
@@ -123,7 +123,7 @@ class WorkView:
 
     @property
     def text(self) -> str:
-        """The work as a line: time taken, part, figures, share, time left."""
+        """Return a line: elapsed time, part, figures, share, remaining time."""
         work, taken_s = self._work, self._pace.taken_s
         if work is None:
             return ""
@@ -134,7 +134,7 @@ class WorkView:
         return f"{what}  {self._pace.how_far(work.share)}" if work.share else what
 
     def render(self) -> RenderableType:
-        """The line, once the work has taken a moment."""
+        """Return the line, once the work has taken a moment."""
         from rich.text import Text
 
         return Text(self.text) if self._pace.taken_s > _FIRST_S else ""

@@ -72,7 +72,7 @@ def run_to_resume(
     if target.on is None:
         target = replace(target, on=stored.on)
         if stored.on != stored.then:
-            log(f"the drive that was {stored.then} is {stored.on} now")
+            log(f"the drive {stored.then} is now {stored.on}")
     return stored.procedure, replace(target, **stored.opening), run.resume
 
 

@@ -81,7 +81,7 @@ def run_text(found: RunDetails) -> str:
 
 
 def difference_text(found: RunDifference) -> str:
-    """Return the difference of two runs for people."""
+    """Return the difference of two runs as text for the terminal."""
     from writecliff.report.comparison.page import differences_table, figure_names
     from writecliff.report.headline import interval_text, value_text
 

@@ -191,7 +191,7 @@ Options:
 
 Output:
   --json
-      Print the answer as JSON; docs/reference/json-commands.md has the keys.
+      Print the answer as JSON (keys: docs/reference/json-commands.md).
 
 """)
 
@@ -224,13 +224,12 @@ Output:
       comparison; the exit code is 3 if a figure is worse by more than noise.
   --expect LIMIT...
       A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps for
-      all runs that have it, or "TEST.iops >= 100000" for some; may be repeated. If it
-      is missed, the exit code is 3.
+      all runs with this figure, or "TEST.iops >= 100000" for some; may be repeated. If
+      the limit is missed, the exit code is 3.
   --junit PATH
       Write limits and the comparison with the baseline to this file, as JUnit's XML.
   --store STORE
-      The store that new runs are of (default: WRITECLIFF_STORE, else the current
-      folder).
+      The store for new runs (default: WRITECLIFF_STORE, else the current folder).
   --output PATH
       Directory of the run; it must be empty or not exist (default:
       runs/NAME-TARGET-TIME).
@@ -242,7 +241,7 @@ Output:
   --quiet
       Show no progress on stderr.
   --json
-      Print the answer as JSON; docs/reference/json-commands.md has the keys.
+      Print the answer as JSON (keys: docs/reference/json-commands.md).
 
 Advanced:
   --nand-type TEXT
