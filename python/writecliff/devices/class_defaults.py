@@ -68,8 +68,8 @@ LARGE_BYTES = 30e12
 UNIT_SLOTS = 4
 MERGED_UNITS = 16
 
-# Program/erase cycles of data-centre flash: the rated TBW of a drive is that of random writes, so
-# flash must have TBW x write amplification / raw bytes. Ten families of TLC drives of 800 GB to
+# Program/erase cycles of data-centre flash. The rated TBW of a drive means random writes, so the
+# flash needs TBW x write amplification / raw bytes. Ten families of TLC drives of 800 GB to
 # 15.36 TB and 1 to 3 drive writes per day, whose own write amplification is 2.1 to 4.8, need 6,800
 # to 9,400. The value is near their median.
 RATED_CYCLES = {"tlc": 7500}
@@ -77,10 +77,10 @@ RATED_CYCLES = {"tlc": 7500}
 # the client workload of JESD219, whose write amplification is not published.
 CLIENT_AMPLIFICATION = 1.5
 
-# Power of data-centre drives. The idle power is the rated one of Solidigm D7-P5500 7.68 TB (5 W).
-# A program takes the power that leaves the rated 16 W of Micron 9550 MAX for sequential writes of
-# 10 GB/s; the other values are those of older drives of the catalogue. Sheets state limits, so most
-# drives draw less than rated: 14 W of 7600 MAX, 20 W of D7-P5500, 11 W of PM9A3 for reads.
+# Power of data-centre drives. The idle power is the rating of Solidigm D7-P5500 7.68 TB (5 W). The
+# power of a program results in the rated 16 W of Micron 9550 MAX at sequential writes of 10 GB/s.
+# The other values are those of older drives of the catalogue. Sheets state limits, so most drives
+# draw less than rated: 14 W of 7600 MAX, 20 W of D7-P5500, 11 W of PM9A3 for reads.
 POWER = {
     "idle": "5 W",
     "active": "1 W",

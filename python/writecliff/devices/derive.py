@@ -113,7 +113,7 @@ def drive_amplification(sheet: DataSheet) -> float:
 
 
 def needed_cycles(sheet: DataSheet) -> float:
-    """Return the cycles that the flash needs for the rated writes of a sheet, 0 without a rating.
+    """Return the erase cycles that the rated writes of a sheet require, 0 without a rating.
 
     The rated writes of data-centre drives are random, those of client drives are not.
     """

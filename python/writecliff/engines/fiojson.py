@@ -374,8 +374,8 @@ def _depths(entry: _Entry) -> Json:
 
 # The section `steadystate` of fio's JSON: the criterion and its input data.
 #
-# Rules are those of fio 3.33 (steadystate.c, stat.c): one value for each check interval, the last
-# window of them, padded with zeros. `criterion` is the largest deviation from the mean, or the
+# The rules are those of fio 3.33 (steadystate.c, stat.c): one value per check interval; the last
+# window of values is padded with zeros. `criterion` is the largest deviation from the mean, or the
 # slope of the least-squares line per value, in percent of the mean if the limit is.
 
 _NAMES = {"bandwidth": "bw", "latency": "lat"}

@@ -278,8 +278,8 @@ def _grown_job(job: JobResult, grows: float) -> JobResult:
 
 # -- host zones ------------------------------------------------------------------------------------
 
-# Host zones on a drive at a fraction of its size: zones shrink with it down to their blocks, and
-# become fewer below that.
+# Host zones on a scaled drive: zones shrink with the drive down to one block, then their number
+# shrinks.
 
 _SECTOR_BYTES = 512
 _SLOT_BYTES = 4096

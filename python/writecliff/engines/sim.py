@@ -369,10 +369,9 @@ def _data_placement(
 
 # -- data placement --------------------------------------------------------------------------------
 
-# The administrative commands of a simulated drive's data placement interface, between its steps.
-#
-# Owns: NVMe Streams directive, SCSI stream control and FDP as Python calls. A command that the
-# drive refuses raises `ConfigError` with the standard's status. Sections are those of NVMe Base
+# Administrative commands of a simulated drive's data placement interface, between its steps: NVMe
+# Streams directive, SCSI stream control and FDP as Python calls. A command that the drive rejects
+# raises `ConfigError` with the standard's status. Sections are those of NVMe Base
 # Specification 2.1; a logical block has 512 bytes.
 #
 #     engine = SimEngine("nvme-tlc-960")

@@ -198,13 +198,13 @@ def _discard(*paths: Path) -> None:
 
 # -- shared states ---------------------------------------------------------------------------------
 
-# States that machines share: a folder or an object store behind the caches of several machines.
+# Shared states: a folder or an object store behind the caches of several machines.
 #
-# `$WRITECLIFF_SHARED_CACHE` names it: a path, or a URL of fsspec (s3://, gs://, ...). A machine
-# looks there for what its own cache lacks, and puts there what it has made. A state comes before
-# its label, so one that has a label is whole; and its name is the digest of all that it depends on,
-# so two machines that make the same state at once write the same bytes. Nothing is removed here:
-# what is no longer wanted is the owner's to delete.
+# `$WRITECLIFF_SHARED_CACHE` is its path, or a URL of fsspec (s3://, gs://, ...). A machine reads
+# states from there that its own cache lacks, and writes the states that it has prepared. A state is
+# written before its label, so a state with a label is complete. Its name is the digest of all its
+# inputs, so two machines that prepare the same state write the same bytes. The owner of the folder
+# deletes states that are no longer needed.
 
 LOCATION = "WRITECLIFF_SHARED_CACHE"
 

@@ -38,7 +38,7 @@ class Step:
     sample: bool = False  # a steady-state sample: a tracking variable is read here
     figures: Callable[[StepResult], Mapping[str, float]] | None = None
     untimed: bool = False
-    role: str = ""  # tells the steps of a stage apart: "pre-write"
+    role: str = ""  # purpose of the step within its stage: "pre-write"
     batches: bool = False  # `True` to store its batches, from which reports estimate intervals
     continues: bool = False
 
@@ -85,7 +85,7 @@ class StepRow:
     cpu_busy_pct: float | None  # of the host; None for simulated drives
     waf: float | None
     figures: Mapping[str, float] = field(default_factory=dict)  # of its `Step`
-    role: str = ""  # that of its `Step`, which is not stored
+    role: str = ""  # role of its `Step`; not stored
 
     @property
     def ended_ns(self) -> int:
@@ -367,7 +367,7 @@ class Procedure(ABC):
 
     @property
     def active_range_pct(self) -> float | None:
-        """Share of the addresses that all of its steps are within; None if they differ."""
+        """The active range of all steps, in percent of the addresses; None if they differ."""
         return None
 
     def load_of(self, phase: str) -> Workload | None:

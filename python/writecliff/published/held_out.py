@@ -149,7 +149,7 @@ def _aside_rows() -> list[Row]:
 
 
 def _counted(rows: Sequence[Row], in_view: Callable[[Row], bool]) -> tuple[HeldOut, ...]:
-    """Return the figures of rows of current drives, with the reasons why some do not count."""
+    """Return the figures of rows of current drives, with the reasons for exclusions."""
     constants = _constants(rows)
     held_out = []
     figures = _of_rows(rows, "current drives", in_view=in_view)
@@ -160,8 +160,8 @@ def _counted(rows: Sequence[Row], in_view: Callable[[Row], bool]) -> tuple[HeldO
     return tuple(held_out)
 
 
-# The class of sequential writes on PCIe 5.0 was added after the error of PM1743 had been seen; the
-# power of a program is set from 9550 MAX.
+# The class of sequential writes on PCIe 5.0 was added after the error of PM1743 had been seen. The
+# power of a program was set from 9550 MAX.
 _KNOWN: Mapping[tuple[str, str, str], str] = {
     ("anandtech-pm1743", "pm1743-15360", "throughput"): SEEN,
     ("mouser-9550", "micron-9550-max-12800", "power_active_write_max"): CONSTANT,
@@ -190,7 +190,7 @@ def endurance() -> tuple[HeldOut, ...]:
     """Return the rated writes of data-centre drives with three bits per cell, each predicted from
     other families.
 
-    The cycles that the rated writes of a drive need at its own write amplification are nearly alike
+    The cycles that the rated writes of a drive need at its own write amplification are nearly equal
     in all families. The median of the other families predicts the rated writes of each drive. They
     are in view, because the class default of the cycles was set from all of them.
     """

@@ -2,7 +2,7 @@
 
 This tests the rule of `devices/capacities.py`. `writecliff.lab.published.left_out` simulates the
 drives and stores the predictions. A prediction belongs to a version of a drive, and is ignored once
-the rule gives another one.
+the rule derives another version.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def left_out_figures() -> list[PublishedFigure]:
 
 
 def _figures_of(name: str, sheet: DataSheet) -> list[PublishedFigure]:
-    """Return the figures of a drive: those of the table, or of its sheet if it is not in there."""
+    """Return the figures of a drive from the table, or from its sheet if the table has none."""
     from writecliff.published.sheet_check import sheet_figures
 
     listed = [figure for figure in split() if figure.device == name and not is_stated(figure)]
@@ -65,7 +65,7 @@ def _figures_of(name: str, sheet: DataSheet) -> list[PublishedFigure]:
 
 
 def left_out_rows(path: Path = PREDICTIONS) -> list[Row]:
-    """Return the predictions whose drive is still the one that the rule derives."""
+    """Return the predictions for drives that the rule still derives in the same version."""
     lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
     return [
         Row(figure, float(line["predicted"]))

@@ -28,7 +28,7 @@ from writecliff.published.scores import Row
 MODERN = Path(__file__).parent / "modern.csv"
 MODERN_SOURCES = Path(__file__).parent / "modern_sources.csv"
 MODERN_NAME, MODERN_ABOUT = "modern", "drives of today: data sheets and reviews"
-# Figures of the same drives that came after the split: no rule uses them.
+# Figures of the same drives, collected after the split: no rule uses them.
 MEASURED = Path(__file__).parent / "measured.csv"
 MEASURED_NAME = "measured"
 MEASURED_ABOUT = "current drives: measurements and sheets that no rule uses"

@@ -1,8 +1,8 @@
 """Stored predictions of published figures, by fits that have not seen them.
 
 The table of the shipped fits is their cross-validation. The tables of current drives and of
-SSD-iq's loads contain the figures that `writecliff lab reproduce` simulates. That of current drives
-also contains figures that the rule uses, for comparisons of two drives.
+SSD-iq's loads contain the figures that `writecliff lab reproduce` simulates. The table of
+current drives also contains figures that the rule uses, for comparisons of two drives.
 `writecliff.lab.published.predict` writes the tables. A prediction belongs to a version of a drive
 model, and is ignored once the model changes.
 """
@@ -102,7 +102,7 @@ def device_hashes(figure: PublishedFigure) -> str:
 
 @lru_cache(maxsize=256)
 def hash_of(name: str) -> str:
-    """Return the hash of a preset as it is now."""
+    """Return the current hash of a preset."""
     return describe_device(*read_device_file(name)).device_hash
 
 

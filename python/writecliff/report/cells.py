@@ -66,7 +66,7 @@ class CellReport(TestReport):
 
     def grid(self, title: str, value: Value, kind: Kind, key: str, *, note: str = "",
              **where: Any) -> Table:  # fmt: skip
-        """A table of block sizes by mixes; `key` begins the names of its columns in files. `where`:
+        """Return a table of block sizes by mixes. `key`: prefix of column names in files; `where`:
         `file` or `data` of `table`."""
         rows = [(size, *(value((size, mix)) for mix in self.mixes)) for size in self.sizes]
         head = (

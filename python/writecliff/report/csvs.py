@@ -134,7 +134,7 @@ def _file(data: Data | None, found: Mapping[str, DataFile]) -> DataFile:
 
 
 def table_csv(table: Table) -> str:
-    """The values of a table, with units in the header; what is unknown is empty."""
+    """Return the values of a table as CSV, with units in the header; unknown values are empty."""
     columns = table.data_columns()
     return csv_text((name for name, _ in columns), zip(*(v for _, v in columns), strict=True))
 

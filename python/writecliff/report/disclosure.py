@@ -1,7 +1,7 @@
-"""What every report tells besides its test.
+"""Sections that every report has, independent of its test.
 
-First the disclosures that the standard requires before any figure: interruptions, purge, write
-cache, deviations, warnings. Then the sections about choices between sources, disturbed steps, the
+The disclosures that the standard requires come before any figure: interruptions, purge, write
+cache, deviations, warnings. The other sections show choices between sources, disturbed steps, the
 health of the drive, and the test platform.
 """
 
@@ -287,8 +287,8 @@ def _flat(values: Any, prefix: str = "") -> dict[str, str]:
 
 # -- test platform -----------------------------------------------------------------------------
 #
-# The standard wants figures of different drives to come from one reference test platform, and the
-# platform to be disclosed where they do not (PTS, "Reference Test Platform").
+# The standard requires that figures of different drives come from one reference test platform;
+# reports disclose any other platform (PTS, "Reference Test Platform").
 
 
 PLATFORM_TITLE = "Reference test platform"

@@ -325,7 +325,7 @@ def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
 
 
 def judge_report(report: TestReport, expected: Sequence[Expectation]) -> list[Judged]:
-    """Compare a run that is open for writing with limits, as `judge_run` does."""
+    """Check limits on a run that is open for writing, as `judge_run` does."""
     run = report.data.run
     figures, missing = report.limit_figures(percentiles_of(expected))
     judged = [judge(limit, figures, missing) for limit in expected]

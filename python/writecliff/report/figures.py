@@ -249,8 +249,8 @@ def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figur
 
 # -- percentiles -------------------------------------------------------------------------------
 #
-# The x axis is the number of I/Os of which one is slower, on a logarithmic axis with its
-# percentiles as ticks. Only percentiles that enough I/Os support are drawn.
+# The logarithmic x axis is the number of I/Os per slower I/O, with percentiles as ticks. Only
+# percentiles with enough I/Os are plotted.
 
 
 _NINES = 5

@@ -44,8 +44,8 @@ class Headline:
 
     key: str  # the same in all runs of a test where it means the same: "iops_4k_0_100"
     label: str  # for people
-    group: str = ""  # figures of one group and metric are of one kind: "mixes"
-    load: str = ""  # tells it from others of its kind: "random, 4 KiB, OIO 1"
+    group: str = ""  # figures with equal group and metric are of one kind: "mixes"
+    load: str = ""  # load that identifies it among its kind: "random, 4 KiB, OIO 1"
     metric: str = ""  # in words: "IOPS"
     value: float  # in `unit`
     unit: str  # "IOPS", "ms"; empty for ratios
@@ -63,12 +63,12 @@ class Headline:
 
     @property
     def kind(self) -> str:
-        """Which figures of a campaign are of one kind: "mixes: IOPS"; empty without a group."""
+        """The kind of the figure in its campaign: "mixes: IOPS"; empty without a group."""
         return f"{self.group}: {self.metric}" if self.group else ""
 
     @property
     def place(self) -> str:
-        """What tells it from others of its kind: its load, else the label."""
+        """The name of the figure within its kind: its load, else its label."""
         return self.load or self.label
 
     @property

@@ -33,14 +33,14 @@ _SCALES = {"linear": "linear", "log": "log", "function": "nines"}
 
 
 class Label(str):
-    """The label of an axis. The script shows its name and unit with values, and no `note`."""
+    """The label of an axis. The script of the page shows name and unit with values, not `note`."""
 
     __slots__ = ("name", "unit")
     name: str
     unit: str
 
     def __new__(cls, name: str, unit: str = "", note: str = "") -> Self:
-        """Write unit and note in parentheses behind the name."""
+        """Append unit and note to the name in parentheses."""
         behind = ", ".join(filter(None, (unit, note)))
         self = super().__new__(cls, f"{name} ({behind})" if behind else name)
         self.name, self.unit = name, unit
@@ -51,7 +51,7 @@ _AXIS_LABELS: WeakKeyDictionary[Axis, Label] = WeakKeyDictionary()
 
 
 def write_label(axis: Axis, label: str, **how: Any) -> None:
-    """Set the label of an axis, whose text matplotlib keeps without name and unit."""
+    """Set the label of an axis. Matplotlib keeps only its text, not name and unit."""
     axis.set_label_text(label, **how)
     if isinstance(label, Label):
         _AXIS_LABELS[axis] = label

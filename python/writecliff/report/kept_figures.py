@@ -44,7 +44,7 @@ def figures_mapping(report: TestReport) -> dict[str, Any]:
 
 
 def _fields(figure: Headline) -> dict[str, Any]:
-    """The fields of a figure; a comparison, which reads the run, needs the others."""
+    """Return the stored fields of a figure. Comparisons read the other fields from the run."""
     return {
         name: value
         for name, value in asdict(figure).items()

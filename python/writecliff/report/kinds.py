@@ -1,4 +1,4 @@
-"""Kinds of values: how a table shows them, and their unit in its file."""
+"""Kinds of values: their format in tables, and their unit in files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 from writecliff import units
 
-Align = Literal["left", "right", "whole"]  # "whole": left, and never broken into two lines
+Align = Literal["left", "right", "whole"]  # "whole": left, never wrapped
 
 
 class Span(NamedTuple):
-    """A range of values; an end that is open is None."""
+    """A range of values; an open end is None."""
 
     low: float | None
     high: float | None
@@ -25,14 +25,14 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Kind:
-    """How values are shown, and their unit in files."""
+    """The format of values, and their unit in files."""
 
     text: Callable[[Any], str] = _text
     unit: str = ""
     align: Align = "right"
     number: bool = True  # False: text
-    ends: bool = False  # of a `Span`: two columns of a file
-    scale: float = 1.0  # from values to those of files
+    ends: bool = False  # values are `Span`s: two columns in files
+    scale: float = 1.0  # factor from values to values in files
 
 
 TEXT = Kind(align="left", number=False)
@@ -47,49 +47,49 @@ BLOCK = Kind(units.block, "bytes", "left")
 
 @cache
 def decimals(places: int = 0, unit: str = "") -> Kind:
-    """Numbers with that many decimals; `unit` is written behind each."""
+    """Return the kind of numbers with `places` decimals, followed by `unit`."""
     return Kind(lambda value: _behind(units.number(value, places), unit), unit)
 
 
 @cache
 def digits(places: int = 3, unit: str = "") -> Kind:
-    """Numbers with that many significant digits; `unit` is written behind each."""
+    """Return the kind of numbers with `places` significant digits, followed by `unit`."""
     return Kind(lambda value: _behind(units.significant(value, places), unit), unit)
 
 
 @cache
 def signed(places: int = 1, unit: str = "%") -> Kind:
-    """Differences, with their sign."""
+    """Return the kind of differences, shown with their sign."""
     return Kind(lambda v: units.UNKNOWN if v is None else _behind(f"{v:+.{places}f}", unit), unit)
 
 
 @cache
 def plain(unit: str = "") -> Kind:
-    """Numbers with no more digits than they need, 0.5 or 16; `unit` is written behind each."""
+    """Return the kind of numbers without trailing zeros (0.5, 16), followed by `unit`."""
     return Kind(lambda v: units.UNKNOWN if v is None else _behind(_short(v), unit), unit)
 
 
 @cache
 def percents(places: int = 2) -> Kind:
-    """Values in percent."""
+    """Return the kind of values in percent."""
     return Kind(lambda value: units.pct(value, places), "%")
 
 
 @cache
 def shares(places: int = 1) -> Kind:
-    """Shares of 1, shown in percent."""
+    """Return the kind of shares of 1, shown in percent."""
     return Kind(lambda value: units.percent(value, places), "%", scale=100.0)
 
 
 @cache
 def latency_in(unit: units.Unit) -> Kind:
-    """Latencies that are all shown in `unit`."""
+    """Return the kind of latencies shown in `unit`."""
     return Kind(lambda value_ns: units.latency(value_ns, unit), "ns")
 
 
 @cache
 def ranges(kind: Kind) -> Kind:
-    """Ranges of values of `kind`: "3.1 ms to 3.4 ms", "up to 3 s"."""
+    """Return the kind of ranges of `kind`: "3.1 ms to 3.4 ms", "up to 3 s"."""
 
     def text(value: Span | None) -> str:
         if value is None or value == (None, None):

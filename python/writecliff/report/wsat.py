@@ -1,4 +1,4 @@
-"""The report of the write saturation test, and its figures; summary "writecliff/wsat/1"."""
+"""Report of the write saturation test, with its figures; summary "writecliff/wsat/1"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `writecliff trace synthesise` makes of a trace, and how near it comes."""
+"""Result of `writecliff trace synthesise`: the workload, and its distance from the trace."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Synthesised:
         return workload, job
 
     def mapping(self) -> dict[str, Any]:
-        """All of it, as `writecliff trace synthesise --json` prints it."""
+        """Return the result as in `writecliff trace synthesise --json`."""
         model = self.model
         return {
             "trace": self.trace,

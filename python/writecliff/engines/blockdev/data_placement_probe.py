@@ -197,11 +197,11 @@ def _about_hints(hints: tuple[HintAnswer, ...]) -> list[str]:
 
 # -- kernel write hints ----------------------------------------------------------------------------
 
-# Write-lifetime hints: which of them this kernel takes, tried out on a file or device.
+# Write-lifetime hints that this kernel accepts, tried on a file or device.
 #
 # A hint is a property of the inode and changes no data; the previous hint is restored. Numbers are
-# those of Linux (RWH_WRITE_LIFE_*). Arguments are 64 bits wide; the kernel refuses a value in the
-# upper half, so programs that pass a 32-bit enumeration lose their hints (RocksDB before its pull
+# those of Linux (RWH_WRITE_LIFE_*). Arguments have 64 bits. The kernel rejects a value in the upper
+# half, so programs that pass a 32-bit enumeration lose their hints (RocksDB before its pull
 # request 12595).
 
 HINTS = ("not set", "none", "short", "medium", "long", "extreme")

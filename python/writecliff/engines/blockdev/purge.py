@@ -162,12 +162,12 @@ def purge_file(path: str, fd: int, size_bytes: int) -> PurgeReport:
 
 # -- attachment ------------------------------------------------------------------------------------
 
-# How a disk is attached, as its path in sysfs shows it: which commands it can be trusted to get.
+# Attachment of a disk, from its path in sysfs: it determines which commands reach the drive.
 #
-# A SATA drive on a port of libata gets every ATA command unchanged. Behind a SAS adapter or a USB
-# bridge the translation (SAT-5) decides what arrives, and what it hands back of the drive's
-# registers is often nothing, which hdparm takes for zeros. So commands that erase are sent only
-# where they arrive.
+# A SATA drive on a libata port receives every ATA command unchanged. Behind a SAS adapter or a USB
+# bridge, the translation (SAT-5) decides which commands pass. It often returns none of the drive's
+# registers, which hdparm reads as zeros. So erase commands are sent only to drives that receive
+# them.
 
 Attachment = Literal["libata", "SAS", "USB", "other"]
 
@@ -196,11 +196,11 @@ def bridge_text(kind: Attachment) -> str:
 
 # -- purge proof -----------------------------------------------------------------------------------
 
-# Proof that a purge did something: blocks that are read before it and after it.
+# Proof of a purge: sample blocks are read before and after it.
 #
-# Some drives and most bridges acknowledge an erase that they do not carry out; a test that starts
-# on such a drive does not start fresh. So blocks all over the drive are read with direct I/O before
-# a purge, and those that held anything must not hold the same afterwards. Nothing is written.
+# Some drives and most bridges acknowledge an erase without executing it, so a test would not start
+# on a fresh drive. Blocks across the drive are read with direct I/O before a purge. A block that
+# held data must not hold the same data afterwards. Nothing is written.
 
 _SAMPLES = 256
 _BLOCK = 4096
@@ -255,10 +255,10 @@ def _read(path: str, offsets: tuple[int, ...], block: int) -> dict[int, bytes]:
 
 # ATA SANITIZE DEVICE through hdparm: block erase, or crypto scramble as a weaker substitute.
 #
-# Needs no password, goes on after a power cycle, and works where the firmware of the machine has
-# frozen ATA security, which most do (ACS-4 4.18: the security feature set blocks it only while the
-# drive is locked). The drive works on in the background; `--sanitize-status` is asked until it
-# ends.
+# It needs no password, continues after a power cycle, and works even if the firmware of the machine
+# has frozen ATA security, as most do (ACS-4 4.18: the security feature set blocks it only while the
+# drive is locked). The drive erases in the background; `--sanitize-status` is polled until it
+# completes.
 #
 # Formats are those of hdparm 9.65 (`hdparm.c`: `sanitize_normal_output`, `sanitize_error_output`).
 
@@ -358,7 +358,7 @@ def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> Sa
         if isinstance(status, str) or status.state != "in process":
             return status
         if time.monotonic() >= deadline:
-            return f"did not end in {_TIMEOUT_S / 3600:g} h ({status.percent} % done)"
+            return f"did not complete within {_TIMEOUT_S / 3600:g} h ({status.percent} % done)"
         if status.percent is not None:
             on_progress(status.percent / 100)
         sleep(_POLL_S)
@@ -366,10 +366,10 @@ def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> Sa
 
 # -- SCSI SANITIZE (block erase) and FORMAT UNIT through sg3-utils ---------------------------------
 
-# Both run in the background on the drive; REQUEST SENSE and TEST UNIT READY are asked until they
-# end, because `sg_sanitize` takes a failed sanitize for a finished one. The format of the drive is
-# kept: `sg_format` would remove the protection information unless it is told the present type, and
-# would change block size and count only if it were told to.
+# Both run in the background on the drive. REQUEST SENSE and TEST UNIT READY are polled until they
+# complete, because `sg_sanitize` reports a failed sanitize as complete. The format of the drive is
+# kept: `sg_format` removes the protection information unless the current type is passed, and
+# changes block size and count only on request.
 #
 # Sources: SBC-4 5.3 (FORMAT UNIT: FMTPINFO, PROTECTION FIELD USAGE; table 38), 5.21 (READ
 # CAPACITY(16): P_TYPE, PROT_EN, P_I_EXPONENT), 5.30 (SANITIZE), 4.12; SPC-5 annex F (codes 04h/04h
@@ -484,7 +484,7 @@ def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook)
         if sense.progress is not None:
             on_progress(sense.progress)
         sleep(_POLL_S)
-    return f"did not end in {_SCSI_TIMEOUT_S / 3600:g} h"
+    return f"did not complete within {_SCSI_TIMEOUT_S / 3600:g} h"
 
 
 def _pending(answer: ScsiAnswer) -> Sense | None:

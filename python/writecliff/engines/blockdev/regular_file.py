@@ -224,9 +224,9 @@ def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
 
 # -- file place ------------------------------------------------------------------------------------
 
-# Where a file that is to be written may be: on a drive with room for it.
+# Checks that a test file may be written to its file system, which must have room for it.
 
-# File systems whose files are the kernel's: a write is a command to it, or takes its memory.
+# Kernel file systems: a write is a command to the kernel, or uses its memory.
 _OF_THE_KERNEL = frozenset({
     "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs", "devpts",
     "devtmpfs", "efivarfs", "fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "ramfs",

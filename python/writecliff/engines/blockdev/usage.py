@@ -204,7 +204,7 @@ def in_use(path: str, uses: Sequence[Use]) -> TargetError:
 
 # -- processes that use a disk ---------------------------------------------------------------------
 
-# Processes that have a device or file open, or keep it mapped after closing it.
+# Processes that have a device or file open, or still mapped after closing it.
 
 NameOf = Callable[[os.stat_result], str | None]
 _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
@@ -282,7 +282,7 @@ def _mapped(directory: Path, name_of: NameOf, seen: set[tuple[str, str]]) -> Ite
 # * bcache registers a device before (or without) building one on it.
 # * btrfs and bcachefs mount several devices, of which mountinfo names only one.
 # * The kernel's NVMe and SCSI targets export devices and files to other machines. The NVMe target
-#   does not even claim them.
+#   does not claim them.
 
 _FILE_SYSTEMS = (("btrfs", "devices/{name}"), ("bcachefs", "dev-*/block"))
 

@@ -220,7 +220,7 @@ def _check_counts(section: Section, target: Target) -> None:
 
 # -- direction, sizes and streams ------------------------------------------------------------------
 
-# The course of a job's I/Os in fio's options: direction and its modifier, sizes, streams.
+# Access pattern of a job in fio's options: direction with modifier, sizes, streams.
 
 _LISTED = ("read", "write", "trim")  # the order of fio's lists
 
@@ -330,13 +330,13 @@ def add_streams(section: Section, kind: str) -> None:
 
 # -- data to write ---------------------------------------------------------------------------------
 
-# What a job writes, in fio's options: random data, new for each write wherever that is possible.
+# Write data of a job in fio's options: random data, new for each write if possible.
 #
 # `refill_buffers` generates the data of each write in the thread that issues it: 1.7 GB/s in blocks
 # of 128 KiB on a virtual server processor, which would cap a fast drive. `scramble_buffers` fills
 # each buffer once and writes offset and time into each sector: 32 GB/s. No sector is like another,
-# but a sixth of it has little entropy (10 % compressible, by zlib), and a buffer that soon comes
-# back makes near copies of itself. So only large blocks on fast drives, with enough buffers, are
+# but a sixth of it has little entropy (10 % compressible, by zlib), and a buffer that is
+# soon reused produces near duplicates. So only large blocks on fast drives with enough buffers are
 # scrambled.
 
 LARGE_BYTES = 64 * KIB
@@ -369,15 +369,15 @@ def add_data(section: Section, *, fast: bool) -> None:
 # -- active-range segments in fio's options: zonemode=strided --------------------------------------
 
 # fio has no random choice among thousands of segments: its zoned distribution takes 256 zones, in
-# whole percents of the accesses. Its strided zones are of equal size and distance. With a zone size
-# of a sector a thread moves to the next one after each I/O, whose address within the zone is
-# random; with that of the segment a sequential stream passes through all of it before it moves on.
-# So the addresses are those of equal segments that span the range; that the segments are evenly
-# spaced, and with random addresses visited in turn, is disclosed. Reads and writes of one job share
-# its zone, so sequential mixes are run as a job for each (`mix.py`).
+# whole percents of the accesses. Its strided zones are of equal size and distance. If the zone
+# size is a sector, a thread moves to the next zone after each I/O, whose address within the zone is
+# random. If it is the segment, a sequential stream passes through the whole segment first. So the
+# addresses are those of equal segments that span the range. Reports disclose that the segments are
+# evenly spaced and, with random addresses, visited in turn. Reads and writes of a job share its
+# zone, so sequential mixes run as one job per direction (`mix.py`).
 #
-# On a block device fio starts over only where the device ends, whatever the size of the job (fio
-# 3.33 on a loop device; on a regular file it keeps to the size). So the range has to end there.
+# On a block device, fio wraps around only at the end of the device, whatever the size of the job
+# (fio 3.33 on a loop device; on a regular file it respects the size). So the range must end there.
 
 _SECTOR_BYTES = 512
 _LARGEST_STEP = 1 << 20

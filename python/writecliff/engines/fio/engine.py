@@ -420,11 +420,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return step.result(after, self._watch, self._target.notes, complete=complete)
 
 
-# -- how fast a drive can be under a load, as far as reading tells ---------------------------------
+# -- upper limit of the speed of a drive, estimated by reads ---------------------------------------
 
-# Flash takes data no faster than it gives them when many I/Os are outstanding: programming takes
-# longer than reading, and both share the link and the processors of the controller. A write buffer
-# is faster for as long as it lasts; the factor of two is for it.
+# With many outstanding I/Os, flash writes no faster than it reads: programming takes longer than
+# reading, and both share the link and the processors of the controller. A write buffer is faster
+# until it is full, so the limit is twice the read rate.
 
 WRITES_OVER_READS = 2.0
 MEASURE_NS = 300_000_000

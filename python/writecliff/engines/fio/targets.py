@@ -366,14 +366,14 @@ FioTarget = DeviceTarget | FileBackedTarget
 
 # -- data placement --------------------------------------------------------------------------------
 
-# Finds out whether fio can steer writes to streams or placement handles of a drive.
+# Checks whether fio can direct writes to streams or placement handles of a drive.
 #
 # There are three ways. fio 3.38 and later places writes with its io_uring_cmd engine on the NVMe
-# generic device, on drives with flexible data placement or an enabled Streams directive. Where the
-# kernel's queue has write streams (Linux 6.16), it takes the write hint of a block device for the
-# number of the stream; the stream of a single I/O, which io_uring has had since then, is in no fio
-# up to 3.42. Of a SCSI drive with permanent streams, the kernel puts the hint into the group number
-# of the write (Linux 6.10). If none of them is possible, the reason is handed back.
+# generic device, on drives with flexible data placement or an enabled Streams directive. If the
+# kernel's queue has write streams (Linux 6.16), the write hint of a block device is the number of
+# the stream. io_uring has since had a stream per I/O, which fio does not use up to 3.42. On a SCSI
+# drive with permanent streams, the kernel writes the hint into the group number of the write (Linux
+# 6.10). If no way is possible, the reason is returned.
 
 HINT_STREAMS = 5  # RWH_WRITE_LIFE_NONE to _EXTREME are hints 1 to 5
 
@@ -440,13 +440,13 @@ def _text(version: Version) -> str:
 
 # -- block devices of write hints ------------------------------------------------------------------
 
-# A node of a block device for each write hint, so that jobs with different hints do not mix.
+# One device node per write hint, so that jobs with different hints do not share an inode.
 #
-# Linux keeps the hint of F_SET_RW_HINT in the inode: of jobs that open the same node, all write
-# with the hint that was set last, whatever `write_hint` says (fio 3.37 and later set it so). Direct
-# writes take the hint from the inode of the node that they were opened by (`file_inode`,
-# block/fops.c from Linux 6.10), so that one node per hint, made with mknod, keeps them apart. The
-# hints are set here, once; fio has no part in it and may be of any version.
+# Linux keeps the hint of F_SET_RW_HINT in the inode, so all jobs that open the same node write with
+# the hint that was set last, whatever their `write_hint` (fio 3.37 and later set hints so). Direct
+# writes use the hint of the inode through which the device was opened (`file_inode`, block/fops.c
+# from Linux 6.10), so one node per hint, made with mknod, separates them. This module sets the
+# hints once, so any version of fio works.
 
 HINTS = 6  # RWH_WRITE_LIFE_NOT_SET, _NONE, _SHORT, _MEDIUM, _LONG, _EXTREME
 _SET_RW_HINT = 1036  # fcntl of the inode

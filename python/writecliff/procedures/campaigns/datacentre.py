@@ -172,7 +172,7 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
 
     @property
     def servers(self) -> Sequence[tuple[str, int]]:
-        """Profile and queue depth of each step of the servers."""
+        """The profile and queue depth of each step of the servers."""
         o = self.options
         return [(name, depth) for name in o.profiles for depth in o.server_depths]
 

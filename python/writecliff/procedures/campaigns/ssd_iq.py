@@ -38,7 +38,7 @@ PAGE, FILL_BYTES, GIB = 4 * KIB, 128 * KIB, 1 << 30
 ZONE_BLOCK_BYTES = 512 * KIB
 UNIFORM = "uniform"
 OPEN = "open"
-MEASURED = "measured"  # role of the steps whose rates count
+MEASURED = "measured"  # role of the steps whose rates are reported
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999, "p99.999": 0.99999}
 _UNREACHABLE_IOPS = 1e8  # rate of closed loops that writecliff issues itself
 _SHARES = Within(0, 99.9, open_low=True)

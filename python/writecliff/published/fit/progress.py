@@ -17,7 +17,7 @@ class FitProgress(MeasurementObserver):
     def __init__(self, log: Callable[[str], None]) -> None:
         super().__init__()
         self._log = PacedLog(log)
-        self._numbers = count(1)  # drawn from by several threads
+        self._numbers = count(1)  # used by several threads
         self._loads = 0
 
     def preparing(self, drive: str, state: State, share: float) -> None:

@@ -1,4 +1,4 @@
-"""The figures of the data-centre white paper's tests, read from a run, and their grids."""
+"""Figures of the tests of the data-centre white paper, read from a run, and their grids."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _server(steps: Steps, row: StepRow) -> list[Result]:
 
 
 def profile_and_depth(steps: Steps, row: StepRow) -> tuple[str, int]:
-    """Profile and queue depth of a step of the servers."""
+    """Return profile and queue depth of a step of the servers."""
     procedure = steps.data.procedure
     assert isinstance(procedure, Datacentre)
     return procedure.servers[row.step - 1]
@@ -199,8 +199,8 @@ def profile_and_depth(steps: Steps, row: StepRow) -> tuple[str, int]:
 
 # -- grids for comparisons ---------------------------------------------------------------------
 #
-# Of the PM863 white paper (2015): mixes by queue depth with reads and writes apart (tables 4 to
-# 11), messenger (figure 6), servers (7 to 10).
+# Grids of the PM863 white paper (2015): mixes by queue depth, reads and writes separate (tables 4
+# to 11), messenger (figure 6), servers (figures 7 to 10).
 
 
 Value = Callable[[StepRow], float | None]

@@ -263,11 +263,11 @@ def _years(days: float | None) -> str:
 
 # -- cost of ownership -------------------------------------------------------------------------
 #
-#     drives    years of service / lifetime at the data per day, rounded up, one at least
+#     drives    years of service / lifetime at the data per day, rounded up, at least one
 #     energy    mean power x time of service x power usage effectiveness (PUE)
 #     total     drives x price + energy x price of a kWh
 #
-# Prices, years and PUE are given by the user; lifetime and power are measured.
+# The user gives prices, years and PUE; lifetime and power are measured.
 
 
 DAYS_A_YEAR = 365.0

@@ -42,7 +42,7 @@ class Result:
 
     @property
     def load(self) -> str:
-        """The load that it is of: "random, 4 KiB, 100 % read, OIO 32"."""
+        """The load of the figure: "random, 4 KiB, 100 % read, OIO 32"."""
         parts = [
             self.access or self.item,
             f"{self.block_kib:g} KiB" if self.block_kib is not None else "",

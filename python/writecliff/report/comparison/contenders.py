@@ -60,7 +60,7 @@ class Contender:
 
 
 def contenders_in(paths: Iterable[Path], known: dict[Path, Run] | None = None) -> list[Contender]:
-    """The contenders in `paths` in their order, labelled. `known`: runs that need not be read, by
+    """The contenders in `paths` in their order, labelled. `known`: runs that are already read, by
     resolved path; those that are read are added. Raises ConfigError for a path without a run,
     StoreError for a damaged one."""
     found: list[Contender] = []

@@ -1,8 +1,8 @@
-"""Pictures of a comparison: curves, figures over a setting in which contenders differ, and figures
+"""Plots of a comparison: curves, figures by a setting in which contenders differ, and figures
 relative to the first contender.
 
-A setting is a number: active range, spare flash. A line over it joins the contenders of one model,
-which may differ in capacity; those of different models differ in more than the setting.
+A setting is a number, such as active range or spare flash. A line connects the contenders of one
+model, which may differ in capacity. Contenders of different models differ in more than the setting.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _column(axis: Axis) -> str:
 # -- figures over a setting --------------------------------------------------------------------
 
 
-SETTING_FIGURES = 6  # figures that are drawn: those that the test is quoted by first
+SETTING_FIGURES = 6  # number of plotted figures; headline figures come first
 _SAME_SIZE = 0.02  # 15.36 TB is shown as 15.4 TB
 _NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
 
@@ -176,13 +176,13 @@ def _is_number(text: str) -> bool:
 
 
 def _number(text: str) -> tuple[str, str] | None:
-    """Number and unit of "960 GB" or "32"; None for other text."""
+    """Return number and unit of "960 GB" or "32", None for other text."""
     number, space, unit = text.partition(" ")
     return (number, unit) if _is_number(number) and bool(unit) == bool(space) else None
 
 
 def _named_number(label: str) -> tuple[str, str, str] | None:
-    """Name, number and unit of "queue depth 32" or "over-provisioning 7 %"; None without them."""
+    """Return name, number and unit of "queue depth 32" or "over-provisioning 7 %", or None."""
     bare = label.removesuffix(" %")
     name, _, number = bare.rpartition(" ")
     if not name or not _is_number(number) or any(letter.isdecimal() for letter in name):
@@ -211,7 +211,7 @@ def models_of(contenders: Sequence[Contender]) -> list[str]:
 
 
 def _without_size(drive: str, one: Contender) -> str:
-    """A name without the capacity at its end, as of "PM863 960 GB" and "pm863-960"."""
+    """Return a name without the capacity at its end, as in "PM863 960 GB" and "pm863-960"."""
     bare = drive.removesuffix("GB").removesuffix("TB").rstrip(" ")
     start = max(bare.rfind(" "), bare.rfind("-"))
     size = _number(one.first.setup.get("capacity") or "")

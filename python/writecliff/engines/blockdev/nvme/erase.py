@@ -73,9 +73,9 @@ def other_namespaces(drive: NvmeDrive, controller: Controller) -> str:
 
 # Format NVM with an erase (Base 2.1, 5.1.10), which keeps the layout of the namespace.
 #
-# The layout (LBA format, metadata, protection information) is read beforehand and named in full:
-# nvme-cli takes 0 for what is not named, and LBA format 0 on drives that format all namespaces at
-# once (FNA bit 0), which may change the size of a sector. Afterwards it is read again and compared.
+# The layout (LBA format, metadata, protection information) is read beforehand and passed in full:
+# nvme-cli uses 0 for omitted values, and LBA format 0 on drives that format all namespaces at once
+# (FNA bit 0), which may change the sector size. Afterwards the layout is read again and compared.
 
 # Of the command itself: large drives erase for hours, and nvme-cli gives up after 10 minutes.
 _TIMEOUT_S = 6 * 3600
@@ -170,9 +170,9 @@ def _wait_for_kernel(drive: NvmeDrive, expected: Namespace) -> None:
 
 # Sanitize (Base 2.1, 5.1.22 and 8.1.24): block erase, else crypto erase, else overwrite.
 #
-# The command returns at once; its end is read from the Sanitize Status log (81h) as bytes, because
-# the JSON of nvme-cli differs between versions. A sanitize goes on when this program is stopped,
-# and even across a power cycle: until it has ended the drive refuses most commands.
+# The command returns at once. Completion is read from the Sanitize Status log (81h) as bytes,
+# because the JSON of nvme-cli differs between versions. A sanitize continues after this program
+# stops, and across power cycles. Until it completes, the drive rejects most commands.
 
 _LOG = 0x81
 _CRYPTO_ERASE, _BLOCK_ERASE, _OVERWRITE = 1 << 0, 1 << 1, 1 << 2  # SANICAP
