@@ -201,9 +201,10 @@ def _measured() -> str:
             "collected after the split, and no rule uses them (`lab reproduce measured --short`). "
             "Rates of one thread with 32 or more outstanding commands are left out, because the "
             "host limits them. Writes of 16 and 64 KiB after sequential fills are taken as "
-            "measured before garbage collection starts. A source for 990 PRO includes the time of "
-            "the host. Sheets rate power as a limit. Errors of percentiles are factors, the others "
-            "are percentages.",
+            "measured before garbage collection starts; this was decided after the comparison, "
+            "because the simulated steady state is several times slower. A source for 990 "
+            "PRO includes the time of the host. Sheets rate power as a limit. Errors of "
+            "percentiles are factors, the others are percentages.",
             "Two sources disagree on the SLC cache of the 2 TB P44 Pro: 760 GB (Guru3D, which the "
             "rule uses) and 289 GB (TechPowerUp). 760 GB are more than a third of the drive, so "
             "the simulated cache is one third, 667 GB.",
