@@ -194,17 +194,17 @@ def _measured() -> str:
             name = f"{kind.removesuffix(_ALWAYS)}{_in_view(counted)}"
             rows.append((name, *_cells(score_of(counted)), _exclusions(of_kind)))
     return (
-        "### Measurements and sheets that came later\n\n"
+        "### Later measurements and data sheets\n\n"
         + _prose(
             "These figures of drives of the catalogue, and of "
             "[other capacities](guides/catalogue.md#other-capacities) of their families, were "
             "collected after the split, and no rule uses them (`lab reproduce measured --short`). "
-            "Rates of one thread with 32 or more outstanding commands are left out, because the "
-            "host limits them. Writes of 16 and 64 KiB after sequential fills are taken as "
-            "measured before garbage collection starts; this was decided after the comparison, "
-            "because the simulated steady state is several times slower. A source for 990 "
-            "PRO includes the time of the host. Sheets rate power as a limit. Errors of "
-            "percentiles are factors, the others are percentages.",
+            "Rates of one thread with 32 or more outstanding commands are omitted, because the "
+            "host limits them. Writes of 16 and 64 KiB after sequential fills are assumed to be "
+            "measured before garbage collection starts. This was decided after the comparison, "
+            "because the simulated steady state is several times slower. Latencies of one source "
+            "for 990 PRO include the time of the host. Sheets state power as a limit. Errors of "
+            "percentiles are factors, other errors are percentages.",
             "Two sources disagree on the SLC cache of the 2 TB P44 Pro: 760 GB (Guru3D, which the "
             "rule uses) and 289 GB (TechPowerUp). 760 GB are more than a third of the drive, so "
             "the simulated cache is one third, 667 GB.",
@@ -232,8 +232,8 @@ def _capacities() -> str:
             "model only, by the [rule](guides/catalogue.md#other-capacities) that derives drives "
             "on request, and simulated (`python -m writecliff.lab.published.left_out`). The rule "
             "was chosen with some of these figures in view. Most models have two capacities, so "
-            "most of these drives lie beyond the other capacity, not between two others, where "
-            "errors are smaller."
+            "most drives are extrapolated from a single other capacity. Errors between two "
+            "capacities are smaller."
         )
         + "\n"
         + _table(("kind of load", *_HEAD), rows)
@@ -249,10 +249,10 @@ def _skew() -> str:
         + _prose(
             f"The drives are {drives}, each derived by rule from its data sheet. Several figures "
             "of a kind for the same drive and load count once, as their median. The sheet states "
-            "the rate of uniform writes, so that row shows how well the rule meets it. No constant "
-            "was set from the other rows, but garbage-collection policies were compared with the "
-            "rates relative to uniform writes. The averaging window was placed after a two-zone "
-            "figure of 7450 MAX had been seen."
+            "the rate of uniform writes, so this row shows how well the rule reproduces it. "
+            "No constant was set from the other rows, but garbage-collection policies were "
+            "compared with the rates relative to uniform writes. The averaging window was placed "
+            "after a two-zone figure of 7450 MAX had been seen."
         )
         + "\n"
         + _table(("kind of load", *_HEAD), rows)
@@ -277,7 +277,8 @@ def _tails() -> str:
             'which runs beside Poisson arrivals of writes. "Below full rate" means less than '
             f"{100 * FULL_RATE_SHARE:.0f} % of the drive's largest rate. The class defaults of "
             "tails were set with some of these latencies in view. Tails of reads alone are in the "
-            "table of later figures. There are no maxima: do not take them from a simulated drive."
+            "table of later figures. Simulated maxima are not reliable, so the table "
+            "has none."
         )
         + "\n"
         + _table(header, rows)
@@ -311,12 +312,12 @@ def _endurance() -> str:
         "### Endurance\n\n"
         + _prose(
             f"The write amplification that {drives or 'no drive'} reports is compared with "
-            f"measurements{error}.",
+            f"the simulation{error}.",
             "The rated writes (TBW) of data-centre drives with TLC follow from the cycles of the "
             "flash and the write amplification of random writes on the drive itself. Rated writes "
             "of the other families give the cycles, so each drive is predicted without its own "
             f"rating. The approach was chosen with all ratings in view.{ratings} The rating of a "
-            "client drive is not one of random writes, so its device file assumes a write "
+            "client drive does not mean random writes, so its device file assumes a write "
             "amplification of 1.5, and the error of a life that ends by cycles is not known.",
         )
         + "\n"

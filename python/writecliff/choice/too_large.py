@@ -1,8 +1,8 @@
-"""Candidates that nobody named one by one and that cannot be simulated here.
+"""Candidates of a group that do not fit in the memory of this machine.
 
-A load whose addresses do not shrink, as that of a trace, needs a drive of its own size, and a drive
-of 15 TB needs more memory than many machines have. Who asks for the drives of today, or by a
-pattern, gets an answer without them, which says so; a drive that was named is refused.
+A load whose addresses cannot be scaled, such as a trace, needs a drive of full size. A drive of
+15 TB needs more memory than many machines have. If the candidates are a group or a pattern, the
+answer omits such drives and reports them. A drive given by name is rejected.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def choose(
         a block trace, from which a workload is synthesised as by `writecliff trace synthesise`.
     candidates
         The drives: names of `writecliff device list`, patterns such as "pm863-*", device files,
-        today (the default: drives of today) or all; with commas between, or repeated.
+        today (the default: current drives) or all; with commas between, or repeated.
     capacity
         Only candidates of this capacity, such as 1TB..2TB.
     limit

@@ -1,4 +1,4 @@
-"""Published figures of drives of today: the table `modern.csv`, its sources, and their split.
+"""Published figures of current drives: the table `modern.csv`, its sources, and their split.
 
 Figures are written down as the sources have them: what a source leaves open is an empty cell. A fit
 may use those of the part "fit"; those of the part "aside" are for checking and no fit sees them.
@@ -27,7 +27,7 @@ from writecliff.published.scores import Row
 
 MODERN = Path(__file__).parent / "modern.csv"
 MODERN_SOURCES = Path(__file__).parent / "modern_sources.csv"
-MODERN_NAME, MODERN_ABOUT = "modern", "drives of today: data sheets and reviews"
+MODERN_NAME, MODERN_ABOUT = "modern", "current drives: data sheets and reviews"
 # Figures of the same drives, collected after the split: no rule uses them.
 MEASURED = Path(__file__).parent / "measured.csv"
 MEASURED_NAME = "measured"

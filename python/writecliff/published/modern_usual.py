@@ -1,10 +1,9 @@
-"""What is usual for drives of today: what a drive's own figures do not say, from other families.
+"""Usual values of current drives, for figures that the sources of a drive do not state.
 
-A source gives some figures and not others. What is missing is the median of the other families of
-its class (drives of data centres, client drives with DRAM and without), each as a ratio that has a
-physical meaning. Only figures that a fit may use are looked at, and never those of the family
-itself: so a figure that was kept aside says nothing of its own drive, and what is usual has not
-been set to it. Where a class has no other family, all families count.
+A missing figure is the median of the other families of its class (data-centre drives, client drives
+with DRAM, client drives without DRAM), as a ratio with a physical meaning. Only figures that a fit
+may use count, and never those of the family itself, so a held-out figure influences neither its own
+drive nor the usual values. If a class has no other family, all families count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Families of drives of today as device files, from the figures that a fit may use.
+"""Families of current drives as device files, from the figures that a fit may use.
 
     .venv/bin/python -m writecliff.lab.published.modern_families
 

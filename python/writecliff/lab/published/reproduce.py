@@ -209,7 +209,7 @@ def _chosen(name: str, path: Path | None) -> Chosen:
 
 
 def _modern(name: str) -> Chosen | None:
-    """Figures of drives of today: all, or those of a drive or family."""
+    """Return the figures of current drives: all, or those of a drive or family."""
     measured = [one for one in modern_figures() if not is_stated(one)]
     if name == MODERN_NAME:
         return Chosen(name, MODERN_ABOUT, tuple(measured), small_bytes=SMALL_BYTES)
