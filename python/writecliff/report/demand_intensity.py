@@ -311,8 +311,9 @@ class DemandIntensityReport(TestReport):
             mark = "optimum" if cell == self.knee else ""
             rows.append((cell.outstanding, _load(cell), cell.iops, share, cell.art_ns, ratio, mark))
         head: Head = (Column("Outstanding", kinds.plain()), "Load", Column("IOPS", kinds.NUMBER),
-                Column("Of the most", kinds.shares(0)), Column("Response time", kinds.LATENCY),
-                Column("Of the optimum", kinds.TIMES), "")  # fmt: skip
+                Column("Share of the maximum", kinds.shares(0)),
+                Column("Response time", kinds.LATENCY),
+                Column("Ratio to the optimum", kinds.TIMES), "")  # fmt: skip
         keys = ("outstanding", "threads", "queue_depth", "iops", "art_ns", "optimum")
         data = data_file(
             "outstanding.csv",

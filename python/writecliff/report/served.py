@@ -189,7 +189,7 @@ class ServedReport(TestReport):
             Column("Requests", kinds.NUMBER),
             Column("IOPS", kinds.NUMBER),
             Column("MB/s", kinds.decimals(1)),
-            Column("In all", kinds.SIZE),
+            Column("Total", kinds.SIZE),
             Column("Mean size", kinds.SIZE),
         )
         return table("Requests by operation", head, rows)

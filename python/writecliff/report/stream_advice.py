@@ -163,7 +163,7 @@ def _streams(advice: StreamAdvice) -> Section:
         ("Stream", kinds.TEXT, lambda row: _stream_label(advice, cell, row["stream"])),
         ("Written", kinds.SIZE, lambda row: row["written_bytes"]),
         ("Median lifetime", kinds.RIGHT, lifetime_text),
-        ("Mostly by", kinds.TEXT, lambda row: ", ".join(row["origins"])),
+        ("Main origins", kinds.TEXT, lambda row: ", ".join(row["origins"])),
         data=STREAMS_CSV,
     )
     contents = held(
@@ -348,4 +348,6 @@ def lifetimes(
 ) -> Figure | None:
     """Cumulative lifetimes, a line for each stream or origin."""
     x = Axis("Bytes written by the host meanwhile", units.BYTE_UNITS, log=True)
-    return lines(name, title, data, series, x, Axis(Label("Dead by then", "%"), top=100), alt=alt)
+    return lines(
+        name, title, data, series, x, Axis(Label("Share of dead data", "%"), top=100), alt=alt
+    )

@@ -128,11 +128,11 @@ def _model(found: Synthesised) -> Section:
     model = found.model
     counts: list[tuple[str, Value]] = [
         ("I/Os of a pass", Quantity(model.ios, kinds.NUMBER)),
-        ("Numbers in all", Quantity(model.numbers, kinds.NUMBER)),
+        ("Number of parameters", Quantity(model.numbers, kinds.NUMBER)),
         ("I/O streams", Quantity(len(model.streams.lengths), kinds.NUMBER)),
         *((name, Quantity(count, kinds.NUMBER)) for name, count in _parts(model)),
-        ("Range of addresses", Quantity(model.range_bytes, kinds.SIZE)),
-        ("Addresses of the trace", Quantity(found.span_bytes, kinds.SIZE)),
+        ("Address range", Quantity(model.range_bytes, kinds.SIZE)),
+        ("Address range of the trace", Quantity(found.span_bytes, kinds.SIZE)),
         ("Seed", f"{model.seed}"),
     ]
     intro = "What the workload file holds. A trace of many I/Os needs no more numbers than this."
@@ -150,7 +150,7 @@ def _parts(model: IoModel) -> list[tuple[str, int]]:
         ("Transitions", len(model.transitions.count)),
         ("Phases", len(set(model.periods.phase))),
         ("Periods", len(model.periods.ios)),
-        ("Groups of places", len(model.places.count)),
+        ("Groups of addresses", len(model.places.count)),
     ]
 
 

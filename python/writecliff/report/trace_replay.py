@@ -117,7 +117,7 @@ class TraceReplayReport(TestReport):
         drift = found["waf_drift"]
         rows = (
             ("Write amplification", Quantity(found["waf"], kinds.decimals(3))),
-            ("Its rise from the third quarter to the fourth", Quantity(drift, kinds.shares())),
+            ("Rise from the third quarter to the fourth", Quantity(drift, kinds.shares())),
             ("Endurance of the whole drive", Quantity(found["endurance_bytes"], kinds.SIZE)),
             (
                 "Written to addresses drawn anew in each further round",
@@ -167,7 +167,7 @@ class TraceReplayReport(TestReport):
             "Name",
             Column("Written", kinds.SIZE),
             Column("Median lifetime", kinds.SIZE),
-            "Mostly from",
+            "Main origins",
         )
         return table("Streams", head, rows, "llrrl")
 

@@ -128,7 +128,10 @@ def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, Value]]:
         ("Index of dispersion (1 s)", Quantity(arrivals["index_of_dispersion"], kinds.digits())),
         ("Unique", Quantity(of["unique_bytes"], kinds.SIZE)),
         ("Unique written", Quantity(of["unique"]["write_bytes"], kinds.SIZE)),
-        ("Writes that overwrite", Quantity(of["updates"]["overwritten_pct"], kinds.percents(1))),
+        (
+            "Overwrites, share of writes",
+            Quantity(of["updates"]["overwritten_pct"], kinds.percents(1)),
+        ),
     ]
     if depth is not None:
         found.append(("Queue depth, mean / p99", f"{depth['mean']:.1f} / {depth['p99']}"))
@@ -137,9 +140,7 @@ def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, Value]]:
             mean, p99 = (units.latency(1e6 * times[key]) for key in ("mean", "p99"))
             found.append((f"{name.capitalize()} response, mean / p99", f"{mean} / {p99}"))
     if (content := of["content"]) is not None:
-        found.append(
-            ("Writes of data seen before", Quantity(content["duplicate_pct"], kinds.percents(1)))
-        )
+        found.append(("Duplicate writes", Quantity(content["duplicate_pct"], kinds.percents(1))))
     return found
 
 
@@ -262,7 +263,7 @@ def _curve(label: str, points: Sequence[Sequence[float]], unit: float) -> Line:
 
 def _arrivals(shown: Sequence[ShownTrace]) -> Section:
     several = len(shown) > 1
-    up_to = Axis(Label("I/Os up to it", "%"), top=100)
+    up_to = Axis(Label("Cumulative share of I/Os", "%"), top=100)
     between = [
         _curve(one.label("arrivals", several), one.all["arrivals"]["between_points_us"], 1e3)
         for one in shown
@@ -289,7 +290,7 @@ def _arrivals(shown: Sequence[ShownTrace]) -> Section:
         ("Trace", kinds.TEXT, lambda row: row[0]),
         ("At least", kinds.LATENCY, lambda row: row[1]["at_least_ms"] * 1e6),
         ("Periods", kinds.NUMBER, lambda row: row[1]["periods"]),
-        ("Of the time", kinds.percents(1), lambda row: row[1]["time_pct"]),
+        ("Share of time", kinds.percents(1), lambda row: row[1]["time_pct"]),
         note="Nothing is under way, as far as completions are known, and nothing arrives.",
     )
     return section(
@@ -340,7 +341,7 @@ def _locality(shown: Sequence[ShownTrace]) -> Section:
         _lines("hits", "Hits of an LRU cache", hits, size, Axis(Label("Hits", "%"), top=100),
                ("cache_bytes", "hit_pct")),
         _lines("updates", "Update interval of written blocks", updates, written,
-               Axis(Label("Overwritten by then", "%"), top=100), ("bytes", "writes_pct")),
+               Axis(Label("Share overwritten", "%"), top=100), ("bytes", "writes_pct")),
     )  # fmt: skip
 
 
@@ -361,10 +362,10 @@ def _drive(shown: Sequence[ShownTrace]) -> Section:
         per_day = drive["footprint_overwrites_per_day"]
         replay = drive["replay"]
         found: list[tuple[str, Value]] = [
-            ("Written in a year (TBW)", Quantity(drive["writes_per_year_bytes"], kinds.SIZE)),
-            ("Written in a day", Quantity(drive["writes_per_day_bytes"], kinds.SIZE)),
-            ("Overwrites of the footprint in a day", Quantity(per_day, kinds.digits())),
-            ("Read and never written: to be filled before", Quantity(
+            ("Written per year (TBW)", Quantity(drive["writes_per_year_bytes"], kinds.SIZE)),
+            ("Written per day", Quantity(drive["writes_per_day_bytes"], kinds.SIZE)),
+            ("Overwrites of the footprint per day", Quantity(per_day, kinds.digits())),
+            ("Read, never written (fill first)", Quantity(
                 drive["read_not_written_bytes"], kinds.SIZE)),
         ]  # fmt: skip
         if replay is not None:

@@ -38,7 +38,7 @@ def sim(
     device
         The simulated drive (growth-60 and growth-3840 use smaller and larger versions of it).
     scale
-        Factor on the length of what is measured, not of the preconditioning.
+        Factor on the length of the measurement, not of the preconditioning.
     """
     from writecliff.lab.bench.sim import chosen, run
 
@@ -142,7 +142,7 @@ def serve(
     kernel_target: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Measure what serving a drive adds to a request: 4 KiB random reads without timing.
+    """Measure the overhead of a served drive per request: 4 KiB random reads without timing.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def capture(
     pairs: int = 3,
     json: JsonFlag = False,
 ) -> int:
-    """Measure what `capture --device` costs: fio at a fixed rate on a loop device in memory.
+    """Measure the cost of `capture --device`: fio at a fixed rate on a loop device in memory.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def timed(
     pairs: int = 3,
     json: JsonFlag = False,
 ) -> int:
-    """Measure how far timed I/O keeps its times: a trace replayed on a loop device, beside fio.
+    """Measure the accuracy of timed I/O: a trace replayed on a loop device, compared with fio.
 
     Parameters
     ----------
@@ -279,12 +279,12 @@ def _number(value: object) -> str:
 
 @app.command
 def fit(*, capacity: str = "1TB", json: JsonFlag = False) -> int:
-    """Measure how long a fit of six parameters to ten figures takes, scaled drive first.
+    """Measure the duration of a fit of six parameters to ten figures, scaled drive first.
 
     Parameters
     ----------
     capacity
-        Of the drive.
+        Capacity of the drive.
     """
     from writecliff.lab.bench.fit import run
 
@@ -314,10 +314,10 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: JsonFlag = Fa
     Parameters
     ----------
     runs
-        How many are made.
+        Number of runs in the store.
     folder
-        Make them in this folder, which must be empty or not exist, and leave them there (default:
-        a temporary one).
+        Create the store in this folder, which must be empty or not exist, and keep it (default:
+        a temporary folder).
     """
     import tempfile
 
@@ -345,12 +345,12 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: JsonFlag = Fa
 
 @app.command
 def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> int:
-    """Measure `choose` among drives of 1 to 2 TB, 30 minutes of a mixed load: first time, cached.
+    """Measure `choose` among drives of 1 to 2 TB, 30 minutes of a mixed load: uncached, cached.
 
     Parameters
     ----------
     drives
-        How many drives.
+        Number of drives.
     jobs
         Runs at a time (default: one per core, as memory allows).
     """
@@ -377,14 +377,14 @@ def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> i
 
 @app.command
 def sweep(*, cells: int = 200, pairs: int = 1, json: JsonFlag = False) -> int:
-    """Measure a sweep on two local workers of Dask against `--jobs 2`: the same cells both ways.
+    """Measure a sweep on two local Dask workers against `--jobs 2`, with equal cells.
 
     Parameters
     ----------
     cells
-        Runs of each sweep.
+        Number of runs of each sweep.
     pairs
-        How often each way is taken, in turn.
+        Number of pairs of sweeps, run in turn.
     """
     import tempfile
 
@@ -411,12 +411,12 @@ def sweep(*, cells: int = 200, pairs: int = 1, json: JsonFlag = False) -> int:
 
 @app.command
 def trace(*, lines: Whole = None, json: JsonFlag = False) -> int:
-    """Measure how fast a block trace of the MSR Cambridge format is read and characterised.
+    """Measure the speed of reading and characterising a block trace in MSR Cambridge format.
 
     Parameters
     ----------
     lines
-        Lines of the trace, which is made in a temporary folder (default: 10,000,000).
+        Number of lines of the trace, which is created in a temporary folder (default: 10,000,000).
     """
     from writecliff.lab.bench.trace import run
 

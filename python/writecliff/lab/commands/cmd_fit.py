@@ -134,7 +134,7 @@ def _specifications(name: str | None) -> tuple[list[str], dict[str, Specificatio
 def _check(
     name: str | None, cross_validate: int | None, predictions: Path | None, output: Path | None
 ) -> None:
-    """Refuse what cannot work before anything runs."""
+    """Reject invalid options before the first simulation."""
     for path in (output, predictions):
         if path is not None and path.exists():
             raise ConfigError(f"{path} exists", hint="give another name")
@@ -382,7 +382,7 @@ def _score(value: float | None, unit: str) -> str:
 
 
 def _value(number: float, unit: str) -> str:
-    """As a device file has it."""
+    """Return a value as in a device file."""
     if unit == "ns":
         return latency_text(number)
     if unit == "bytes/s":
@@ -399,7 +399,7 @@ def _error_pct(row: Row | None) -> str:
 
 
 def _error(row: Row | None) -> str:
-    """The error in the unit of its kind."""
+    """Return the error in the unit of its kind."""
     from writecliff.lab.published.tables import error_text
 
     return "-" if row is None else error_text(row)

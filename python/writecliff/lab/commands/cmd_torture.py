@@ -1,4 +1,4 @@
-"""Cut the power under a program, and check what it kept."""
+"""Cut the power under a program, and check its data afterwards."""
 
 from __future__ import annotations
 

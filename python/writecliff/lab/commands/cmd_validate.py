@@ -35,7 +35,7 @@ app = App(name="validate", help=__doc__)
 
 @app.command
 def waf(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
-    """Compare simulated write amplification with theory; exit code 1 if a row is off.
+    """Compare simulated write amplification with theory; exit code 1 if an error is too large.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def waf(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
 
 @app.command
 def reduction(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
-    """Compare drives that compress or de-duplicate with theory; exit code 1 if a row is off.
+    """Compare data reduction of drives with theory; exit code 1 if an error is too large.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ _HEADERS = {"overprovision": "OP", "pages_per_block": "pages/block", "data": "da
 
 
 def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
-    """Print the cases; the exit code is 1 if one is off."""
+    """Print the cases. The exit code is 1 if an error is too large."""
     from writecliff.lab.validate.theory import TOLERANCE_PCT
 
     ok = bool(cases) and all(case.ok for case in cases)
@@ -99,7 +99,7 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
 
 @app.command
 def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
-    """Check what separating data into streams gains, against theory, recorded and published runs.
+    """Compare the gain of streams with theory, recorded runs and published results.
 
     Fails (exit code 1) if a row is outside its tolerance: 2 % for the drive that tunes its spare
     space itself, none for sequential writers with streams, 6 % for recorded runs of another
@@ -194,7 +194,7 @@ def quick(
     scheduler: Scheduler = None,
     json: JsonFlag = False,
 ) -> int:
-    """Compare a quick suite with the full-length one; exit code 1 if a figure is off.
+    """Compare a quick suite with the full-length suite; exit code 1 if an error is too large.
 
     Runs both suites of PTS-E on a simulated drive, which takes minutes of processor time for small
     drives and hours for large ones. A headline figure may be off by 10 %. The slowest I/Os, which a
@@ -208,7 +208,7 @@ def quick(
     tests
         A comma-separated list of tests (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     output
-        Keep both suites here, as "full" and "quick"; those that are there already are used.
+        Keep both suites in this folder, as "full" and "quick"; existing suites are reused.
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     """
@@ -285,7 +285,7 @@ def twin(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Make twins of simulated drives whose values are hidden; exit code 1 if they predict badly.
+    """Make twins of simulated drives with hidden values; exit code 1 if errors exceed the goals.
 
     Each hidden drive is measured as `writecliff twin` does it, and its twin is compared with it
     under 30 loads that it was not made from. The medians of the errors must be within 5 % for rates
@@ -294,7 +294,7 @@ def twin(
     Parameters
     ----------
     drive
-        Only this hidden drive: sata, nvme, or drawn-NUMBER, whose values are drawn by that number.
+        Only this hidden drive: sata, nvme, or drawn-NUMBER (random values with this seed).
     output
         Keep measurements and twins in this folder; it must be empty or not exist.
     quiet
@@ -362,7 +362,7 @@ def power_cuts(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Cut the power of small drives at random moments; exit code 1 if a promise is broken.
+    """Cut the power of small drives at random moments; exit code 1 if a guarantee is violated.
 
     The drives are all combinations of garbage collection, streams and FDP, SLC cache, write cache
     and power-loss protection, with other properties at random. After each cut the mapping is
@@ -374,7 +374,7 @@ def power_cuts(
     Parameters
     ----------
     cuts
-        Cuts in all, 20 for each drive.
+        Total number of cuts, 20 per drive.
     seed
         Seed of the drives and their loads.
     drive
@@ -452,7 +452,7 @@ def intervals(
     Parameters
     ----------
     seeds
-        Repetitions of each load, and pairs of equal drives.
+        Number of repetitions of each load, and of pairs of equal drives.
     first_seed
         Seed of the first repetition. Seeds 1 to 300 were used to develop the method.
     seconds

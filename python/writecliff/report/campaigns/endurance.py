@@ -237,7 +237,7 @@ class EnduranceReport(CampaignReport):
             ),
             ("Block erases so far, minimum / mean / maximum", self._wear()),
             ("TBW", Quantity(life.tbw_bytes, kinds.SIZE)),
-            ("TBW as the vendor rates it", Quantity(life.rated_tbw_bytes, kinds.SIZE)),
+            ("TBW rated by the vendor", Quantity(life.rated_tbw_bytes, kinds.SIZE)),
             (f"DWPD for {options['years']:g} years", Quantity(life.dwpd, kinds.digits())),
             (f"Lifetime at {units.size(life.bytes_per_day)} per day", _years(life.days)),
             ("Writes at full speed", Quantity(life.write_bytes_per_s, kinds.THROUGHPUT)),
