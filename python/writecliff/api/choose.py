@@ -50,7 +50,7 @@ class Choice(Shows):
         return Grid(head, list(lines_of(self.answer)), align)
 
     def json_answer(self) -> ChoiceAnswer:
-        """Return what `writecliff choose --json` prints."""
+        """Return the answer of `writecliff choose --json`."""
         from writecliff.api.answers.choices import Choice
 
         return Choice.of(self.answer.mapping(), folder=self.path, report=self.page)
@@ -61,7 +61,7 @@ class Choice(Shows):
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and the candidates that must be simulated because they are named in it."""
+    """A question, and its candidates given by name, which must be simulated."""
 
     question: Question
     named: Collection[str] | None = None
@@ -83,7 +83,7 @@ def ask(
     scale: float | None = None,
     what_if: bool = True,
 ) -> Asked:
-    """Return a question from words as `writecliff choose` takes them. Raises ConfigError."""
+    """Return a question from arguments as in `writecliff choose`. Raises ConfigError."""
     from writecliff.choice.candidates import find_candidates
     from writecliff.choice.question import Question, read_prices, read_weights
     from writecliff.units import parse_size, parse_time
@@ -118,7 +118,7 @@ def ask_again(
     prices: Path | None = None,
     what_if: bool | None = None,
 ) -> Asked:
-    """Return the question of a directory, with other limits, weights or prices if they are given.
+    """Return the question of a directory, with other limits, weights or prices if given.
     Raises ConfigError, StoreError."""
     from writecliff.choice.question import Question, read_prices, read_weights
 

@@ -500,7 +500,7 @@ _HANDLERS: dict[str, Callable[[_Reader, Call, Process], None]] = {
 
 # -- strace lines ----------------------------------------------------------------------------------
 
-# Parses the output of `strace -f -y -Y -ttt -s 0`: a line per call, or two halves of one.
+# Parses the output of `strace -f -y -Y -ttt -s 0`: one line per call, or two for split calls.
 
 # pid<name> seconds.microseconds rest
 _LINE = re.compile(r"(\d+)(?:<((?:[^<>\\]|\\.)*)>)?\s+(\d+)\.(\d+) (.*)")

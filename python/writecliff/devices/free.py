@@ -28,7 +28,7 @@ def fit_specification(text: str, device: str, scale: float) -> str:
         scale: factor by which the fit scales the drive down.
     """
     lines = [
-        "# What measurements of the drive may move, and how far, for `writecliff lab fit`.",
+        "# Parameters that measurements may change, with bounds, for `writecliff lab fit`.",
         "",
         f'drives = ["{device}"]',
         f"scale = {scale:g}",

@@ -298,13 +298,13 @@ class Saturation(LoadProcedure[S]):
 
 # -- saturation plan -------------------------------------------------------------------------------
 
-# What the rounds of a test of saturation cost at least and at most, by the enabled ends.
+# Bounds on the duration and writes of a saturation test, by its enabled end conditions.
 
 
 def bounds(
     test: Saturation[Any], identity: DeviceIdentity, load: Workload, speeds: Speeds
 ) -> tuple[Bounds, Bounds]:
-    """Least and most of all rounds, whose steps are `load`."""
+    """Return the lower and upper bound of all rounds, whose steps are `load`."""
     o, rate = test.options, speeds.writes(load)
     round_s = test.steps_per_round * o.sample_seconds
     ends_min_s, ends_max_s, ends_max_bytes = [], [], []

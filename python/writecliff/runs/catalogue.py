@@ -280,10 +280,10 @@ def _sealed(table: pa.Table) -> bytes:
     return seal_parquet(sink.getvalue())
 
 
-# -- what the catalogue keeps of a run, read from its directory ------------------------------------
+# -- catalogue entries -----------------------------------------------------------------------------
 
-# What the catalogue keeps of a run, read from its directory. No run makes this fail: what cannot be
-# read is a damaged run, with the reason.
+# Catalogue entry of a run, read from its directory. Unreadable runs do not raise errors: their
+# entry is a damaged run with the reason.
 
 Entry = dict[str, Any]
 _KINDS = {"trace_replay": "replay"}  # of what is no test; others have the name of the procedure

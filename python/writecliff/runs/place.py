@@ -125,9 +125,9 @@ def shown_name(name: bytes) -> str:
 
 # Runs are found directly in the root and, at any depth, below its folders `runs`, `suites`,
 # `sweeps`, `choices` and `imports`; so the root may be a project's folder with much else in it.
-# Hidden folders are left out. Two looks at the file system tell whether a run has changed:
-# everything in a run directory is replaced by renaming, which changes the time of the directory,
-# and its manifest has a time of its own.
+# Hidden folders are skipped. Two modification times show whether a run has changed: files of a
+# run directory are replaced by renaming, which changes the time of the directory, and the manifest
+# has its own time.
 
 FOLDERS = ("runs", "suites", "sweeps", "choices", "imports")
 DELETED = ".deleted-"  # before the name of a directory that is being removed
@@ -339,9 +339,9 @@ def _alive(process: str) -> bool:
 
 # A store on an object store, by fsspec: s3://, gs://, abfs://, memory:// and others.
 #
-# An object store has neither locks nor renaming of folders. A run comes with its manifest last and
-# goes with its manifest first, so that it is whole or no run. Of two processes that save the
-# catalogue the last one wins, and what the other had found is found again.
+# An object store has neither locks nor renaming of folders. The manifest of a run is uploaded last
+# and deleted first, so an incomplete run is never listed. If two processes save the catalogue, the
+# last one wins, and the next read adds the entries of the other.
 
 _TOKENS = ("ETag", "etag", "md5Hash", "content_hash", "mtime", "LastModified", "last_modified",
            "created", "size")  # fmt: skip

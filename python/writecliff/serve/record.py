@@ -215,12 +215,12 @@ def _written(at: Snapshot) -> int:
 
 # -- trace -----------------------------------------------------------------------------------------
 
-# The block trace of a served drive, in the format of captured traces: what replays read.
+# Block trace of a served drive, in the format of captured traces, which replays read.
 #
 # The drive is one file, which exists before the trace begins, so that repeated rounds overwrite its
-# addresses. A request's `thread` is its stream, by which rules tell writes apart. Two more columns
-# are for other readers: `stream`, the stream or placement identifier, and `session`, a number for
-# each connection.
+# addresses. A request's `thread` is its stream, by which rules separate writes. Two more columns
+# are for other readers: `stream`, the stream or placement identifier, and `session`, the number of
+# the connection.
 
 TRACE_NAME = "trace.parquet"
 PATH, PROCESS = "drive", "clients"

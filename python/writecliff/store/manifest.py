@@ -32,7 +32,7 @@ from writecliff.store.typed import typed
 
 # -- host ------------------------------------------------------------------------------------------
 
-# The machine that a run is made on, as the report's column "Test Platform" shows it.
+# Machine of a run, for the column "Test Platform" of reports.
 
 _BOARD = Path("/sys/class/dmi/id")
 _GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")

@@ -384,11 +384,11 @@ class RunDirectory:
 
 # -- parts -----------------------------------------------------------------------------------------
 
-# The files of one table: some for a step or several while the run goes on, one merged afterwards.
+# Files of a table: during the run, parts with one or more steps; afterwards, one merged file.
 #
 # `rounds/000042.parquet`, a part, holds the rows of step 42, `rounds/000043-000049.parquet` those
-# of steps 43 to 49; `rounds.parquet` those of all steps up to the number in its metadata. Whenever
-# a crash happens, each step is read once: a part that the merged file covers is ignored, and so is
+# of steps 43 to 49; `rounds.parquet` those of all steps up to the number in its metadata. After
+# any crash, each step is read once: a part that the merged file covers is ignored, and so is
 # one of unfinished steps (the part of the table `rounds` is written last and completes its steps).
 
 COVERED_KEY = b"writecliff.steps"
@@ -411,8 +411,8 @@ class PartedTable:
         self._schema = SCHEMAS[name]
         # By the first and last step: parts that this object has written.
         self._written: dict[tuple[int, int], pa.Table] = {}
-        self._merged_to: int | None = None  # last step of the file that this object has merged
-        self._verified: Any = None  # the merged file, once its end is read and until its rows are
+        self._merged_to: int | None = None  # last step in the file merged by this object
+        self._verified: Any = None  # the merged file, between reading its footer and rows
 
     def _parts(self) -> dict[int, int]:
         """The last step of each part, by its first."""
@@ -472,7 +472,7 @@ class PartedTable:
         return max([self._covered(), *ends])
 
     def _covered(self) -> int:
-        """Return the last step that the merged file covers; 0 without one."""
+        """Return the last step in the merged file, 0 without a merged file."""
         try:
             with _opened(self.merged) as file:
                 self._verified = file
@@ -552,7 +552,7 @@ class PartedTable:
 
 
 def _read(path: Path, columns: Sequence[str] | None, verified: Any = None) -> pa.Table:
-    """The rows of a file, which may be `verified` already. Raises FileNotFoundError, and
+    """Return the rows of a file, which may be `verified` already. Raises FileNotFoundError, and
     StoreError: unreadable or damaged."""
     try:
         if verified is not None:

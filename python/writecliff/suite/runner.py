@@ -123,13 +123,13 @@ def _spec(
 
 # -- remote ----------------------------------------------------------------------------------------
 
-# Members of suites and sweeps on a cluster: a run directory goes there and comes back.
+# Members of suites and sweeps on a cluster: workers receive run directories and return them.
 #
-# A worker runs the member as any other machine does, in a folder of its own, and returns the run
-# directory as an archive. What a run needs besides its options goes with it: the text of the
-# drive's device file, and what an interrupted run has stored. States are kept in the cache of the
-# worker's user: workers that share it (one machine, or a shared folder) prepare each state once,
-# and so do those that share a second one (`engines.shared_states`).
+# A worker runs the member in its own folder, and returns the run directory as an archive. It
+# receives the options, the text of the drive's device file, and the stored data of an interrupted
+# run. Prepared states are in the cache of the worker's user. Workers that share this cache (on one
+# machine, or in a shared folder) or the shared states (`engines/state_cache.py`) prepare each state
+# once.
 
 STOPPED = 130
 _processes = MemberProcesses()  # of this worker, for the sweep that is under way

@@ -59,7 +59,7 @@ def _chained(trace: LaidOut, *, seed: int) -> IoModel:
 
 # -- arrivals --------------------------------------------------------------------------------------
 
-# When the I/Os of a trace come, and which after which: the chain of states of an `IoModel`.
+# Arrivals of the I/Os of a trace, and their order: the chain of states of an `IoModel`.
 
 Arrivals = tuple[ModelGaps, ModelStates, ModelTransitions, ModelPeriods]
 
@@ -225,15 +225,15 @@ def _idle_ns(gap: NDArray[np.int64], bounds: tuple[float, ...]) -> int:
 
 # -- places ----------------------------------------------------------------------------------------
 
-# Where the runs of a trace begin, and how often and when: the places of an `IoModel`.
+# Start addresses of the runs of a trace, their frequency and times: the places of an `IoModel`.
 #
-# What the trace touches is put together into one range and cut into pieces with the same traffic
-# each, so that hot areas have small pieces. Places of a piece that are used alike are a group, and
-# are laid into the piece side by side: first those in what is both read and written, with reads and
-# writes at the same addresses, then others; those in what a place that is kept one by one takes
-# stay in there, others outside. So the model keeps where in the range the traffic is, how often
-# places are used, and when, but not which place it was. The few places with most of the traffic in
-# bytes are kept one by one.
+# The addresses in use are joined into one range, which is cut into pieces with equal traffic, so
+# hot areas have small pieces. Places of a piece with similar use form a group, and are placed side
+# by side: first places in data that are both read and written, with reads and writes at the same
+# addresses, then others. Places inside the data of an individually stored place stay inside it, all
+# others outside. So the model preserves the position of the traffic in the range, and the frequency
+# and times of use, but not the individual place. The few places with most of the bytes are stored
+# individually.
 
 PASS = 1 << 24  # times in the life of places: parts of a pass
 UNIT_BYTES = 4096

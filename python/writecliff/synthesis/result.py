@@ -149,7 +149,7 @@ def _measured(columns: dict[str, Any]) -> Measures:
 
 # -- fio job ---------------------------------------------------------------------------------------
 
-# As much of a trace as the language of fio's job files can say, and what it cannot.
+# Job file of fio for a trace, and the properties that fio's language cannot express.
 
 IODEPTH = 64
 _SPLITS_MAX = 64  # entries of a list in a job file
@@ -315,7 +315,7 @@ def _column(name: str, values: Column) -> list[str]:
 
 # -- compare ---------------------------------------------------------------------------------------
 
-# The measures of a trace beside those of what was made after it, and the bounds that they keep.
+# Measures of a trace and of its synthetic workload, and the bounds of their differences.
 
 Kind = Literal["points", "percent"]
 

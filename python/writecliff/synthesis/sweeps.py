@@ -181,11 +181,11 @@ def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
 
 # -- demand ----------------------------------------------------------------------------------------
 
-# Demand over time: how many I/Os arrive in which time, in intervals.
+# Demand over time: the number of I/Os per interval.
 #
-# Intervals end where I/Os would otherwise be furthest off their times. I/Os count by their work,
-# which is their bytes and some more for each, and by the square of how long the queue of a drive
-# would get in the burst that they are in. So intervals are short where the slowest I/Os are.
+# Intervals end where I/Os would otherwise deviate most from their times. The weight of an I/O is
+# its work (its bytes plus a constant) times the squared queue length that its burst would cause on
+# a drive. So intervals are short around the slowest I/Os.
 
 _WORK_OF_IO = 16 << 10  # bytes that an I/O counts beside its own
 _OF_IDLE = 1 / 8  # share of the intervals for times without I/Os, two for each
@@ -276,7 +276,7 @@ def _shape(time_ns: NDArray[np.int64]) -> int:
 
 # -- mixes -----------------------------------------------------------------------------------------
 
-# Mixes of sizes: sweeps whose I/Os have like sizes share one, so that there are few of them.
+# Size mixes: sweeps whose I/Os have similar sizes share a mix, which limits their number.
 
 # Numbers of a kind in a mix: stream, distance, I/Os, begins; of others the first; the last, groups.
 _OF_KIND, _OF_OTHER, _OF_OTHERS = 4, 1, 2
@@ -445,12 +445,12 @@ def _cost(a: _Mix, b: _Mix) -> float:
 
 # -- popularity ------------------------------------------------------------------------------------
 
-# Which pages sweeps with something left out use: how differently pages are used.
+# Popularity of pages in sweeps that skip pages.
 #
-# Sweeps over the same addresses use much the same pages: those that are changed most. The share of
-# sweeps that uses a page varies more than chance would have it; what is beyond chance is taken for
-# a beta distribution, and the share of each page for its mean after what was counted (empirical
-# Bayes). The model has weights of equally many pages each: odds of these shares.
+# Sweeps over the same addresses mostly use the same pages: the pages that change most. The share of
+# sweeps that use a page varies more than chance explains. The excess is modelled as a beta
+# distribution, and the share of each page is its posterior mean (empirical Bayes). The model stores
+# weights, the odds of these shares, for groups of equally many pages.
 
 WEIGHTS = 16
 _PAGE_BYTES = 4096
@@ -493,12 +493,12 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
 
 # -- pieces ----------------------------------------------------------------------------------------
 
-# Pieces of a trace: which I/Os are one sweep, for a given amount of numbers.
+# Pieces of a trace: the I/Os of each sweep, for a given size of the model.
 #
-# Every piece says where in the pass its I/Os are, with an error: how far they are from an even
-# course through the pass and its addresses. More pieces make the sum of these errors, weighted with
-# bytes, smaller; the next one goes where it does most. Data that a pass writes once weigh little:
-# if it is repeated, they are overwritten in order anyway.
+# A piece describes the position of its I/Os in the pass with an error: their distance from uniform
+# progress through the pass and its addresses. More pieces reduce the sum of these errors, weighted
+# by bytes; the next piece is added where it reduces the sum most. Data that a pass writes only once
+# have a low weight, because repeated passes overwrite them in order.
 
 _UNIT_BYTES = 4096
 _ONCE_WEIGHT = 0.05  # of a byte that is written once in the pass

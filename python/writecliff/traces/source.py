@@ -184,7 +184,7 @@ def format_names() -> list[str]:
 
 # -- parquet ---------------------------------------------------------------------------------------
 
-# Traces in Parquet: those of `writecliff capture`, and tables of one's own with `--columns`.
+# Traces in Parquet: from `writecliff capture`, and user tables with `--columns`.
 
 _ROWS = 1 << 16
 _LENGTH_MAX_BYTES = 1 << 30

@@ -173,7 +173,7 @@ def is_open_to_others(options: UiOptions) -> bool:
 
 # -- static files ----------------------------------------------------------------------------------
 
-# Scripts and styles: ours, the style of reports, and Bokeh's JavaScript from its package.
+# Scripts and styles: of the dashboard and of reports, and Bokeh's JavaScript from its package.
 
 
 class StaticFiles(Handler, StaticFileHandler):
@@ -190,9 +190,9 @@ class StaticFiles(Handler, StaticFileHandler):
         return StaticFileHandler.compute_etag(self)
 
 
-# -- changes, if they are allowed: tags, and deletion ----------------------------------------------
+# -- changes ---------------------------------------------------------------------------------------
 
-# Changes, if they are allowed: tags, and deletion. Both by the store's own functions.
+# Changes, if allowed: tags and deletion, by the functions of the store.
 
 
 class _Change(Handler):
@@ -247,7 +247,7 @@ def _delete(library: Library, run: str) -> None:
         raise NoSuchRun(f"{run} has gone")
 
 
-# -- the JSON that plots ask for while somebody looks at them --------------------------------------
+# -- JSON data of plots ----------------------------------------------------------------------------
 
 _WIDEST = 4_000  # pixels of a screen
 _USUAL = 800

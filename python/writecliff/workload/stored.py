@@ -65,7 +65,7 @@ def _form_of(hint: Any) -> Any:
     return _form(Workload) | None if hint == Workload | None else hint
 
 
-# -- A job with another value of one of its fields, given as text ----------------------------------
+# -- a job with a changed field, given as text -----------------------------------------------------
 
 BLOCK_SIZE = "block_size"
 

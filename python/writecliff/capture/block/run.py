@@ -372,11 +372,11 @@ def _processes(
 
 # -- tracefs ---------------------------------------------------------------------------------------
 
-# A tracing instance of the kernel (tracefs): events, filters and buffers of its own.
+# Tracing instance of the kernel (tracefs), with its own events, filters and buffers.
 #
 # Instances do not disturb each other or the machine's global trace. The kernel keeps an instance
-# until somebody removes it, so each is named after the process that made it, and what a killed one
-# left is removed by the next. The kernel does not remove an instance whose buffers are open.
+# until it is removed. So each instance has the name of its process, and the next capture removes
+# the instances of killed processes. The kernel does not remove an instance with open buffers.
 
 STANDARD = Path("/sys/kernel/tracing")
 MOUNTS = Path("/proc/mounts")

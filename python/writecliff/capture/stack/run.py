@@ -163,7 +163,7 @@ def _summed_up(
 
 # -- account ---------------------------------------------------------------------------------------
 
-# Sums a capture up: from traces and events to steps, origins, page cache and journal.
+# Summarises the traces and events of a capture by layer, origin, page cache and journal.
 
 Numbers = NDArray[Any]
 _OPS = ("read", "write", "punch", "fsync")

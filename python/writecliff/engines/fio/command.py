@@ -463,7 +463,7 @@ def _pitch(rest: int, length: int, count: int, size: int) -> int:
 
 # -- addresses -------------------------------------------------------------------------------------
 
-# Where a job's I/Os go, in fio's options: range, alignment, thread offsets, distributions; and
+# Addresses of a job in fio's options: range, alignment, thread offsets, distributions; and
 # block-size mixes on drives whose sector is larger than some of their sizes.
 
 # fio rotates a distribution by a random amount in each thread; a fixed centre keeps the hot

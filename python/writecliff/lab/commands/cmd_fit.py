@@ -172,13 +172,13 @@ def _write(result: FitResult, folder: Path) -> None:
 
 # -- fit view --------------------------------------------------------------------------------------
 
-# What `writecliff lab fit` shows: progress on stderr, tables and JSON on stdout.
+# Output of `writecliff lab fit`: progress on stderr, tables and JSON on stdout.
 
 _COLUMNS = ("before", "fitted", "cross_validated")
 
 
 class FoldFitsView:
-    """A line for each fit without a fold that is done, with an estimate of the time left."""
+    """Logs a line per completed fit without a fold, with the estimated remaining time."""
 
     def __init__(self, todo: Sequence[FoldFit]) -> None:
         self._lock = Lock()

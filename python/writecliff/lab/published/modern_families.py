@@ -225,12 +225,12 @@ def main() -> None:
 # * What is left of the latency of one access is the firmware's.
 # * Banks write as fast as the rated sequential writes.
 #
-# How many banks there are is not published. The controller of the predecessor, the P4800X, has
-# seven channels (ComputerBase, "Intel Optane SSD DC P4801X", 2018), each of which is taken for one.
-# Capacities differ in nothing else: small ones of the predecessor were as fast as large ones
-# (SQLPerformance, Intel Optane SSD DC P4800X; AnandTech, its review of 750 GB, 2017). A write
-# buffer, background moves that level wear, and power have no published figure that was found, so
-# the drive has none of them.
+# The number of banks is not published. The controller of the predecessor, the P4800X, has seven
+# channels (ComputerBase, "Intel Optane SSD DC P4801X", 2018), each of which is modelled as a bank.
+# Capacities do not differ otherwise: small drives of the predecessor were as fast as large drives
+# (SQLPerformance, Intel Optane SSD DC P4800X; AnandTech, its review of 750 GB, 2017). No
+# published figures were found for a write buffer, background wear levelling and power, so the drive
+# has none of them.
 
 UNIT = 512  # bytes; the smallest logical block
 BANKS = 7

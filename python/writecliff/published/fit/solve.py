@@ -262,13 +262,13 @@ def _combination(names: Sequence[str], direction: Vector) -> tuple[tuple[str, fl
 
 # -- next figures ----------------------------------------------------------------------------------
 
-# What to measure next: loads that tell apart what the figures of a fit leave open.
+# Proposed measurements: loads that separate parameters that the figures of a fit do not determine.
 #
-# For a combination of parameters that changes hardly any figure, the loads of a menu are simulated
-# around the fitted values. The one whose figure the combination changes most helps most.
+# For a combination of parameters that hardly changes any figure, the loads of a menu are simulated
+# around the fitted values. The load whose figure changes most determines the combination best.
 
 _KIB = 1024
-# Access, block size, share of reads, outstanding I/Os, metric: loads that most drives can be given.
+# Access, block size, share of reads, outstanding I/Os, metric: loads that most drives support.
 _MENU = (
     ("random", 4 * _KIB, 100.0, 1, "latency_avg"),
     ("random", 128 * _KIB, 100.0, 1, "latency_avg"),

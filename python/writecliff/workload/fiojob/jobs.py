@@ -235,7 +235,7 @@ def _add_general_notes(settings: Settings) -> None:
 
 # -- addresses -------------------------------------------------------------------------------------
 
-# How the addresses of a job are spread over its range: `random_distribution` and `sprandom`.
+# Distribution of the addresses of a job: `random_distribution` and `sprandom`.
 
 
 def addresses(
@@ -345,10 +345,10 @@ def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) 
 
 # -- extent ----------------------------------------------------------------------------------------
 
-# Where a thread of a job works, and when it ends: size, offset, loops, runtime.
+# Range and end of a thread of a job: size, offset, loops, runtime.
 #
 # fio 3.33: filesetup.c (`get_start_offset`, `setup_files`), backend.c (`io_bytes_exceeded`,
-# `keep_running`). The file of fio is the drive here; where fio would grow a file, that is an error.
+# `keep_running`). The file of fio is the drive here, so a job that would grow a file is an error.
 
 
 @dataclass(frozen=True)
@@ -520,11 +520,11 @@ def _endless(settings: Settings, ops: Operations) -> bool:
 
 # -- pace ------------------------------------------------------------------------------------------
 
-# How fast a job arrives: rates of its threads and operations, and pauses.
+# Arrival rate of a job: rates of its threads and operations, and pauses.
 #
-# fio paces every thread and every operation on its own (init.c `__setup_rate`, backend.c
-# `usec_for_io`, io_u.c `rate_ddir`): with rates on reads and on writes the two rates, not
-# rwmixread, are what decides the mix.
+# fio paces every thread and every operation separately (init.c `__setup_rate`, backend.c
+# `usec_for_io`, io_u.c `rate_ddir`). If reads and writes both have rates, these rates determine the
+# mix, not rwmixread.
 
 
 @dataclass(frozen=True)

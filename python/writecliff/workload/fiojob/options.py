@@ -440,9 +440,9 @@ def by_name() -> dict[str, Option]:
 
 # -- options unused --------------------------------------------------------------------------------
 
-# Options of fio that change nothing on a simulated drive, and those that are refused.
+# Options of fio without effect on a simulated drive, and options that are rejected.
 #
-# Each table maps a reason to the options it holds for: `name`, with `/alias` for each further
+# Each table maps a reason to its options: `name`, with `/alias` for each further
 # spelling and `=value,...` for values with which a refused option has no effect and is accepted.
 
 NO_EFFECT: dict[str, str] = {

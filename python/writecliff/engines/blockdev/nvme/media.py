@@ -87,11 +87,11 @@ def _endurance_group(drive: NvmeDrive) -> Written | None:
     return found if found.media else None
 
 
-# -- vendors' own counts of what was written to the flash ------------------------------------------
+# -- vendor counters of flash writes ---------------------------------------------------------------
 
-# Where a plugin of nvme-cli shows a log page of known layout, the page itself is read; else the
-# JSON that the plugin prints. Sources: nvme-cli 2.3 and 2.16, plugins intel, solidigm, micron and
-# wdc. Samsung's data centre drives, and newer ones of all others, have OCP's log C0h instead.
+# If the layout of a vendor's log page is known, the page itself is read, else the JSON output of
+# the nvme-cli plugin. Sources: nvme-cli 2.3 and 2.16, plugins intel, solidigm, micron and wdc.
+# Samsung's data-centre drives, and newer drives of all vendors, have OCP's log C0h instead.
 
 _ADDITIONAL_SMART, _ADDITIONAL_SMART_BYTES = 0xCA, 512
 _NAND_BYTES_WRITTEN, _HOST_BYTES_WRITTEN = 0xF4, 0xF5
