@@ -79,7 +79,7 @@ RULES: Mapping[str, Rule] = {
         if s.enterprise else s.random_read,
         "of the sequential writes, amplified, in steady state; of the random reads on a client",
     ),
-    "write_latency": Rule(_latency, lambda s: 1.0, "what others take"),
+    "write_latency": Rule(_latency, lambda s: 1.0, "like other families"),
     "write_while_folding": Rule(_folding, flash_rate, "of what the dies program"),
 }  # fmt: skip
 _ENTERPRISE, _CACHED = ("write_latency",), ("write_while_folding",)
@@ -88,7 +88,7 @@ _ENTERPRISE, _CACHED = ("write_latency",), ("write_while_folding",)
 def class_of(sheet: DataSheet) -> str:
     """The class that a drive is compared with."""
     if sheet.enterprise:
-        return "drives of data centres"
+        return "data-centre drives"
     return "client drives without DRAM" if sheet.dram is False else "client drives with DRAM"
 
 

@@ -155,21 +155,19 @@ IODEPTH = 64
 _SPLITS_MAX = 64  # entries of a list in a job file
 _OPERATIONS = (("read", "read"), ("write", "write"), ("discard", "trim"))
 NOTES = (
-    "arrivals are a Poisson process at the mean rate: bursts, idle periods and demand over time "
-    "are not said",
-    "each operation is a job of its own: which I/O follows which is not said",
-    "how hot areas are is said by zones of the range; how soon data are used or written again is "
-    "not",
-    "sequential I/O is one run of each operation that random I/O interrupts: several runs at a "
-    "time and their lengths are not said",
+    "bursts, idle periods and demand over time: arrivals are a Poisson process at the mean rate",
+    "the order of operations: each operation is a separate job",
+    "reuse and overwrite distances: zones of the range describe only the traffic of hot areas",
+    "concurrent sequential runs and their lengths: each operation has one run, which random I/O "
+    "interrupts",
 )
 
 
 def fio_job_text(measures: Mapping[str, Any], name: str, range_bytes: int) -> str:
-    """The job file; `measures` are those of the trace."""
+    """Return the job file. `measures`: measures of the trace."""
     seconds = max(measures["duration_s"], 1e-3)
     lines = [
-        f"; Made by `writecliff trace synthesise` from {name}. fio's language does not say:",
+        f"; Made by `writecliff trace synthesise` from {name}. fio's language cannot express:",
         *(f"; - {note}" for note in NOTES),
         "[global]",
         "; its data are overwritten",

@@ -179,7 +179,7 @@ def test_the_fio_job_has_mix_and_rates(database: tuple[Path, Synthesised], tmp_p
     found = database[1]
     _, file = found.write(tmp_path)
     text = file.read_text().replace("${DRIVE}", "/dev/drive")
-    assert "fio's language does not say" in text
+    assert "fio's language cannot express" in text
     file.write_text(text)
     jobs = load_workload(file, capacity_bytes=1 << 40).workloads[0].jobs
     by_name = {job.name: job for job in jobs}

@@ -85,18 +85,18 @@ def _text(family: str, own: Sequence[Drive], sheets: Sheets) -> str:
 
 
 def _head(about: str, names: Sequence[str], cited: Sequence[str], rule: str) -> list[str]:
-    """The comment above a family's file."""
+    """Return the comment at the top of the file of a family."""
     titles = {name: source.title for name, source in modern_sources().items()} | {SSD_IQ: _PAPER}
     head = (
         f"{about}. Derived by rule from the figures of {', '.join(names)} that "
-        f"are not kept aside, see `{rule}`. Sources:"
+        f"are not held out, see `{rule}`. Sources:"
     )
     listed = (f"* {key}: {titles[key]}" for key in cited)
     return [line for part in (head, *listed) for line in _wrapped(part)]
 
 
 def _values(one: Drive, own: Sequence[Drive], sheets: Sheets) -> list[Value]:
-    """The values of a drive's device file, in its order."""
+    """Return the values of a drive's device file, in the order of the file."""
     sheet, said = with_siblings(one, _siblings(one, own))
     client, bits = not sheet.enterprise, BITS[sheet.cell or "tlc"]
     sheet, usual = with_usual(one.family, sheet, sheets)

@@ -345,7 +345,7 @@ def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:
 # derived is named with its reason.
 
 _TB = 1e12
-# JESD218 counts over the warranty: five years for drives of data centres, three for the PM853T
+# JESD218 counts over the warranty: five years for data-centre drives, three for the PM853T
 # (the figure's own note; AnandTech gives it three years).
 _WARRANTY_YEARS = 5.0
 _WARRANTY_YEARS_OF = {"pm853t": 3.0}

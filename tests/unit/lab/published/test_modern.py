@@ -143,7 +143,7 @@ def test_what_is_usual_for_a_drive_is_of_other_families() -> None:
 
 def test_usual_is_the_median_of_the_families_of_a_class() -> None:
     sheets = {family: [one.sheet for one in own] for family, own in drives().items()}
-    of = "drives of data centres"
+    of = "data-centre drives"
     assert usual_ratio("write_latency", "cd7", sheets, of) == 15_000
     fast = {name: sheets[name] for name in ("sn770", "t500", "990-evo")}
     assert usual_ratio("sequential_write", "", fast, "client drives without DRAM") == (
