@@ -48,7 +48,7 @@ class LimitResult(Item, frozen=True):
     """A limit on a figure, with its result."""
 
     run: str  # Name of the run
-    text: str  # The limit as given
+    text: str  # Limit as given
     figure: str  # Key of the figure; as given if the run has no such figure
     relation: str  # `<`, `<=`, `>` or `>=`
     limit: float  # Value of the limit, in `unit`
@@ -62,7 +62,7 @@ class LimitResult(Item, frozen=True):
 class Difference(Item, frozen=True):
     """A setting in which the contenders differ."""
 
-    what: str  # The setting in words
+    what: str  # Setting in words
     # Value by contender; `null`: unknown, or the contender did not run these tests
     values: Sequence[str | None]
     tests: Sequence[str]  # Tests in which it differs, if the contenders share several

@@ -29,7 +29,7 @@ class RankedDrive(Item, frozen=True):
     # limit, `error_pct`, `lower_bound`, and the `kinds` of held-out figures behind it with
     # their number and `scope`
     model_error: Object | None
-    scale: float  # Factor by which the drive was scaled down
+    scale: float  # Factor by which the drive was scaled down; 1: not scaled
     power_loss_protection: bool | None  # `true`: it has capacitors; `null`: no volatile buffer
     # Rating that ends its life: `rated cycles` or `rated bytes (TBW)`; `null`: no rating, or a
     # life longer than reports quote
@@ -40,10 +40,10 @@ class RankedDrive(Item, frozen=True):
 class Change(Item, frozen=True):
     """A change of the drives or the load, with the ranking that results."""
 
-    change: str  # The change, in words
+    change: str  # Change in words
     first: str  # First drive after the change
     changes_answer: bool  # `true` if another drive becomes the first
-    ranking: Sequence[Object]  # The first drives: `device`, `applied`, `passes`, `metrics`
+    ranking: Sequence[Object]  # First drives: `device`, `applied`, `passes`, `metrics`
 
 
 class Choice(Answer, frozen=True, tag="writecliff/choose/1"):
@@ -51,10 +51,10 @@ class Choice(Answer, frozen=True, tag="writecliff/choose/1"):
 
     commands = "choose"
 
-    workload: str  # The workload file
+    workload: str  # Workload file
     limits: Sequence[str]  # Limits as given
     weights: Mapping[str, float]  # Weights by figure
-    ranking: Sequence[RankedDrive]  # The drives, best first
+    ranking: Sequence[RankedDrive]  # Drives, best first
     what_if: Sequence[Change]  # Changes tried with the first drives
     # Reason, by drive, why a drive of a group could not be simulated under the load
     left_out: Mapping[str, str]
@@ -79,7 +79,7 @@ class FittedValue(Item, frozen=True):
 class TwinFigure(Item, frozen=True):
     """A figure of a drive and of its twin."""
 
-    load: str  # The load
+    load: str  # Name of the load
     state: str  # State of the drive before the load
     metric: str  # Name of the figure
     unit: str  # Unit of the values
@@ -105,7 +105,7 @@ class Twin(Answer, frozen=True, tag="writecliff/twin/1"):
     name: str  # Name of the twin
     drive: str  # Target that was measured
     device_file: Path  # Device file of the twin
-    scale: float  # Factor by which the twin was scaled down; 1: whole
+    scale: float  # Factor by which the twin was scaled down; 1: not scaled
     starts: int  # Starting points of the fit
     dies: int  # Dies of the twin
     bounds: Object  # Bottlenecks of reads and writes at the start of the fit
@@ -116,7 +116,7 @@ class Twin(Answer, frozen=True, tag="writecliff/twin/1"):
     overwritten_pct: float  # Share of the capacity that was overwritten, 4 KiB at random
     # Bytes written before the rate of the first writes dropped; `null`: it did not drop
     cache_bytes: int | None
-    values: Sequence[FittedValue]  # The fitted values
+    values: Sequence[FittedValue]  # Fitted values
     fitted: Sequence[TwinFigure]  # Figures of the fit
     kept_aside: Sequence[TwinFigure]  # Held-out figures
     errors: MedianErrors  # Errors of the held-out figures

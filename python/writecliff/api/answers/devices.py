@@ -28,7 +28,7 @@ class DriveList(Answer, frozen=True, tag="writecliff/device-list/1"):
 
     commands = "device list"
 
-    devices: Sequence[ListedDrive]  # The drives
+    devices: Sequence[ListedDrive]  # Drives of the catalogue
 
 
 class PowerLimit(Item, frozen=True):
@@ -81,7 +81,7 @@ class SimulatedDrive(Answer, frozen=True, tag="writecliff/device/1"):
     rebuild_ns: Sequence[int] | None
     rated_tbw_bytes: int | None  # Rated writes (TBW) of the data sheet
     device_hash: str  # Hash of all values that change behaviour
-    path: str  # The device file
+    path: str  # Path of the device file
     values: Sequence[SourcedValue]  # All values, in the order of the file
 
 
@@ -117,7 +117,7 @@ class RealDrive(Answer, frozen=True, tag="writecliff/drive/1"):
 
     commands = "device show /dev/NAME"
 
-    device: DeviceIdentity  # The drive
+    device: DeviceIdentity  # Identity of the drive
     health: Object | None  # Health that the drive reports
     power: PowerStates | None  # Power states of an NVMe drive
     data_placement: Object  # Write hints and streams, as in `device probe`
@@ -159,7 +159,7 @@ class DeviceFile(Answer, frozen=True, tag="writecliff/device-file/1"):
 class SheetFigure(Item, frozen=True):
     """A figure of a data sheet and of the drive made from it."""
 
-    load: str  # The load
+    load: str  # Name of the load
     metric: str  # Name of the figure
     sheet: float  # Value of the sheet
     simulated: float | None  # Value of the simulated drive
@@ -182,7 +182,7 @@ class CachedDrive(Item, frozen=True):
     """A prepared drive."""
 
     file: str  # Name of the file
-    drive: str  # The drive
+    drive: str  # Name of the prepared drive
     steps: Sequence[str]  # Steps of the preparation
     size_bytes: int  # Size of the file
     used: str  # Last use (ISO 8601)

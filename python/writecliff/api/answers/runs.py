@@ -56,7 +56,7 @@ class RunDetails(Answer, frozen=True, tag="writecliff/runs-show/1"):
 
     store: str  # Folder or URL of the store
     run: Object  # All columns of the view `runs` ([reference](run-store.md))
-    figures: Sequence[StoredFigure]  # The headline figures
+    figures: Sequence[StoredFigure]  # Headline figures
     expectations: Sequence[Object]  # Limits with their results, as in the manifest
 
 

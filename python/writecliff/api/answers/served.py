@@ -60,7 +60,7 @@ class Served(Answer, frozen=True, tag="writecliff/serve/1"):
 
     commands = "serve"
 
-    target: str  # The drive
+    target: str  # Simulated drive
     addresses: Sequence[str]  # URIs for clients
     transports: Sequence[str]  # Schemes of the addresses: `nvme+tcp`, `nbd`, `nbd+unix`
     slow_down: float | None  # Ratio of wall time to drive time; `null` with `--fast`
@@ -115,8 +115,8 @@ class PowerCutDone(Answer, frozen=True, tag="writecliff/power-cut/1"):
 
     commands = "serve power-cut"
 
-    target: str  # The drive
+    target: str  # Simulated drive
     addresses: Sequence[str]  # Addresses of the drive
     pid: int  # Process that serves the drive
     number: int  # Number of power cuts so far, including this one
-    cut: PowerCut  # The power cut
+    cut: PowerCut  # Losses and recovery of this power cut

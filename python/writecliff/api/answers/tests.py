@@ -35,7 +35,7 @@ class TestList(Answer, frozen=True, tag="writecliff/test-list/1"):
 
     commands = "test --list"
 
-    tests: Sequence[TestEntry]  # The tests, in the order of `--help`
+    tests: Sequence[TestEntry]  # Tests, in the order of `--help`
 
 
 class TestPlan(Answer, frozen=True, tag="writecliff/test-plan/1"):
@@ -44,7 +44,7 @@ class TestPlan(Answer, frozen=True, tag="writecliff/test-plan/1"):
     commands = "test NAME --dry-run"
 
     dry_run: Literal[True]  # Always `true`: nothing was run
-    target: DeviceIdentity  # The drive
+    target: DeviceIdentity  # Identity of the drive
     # `title`, `phases`, bounds of `steps`, `device_time` and `write_bytes` (`_min`, `_max`),
     # `deviations`, and the `estimate` of a pilot run (`null`: none was possible)
     plan: Any
@@ -57,7 +57,7 @@ class SuitePlan(Answer, frozen=True, tag="writecliff/suite-plan/1"):
     commands = "suite EDITION --dry-run"
 
     dry_run: Literal[True]  # Always `true`: nothing was run
-    target: DeviceIdentity  # The drive
+    target: DeviceIdentity  # Identity of the drive
     tests: Mapping[str, Any]  # Plan by name of the test, as in `test NAME --dry-run`
     refusal: Refusal | None  # Set if the suite would be refused; the exit code is then 2
 
@@ -76,7 +76,7 @@ class FigureValue(Item, frozen=True):
 class ComparedFigure(Item, frozen=True):
     """A figure that at least two contenders have in common."""
 
-    test: str  # The test
+    test: str  # Name of the test
     key: str  # Key of the figure
     label: str  # Name of the figure in words
     unit: str  # Unit of the values
@@ -99,7 +99,7 @@ class Comparison(Answer, frozen=True, tag="writecliff/comparison/2", kw_only=Tru
     csv: Path | UnsetType | None = UNSET  # Folder with the data
     contenders: Sequence[Object]  # Each contender with its `label`, its set-up and its `runs`
     differences: Sequence[Difference]  # Differences in the set-up
-    figures: Sequence[ComparedFigure]  # The headline figures
+    figures: Sequence[ComparedFigure]  # Headline figures
     curves: Sequence[Object]  # Points of the plotted curves
     # Figures by two settings: `cells` with `row`, `column`, `values`, `differences`, `best`
     grids: Sequence[Object]
@@ -113,7 +113,7 @@ class TestOutcome(Answer, frozen=True, tag="writecliff/test-outcome/1"):
     commands = "test NAME"
     more = "steady-state-of-a-stage"
 
-    run: Path  # The run directory
+    run: Path  # Run directory
     report: Path  # HTML report
     status: Literal["complete"]  # Status of the run
     # Factor by which the simulated drive was scaled down (`--quick`, or to fit in memory); 1: not
@@ -139,12 +139,12 @@ class WorkloadOutcome(Answer, frozen=True, tag="writecliff/workload-run/1"):
     more = "suites-sweeps-and-comparisons"
 
     file: str  # Workload file
-    target: str  # The drive
+    target: str  # Target of the workload
     scale: float  # Factor by which the simulated drive was scaled down; 1: not scaled
     precondition: str  # State of the drive before the workload
     precondition_because: str  # Reason for the choice of this state
     steps: Sequence[Object]  # Results of each step: `jobs` with `operations`, `waf`, `counters`
-    run: Path  # The run directory
+    run: Path  # Run directory
     report: Path  # HTML report
     warnings: Sequence[str]  # Sentences
     expectations: Sequence[LimitResult]  # Limits of `--expect` and of the file
@@ -158,7 +158,7 @@ class SetRun(Item, frozen=True):
     name: str  # Name of the run
     test: str  # Name of the test
     status: str | None  # Status of the run; `null`: not started
-    run: Path  # The run directory
+    run: Path  # Run directory
     report: Path  # HTML report
 
 
@@ -173,7 +173,7 @@ class SetOutcome(Answer, frozen=True, tag="writecliff/set-outcome/1"):
     report: Path  # HTML report
     expectations: Sequence[LimitResult]  # Limits of `--expect`
     comparison: Comparison | None  # Comparison with `--baseline`
-    runs: Sequence[SetRun]  # The runs, in order
+    runs: Sequence[SetRun]  # Runs, in order
 
 
 class SweepEntry(Item, frozen=True):
@@ -190,7 +190,7 @@ class SweepList(Answer, frozen=True, tag="writecliff/sweep-list/1"):
 
     commands = "sweep --list"
 
-    sweeps: Sequence[SweepEntry]  # The sweeps
+    sweeps: Sequence[SweepEntry]  # Predefined sweeps
 
 
 class ReportFiles(Answer, frozen=True, tag="writecliff/report/1"):
@@ -211,7 +211,7 @@ class Demo(Answer, frozen=True, tag="writecliff/demo/1"):
     commands = "demo"
     more = "run"
 
-    run: Path  # The run directory
+    run: Path  # Run directory
     report: Path  # HTML report
     summary: Object  # Summary of the run
 
@@ -222,8 +222,8 @@ class Replay(Answer, frozen=True, tag="writecliff/replay/1", kw_only=True):
     commands = "replay"
     more = "replays-and-stream-advice"
 
-    trace: Object  # The trace, with the assumptions about it
-    device: Object  # The simulated drive
+    trace: Object  # Trace, with the assumptions about it
+    device: Object  # Simulated drive
     assign: str  # Rule that assigned writes to streams
     streams: int  # Number of streams in use
     mistag_pct: float  # Share of writes assigned to a wrong stream
@@ -246,7 +246,7 @@ class Replay(Answer, frozen=True, tag="writecliff/replay/1", kw_only=True):
     not_quoted: str | UnsetType | None = UNSET
     by_stream: Sequence[Object]  # Bytes, lifetimes and origins of the data of each stream
     series: Object  # `host_bytes` and `nand_bytes` over the replay
-    run: Path  # The run directory
+    run: Path  # Run directory
     report: Path  # HTML report
     expectations: Sequence[LimitResult]  # Limits of `--expect`
     comparison: Comparison | None  # Comparison with `--baseline`
@@ -283,11 +283,11 @@ class StreamAdvice(Answer, frozen=True, tag="writecliff/stream-advice/1"):
     more = "replays-and-stream-advice"
 
     report: Path  # HTML report
-    trace: Object  # The trace, with the assumptions about it
-    device: Object  # The simulated drive
+    trace: Object  # Trace, with the assumptions about it
+    device: Object  # Simulated drive
     verdict: Sequence[str]  # Recommendation in sentences
     best: Object  # Figures of the recommended assignment, as in `replay --json`
-    rules: str | None  # The rules that assign writes to streams
+    rules: str | None  # Rules that assign writes to streams
     # Figures of each assignment and number of streams; `bound`: a theoretical bound
     cells: Sequence[Object]
     # Cost of writes to a wrong stream: `assign`, `streams` and `cells` by `share_pct`

@@ -26,7 +26,7 @@ class ListedProfile(Item, frozen=True):
     name: str  # Name of the profile
     title: str  # Description of the load
     source: str  # Source of its figures
-    jobs: Sequence[ProfileJob]  # The jobs
+    jobs: Sequence[ProfileJob]  # Jobs of the workload
 
 
 class ProfileList(Answer, frozen=True, tag="writecliff/profile-list/1"):
@@ -34,7 +34,7 @@ class ProfileList(Answer, frozen=True, tag="writecliff/profile-list/1"):
 
     commands = "profile list"
 
-    profiles: Sequence[ListedProfile]  # The profiles
+    profiles: Sequence[ListedProfile]  # Ready-made workloads
 
 
 class Profile(Answer, frozen=True, tag="writecliff/profile/1"):
@@ -45,13 +45,13 @@ class Profile(Answer, frozen=True, tag="writecliff/profile/1"):
     name: str  # Name of the profile
     title: str  # Description of the load
     source: str  # Source of its figures
-    jobs: Sequence[ProfileJob]  # The jobs
+    jobs: Sequence[ProfileJob]  # Jobs of the workload
 
 
 class Skipped(Item, frozen=True):
     """Lines that were skipped for one reason."""
 
-    reason: str  # The reason
+    reason: str  # Reason for skipping the lines
     lines: int  # Number of lines
     first_line: int  # Number of the first such line, from 1
     expected: bool  # `true` if the format has such lines, `false`: damage
@@ -62,8 +62,8 @@ class TraceConverted(Answer, frozen=True, tag="writecliff/trace-convert/1"):
 
     commands = "trace convert"
 
-    trace: Path  # The file that was read
-    output: Path  # The file that was written
+    trace: Path  # File that was read
+    output: Path  # File that was written
     format: str  # Format of the file that was read
     written_as: str  # Format of the file that was written
     ios: int  # I/Os that were written
@@ -89,7 +89,7 @@ class TraceFormats(Answer, frozen=True, tag="writecliff/trace-formats/1"):
 
     commands = "trace formats"
 
-    formats: Sequence[TraceFormat]  # The formats
+    formats: Sequence[TraceFormat]  # Supported formats
 
 
 class TraceExample(Item, frozen=True):
@@ -97,7 +97,7 @@ class TraceExample(Item, frozen=True):
 
     name: str  # Name, used as `example:NAME`
     title: str  # Description of the load
-    path: Path  # The file
+    path: Path  # Path of the trace file
     bytes: int  # Size of the file
 
 
@@ -106,7 +106,7 @@ class TraceExamples(Answer, frozen=True, tag="writecliff/trace-examples/1"):
 
     commands = "trace examples"
 
-    examples: Sequence[TraceExample]  # The traces
+    examples: Sequence[TraceExample]  # Example traces
 
 
 class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
@@ -122,7 +122,7 @@ class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
     write_bytes: int  # Bytes that were written
     duration_s: float  # Time from the first arrival to the last
     operations: Object  # `ios` and `bytes` of `read`, `write`, `flush`, `discard`
-    # The 8 most frequent sizes, then all others (`size_bytes`: `null`): `ios`, `share_pct`,
+    # Eight most frequent sizes, then all others (`size_bytes`: `null`): `ios`, `share_pct`,
     # `reads`, `writes`
     sizes: Sequence[Object]
     # I/O streams by share of the reads and writes: `access` (`random`, `sequential`),
@@ -131,7 +131,7 @@ class Characterised(Answer, frozen=True, tag="writecliff/characterise/1"):
     # Percentage of reads and writes that start where one of the last 32 runs of their operation
     # and volume ended
     sequential_pct: float | None
-    sequential: Object  # The percentage by operation: `read_pct`, `write_pct`
+    sequential: Object  # Percentage by operation: `read_pct`, `write_pct`
     alignment: Sequence[Object]  # `ios_pct` whose address and length are multiples of `bytes`
     # Outstanding I/Os at an arrival, itself included: `mean`, `p50`, `p90`, `p99`, `max`, `ios`,
     # `distribution` (depth, percentage); `null` without completions

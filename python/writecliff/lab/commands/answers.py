@@ -133,7 +133,7 @@ class Torture(Answer, frozen=True, tag="writecliff/torture/1"):
 
     commands = "torture"
 
-    target: str  # The drive
+    target: str  # Simulated drive
     program: str  # Program under test
     file_system: str  # Type of the file system
     cuts: int  # Number of power cuts; the command stops at the first failure
