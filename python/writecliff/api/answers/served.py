@@ -79,7 +79,7 @@ class Served(Answer, frozen=True, tag="writecliff/serve/1"):
     mixed_moved_bytes: int | None  # Bytes moved from reclaim units that hold several streams
     # Delay of completions in wall time; with `--fast` the whole time of requests in the server
     lateness: Latency
-    # Larger of two ratios: median and mean lateness to those of the drive's latency
+    # Larger of median and mean lateness, relative to the latency of the drive
     lateness_share: float | None
     counters: Object  # Counters of the drive since it was new
     contents_bytes: int  # Memory or disk space that holds the data

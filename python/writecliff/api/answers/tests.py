@@ -126,7 +126,7 @@ class TestOutcome(Answer, frozen=True, tag="writecliff/test-outcome/1"):
     host_write_bytes_total: int  # Bytes that the host wrote in the run
     drive_fills: float  # Bytes that the host wrote, divided by the capacity
     last_step: Object  # Last row of the run's table
-    warnings: Sequence[str]  # Sentences
+    warnings: Sequence[str]  # Warnings
     expectations: Sequence[LimitResult]  # Limits of `--expect`
     comparison: Comparison | None  # Comparison with `--baseline`
     verdict: str  # Result in one line
@@ -146,7 +146,7 @@ class WorkloadOutcome(Answer, frozen=True, tag="writecliff/workload-run/1"):
     steps: Sequence[Object]  # Results of each step: `jobs` with `operations`, `waf`, `counters`
     run: Path  # Run directory
     report: Path  # HTML report
-    warnings: Sequence[str]  # Sentences
+    warnings: Sequence[str]  # Warnings
     expectations: Sequence[LimitResult]  # Limits of `--expect` and of the file
     comparison: Comparison | None  # Comparison with `--baseline`
     verdict: str  # Result in one line
@@ -288,7 +288,7 @@ class StreamAdvice(Answer, frozen=True, tag="writecliff/stream-advice/1"):
     verdict: Sequence[str]  # Recommendation in sentences
     best: Object  # Figures of the recommended assignment, as in `replay --json`
     rules: str | None  # Rules that assign writes to streams
-    # Figures of each assignment and number of streams; `bound`: a theoretical bound
+    # Figures of each assignment and number of streams; `bound`: `true` if users cannot select it
     cells: Sequence[Object]
     # Cost of writes to a wrong stream: `assign`, `streams` and `cells` by `share_pct`
     mistagged: Object
