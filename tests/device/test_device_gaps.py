@@ -4,7 +4,8 @@ The kernel's own trace says when requests were issued. The longest gap around ea
 with that of as long a time in the middle of each step of the same run, because a machine with other
 work to do has gaps of its own, and the reads of ACT come in bursts. Its three jobs repeat every
 PATTERN_S, and a window holds two whole patterns: the longest gap of a load without a cut is thus the
-same wherever the window lies. The drive lies in memory, so that it has no pauses of its own.
+same wherever the window lies. Other work only lengthens gaps, at some cuts and within some steps, so
+the lower quartiles are compared. The drive lies in memory, so that it has no pauses of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ STEPS = 12
 STEP_NS = 480_000_000
 WINDOW_S = 0.05
 PATTERN_S = 0.04  # two bursts of 40 reads, one large read, one large write
-GAP_MS = 2.0
+GAP_MS = 5.0  # a process for each step leaves 50 to 140 ms
 
 
 def large(name: str, read_pct: float) -> Job:
@@ -89,14 +90,18 @@ def gaps_ms(
     return around, within
 
 
+def lower_quartile(gaps: list[float]) -> float:
+    return statistics.quantiles(gaps, n=4)[0]
+
+
 @pytest.mark.figure(gaps="{load}")
 @pytest.mark.parametrize("load", LOADS)
 def test_a_cut_adds_no_gap(load: str, drive: str, tmp_path: Path) -> None:
     around, within = gaps_ms(drive, tmp_path, LOADS[load])
-    assert statistics.median(around) <= statistics.median(within) + GAP_MS
+    assert lower_quartile(around) <= lower_quartile(within) + GAP_MS
 
 
 def test_a_process_for_each_step_is_noticed(drive: str, tmp_path: Path) -> None:
     """The measurement finds the gaps that there would be."""
     around, within = gaps_ms(drive, tmp_path, (WRITES,), steps=4, keep_running=False)
-    assert min(around) > statistics.median(within) + GAP_MS
+    assert min(around) > min(within) + GAP_MS
