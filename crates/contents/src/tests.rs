@@ -136,7 +136,7 @@ fn a_limit_is_kept_and_named() {
     let options = MemoryOptions { compress: false, limit: Some(Bytes(2 * MIB)) };
     let mut contents = Contents::in_memory(Bytes(64 * MIB), options);
     let error = contents.write(0, &vec![9; 3 * MIB as usize]).unwrap_err();
-    assert!(error.to_string().contains("more than the limit of 2 MiB"), "{error}");
+    assert!(error.to_string().contains("exceed the memory limit of 2 MiB"), "{error}");
     assert!(contents.used().unwrap() <= Bytes(2 * MIB));
     contents.write(0, &vec![8; MIB as usize]).unwrap(); // replaces, so it needs no more
     contents.deallocate(0, MIB).unwrap();
