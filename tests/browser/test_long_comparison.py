@@ -22,10 +22,18 @@ METRICS = ("IOPS of reads", "99.99 % response time of reads", "maximum response 
 def drive(label: str, factor: float) -> Contender:
     """A drive with as many figures as a campaign has."""
     headlines = [
-        Headline(key=text, label=text, value=1000 * factor * (1 + number), unit="IOPS")
+        Headline(
+            key=f"mixes: {load}: {metric}",
+            label=f"mixes: {load}: {metric}",
+            group="mixes",
+            load=load,
+            metric=metric,
+            value=1000 * factor * (1 + number),
+            unit="IOPS",
+        )
         for number in range(30)
+        for load in (f"random, 4 KiB, 100 % read, OIO {number}",)
         for metric in METRICS
-        for text in (f"mixes: random, 4 KiB, 100 % read, OIO {number}: {metric}",)
     ]
     created = "2026-01-01T00:00:00+00:00"
     run = Run(Path(label), "datacentre", created, {"drive": label}, headlines)
