@@ -82,7 +82,7 @@ fn contents_in_a_file_stay_there() {
     state::save(&parts, &path).unwrap();
     let in_file = Contents::in_file(Bytes(CAPACITY), &file).unwrap();
     let error = state::restore(&mut ServedParts::new(drive(), in_file), &path).unwrap_err();
-    assert!(error.to_string().contains("in a file of their own"), "{error}");
+    assert!(error.to_string().contains("keeps its data in a file"), "{error}");
     for path in [path, file] {
         fs::remove_file(path).unwrap();
     }
