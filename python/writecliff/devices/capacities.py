@@ -31,7 +31,7 @@ from writecliff.devices.families import description_of, tables_of, variants
 from writecliff.devices.sheet import ANSWERS, DataSheet, sheet_of
 from writecliff.errors import ConfigError
 
-_GIGABYTES = re.compile(r"[1-9]\d{1,6}")
+_GIGABYTES = re.compile(r"[1-9]\d{0,6}")
 _REACH = 16  # largest ratio of a derived capacity to the nearest known capacity, or its inverse
 _IN_ORDER = ("sequential_read", "sequential_write")
 _RANDOM = ("random_read", "random_write")

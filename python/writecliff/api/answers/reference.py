@@ -33,12 +33,12 @@ _COMMAND = f"python -m {_ROOM}.reference > docs/reference/json-commands.md"
 def answer_types(*modules: str) -> Mapping[str, type[Answer]]:
     """Return the types of the answers in modules (default: all but the lab's) by the name in their
     tag: "test-outcome"."""
-    found = {}
+    types = {}
     for name in modules or [f"{_ROOM}.{name}" for name in _MODULES]:
         for kind in vars(import_module(name)).values():
             if isinstance(kind, type) and issubclass(kind, Answer) and kind.__module__ == name:
-                found[tag_of(kind).split("/")[1]] = kind
-    return found
+                types[tag_of(kind).split("/")[1]] = kind
+    return types
 
 
 def tag_of(kind: type[Answer]) -> str:
@@ -57,7 +57,7 @@ def descriptions(kind: type) -> Mapping[str, str]:
     }
     (body,) = ast.parse(source).body
     assert isinstance(body, ast.ClassDef)
-    found = {}
+    texts = {}
     for field in body.body:
         if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
             continue
@@ -70,8 +70,8 @@ def descriptions(kind: type) -> Mapping[str, str]:
                 line -= 1
             text = " ".join(reversed(above))
         if text:
-            found[field.target.id] = text
-    return found
+            texts[field.target.id] = text
+    return texts
 
 
 # -- JSON schemas -------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def descriptions(kind: type) -> Mapping[str, str]:
 def schemas() -> dict[str, Any]:
     """Return the JSON schema that accepts any answer, with the types in `$defs`."""
     kinds = [*answer_types().values()]
-    found, components = msgspec.json.schema_components(
+    references, components = msgspec.json.schema_components(
         kinds, schema_hook=_schema_of, ref_template="#/$defs/{name}"
     )
     by_name = {kind.__name__: kind for kind in all_types(kinds)}
@@ -91,7 +91,7 @@ def schemas() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Answers of writecliff with --json",
-        "anyOf": list(found),
+        "anyOf": list(references),
         "$defs": components,
     }
 
