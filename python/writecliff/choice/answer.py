@@ -114,16 +114,18 @@ class Answer:
         behind = 100 * (1 - second.score / first.score)
         sure = {
             "clear": "more than the model's error",
-            "error unknown": f"the model's error of {' and '.join(self._unknown)} is not known",
+            "error unknown": self._uncertainty(first, second),
         }.get(second.sure or "", second.sure or "")
         return f"{begin}. {second.name} is {behind:.0f} % behind, {sure}"
 
-    @property
-    def _unknown(self) -> list[str]:
-        """Figures that count and whose error is not known, or only as a lower bound."""
-        return [
-            key for key in self.weights if any(row.error.of(key).is_bound for row in self.ranked)
-        ]
+    def _uncertainty(self, *rows: Ranked) -> str:
+        """Name the weighted figures whose error is not known; if there are none, those with a
+        lower bound."""
+        errors = {key: [row.error.of(key) for row in rows] for key in self.weights}
+        unknown = [key for key, of_key in errors.items() if any(e.pct is None for e in of_key)]
+        bounds = [key for key, of_key in errors.items() if any(e.is_bound for e in of_key)]
+        state = "not known" if unknown else "known only as a lower bound"
+        return f"the model's error of {' and '.join(unknown or bounds)} is {state}"
 
     @property
     def pareto(self) -> frozenset[str]:

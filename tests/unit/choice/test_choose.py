@@ -81,6 +81,12 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     assert by_name["usual"]["price"] == 100
     assert "the first" in ranking[2]["why"] and "best" in ranking[0]["why"]
     assert first["verdict"].startswith("lasting is first of 3: ")
+    unknown = [
+        key
+        for key in first["weights"]
+        if any(one["model_error"]["by_figure"][key]["error_pct"] is None for one in ranking[:2])
+    ]
+    assert first["verdict"].endswith(f"the model's error of {' and '.join(unknown)} is not known")
     changes = {one["change"]: one for one in first["what_if"]}
     assert {"28 % over-provisioning", "twice the queue depth", "another seed"} <= set(changes)
     waf = {
