@@ -3,7 +3,8 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+
+use crate::support::WAIT_LIMIT;
 
 pub(crate) const READ: u16 = 0;
 pub(crate) const WRITE: u16 = 1;
@@ -26,11 +27,11 @@ pub(crate) struct Client {
 pub(crate) type OptionReply = (u32, Vec<u8>);
 
 impl Client {
-    /// Connects; a client that waits for ten seconds has failed.
+    /// Connects; a client that waits longer than [`WAIT_LIMIT`] has failed.
     pub(crate) fn connect_unseen(path: &Path) -> Self {
         let stream = UnixStream::connect(path).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
+        stream.set_write_timeout(Some(WAIT_LIMIT)).unwrap();
         Self { stream, structured: false }
     }
 

@@ -2,10 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 pub(crate) use writecliff_nvme_tcp::host::{Completion, DISCOVERY_NQN, Data, HostEntry as Entry};
 use writecliff_nvme_tcp::host::{ENABLED, FromController, HEADER_BYTES, HostWriter, Queue};
+
+use crate::support::WAIT_LIMIT;
 
 /// Flag of data that no response capsule follows.
 const SUCCESS: u8 = 1 << 3;
@@ -22,12 +23,12 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Connects and initializes; a host that waits for ten seconds has failed.
+    /// Connects and initializes; a host that waits longer than [`WAIT_LIMIT`] has failed.
     pub(crate) fn begin(port: u16, digests: bool) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_nodelay(true).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
+        stream.set_write_timeout(Some(WAIT_LIMIT)).unwrap();
         let writer = HostWriter { header_digest: digests, data_digest: digests };
         let mut host = Self { stream, writer, next_id: 0, queue: 0, flow_control: true };
         let request = writer.initialize();
