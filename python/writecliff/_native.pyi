@@ -32,22 +32,26 @@ class Device:
     def file_name(self) -> str: ...
     def describe(self) -> dict[str, Any]:
         """The fields of `DeviceDescription`, with `canonical` (the text that the device hash is
-        taken over) and `rows` (as `toml_rows`)."""
+        taken over) and `rows` (as `toml_rows`).
+        """
     def scales(self) -> list[float]:
         """Factors by which the drive can be made smaller, largest first; 1 is not among them."""
     def nearest_scale(self, scale: float) -> float:
         """The scale nearest to `scale` that leaves whole word lines, and with them the share of
-        spare flash."""
+        spare flash.
+        """
     def scaled(self, scale: float, largest_io_bytes: int) -> Device:
         """The drive `scale` times smaller, which answers as the whole one would under loads whose
         largest command is `largest_io_bytes`. Raises NativeConfigError for a scale that is not
-        `nearest_scale` of itself."""
+        `nearest_scale` of itself.
+        """
     def for_streams(
         self, streams: int, capacity_bytes: int | None = None, units: int | None = None
     ) -> Device:
         """The drive with so many streams, and with about `capacity_bytes` and `units` reclaim units
         (default: so many that they keep their size, but enough for the streams). Raises
-        NativeConfigError: it would be too small for a drive, or has no flash."""
+        NativeConfigError: it would be too small for a drive, or has no flash.
+        """
 
 @final
 class Drive:
@@ -60,7 +64,8 @@ class Drive:
         cls, device: Device, seed: int, *, attribute_latency: bool = False, power_state: int = 0
     ) -> Drive:
         """A new drive in one of the power states of its file. `attribute_latency`: it records what
-        the time of its commands is spent on, unless it is a disk. Raises NativeConfigError."""
+        the time of its commands is spent on, unless it is a disk. Raises NativeConfigError.
+        """
     def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """Run a workload (the JSON of `Workload.to_json`) in virtual time.
 
@@ -75,7 +80,8 @@ class Drive:
     def set_write_cache(self, enabled: bool) -> None: ...
     def lose_die(self, die: int) -> None:
         """A die does not answer from now on. Raises NativeConfigError for a drive without
-        [die_parity], without this die, or without the space to do without it."""
+        [die_parity], without this die, or without the space to do without it.
+        """
     @property
     def write_cache(self) -> bool: ...
     @property
@@ -129,18 +135,21 @@ class Server:
         """
     def listen_nbd(self, address: str) -> str:
         """Accept NBD connections at "unix:PATH" or "HOST:PORT"; returns the address with its real
-        port. Raises NativeConfigError, OSError."""
+        port. Raises NativeConfigError, OSError.
+        """
     def listen_nvme(
         self, addresses: list[str], *, serial: str, hosts: list[str] | None = None
     ) -> tuple[list[str], str]:
         """Accept NVMe/TCP connections at all of the addresses, each "HOST:PORT"; `hosts` are the
         qualified names that may connect, None admits all. Returns the addresses with their real
-        ports, and the subsystem's qualified name. Raises NativeConfigError, OSError."""
+        ports, and the subsystem's qualified name. Raises NativeConfigError, OSError.
+        """
     def seed_cuts(self, seed: int) -> None:
         """Seed the power cuts to come; each further one takes the next seed."""
     def power_cut(self) -> dict[str, Any]:
         """Cut the power now, and give it back: the fields of `writecliff.serve.PowerCut`. Raises
-        OSError."""
+        OSError.
+        """
     def plan_cuts(
         self,
         *,
@@ -149,7 +158,8 @@ class Server:
         cuts: int = 1,
     ) -> None:
         """Cut the power `cuts` times: at the `write`th write, from 1, or after a random time of
-        `after_ns`, from the first to the second. Raises NativeConfigError."""
+        `after_ns`, from the first to the second. Raises NativeConfigError.
+        """
     def power_cuts(self) -> list[dict[str, Any]]:
         """The power cuts so far: the fields of `writecliff.serve.PowerCut`."""
     def snapshot(self) -> dict[str, Any]:
@@ -160,19 +170,23 @@ class Server:
         """The requests since the last call in the order in which they were submitted, as arrays of
         uint64: time_ns (the drive's; without timing, wall time since serving began), offset_bytes,
         length_bytes, session, stream, operation (0 read, 1 write, 2 trim, 3 flush); and "lost", how
-        many were not kept because more than 1,048,576 waited to be taken."""
+        many were not kept because more than 1,048,576 waited to be taken.
+        """
     recovered: bool  # the previous server with this state file was killed
     def stop(self) -> None:
         """Close all connections once the drive has completed its outstanding requests; the figures
-        no longer change afterwards."""
+        no longer change afterwards.
+        """
     def end(self, state: str | None = None) -> None:
         """Close all connections, stop the drive and write drive and data to a state file, or
-        leave the constructor's state file unchanged. Raises OSError."""
+        leave the constructor's state file unchanged. Raises OSError.
+        """
 
 @final
 class KernelTrace:
     """The trace buffers of a tracing instance of the kernel (tracefs), and the requests of one
-    block device that its events are about."""
+    block device that its events are about.
+    """
 
     def __new__(
         cls, instance: str, header_page: str, formats: list[str],
@@ -181,7 +195,8 @@ class KernelTrace:
         """Open the buffers of the folder `instance`. `header_page`, `formats`: the files of that
         name of the kernel; formats of events of the block layer. `others`: formats of other events,
         and the fields of them that are wanted. `sectors`: first and end of the part of the device
-        (512 bytes). Raises NativeConfigError, OSError."""
+        (512 bytes). Raises NativeConfigError, OSError.
+        """
     def drain(self, began_ns: int, until_ns: int, last: bool) -> dict[str, Any]:
         """Read what is in the buffers. The requests in the order in which they were made, as far as
         they are done by `until_ns` on the instance's clock (with `last`: all), as arrays: time_ns,
@@ -189,7 +204,8 @@ class KernelTrace:
         operation (0 read, 1 write, 2 discard, 3 flush), flags (bits: sync, FUA, preflush,
         readahead, metadata, zeroes, erase, atomic), thread_id, name, errno. The other
         events: event_time_ns, event_kind (its place in `others`), event_thread_id, event_values
-        (as many to a row as the event with the most fields has). Raises OSError."""
+        (as many to a row as the event with the most fields has). Raises OSError.
+        """
     def close(self) -> None:
         """Close the buffers; the kernel does not remove an instance that is open."""
     @property
@@ -198,7 +214,8 @@ class KernelTrace:
     def counts(self) -> dict[str, int]:
         """So far: events, read_bytes, lost (events that pages say were lost), unknown_completions
         (of requests that were issued before), unissued, open (issued, not completed), requeued,
-        merged, other (commands that move no data)."""
+        merged, other (commands that move no data).
+        """
 
 def served_load(
     address: str,
@@ -214,7 +231,8 @@ def served_load(
     """Random requests of one size, `queue_depth` of them outstanding, to a server of `protocol`
     "nbd" or "nvme-tcp" at "unix:PATH" or "HOST:PORT", in blocks of a multiple of 4096 bytes.
     Returns latency (a Histogram, as the client sees it) and elapsed_ns. Raises NativeConfigError,
-    OSError."""
+    OSError.
+    """
 
 @final
 class DataPlacementCommands:
@@ -311,7 +329,8 @@ class Histogram:
         sd_ns: float,
     ) -> Histogram:
         """From (value, count) pairs such as fio's json+ bins, each value anywhere in its bucket,
-        and the exact moments that came with them. Raises ValueError."""
+        and the exact moments that came with them. Raises ValueError.
+        """
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(data: bytes) -> Histogram:
@@ -339,7 +358,8 @@ class FileTrace:
         """Append rows. `op` has numbers of words, which `ops` gives a meaning: 0 write, 1 truncate
         (offset: the new size), 2 unlink, 3 punch, 4 fsync, 5 create, 255 left out. `stream`,
         `origin` and `folder` are by class (see `row_classes`); the origin is a label for counting.
-        `time_ns` decides when a page cache writes back. Raises NativeConfigError."""
+        `time_ns` decides when a page cache writes back. Raises NativeConfigError.
+        """
     def footprint(
         self, writeback: str, copies: int = 1, hook: _ShareHook | None = None
     ) -> dict[str, int]:
@@ -361,7 +381,8 @@ class FileTrace:
         hook: _ShareHook | None = None,
     ) -> BlockTrace:
         """The writes and TRIMs that the trace becomes, in `repeats` rounds, or in whole rounds
-        until `fills` drive fills. `hook` gets the share that is done. Raises NativeConfigError."""
+        until `fills` drive fills. `hook` gets the share that is done. Raises NativeConfigError.
+        """
 
 @final
 class BlockTrace:
@@ -428,11 +449,13 @@ def not_modelled_together() -> list[tuple[str, list[str]]]:
 
 def toml_rows(text: str, file_name: str) -> list[tuple[str, str, str, int]]:
     """Dotted key, value as it is written, comment and line of every value of a TOML text. Raises
-    NativeConfigError."""
+    NativeConfigError.
+    """
 
 def toml_changed(text: str, file_name: str, changes: list[tuple[str, str, str | None]]) -> str:
     """The text with other values: (dotted key, TOML value, comment or None to keep the one that is
-    there). Raises NativeConfigError: a key whose table is not there."""
+    there). Raises NativeConfigError: a key whose table is not there.
+    """
 
 def limits() -> list[tuple[str, int]]:
     """The limits of workloads, traces, and served and real drives: name and number."""
@@ -448,7 +471,8 @@ def latency_causes() -> list[tuple[str, str]]:
 
 def counter_declarations() -> list[tuple[str, str, str, bool, bool, bool]]:
     """All drive counters: name, unit, meaning, whether it is a level, whether it grows with the
-    size of the drive, whether it is not a whole number."""
+    size of the drive, whether it is not a whole number.
+    """
 
 def parse_size(text: str) -> int:
     """Bytes of "4 KiB", "120 GB", ... Raises NativeConfigError."""
@@ -458,7 +482,8 @@ def parse_time(text: str) -> int:
 
 def parse_workload_toml(text: str, file_name: str, capacity_bytes: int) -> str:
     """A workload file as the JSON that `workload_from_mapping` reads; shares of the drive become
-    bytes. Raises NativeConfigError."""
+    bytes. Raises NativeConfigError.
+    """
 
 def check_workload(json: str, capacity_bytes: int, streams: int) -> None:
     """Check a workload (as JSON) against a drive; raises NativeConfigError."""
@@ -469,7 +494,8 @@ def power_losses(
     """Cut the power of a new drive after each number of `writes`, random ones of 4 KiB, since a
     flush. Returns a row for each: "confirmed_writes", "lost_writes", "torn_units",
     "interrupted_erases", "saved_slots", "hold_up_ns", "rebuild_ns", "elapsed_ns". Raises
-    NativeConfigError, as for drives whose power cannot be cut."""
+    NativeConfigError, as for drives whose power cannot be cut.
+    """
 
 def validate_data_placement(
     load: str, overprovision: float, *, streams: bool, gc_destination: str = "per-stream",
@@ -481,7 +507,8 @@ def validate_data_placement(
     amplification, NaN where no best is known. `load`: "hot-cold" (`data`, `writes`: shares of the
     hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots).
     `gc_destination`: "per-stream", "host-unit" or "shared"; `gc_pacing`: "incremental" or
-    "per-victim". `warm_up` and `measured` are in overwrites. Raises NativeConfigError."""
+    "per-victim". `warm_up` and `measured` are in overwrites. Raises NativeConfigError.
+    """
 
 def validate_handles(
     units: int, user_units: int, pages_per_block: int, *, persistent: bool,
@@ -491,12 +518,14 @@ def validate_handles(
     """Write amplification of a drive with the GC policy of the emulator WARP, under its three
     writers of `rates` (shares of the slots): from the empty drive until `capacities` have been
     written, and between the two volumes of `settled`, also in capacities (NaN without them).
-    `persistent`: relocated data stay with their handle. Raises NativeConfigError."""
+    `persistent`: relocated data stay with their handle. Raises NativeConfigError.
+    """
 
 def validate_power_cuts(seed: int, drive: int, cuts: int) -> dict[str, Any]:
     """Cut the power of small drive number `drive` of `seed` `cuts` times, under random commands.
     Returns its kind, counts, "rebuild_ns_max" and "violation" (None if nothing was lost that must
-    not be); see `validate.power_cuts`. Raises NativeConfigError for no cuts."""
+    not be); see `validate.power_cuts`. Raises NativeConfigError for no cuts.
+    """
 
 def validate_reduction(
     policy: str, overprovision: float, sizes: list[int], duplicates: float, *, pages_per_block: int,
@@ -505,7 +534,8 @@ def validate_reduction(
     """Measure a drive that stores less than the host writes; returns (measured, theory) write
     amplification, in bytes. `sizes`: the sectors (512 B) that 4 KiB slots take, each as often;
     `duplicates`: the share of the writes that repeat data. `policy`: "fifo", or "greedy" for data
-    of one size without duplicates. Raises NativeConfigError."""
+    of one size without duplicates. Raises NativeConfigError.
+    """
 
 def validate_waf(
     policy: str, overprovision: float, pages_per_block: int, blocks: int, seed: int = 1,
@@ -513,4 +543,5 @@ def validate_waf(
 ) -> tuple[float, float]:  # fmt: skip
     """Measure one case; returns (measured, theory) write amplification. `policy`: "greedy", "fifo",
     "random", "d=N", or "streams" (four sequential writers, a stream each). Raises
-    NativeConfigError."""
+    NativeConfigError.
+    """

@@ -18,7 +18,8 @@ class TraceFit:
         speed: float = 1.0,
     ) -> TraceFit:
         """`wrap`: addresses beyond the end begin again, else those I/Os are left out; `volume`: the
-        only one that is taken; `speed`: how many times as fast. Raises NativeConfigError."""
+        only one that is taken; `speed`: how many times as fast. Raises NativeConfigError.
+        """
 
     def take(self, reader: TraceReader) -> bool:
         """Count the next I/Os of a reader; False at its end."""
@@ -29,7 +30,8 @@ class TraceFit:
     def totals(self) -> dict[str, Any]:
         """What was counted: `ios` and `bytes` (by operation: read, write, trim, flush), `due_ns`
         (of the last), `end_bytes`, `other_volumes`, `outside`, `first_outside` (offset and length),
-        `widened`, `too_long`, `moved` (to the time of one before)."""
+        `widened`, `too_long`, `moved` (to the time of one before).
+        """
 
 @final
 class Issuer:
@@ -48,7 +50,8 @@ class Issuer:
         records: bool = False,
     ) -> Issuer:
         """A trace, given by `take` or `add` until `end`. `fd`, open for direct I/O, is duplicated;
-        `in_flight` is the cap; `records` keeps each I/O for `done`."""
+        `in_flight` is the cap; `records` keeps each I/O for `done`.
+        """
 
     @staticmethod
     def of_workload(
@@ -83,11 +86,13 @@ class Issuer:
     def done(self) -> dict[str, Any]:
         """I/Os that are done since the last call, as columns: `intended_ns`, `issue_ns`,
         `complete_ns`, `operation` (read, write, trim, flush), `offset_bytes`, `length_bytes`,
-        `result` (bytes, or a negative error number)."""
+        `result` (bytes, or a negative error number).
+        """
 
     def finish(self) -> dict[str, Any]:
         """Wait for the end; the results: `started_ns` (of the monotonic clock), `elapsed_ns`,
         `jobs` and `intervals` as of `Drive.run`, `lateness` (a histogram), `waited`,
         `left`, `intended_ns` and `length_ns` (up to the last I/O: due, and issued), `failure`
         (operation, offset, length, errno, bytes moved), `failures`, `abandoned`, `in_flight_max`,
-        `is_pinned`. Raises OSError: of io_uring."""
+        `is_pinned`. Raises OSError: of io_uring.
+        """

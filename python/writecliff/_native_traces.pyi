@@ -23,12 +23,14 @@ class TraceReader:
         member: str | None = None,
     ) -> TraceReader:
         """Open a trace. `format` is recognised by default; `columns` is a mapping of a CSV of one's
-        own, `member` the one of an archive that is read. Raises NativeConfigError."""
+        own, `member` the one of an archive that is read. Raises NativeConfigError.
+        """
     def next(self) -> dict[str, Any] | None:
         """The next I/Os as arrays, nearly in the order of time: time_ns (since the first),
         offset_bytes, length_bytes, response_ns (-1: not known), all int64; volume and process
         (int32, numbers of names), operation (uint8: 0 read, 1 write, 2 flush, 3 discard), content
-        (uint64, a hash of the data; 0: not known). None at the end."""
+        (uint64, a hash of the data; 0: not known). None at the end.
+        """
     @property
     def formats(self) -> list[str]: ...
     @property
@@ -51,10 +53,12 @@ class TraceReader:
     @property
     def read_of_file(self) -> tuple[int, int]:
         """Bytes of the file that have been read so far, as they are packed, and all of them; of a
-        trace in several files, those of all."""
+        trace in several files, those of all.
+        """
     def skipped(self) -> list[tuple[str, int, int, bool]]:
         """Lines (of binary formats: records) that are no I/Os: reason, how many, the number of the
-        first one, and whether the format has such lines."""
+        first one, and whether the format has such lines.
+        """
 
 @final
 class TraceWriter:
@@ -96,7 +100,8 @@ def trace_formats_written() -> list[str]:
 
 def trace_columns(text: str) -> list[tuple[str, str, int]]:
     """The columns of a mapping: meaning, name, and unit of its numbers in nanoseconds or bytes.
-    Raises NativeConfigError."""
+    Raises NativeConfigError.
+    """
 
 def trace_column_words() -> tuple[list[str], list[str], list[str]]:
     """Meanings of columns, units of times, units of addresses and lengths."""
@@ -121,14 +126,16 @@ def row_classes(
     size: npt.NDArray[np.uint16] | None = None,
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Classes of rows that agree in everything: the class of each row, and the first row of each
-    class, in the order in which they appear. Raises NativeConfigError."""
+    class, in the order in which they appear. Raises NativeConfigError.
+    """
 
 def synthetic_trace(
     table_bytes: int, chunk_bytes: int, logged_bytes: int, seed: int
 ) -> dict[str, Any]:
     """File operations of a small log-structured merge store: columns of equal length (op, numbers
     as those that `FileTrace.add` gives a meaning; file, offset_bytes, length_bytes, origin), and
-    `origins`, the names of the origins. Raises NativeConfigError."""
+    `origins`, the names of the origins. Raises NativeConfigError.
+    """
 
 def trace_runs(columns: dict[str, Any]) -> dict[str, Any]:
     """The runs of the reads and writes of one volume, I/Os as `TraceReader.next` gives them.
@@ -136,8 +143,10 @@ def trace_runs(columns: dict[str, Any]) -> dict[str, Any]:
     `run`: the number of the I/O that began the run of each; `back`: by how many bytes an I/O goes
     back before the end of the run that it continues (both int64); `read_ranks` and `write_ranks`:
     how often the run was continued that was the most, second most, ... recently used one of those
-    that go on. Raises NativeConfigError."""
+    that go on. Raises NativeConfigError.
+    """
 
 def model_ios(json: str) -> dict[str, Any]:
     """The I/Os of one pass of a workload (as JSON) whose only job has a model, as columns like
-    those of `TraceReader.next`. Raises NativeConfigError."""
+    those of `TraceReader.next`. Raises NativeConfigError.
+    """

@@ -15,7 +15,8 @@ NO_SPACE_HINT = "free some space and try again; a run that has begun goes on wit
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
     """A hint: the name in `known` nearest to `name`, or that `name` begins; if there is none,
-    `otherwise` or all of them."""
+    `otherwise` or all of them.
+    """
     from difflib import get_close_matches
 
     names = [str(one) for one in known]
@@ -93,7 +94,8 @@ def texts_only(value: Any) -> Any:
 
 def printable(text: str) -> str:
     """The text without what moves a terminal's cursor or ends a line: control characters, line
-    separators and marks of direction become escapes such as \\\\x1b."""
+    separators and marks of direction become escapes such as \\\\x1b.
+    """
     if text.isprintable():
         return text
     return "".join(

@@ -79,7 +79,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def as_type(document: Any, kind: type[T], where: object) -> T:
     """`document` as `kind`, a dataclass, a TypedDict or another type that msgspec knows; keys that
-    it does not have are left out. Raises ConfigError: "file: rule[2].stream: Expected `int`"."""
+    it does not have are left out. Raises ConfigError: "file: rule[2].stream: Expected `int`".
+    """
     import msgspec
 
     try:

@@ -72,7 +72,8 @@ class Band:
 
     def largest(self, least_pct: float = 1.0) -> list[tuple[str, float]]:
         """The causes of at least `least_pct` of the time with their shares in percent, the largest
-        first."""
+        first.
+        """
         shares = {name: 100 * ns / self.latency_ns for name, ns in self.mean_ns.items() if ns}
         return sorted(
             ((name, pct) for name, pct in shares.items() if pct >= least_pct),
@@ -92,7 +93,8 @@ class Band:
 @dataclass(frozen=True)
 class LatencyCauses:
     """Sums by latency bucket, ascending: bounds (inclusive) and number of its I/Os, and their time
-    by cause (a row per bucket, a column per cause in the order of `causes`)."""
+    by cause (a row per bucket, a column per cause in the order of `causes`).
+    """
 
     lower_ns: np.ndarray
     upper_ns: np.ndarray
@@ -108,7 +110,8 @@ class LatencyCauses:
     def bands(self) -> tuple[Band, ...]:
         """Bands of percentiles, as far as the number of I/Os supports them, and the I/Os of the
         slowest bucket, whose latencies differ by less than 2 %. A bucket that lies across the end
-        of a band is divided in proportion to its I/Os."""
+        of a band is divided in proportion to its I/Os.
+        """
         total = int(self.ios.sum())
         if not total:
             return ()

@@ -18,7 +18,8 @@ _NUMBER = re.compile(r" \(os error \d+\)")  # what Rust adds to the words
 @contextmanager
 def as_user_errors() -> Iterator[None]:
     """Turn what the native module raises into ConfigError (bad input), EngineError (system) or
-    InternalError (a panic)."""
+    InternalError (a panic).
+    """
     try:
         yield
     except NativeConfigError as error:

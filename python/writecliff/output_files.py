@@ -25,7 +25,8 @@ _HINT = "name a new file or folder"
 
 def check_output(path: Path) -> None:
     """Raise ConfigError if a device, a pipe or a socket is at `path`, also through links, or a file
-    that a loop device or swap stands on. Files and folders are the caller's to judge."""
+    that a loop device or swap stands on. Files and folders are the caller's to judge.
+    """
     check_kind(path)
     if path.is_file() and (user := _mapped_by(path)) is not None:
         raise ConfigError(f"{printable(str(path))} is in use by {user}", hint=_HINT)
@@ -60,7 +61,8 @@ def _mapped_by(path: Path) -> str | None:
 
 def part_of(path: Path) -> Path:
     """Where to write what is then renamed to `path`: nothing is there, no link that leads
-    elsewhere either. Raises ConfigError as `check_kind`, OSError."""
+    elsewhere either. Raises ConfigError as `check_kind`, OSError.
+    """
     check_kind(path)
     part = path.with_name(path.name + PART_SUFFIX)
     with suppress(FileNotFoundError):
@@ -71,7 +73,8 @@ def part_of(path: Path) -> Path:
 
 def remove_part(part: Path) -> None:
     """Remove what was not renamed. That it cannot be removed, on a disk that is read-only by now,
-    is less than why it was not renamed."""
+    is less than why it was not renamed.
+    """
     with suppress(OSError):
         part.unlink(missing_ok=True)
 

@@ -100,7 +100,8 @@ _LOOK_S = 1.0
 @contextmanager
 def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
     """Run tasks that have a `remote` there while the block runs, if this thread runs them; None
-    changes nothing."""
+    changes nothing.
+    """
     if elsewhere is None:
         yield
         return
@@ -114,7 +115,8 @@ def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
     """While the block runs, `watch` gets the number of tasks of each set that runs here, and what
-    it returns is called every second with the number of those that are done."""
+    it returns is called every second with the number of those that are done.
+    """
     _watches.append(watch)
     try:
         yield
@@ -185,7 +187,8 @@ def map_side_by_side(
     tell: Callable[[str], None] | None = None,
 ) -> list[T]:
     """`function(*case)` of every case, in order; each takes `memory_bytes` while it runs. `tell`
-    gets a line about each case that is done, with an estimate of the time left."""
+    gets a line about each case that is done, with an estimate of the time left.
+    """
     named = [(_name(case) or f"run {n}", case) for n, case in enumerate(cases, 1)]
     view = _Done(len(named), tell)
     tasks = []

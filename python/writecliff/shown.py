@@ -20,7 +20,8 @@ _ALIGN = {"l": "left", "r": "right"}
 
 class Grid(NamedTuple):
     """Cells under a head. `align` has "l" or "r" for each column. `total`: rows in all, where the
-    grid has only the first of them."""
+    grid has only the first of them.
+    """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]

@@ -1,6 +1,7 @@
 """Commands whose disk is full or read-only, on a file system of a disk: one line says so, nothing is
 lost or half written, and the same command works once there is space. `python -m tests.kills --by full
---disk ext4` does it with all kinds of commands."""
+--disk ext4` does it with all kinds of commands.
+"""
 
 from __future__ import annotations
 

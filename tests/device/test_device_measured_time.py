@@ -118,7 +118,8 @@ def _log(text: str) -> Log:
 def test_closed_jobs_have_their_own_times(loop: str, logged: Callable[[], list[Log]]) -> None:
     """IOPS times mean latency is the mean of the outstanding I/Os from a job's start until its
     duration is over and nothing is outstanding. The mean is below the queue depth while fio makes
-    the data of writes, while the kernel holds its submission back, and while a last I/O is slow."""
+    the data of writes, while the kernel holds its submission back, and while a last I/O is slow.
+    """
     with opened(loop) as engine:
         for seed in range(CLOSED_WORKLOADS):
             draw = random.Random(seed)
@@ -237,7 +238,7 @@ def _check_rate(name: str, ios: int, seconds: float, slowest_ns: float) -> None:
 def test_rates_and_means_of_a_real_file_have_intervals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """fio logs intervals and no batches, so percentiles have no interval."""
+    """Fio logs intervals and no batches, so percentiles have no interval."""
     (tmp_path / "drive").write_bytes(bytes(4 * MIB))
     file = tmp_path / "reads.fio"
     file.write_text("[reads]\nrw=randread\nbs=4k\ntime_based\nruntime=1200ms\nrate_iops=500\n"

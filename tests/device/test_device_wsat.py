@@ -40,7 +40,7 @@ def start(*words: str) -> subprocess.Popen[str]:
 
 
 def stored_raw(run: Path, step: int) -> dict[str, Any]:
-    """fio's figures at the end of a step, since its load began; all zero before the first."""
+    """Fio's figures at the end of a step, since its load began; all zero before the first."""
     if step == 0:
         return {"total_ios": 0, "io_bytes": 0, "runtime": 0, "lat_ns": {"bins": {}}}
     document = json.loads(gzip.decompress((run / "raw" / f"{step:06d}.json.gz").read_bytes()))

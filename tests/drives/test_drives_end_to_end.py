@@ -105,7 +105,8 @@ def suite(drive: Drive, folder: Path) -> Ran:
 @pytest.fixture(params=["sas", "sata", "nvme", "nvme_fdp"])
 def drive(request: pytest.FixtureRequest) -> Drive:
     """The four drives. SCSI is the one with SANITIZE: scsi_debug has no purge of the standard, and
-    that of Linux 7.3 crashes in FORMAT UNIT."""
+    that of Linux 7.3 crashes in FORMAT UNIT.
+    """
     found: Drive = request.getfixturevalue(request.param)
     return found
 

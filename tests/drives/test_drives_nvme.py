@@ -146,7 +146,8 @@ def test_nothing_that_would_erase_a_detached_namespace_is_sent(
     nvme_pair: Drive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """QEMU's formats are of one namespace, so the drive is made to say that they are of all, and
-    that it has sanitize. The list of namespaces is its own."""
+    that it has sanitize. The list of namespaces is its own.
+    """
     is_so, send = NvmeDrive.controller, NvmeDrive.command
     sent = []
 

@@ -182,7 +182,8 @@ def test_discard_is_the_last_resort_and_says_so(
     """scsi_debug has neither SANITIZE nor FORMAT UNIT, but UNMAP. FORMAT UNIT is not sent: since
     Linux 6.15 its code, 04h, is FORMAT MEDIUM of scsi_debug's tapes. The driver looks at the type
     of device only where a code stands for several commands, so a disk gets there too, and
-    partition_tape writes through the null pointer in place of its tape."""
+    partition_tape writes through the null pointer in place of its tape.
+    """
     monkeypatch.setattr(purge, "scsi_format_unit", lambda *words, **more: "not sent")
     path = Path(scsi.path)
     fill(path)

@@ -88,7 +88,8 @@ def test_hint_n_arrives_as_group_n(scsi: Drive, generation: str) -> None:
 
 def test_a_hint_is_the_nodes_not_the_openers(scsi: Drive) -> None:
     """Why `write_hint` of fio is not used: of two openers of one node, both write with the hint
-    that was set last."""
+    that was set last.
+    """
     opened = [os.open(scsi.path, os.O_WRONLY | os.O_DIRECT) for _ in range(2)]
     for fd, hint in zip(opened, (2, 5), strict=True):
         fcntl.fcntl(fd, 1036, struct.pack("=Q", hint))

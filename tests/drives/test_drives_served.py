@@ -124,7 +124,8 @@ def test_attach_and_detach(
     generation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The commands, and the block size that outlives the server. What is refused is a process of its
-    own, which does not hold the device open itself; to start one takes seconds here."""
+    own, which does not hold the device open itself; to start one takes seconds here.
+    """
 
     def writecliff(*words: str) -> str:
         capsys.readouterr()
@@ -174,7 +175,8 @@ def test_a_file_system_has_the_stream_of_its_loop_device(tmp_path: Path) -> None
     """Hints of files go no further than their file system. The hint of a device node becomes the
     write stream of direct I/O on it, so of a loop device over the node, and so of all of a file
     system on that. The kernel keeps the first stream of a loop device, so each stream
-    has a loop device of its own."""
+    has a loop device of its own.
+    """
     if not os.uname().release.startswith("7."):
         pytest.skip("the kernel has no write streams")
     run("modprobe", "nvme-tcp")
@@ -203,7 +205,8 @@ def _written_by_loop(
     server: DriveServer, device: Path, folder: Path, hint: int, loops: list[str]
 ) -> dict[int, int]:
     """Bytes by placement identifier that a file system on a loop device over a node with this
-    write hint writes, for a file with another hint. The loop device is added to `loops`."""
+    write hint writes, for a file with another hint. The loop device is added to `loops`.
+    """
     node = Path(f"/dev/stream-{hint}")
     os.mknod(node, 0o60600, device.stat().st_rdev)
     os.close(_set_hint(node, hint))

@@ -1,5 +1,6 @@
 """A simulated drive served to the guest under load: file systems, placement, and a drive that goes
-and comes back."""
+and comes back.
+"""
 
 from __future__ import annotations
 

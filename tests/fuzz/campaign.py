@@ -17,7 +17,8 @@ def run_cases(
     kind: Kind, numbers: Iterable[int], seed: int, folder: Path, summary: Summary
 ) -> None:
     """Run the cases of these numbers in `folder`, which keeps what kinds need for all of them, and
-    add what became of them to `summary`."""
+    add what became of them to `summary`.
+    """
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     os.environ["WRITECLIFF_CACHE"] = str(folder / "cache")

@@ -85,7 +85,8 @@ class Job:
 
     def _has_started(self) -> bool:
         """Whether it has come to its root file system, or has ended. An interpreted machine that is
-        short of time may hang when the kernel chooses its clock."""
+        short of time may hang when the kernel chooses its clock.
+        """
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline:
             if STARTED in self._console() or self._process.poll() is not None:

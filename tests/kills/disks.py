@@ -19,7 +19,8 @@ Resize = Callable[[int | None], None]
 @contextlib.contextmanager
 def small_disk(folder: Path, file_system: str) -> Iterator[Resize]:
     """Mounts a disk at `folder`. What the block gets leaves so many bytes free, makes the disk
-    read-only with 0, and whole again with None. Raises CalledProcessError, OSError."""
+    read-only with 0, and whole again with None. Raises CalledProcessError, OSError.
+    """
     image = folder.with_suffix(".img")
     if file_system == "tmpfs":
         _do("mount", "-t", "tmpfs", "-o", f"size={_SIZE_MIB}m", "kills", folder)

@@ -63,7 +63,8 @@ def _answer(words: Words, folder: Path) -> str:
 
 def of_run(name: str) -> Callable[[Path], Result]:
     """The summary, the tables and the plots of a run: all that a report of it is made from, without
-    making one."""
+    making one.
+    """
 
     def result(folder: Path) -> Result:
         found = {"summary": plain_json(_answer(("runs", "show", name, "--json"), folder), ABOUT)}
@@ -244,7 +245,8 @@ def _served_before(corpus: Path) -> None:
 
 def _served_again(folder: Path) -> Sequence[Words]:
     """A session that did not leave its state never was: the drive is as before, and serves again.
-    What was kept of it until then can be shown, once it has an interval."""
+    What was kept of it until then can be shown, once it has an interval.
+    """
     state, before = (folder / name for name in ("drive.state", "before.state"))
     again = [] if state.read_bytes() != before.read_bytes() else [(*SERVED, "again")]
     shown = "out" if not again else "again"

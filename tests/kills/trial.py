@@ -32,7 +32,8 @@ class Kind:
     """A kind of command. All run in a folder of their own, with relative paths, so that what they
     write does not tell where. `prepare` makes what they need, once, in the corpus; `place` puts it
     into the folder of a trial; `start` is disturbed; `again` are the commands that finish the work,
-    given what is there; `result` is what has to be equal."""
+    given what is there; `result` is what has to be equal.
+    """
 
     name: str
     prepare: Callable[[Path], None]
@@ -170,7 +171,8 @@ class Child:
 
     def kill_after(self, seconds: float) -> float:
         """Kill it once it and its children have had this much processor time, and say how much
-        they had. Time of the wall would make the moment depend on what else the machine does."""
+        they had. Time of the wall would make the moment depend on what else the machine does.
+        """
         had = 0.0
         while os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             had = spent(self._pid)

@@ -45,7 +45,8 @@ class _Taskfile:
 @dataclass
 class AtaDrive(ScsiDrive):
     """`sanitize_frozen` and `frozen` block the two feature sets; `drops_registers` is a bridge that
-    returns no sense data with the registers."""
+    returns no sense data with the registers.
+    """
 
     vendor: str = "ATA"
     serial: str = "ATADRIVE01"

@@ -21,7 +21,8 @@ _BESIDE = ("hint: ", "note: ")
 @dataclass(frozen=True)
 class Situation:
     """A device or file that must not be written. `serial` is the confirmation that would be right;
-    None: the path as it is named. `first`: bytes that stay, where a user may write the rest."""
+    None: the path as it is named. `first`: bytes that stay, where a user may write the rest.
+    """
 
     device: str
     guarded: Sequence[str | Path]

@@ -43,7 +43,8 @@ STEADY_IOPS = 12_000.0
 @dataclass
 class FakeEngine:
     """`before_run` is called with the number of the run (from 1) before each `run`: a test raises
-    or sleeps there. `noise` is the relative spread of the IOPS from step to step."""
+    or sleeps there. `noise` is the relative spread of the IOPS from step to step.
+    """
 
     capacity_bytes: int = 480_000_000_000
     kind: Literal["sim", "fio"] = "sim"

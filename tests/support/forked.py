@@ -95,7 +95,8 @@ def _end(run: Callable[[], int]) -> NoReturn:
 
 def wait_within(pid: int, seconds_max: float) -> Why:
     """Wait until a process ends (""), has had so much processor time with its descendants
-    ("slow"), or has none for a long time ("hangs"). It is not reaped, nor stopped."""
+    ("slow"), or has none for a long time ("hangs"). It is not reaped, nor stopped.
+    """
     descriptor = os.pidfd_open(pid)
     try:
         ended = select.poll()
@@ -126,7 +127,8 @@ def spent(pid: int) -> float:
 
 def left_behind(wait_s: float) -> dict[int, str]:
     """The processes that outlive their ancestor, with their command lines, `wait_s` later. They are
-    killed then."""
+    killed then.
+    """
     end = time.monotonic() + wait_s
     while (left := _ours()) and time.monotonic() < end:
         time.sleep(0.02)

@@ -25,7 +25,8 @@ def make_run(
 
 def aged(root: Path) -> Path:
     """The same store, whose files were last changed long ago: right after a change the catalogue
-    trusts no time."""
+    trusts no time.
+    """
     for folder, _, names in os.walk(root, topdown=False):
         for name in names:
             _set_back(os.path.join(folder, name))

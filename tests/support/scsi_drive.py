@@ -32,7 +32,8 @@ def sense(key: int, code: tuple[int, int], progress: float | None = None) -> byt
 @dataclass
 class ScsiDrive:
     """What the drive is and supports. `seconds` is how long an erase runs; `lies` lets it end well
-    without erasing, `fails` badly; `erases` holds what was carried out."""
+    without erasing, `fails` badly; `erases` holds what was carried out.
+    """
 
     size_bytes: int = 512 << 10
     block_bytes: int = 512
@@ -127,7 +128,8 @@ class ScsiDrive:
 
     def _format_unit(self, command: bytes, data: bytes) -> Reply:
         """The new type of protection is what FMTPINFO and PROTECTION FIELD USAGE say (SBC-4 table
-        38), not what the drive had."""
+        38), not what the drive had.
+        """
         information, usage = command[1] >> 6, data[0] & 7 if data else 0
         kinds = {(0, 0): 0, (2, 0): 1, (3, 0): 2, (3, 1): 3}
         if (information, usage) not in kinds:

@@ -61,7 +61,7 @@ def connected(
 def write_and_check(
     device: Path, mkfs: tuple[str, ...], folder: Path, engine: str = "libaio"
 ) -> None:
-    """fio reads what it has written, all blocks are discarded, and a file system keeps a file."""
+    """Fio reads what it has written, all blocks are discarded, and a file system keeps a file."""
     verify = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
     job = ("--name=v", f"--filename={device}", f"--ioengine={engine}", "--direct=1")
     run("fio", *job, *verify, "--verify_fatal=1")
@@ -80,7 +80,8 @@ def write_and_check(
 
 def kernel_warnings(before: str, *, lost: bool = False) -> list[str]:
     """What the kernel complains of since `before`, which dmesg said. `lost`: the drive was taken
-    away, of which it may tell."""
+    away, of which it may tell.
+    """
     lines = run("dmesg").removeprefix(before).splitlines()
     told = r"WARNING|BUG|Oops|Call Trace|blocked for" + ("" if lost else "|timeout|I/O error")
     return [s for s in lines if re.search(told, s)]

@@ -145,7 +145,8 @@ _LOG_EDGES = np.log(_EDGES)
 def latencies(rng: np.random.Generator, ios: int, mean_ns: float, waf: float) -> Any:
     """A body near the mean and, when garbage is collected, a second mode far above it.
 
-    Log-normal parts; tanh stands in for the error function, which is enough for test data."""
+    Log-normal parts; tanh stands in for the error function, which is enough for test data.
+    """
     from writecliff._native import Histogram
 
     tail = 0.0008 * (waf - 1)

@@ -132,7 +132,7 @@ def test_no_python_function_is_over_long() -> None:
 
 
 def test_no_rust_function_is_over_long() -> None:
-    """rustfmt puts a function's closing brace below its `fn`, which is all that this needs."""
+    """Rustfmt puts a function's closing brace below its `fn`, which is all that this needs."""
     over, functions = [], 0
     for name in RUST:
         if name.endswith("tests.rs"):

@@ -119,7 +119,8 @@ def ask_again(
     what_if: bool | None = None,
 ) -> Asked:
     """Return the question of a directory, with other limits, weights or prices if given.
-    Raises ConfigError, StoreError."""
+    Raises ConfigError, StoreError.
+    """
     from writecliff.choice.question import Question, read_prices, read_weights
 
     question = Question.read(folder)
@@ -262,7 +263,8 @@ def _folder(
     is_claimed: bool,
 ) -> SuiteFolder:
     """Open the folder of the runs, or create it. `is_claimed`: the directory exists already and
-    holds the workload."""
+    holds the workload.
+    """
     from writecliff.suite.folder import SuiteFolder
 
     members = {names[key]: member for key, member in plan.members.items()}
@@ -327,7 +329,8 @@ def _what_if(
     question: Question, first: Sequence[Contender], path: Path
 ) -> tuple[list[Variant], SuiteFolder | None]:
     """The changes that apply to the first drives, and the folder of their runs: that of earlier
-    ones if they are the same. None if nothing applies."""
+    ones if they are the same. None if nothing applies.
+    """
     from itertools import count
 
     from writecliff.choice.variants import plan_variants

@@ -126,7 +126,8 @@ def _check_readonly(command: FioCommand, job_file: FioJobFile) -> None:
 
 def _needed_state(job_file: FioJobFile, engine: Engine, note: Note) -> str:
     """A drive answers reads of what was never written without its flash, so one that has flash is
-    filled first."""
+    filled first.
+    """
     from writecliff.workload.load import LoadStep
     from writecliff.workload.unwritten import reads_unwritten
 

@@ -62,7 +62,8 @@ def _drives(states: Sequence[CachedState]) -> list[CachedDrive]:
 
 def attach_drive(address: str, host_nqn: str | None = None) -> Attached:
     """Attach a drive that is served over NVMe/TCP. `host_nqn`: the name of this machine (default:
-    that in /etc/nvme/hostnqn). Raises TargetError, ConfigError."""
+    that in /etc/nvme/hostnqn). Raises TargetError, ConfigError.
+    """
     from writecliff.engines.blockdev.nvme.fabrics import RemoteDrive, attach
     from writecliff.engines.blockdev.topology import System
 

@@ -33,7 +33,8 @@ def check_limits(
     expect: Sequence[str], junit: Path | None, tests: Iterable[str] = ()
 ) -> list[Expectation]:
     """Parse limits before a run starts. Raises ConfigError: not a limit, or a file that cannot be
-    created."""
+    created.
+    """
     if junit is not None and (junit.is_dir() or not junit.absolute().parent.is_dir()):
         raise ConfigError(f"--junit {junit} is no file that can be made")
     if not expect:
@@ -193,7 +194,8 @@ class Outcome:
 
     def junit(self) -> bytes:
         """Return the outcome as JUnit XML, with a test case for each limit, for the run itself, and
-        for each compared figure."""
+        for each compared figure.
+        """
         suites = Element("testsuites", name="writecliff")
         for run, limits in self.judged.items():
             suite = _suite(suites, run)

@@ -24,7 +24,8 @@ def procedure_of(
     test: str, options: Mapping[str, Any], on: str | None, limits: Sequence[Expectation] = ()
 ) -> Procedure:
     """Return a test with its options for a target. Raises ConfigError, also for `limits` on figures
-    that the test does not have."""
+    that the test does not have.
+    """
     from writecliff.engines.target import is_simulated
     from writecliff.procedures.registry import procedure_from_mapping
 
@@ -53,7 +54,8 @@ class StoredRun:
 
 def stored_run(path: Path, test: str) -> StoredRun:
     """Read a run of a test that is to be resumed. Raises ConfigError: of another test; StoreError:
-    damaged."""
+    damaged.
+    """
     from writecliff.api.runs import opening_of
     from writecliff.engines.target import target_now
     from writecliff.procedures.registry import procedure_from_mapping
@@ -132,7 +134,8 @@ def plan_run(
 
 def plan_members(members: Mapping[str, Member], engine: Engine, *, note: Note) -> PlannedRuns:
     """Plan the runs of a suite: bounds on a real drive, estimates on a simulated one. Raises
-    ConfigError: not enough memory."""
+    ConfigError: not enough memory.
+    """
     from writecliff.procedures.registry import procedure_from_mapping
     from writecliff.suite.memory import check_memory
 

@@ -31,7 +31,8 @@ PathLike = str | Path
 class Run(Shows):
     """A run on disk; a notebook shows its outcome and figures.
 
-    Tables and figures are read on first access. A run that was just measured keeps its report."""
+    Tables and figures are read on first access. A run that was just measured keeps its report.
+    """
 
     path: Path
     """The run directory."""
@@ -118,7 +119,8 @@ class Run(Shows):
 
     def add_power(self, log: Path, *, offset_s: float = 0.0) -> None:
         """Keep the log of a power meter (CSV: seconds, watts) in the run directory. `offset_s`: the
-        meter's time at the start of the first step. Raises ConfigError, StoreError."""
+        meter's time at the start of the first step. Raises ConfigError, StoreError.
+        """
         from writecliff.report.power_meter import keep
 
         keep(log, self.path, offset_s=offset_s)
@@ -268,7 +270,8 @@ def execute(
     expect: Sequence[Expectation] = (),
 ) -> Run:
     """Run a procedure, hold the limits of its file and those in `expect` against it, and write its
-    report, which the run that is returned keeps. Raises as `run_test`."""
+    report, which the run that is returned keeps. Raises as `run_test`.
+    """
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.progress import RunProgress
     from writecliff.report.expectations import check_procedure
@@ -280,7 +283,8 @@ def execute(
 
 def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | None = None) -> Run:
     """Check limits on a run that has just been stored, and write its report. Raises
-    StoreError."""
+    StoreError.
+    """
     from writecliff.report import report_of, write_pages
     from writecliff.report.expectations import judge_report
     from writecliff.store.rundir import RunDirectory

@@ -122,7 +122,8 @@ def suite_members(
     expect: Sequence[str] = (),
 ) -> Mapping[str, Member]:
     """Return the runs of a suite by name; arguments as in `run_suite`. Raises ConfigError, also for
-    a limit in `expect` that applies to no run."""
+    a limit in `expect` that applies to no run.
+    """
     from writecliff.suite.plan import plan_suite
 
     members = plan_suite(edition, on, tests=tests, common=options, special=special)
@@ -140,7 +141,8 @@ def start_suite(
     opening: Mapping[str, Any],
 ) -> SuiteFolder:
     """Check that the runs of a suite can run on a drive, and create their directory. Raises
-    ConfigError, TargetError, StoreError."""
+    ConfigError, TargetError, StoreError.
+    """
     from writecliff.suite.folder import SuiteFolder
 
     with output_path(output, "suites", edition, on, store=store) as path:
@@ -281,7 +283,8 @@ def run_members(
     expect: Sequence[Expectation] = (),
 ) -> Suite:
     """Run what a suite or sweep has not done yet, hold the limits in `expect` against its runs, and
-    write its page. Raises as `run_test`."""
+    write its page. Raises as `run_test`.
+    """
     from writecliff.cluster import connected
     from writecliff.report import write_report
     from writecliff.report.expectations import judge_members

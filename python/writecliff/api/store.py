@@ -100,7 +100,8 @@ class Store(Shows):
 
     def rows(self, **selection: Any) -> Sequence[Mapping[str, Any]]:
         """Return the runs of a selection, whose arguments are those of `list`, with the columns
-        that lists show. Raises as `list`."""
+        that lists show. Raises as `list`.
+        """
         from writecliff.runs.queries import Selection, listed
 
         return listed(self._catalogue, Selection(**selection), progress=self._read)
@@ -271,7 +272,8 @@ class Store(Shows):
         self, sql: str, *, allow_files: bool = False
     ) -> tuple[pa.Table | None, Sequence[str]]:
         """Return the result of an SQL query (None for a statement without a result), and remarks
-        about missing runs. Raises QueryError, StoreError."""
+        about missing runs. Raises QueryError, StoreError.
+        """
         from writecliff.runs.queries import sql_table
 
         return sql_table(self._catalogue, sql, allow_files=allow_files, progress=self._read)
@@ -295,7 +297,8 @@ class Store(Shows):
     def diff(self, first: str, second: str) -> RunDifference:
         """How run or suite `second` differs from `first`, as `writecliff runs diff`: set-up,
         environment, and each figure: better, worse, equal, or it cannot be told. Raises as
-        `load`."""
+        `load`.
+        """
         from writecliff.runs.difference import difference
         from writecliff.runs.names import known_runs, run_named
 
@@ -312,7 +315,8 @@ class Store(Shows):
         self, run: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()
     ) -> Sequence[str]:
         """Add tags to a run and remove tags, as `writecliff runs tag`; its tags after that. Raises
-        ConfigError, StoreError."""
+        ConfigError, StoreError.
+        """
         from writecliff.runs.names import runs_named
         from writecliff.runs.tags import change_tags
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _library(name: str) -> Any:
-    """pandas or polars. Raises ConfigError if it is not installed."""
+    """Pandas or polars. Raises ConfigError if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -116,7 +116,8 @@ class Figures(tuple["Headline", ...], Shows):
 
     def table(self) -> Table:
         """A row for each figure: key, label, value, unit, low, high (of the 95 % interval, null
-        without one), higher_is_better."""
+        without one), higher_is_better.
+        """
         import pyarrow as pa
 
         return Table(pa.table({

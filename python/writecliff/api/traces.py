@@ -162,7 +162,8 @@ class Replay(Shows):
 
     def store(self, output: PathLike, *, expect: Sequence[Expectation] = ()) -> Run:
         """Keep the replay in a run directory, which must be empty or not exist, hold the limits in
-        `expect` against it, and write its report. Raises ConfigError, StoreError."""
+        `expect` against it, and write its report. Raises ConfigError, StoreError.
+        """
         from writecliff.replay.record import store
 
         folder = Path(output)
@@ -268,7 +269,8 @@ def advise_streams(
 
 def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = False) -> FileIO:
     """The trace with the streams of `rules`; with `own_rules`, those of its hints or its program if
-    none are given. Raises TraceError, ConfigError."""
+    none are given. Raises TraceError, ConfigError.
+    """
     from writecliff.capture.rules import load_rules, rules_of
     from writecliff.capture.trace import read_trace
     from writecliff.replay.columns import file_io

@@ -105,7 +105,8 @@ def twin_of_run(
 
 def check_run(run: Path, expected: str, *, log: Log = lambda text: None) -> TwinChecked:
     """Compare the measurements in `run` with `expected`: a device file, a drive of the catalogue,
-    or the answers of a data sheet. Raises ConfigError, StoreError."""
+    or the answers of a data sheet. Raises ConfigError, StoreError.
+    """
     from writecliff.twin.check import check
     from writecliff.twin.evidence import read_evidence
     from writecliff.twin.page import write_check_page

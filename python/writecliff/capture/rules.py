@@ -98,7 +98,8 @@ class Rules:
         """The streams of many writes.
 
         `labels` has path, thread and process as indices and the words that they refer to; `hint` is
-        -1 for none; `size` is the largest size of the file in bytes."""
+        -1 for none; `size` is the largest size of the file in bytes.
+        """
         streams = np.full(len(hint), self.default, np.uint16)
         for rule in reversed(self.rules):
             holds = np.ones(len(hint), bool)
@@ -117,7 +118,8 @@ class Rules:
 
     def size_classes(self, table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.uint16] | None]:
         """A representative size of each class between the size limits of the rules, and the class
-        of each row by the largest size that its file reaches; None if no rule restricts sizes."""
+        of each row by the largest size that its file reaches; None if no rule restricts sizes.
+        """
         limits = {r.min_size for r in self.rules if r.min_size is not None}
         limits |= {r.max_size + 1 for r in self.rules if r.max_size is not None}
         if not limits:
@@ -155,7 +157,8 @@ PRESET_OF = {"rocksdb": "rocksdb-native", "postgresql": "postgres", "cassandra":
 def rules_of(trace: Trace) -> Rules | None:
     """Rules that need nobody to write them: the write hints that the program gives, else the
     identifiers that a served drive was written with, else the preset for the program; None if there
-    are none."""
+    are none.
+    """
     given = set(trace.table.column("hint").unique().to_pylist())
     words = [name for name, number in HINTS.items() if number in given and number > HINTS["none"]]
     if words:

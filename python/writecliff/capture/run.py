@@ -158,7 +158,8 @@ def capture(
 
 def recover(path: Path, options: Options) -> Captured:
     """Write the trace from the events of a capture that was killed. The events are kept: they are
-    all that there is of the capture, and the trace may not be what was expected."""
+    all that there is of the capture, and the trace may not be what was expected.
+    """
     if not path.is_file():
         raise TargetError(f"{path}: no such event file")
     events.stop(path)

@@ -48,7 +48,8 @@ _OPTIONS = ("-f", "-y", "-Y", "-ttt", "-qq", "-s", "0", "--seccomp-bpf")
 def capture(command: Sequence[str], options: Options, *, stdout: int | None = None) -> Captured:
     """Run `command` under strace and write its trace.
 
-    Raises TargetError if strace is missing or may not trace, or the command cannot be started."""
+    Raises TargetError if strace is missing or may not trace, or the command cannot be started.
+    """
     from writecliff.capture.run import execute, program_of, write_converted
 
     program = program_of(command)
@@ -518,7 +519,8 @@ _ERROR = re.compile(r" (E[A-Z0-9]+)")
 @dataclass(frozen=True)
 class Call:
     """A call that has returned. `time_ns` is the time of its return, so that calls are ordered by
-    effect."""
+    effect.
+    """
 
     tid: int
     comm: bytes

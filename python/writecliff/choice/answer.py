@@ -120,7 +120,8 @@ class Answer:
 
     def _uncertainty(self, *rows: Ranked) -> str:
         """Name the weighted figures whose error is not known; if there are none, those with a
-        lower bound."""
+        lower bound.
+        """
         errors = {key: [row.error.of(key) for row in rows] for key in self.weights}
         unknown = [key for key, of_key in errors.items() if any(e.pct is None for e in of_key)]
         bounds = [key for key, of_key in errors.items() if any(e.is_bound for e in of_key)]
@@ -261,7 +262,8 @@ def ranking_of(
 
 def runs_of(folder: SuiteFolder, members: Mapping[tuple[str, int], str]) -> dict[str, list[Path]]:
     """The run directories of each contender, by name, in the order of their seeds; `members` are
-    the members of the folder by contender and seed."""
+    the members of the folder by contender and seed.
+    """
     found: dict[str, list[Path]] = {}
     for (name, _), member in sorted(members.items(), key=lambda item: item[0][1]):
         found.setdefault(name, []).append(folder.run_directory(member))

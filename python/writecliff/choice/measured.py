@@ -187,7 +187,8 @@ def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
 
 def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
     """Return the rating that a drive with these figures reaches first; None if it reaches
-    the longest time that is quoted, or has no rating."""
+    the longest time that is quoted, or has no rating.
+    """
     life = figures.get(LIFE)
     if life is None or life.value >= LIFE_MOST_YEARS:
         return None

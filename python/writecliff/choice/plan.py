@@ -32,7 +32,8 @@ Change = Callable[[WorkloadRun], WorkloadRun]
 @dataclass(frozen=True)
 class Contender:
     """A drive as it is run. `name` is that of its row and its run, `drive` the candidate that it is
-    made of."""
+    made of.
+    """
 
     name: str
     drive: str
@@ -50,7 +51,8 @@ class Plan:
 
 def plan_choice(question: Question, folder: Path) -> Plan:
     """The runs that answer `question`; writes nothing. Raises ConfigError: a load or drive that
-    cannot be read, a load that does not fit on a drive, drives of the same name."""
+    cannot be read, a load that does not fit on a drive, drives of the same name.
+    """
     contenders: dict[str, Contender] = {}
     devices: dict[Path, str] = {}
     for drive in question.candidates:
@@ -73,7 +75,8 @@ def plan_choice(question: Question, folder: Path) -> Plan:
 
 def with_spare(one: Contender, spare_pct: float, folder: Path) -> tuple[Contender, str]:
     """The drive with another over-provisioning, and its device file, which belongs in `folder`.
-    Raises ConfigError: no flash, or no such drive can be made."""
+    Raises ConfigError: no flash, or no such drive can be made.
+    """
     text = changed_device(one.target, {OVERPROVISION: spare_pct})
     name = f"{one.name}-op{spare_pct:g}"
     return Contender(name, one.drive, f"{SIMULATED}{folder.resolve() / name}.toml"), text
@@ -97,7 +100,8 @@ def member_of(
     text: str | None = None,
 ) -> Member:
     """The run of the load on a drive, changed if `change` says how. `text` is that of a device file
-    which is not written yet. Raises ConfigError."""
+    which is not written yet. Raises ConfigError.
+    """
     given = None if text is None else (text, str(device_path(one)))
     with closing(open_target(one.target, seed=seed, device_file=given)) as engine:
         identity = engine.identify()

@@ -65,7 +65,8 @@ def weights_of(
     """The figures that count, and how much: as asked, else latency, life, the price if there is a
     price list, IOPS if drives run as fast as they can, and the latency of flushes if the load has
     some. Of a load too short for its slowest I/Os or flushes the highest percentile counts that is
-    among those `known`, the figures of any drive."""
+    among those `known`, the figures of any drive.
+    """
     if question.weights:
         found = {key: weight for key, weight in question.weights.items() if weight}
     else:
@@ -89,7 +90,8 @@ def rank(
     weights: Mapping[str, float],
 ) -> list[Ranked]:
     """The drives in order; `drives` by name: the candidate, its figures, and the error of its
-    model. Raises ConfigError: a weight of a figure that no drive has."""
+    model. Raises ConfigError: a weight of a figure that no drive has.
+    """
     expected = question.expectations()
     known = {key: one for _, figures, _ in drives.values() for key, one in figures.items()}
     for key in weights:

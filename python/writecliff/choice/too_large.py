@@ -22,7 +22,8 @@ LEAST = 2  # drives that a choice is between
 
 def without_too_large(question: Question, named: Collection[str], *, budget_bytes: int) -> Question:
     """The question without candidates that need more than `budget_bytes` of memory under its load,
-    but for those that are `named`. Raises ConfigError: fewer than two are left of more."""
+    but for those that are `named`. Raises ConfigError: fewer than two are left of more.
+    """
     out: dict[str, str] = {}
     for drive in question.candidates:
         if drive not in named and (why := _too_large(question, drive, budget_bytes)):

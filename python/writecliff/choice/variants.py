@@ -24,7 +24,8 @@ RATE_FACTOR = 1.25
 @dataclass(frozen=True)
 class Variant:
     """One change. `members` are the runs by contender; drives that it does not apply to are as
-    they were."""
+    they were.
+    """
 
     key: str  # "spare", in names of runs
     text: str  # "28 % over-provisioning"

@@ -208,7 +208,8 @@ def capture_block(
     as_json: bool,
 ) -> int:
     """Run `writecliff capture --device`; the exit code. Raises as `capture_device` does, and
-    TargetError for a device that had nothing to do."""
+    TargetError for a device that had nothing to do.
+    """
     from writecliff.api import capture_device
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
@@ -291,7 +292,8 @@ def capture_stack(
     command: Sequence[str], output: Path | None, root: Path | None, *, as_json: bool
 ) -> int:
     """Run `writecliff capture --stack`; the exit code of the command. Raises ConfigError, and as
-    `api.capture_stack` does."""
+    `api.capture_stack` does.
+    """
     from writecliff.api import capture_stack as run
     from writecliff.report.io_stack import write_stack
 

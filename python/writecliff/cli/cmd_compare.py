@@ -60,7 +60,8 @@ def compare(
 
 def show_comparison(found: Comparison, *files: Path) -> None:
     """Print what differs, the figures (a long list in groups), where the page is (and its other
-    forms), and the verdict."""
+    forms), and the verdict.
+    """
     from writecliff.report.comparison.groups import LONG_LIST, groups_of, groups_table
     from writecliff.report.comparison.page import differences_table, figures_table
 
@@ -78,7 +79,8 @@ def show_comparison(found: Comparison, *files: Path) -> None:
 def paper_of(page: Path, output: Path | None, *, pdf: bool, csv: Path | None) -> Path | None:
     """The file for the PDF, beside the page; None unless `pdf`. `page` is `output` if that is
     given. Raises ConfigError: one file for both, a directory in the place of a file, or the other
-    way round."""
+    way round.
+    """
     paper = page.with_suffix(".pdf") if pdf else None
     if paper == page:
         raise ConfigError(f"{page} cannot be HTML and PDF", hint=f"--output {page.stem}.html --pdf")

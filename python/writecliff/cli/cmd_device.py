@@ -321,7 +321,6 @@ def _power_lines(power: PowerStates) -> Iterator[tuple[str, str]]:
 
 def _health_lines(health: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The summary, then the counters of the drive's log that are not zero."""
-
     for name, value in health.items():
         if isinstance(value, dict | list):
             continue

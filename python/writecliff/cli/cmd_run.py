@@ -282,7 +282,8 @@ def _latency_cells(histogram: Histogram | None) -> list[str]:
 
 def causes_table(load: Load) -> str:
     """A row per operation and band of percentiles, with the shares of its largest causes; empty if
-    they were not recorded."""
+    they were not recorded.
+    """
     rows = []
     for one in load.done:
         for band in () if one.causes is None else one.causes.bands():

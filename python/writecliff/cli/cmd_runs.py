@@ -82,7 +82,8 @@ ALL_RUNS = SelectionOptions()
 
 def opened_store(location: str | None) -> Store:
     """Open the store of --store or the environment, and show the progress of reading it. Raises
-    ConfigError."""
+    ConfigError.
+    """
     from writecliff.api import open_store
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen

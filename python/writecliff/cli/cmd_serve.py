@@ -247,7 +247,8 @@ def _serve(
     looks: Sequence[Callable[[Snapshot], None]],
 ) -> Snapshot:
     """Serve until `ended`, and stop the drive; returns it as it was then. `looks` get a snapshot
-    each second, and the last one."""
+    each second, and the last one.
+    """
     from writecliff.serve.session import lateness_warning
 
     if server.recovered:
@@ -300,7 +301,8 @@ def _text(summary: Mapping[str, Any]) -> str:
 
 def streams_text(now: Snapshot) -> tuple[str, str] | None:
     """Streams or placement handles in use, and their share of what was written; None for a drive
-    that has neither and clients that name none."""
+    that has neither and clients that name none.
+    """
     placement, used = now.data_placement, now.streams
     if placement is None and len(used) < 2:
         return None

@@ -55,7 +55,8 @@ Scheduler = str | None
 @contextmanager
 def on_scheduler(address: Scheduler, *, workers: int | None = None) -> Iterator[None]:
     """Have independent simulations run on Dask while the block runs: "local", or the address of a
-    scheduler; None changes nothing. Raises ConfigError."""
+    scheduler; None changes nothing. Raises ConfigError.
+    """
     if address is None:
         yield
         return

@@ -47,7 +47,8 @@ def drive_text(identity: DeviceIdentity) -> str:
 
 def written_text(plan: Plan, identity: DeviceIdentity) -> str:
     """How much a run writes at most, and what share of the drive's rated endurance that is; first
-    by the measured speed of the drive if there is one, then by its link."""
+    by the measured speed of the drive if there is one, then by its link.
+    """
     if plan.write_bytes_max is None:
         return "no upper bound"
     surely = f"at most {_amount(plan.write_bytes_max, identity)}"

@@ -1,5 +1,6 @@
 """What a command shows on stderr while it works: lines that stay and, on a terminal, a block of
-figures below them that is redrawn. With --quiet, nothing."""
+figures below them that is redrawn. With --quiet, nothing.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def stored_folder(
     path: Path, kind: Kind, target: TargetOptions, others: Sequence[object]
 ) -> SuiteFolder:
     """The directory to resume. Raises ConfigError: it holds another kind or is of another drive, or
-    one of `others`, the options that a directory keeps from its start, is given."""
+    one of `others`, the options that a directory keeps from its start, is given.
+    """
     if any(other is not None and other != () for other in others):
         raise ConfigError(
             f"a {kind} is resumed with the options it was started with",
@@ -144,7 +145,8 @@ class SetView:
 
     def _left(self) -> str | None:
         """How many runs are done, the share of the work, and how long the rest may take; None of a
-        single run."""
+        single run.
+        """
         if len(self._names) < 2:
             return None
         share = sum(self._shares.get(name, 0.0) for name in self._names) / len(self._names)

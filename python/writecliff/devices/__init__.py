@@ -135,7 +135,8 @@ def drives_of_today() -> list[str]:
 def read_device_file(name_or_path: str) -> tuple[str, str]:
     """(text, file name for messages) of a preset or of a user's file.
 
-    Raises ConfigError: no such file, or no such preset (and which is the nearest)."""
+    Raises ConfigError: no such file, or no such preset (and which is the nearest).
+    """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path)
         if not path.exists():

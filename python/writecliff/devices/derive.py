@@ -103,7 +103,8 @@ def text_of(values: Sequence[Value], head: Sequence[str]) -> str:
 def derived(sheet: DataSheet, usual: Mapping[str, str] | None = None) -> list[Value]:
     """All values of the device file in its order. `usual`: fields of the sheet that it does not
     say itself, and where they are from; they bound what the firmware does, but flash is not made
-    other than usual for them. Raises ConfigError."""
+    other than usual for them. Raises ConfigError.
+    """
     return _Derivation(sheet, usual or {}).values()
 
 
@@ -308,7 +309,8 @@ class _Derivation:
 
     def _word_lines(self) -> tuple[int, str]:
         """Of a block. Small dies have fewer, so that the spare flash is enough units for garbage
-        collection."""
+        collection.
+        """
         lines, spare = self.generation.word_lines, 1 - self.sheet.capacity / self.raw_bytes
         needed = int(_WATERMARKS["gc_idle_watermark"]) / spare
         why = ""
@@ -437,7 +439,8 @@ class _Derivation:
 
     def _indirection(self) -> list[tuple[str, str, str]]:
         """Return the keys of a coarse map. The rated random writes of such a drive are assumed to
-        be no larger than a unit."""
+        be no larger than a unit.
+        """
         if self.unit_slots == 1:
             return []
         size = f'"{self.unit_slots * SLOT // KIB} KiB"'
@@ -581,7 +584,8 @@ class _Derivation:
 
     def _fold_time(self, rate: float) -> tuple[str, str]:
         """Of a slot that is folded: a slot that the host writes needs as many cells at one bit as
-        1 / (bits - 1) slots that are folded give back."""
+        1 / (bits - 1) slots that are folded give back.
+        """
         more = BITS[self.cell] - 1
         time = more * (SLOT / rate * 1e9 - self._mapping()[0])
         said = self._said("write_while_folding")
@@ -593,7 +597,8 @@ class _Derivation:
 def uniform_amplification(spare: float) -> float:
     """Write amplification of uniform random writes at raw / user = `spare`, of a log that is
     collected in order (Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012): the
-    share p of a victim that is valid solves 1 / spare = (p - 1) / ln p."""
+    share p of a victim that is valid solves 1 / spare = (p - 1) / ln p.
+    """
     low, high = 1e-9, 1 - 1e-9
     for _ in range(200):
         p = (low + high) / 2
@@ -644,7 +649,8 @@ class Reads:
 @dataclass(frozen=True)
 class Dies:
     """`count` dies of `planes` planes each. `slower` of them replace one die of the usual size, and
-    together program as slowly as that die."""
+    together program as slowly as that die.
+    """
 
     count: int
     planes: int
@@ -655,7 +661,8 @@ class Dies:
 
 def dies_of(raw_bytes: float, generation: Generation, bits: int, usual: Reads, own: Reads) -> Dies:
     """The dies of so much flash. `usual`: what drives like this one give, for which planes may read
-    by themselves; `own`: what this one is known to give, for which dies may be smaller."""
+    by themselves; `own`: what this one is known to give, for which dies may be smaller.
+    """
     gbit = generation.die_gbit_of(bits)
     count, planes, slower = raw_bytes * 8 / GIB / gbit, generation.planes, 1.0
     independent = False

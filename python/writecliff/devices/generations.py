@@ -50,7 +50,8 @@ class Generation:
     def die_gbit_of(self, bits: int) -> int:
         """The size of a die. Four bits a cell have had dies of 1 Tbit since the first ones, of 64
         layers in 2018 (ComputerBase, "QLC-3D-NAND: Micron bringt noch dieses Jahr ersten
-        Terabit-Flash", 2018)."""
+        Terabit-Flash", 2018).
+        """
         return max(self.die_gbit, 1024) if bits == 4 and self.last_year >= 2019 else self.die_gbit
 
 
@@ -108,7 +109,8 @@ def check_capacity(capacity: float) -> None:
 
 def raw_bytes_of(capacity: float) -> int:
     """The next usual amount of flash that leaves 5 % spare: 2^n or 3 x 2^n GiB, and before 16 TiB
-    the most of which the simulator can map all."""
+    the most of which the simulator can map all.
+    """
     check_capacity(capacity)
     sizes = {scale * 2**n * GIB for n in range(21) for scale in (1, 3)} | {RAW_WHOLE_BYTES}
     return min(size for size in sizes if size >= _SPARE * capacity)

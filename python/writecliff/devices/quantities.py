@@ -18,7 +18,8 @@ def size_bytes(text: str) -> int:
 
 def number(value: object) -> float:
     """Any value of a device file as a number: times in ns, rates in bytes/s, sizes in bytes, lists
-    by their mean. Raises ConfigError."""
+    by their mean. Raises ConfigError.
+    """
     if isinstance(value, list) and value:
         return sum(map(number, value)) / len(value)
     if not isinstance(value, str):

@@ -356,7 +356,8 @@ class StepResult(Shows):
     @property
     def measured_ns(self) -> int:
         """Measured time of the step, in ns: without the delay before its first job, and without
-        the search for a latency target."""
+        the search for a latency target.
+        """
         return self.elapsed_ns - min((job.began_ns for job in self.jobs), default=0)
 
     def iops(self, operation: Operation | None = None) -> float:
@@ -406,7 +407,8 @@ class Engine(Protocol):
     @property
     def write_refusal(self) -> TargetError | None:
         """Error that refuses a run that writes, before it starts; None if it may run. Opening a
-        block device with consent raises this error at once, except with `look_only`."""
+        block device with consent raises this error at once, except with `look_only`.
+        """
         ...
 
     def identify(self) -> DeviceIdentity: ...
@@ -433,7 +435,8 @@ class Engine(Protocol):
 
     def speed_limit(self, workload: Workload) -> float | None:
         """The most bytes a second that the drive may transfer under a load, found without writing;
-        None: no more is known than the host link."""
+        None: no more is known than the host link.
+        """
         ...
 
     def stop_load(self) -> None:
@@ -444,20 +447,23 @@ class Engine(Protocol):
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
         """Bring the drive to the state after `workload`. A simulated drive may do so without
-        simulating time (its `StepResult` then has no latencies and `elapsed_ns` 0)."""
+        simulating time (its `StepResult` then has no latencies and `elapsed_ns` 0).
+        """
         ...
 
     def counters(self) -> Counters: ...
 
     def health(self) -> Mapping[str, object] | None:
         """What the drive says of its own condition (SMART), as plain values that JSON can hold;
-        None where it says nothing. Takes some seconds at most, on an idle drive."""
+        None where it says nothing. Takes some seconds at most, on an idle drive.
+        """
         ...
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
         """The power state in force; None where a drive has none, or does not tell. With `settle`
         the drive is first brought into the state that the engine was opened with, if any. Raises
-        TargetError if it cannot be."""
+        TargetError if it cannot be.
+        """
         ...
 
     def log_events(self) -> None:
@@ -469,7 +475,8 @@ class Engine(Protocol):
 
     def save(self, path: Path) -> bool:
         """Write the complete device state to `path` (atomically); False where the drive itself is
-        the state (a real one)."""
+        the state (a real one).
+        """
         ...
 
     def restore(self, path: Path) -> None: ...
@@ -480,7 +487,8 @@ class Engine(Protocol):
 @runtime_checkable
 class ScalableEngine(Engine, Protocol):
     """An engine that can also run on a smaller drive of the same kind, as estimates and quick tests
-    do."""
+    do.
+    """
 
     def least_scale(self) -> float:
         """How many times smaller it must be to run at all; 1: as it is."""
@@ -488,7 +496,8 @@ class ScalableEngine(Engine, Protocol):
 
     def scales(self) -> Sequence[float]:
         """How many times smaller than the whole drive it can be, largest first, beyond what it
-        is."""
+        is.
+        """
         ...
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> Engine:

@@ -34,7 +34,8 @@ def declared() -> Mapping[str, Counter]:
 
 class Counters(Mapping[str, "int | None"]):
     """A drive's counters since it was new, by name, also as attributes. None: the drive does not
-    tell. Raises TypeError for a name that is not declared."""
+    tell. Raises TypeError for a name that is not declared.
+    """
 
     def __init__(self, **values: float | None) -> None:
         if unknown := values.keys() - declared().keys():

@@ -15,7 +15,8 @@ from typing import Any
 @dataclass(frozen=True)
 class FdpStatistics:
     """The FDP Statistics log page (22h), of real drives for the namespace's endurance group. Every
-    simulated drive can tell these figures."""
+    simulated drive can tell these figures.
+    """
 
     hbmw: int  # Host Bytes with Metadata Written
     mbmw: int  # Media Bytes with Metadata Written, by host and controller
@@ -69,7 +70,8 @@ _COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_by
 @dataclass(frozen=True)
 class DataPlacementStatus:
     """A look at the interface. Counts are since the drive was new; None: a real drive does not
-    tell."""
+    tell.
+    """
 
     interface: str  # "nvme-streams", "scsi-streams" or "nvme-fdp"
     enabled: bool
@@ -113,7 +115,8 @@ class DataPlacementStatus:
 
     def events_since(self, earlier: DataPlacementStatus | None) -> dict[str, int]:
         """How often each type of event happened since then. A log that turned over in the meantime
-        tells of its newest events only."""
+        tells of its newest events only.
+        """
         if self.events is None:
             return dict(Counter(event.kind for event in self.log_since(earlier)))
         before = (earlier.events if earlier is not None else None) or {}

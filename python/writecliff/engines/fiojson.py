@@ -69,7 +69,7 @@ class _Entry:
 
 
 def _ms(nanoseconds: int) -> int:
-    """fio rounds run times up to whole milliseconds."""
+    """Fio rounds run times up to whole milliseconds."""
     return max(0, -(-nanoseconds // 1_000_000))
 
 
@@ -81,7 +81,7 @@ def fio_json(
     at: datetime | None = None,
     drive: str = "sim",
 ) -> Json:
-    """fio's JSON document of a job file that was run.
+    """Fio's JSON document of a job file that was run.
 
     `results` are those of its steps, in order, without ramps; fewer of them (a run that was
     interrupted) give the entries of what has run. Names, job options, reporting groups and
@@ -113,7 +113,8 @@ def fio_json(
 def _disk_util(results: Sequence[StepResult], drive: str) -> list[Json]:
     """The kernel's counters as the drive's own: nothing is merged, `ticks` and `in_queue` are the
     sums of latencies in ms. `util` follows from them, so it is exact where one I/O at a time is
-    outstanding, and an upper bound otherwise."""
+    outstanding, and an upper bound otherwise.
+    """
     busy = dict.fromkeys(OPERATIONS, 0.0)
     for result in results:
         for job in result.jobs:
@@ -202,7 +203,8 @@ def _short(size_bytes: int) -> str:
 
 def _entries(measured: Sequence[tuple[StepResult, FioStep]], begin_ms: float) -> list[_Entry]:
     """Threads in fio's order; those of one reporting group together if it asks for that. The first
-    step began `begin_ms` after 1970."""
+    step began `begin_ms` after 1970.
+    """
     entries: list[_Entry] = []
     last_group: int | None = None
     for result, step in measured:

@@ -49,7 +49,8 @@ _SHRUNK = (
 
 class ScaledEngine:
     """The drive of `full`, simulated `scale` times smaller and shorter. Knows nothing of the state
-    that `full` is in; histograms are those of the fewer I/Os that the small drive served."""
+    that `full` is in; histograms are those of the fewer I/Os that the small drive served.
+    """
 
     kind: Literal["sim", "fio"] = "sim"
     write_refusal = None
@@ -177,7 +178,8 @@ class ScaledEngine:
 
     def _addresses(self, job: Job) -> Addresses:
         """Return the addresses of a scaled job. Zipf keeps the ranks of the whole drive, because
-        fewer ranks would be less skewed."""
+        fewer ranks would be less skewed.
+        """
         addresses = job.addresses
         if addresses.kind != "zipf" or addresses.generator != "exact" or addresses.ranks:
             return addresses
@@ -245,7 +247,8 @@ class ScaledEngine:
 
     def _elapsed_ns(self, result: StepResult, workload: Workload) -> int:
         """What is outstanding when a duration ends takes as long on the whole drive as on the small
-        one: that part is not scaled."""
+        one: that part is not scaled.
+        """
         if any(job.duration_ns is None for job in workload.jobs) or not result.elapsed_ns:
             return round(result.elapsed_ns * self.scale)
         after_ns = result.elapsed_ns - _asked_ns(self.shrunk(workload))

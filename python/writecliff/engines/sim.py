@@ -130,7 +130,8 @@ class SimEngine:
     @cached_property
     def _drive(self) -> _native.Drive:
         """Made when it is first used: its memory may be gigabytes, and a drive that is described,
-        or simulated smaller, needs none."""
+        or simulated smaller, needs none.
+        """
         with as_user_errors():
             return _native.Drive(
                 self.device,
@@ -226,7 +227,8 @@ class SimEngine:
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
         """Those that the device file describes, which the drive takes no time to change; None if it
-        describes none. A new drive is in 0."""
+        describes none. A new drive is in 0.
+        """
         found = tuple(
             PowerState(number, watts, True, 0, 0, dies)
             for number, (dies, watts) in enumerate(self.description.power_states)
@@ -242,7 +244,8 @@ class SimEngine:
 
     def lose_die(self, die: int) -> None:
         """A die of the flash does not answer from now on. Raises ConfigError for a drive without
-        [die_parity], without this die, or without the space to do without it."""
+        [die_parity], without this die, or without the space to do without it.
+        """
         with as_user_errors():
             self._drive.lose_die(die)
 
@@ -268,7 +271,8 @@ class SimEngine:
 
     def copy_from(self, other: SimEngine) -> None:
         """Take the state of another drive of the same device, or, if this one is new, of a device
-        that differs in nothing that preconditioning depends on. Raises ConfigError."""
+        that differs in nothing that preconditioning depends on. Raises ConfigError.
+        """
         with as_user_errors():
             self._drive.copy_from(other._drive)
 
@@ -498,7 +502,8 @@ class Fdp(_Commands):
 
     def update(self, placement_ids: Iterable[int]) -> int:
         """I/O Management Send, reclaim unit handle update (7.4): the next writes of these go to
-        empty units. Returns how many units that held data were left for it."""
+        empty units. Returns how many units that held data were left for it.
+        """
         return self._commands.fdp_update(list(placement_ids))
 
     def enable_events(self, placement_id: int, kinds: Iterable[str], enabled: bool = True) -> None:
@@ -514,7 +519,8 @@ class Fdp(_Commands):
 
     def events(self, *, of_host: bool = True) -> tuple[FdpEvent, ...]:
         """FDP Events log page (23h): the newest 63 of the host or of the controller, oldest
-        first."""
+        first.
+        """
         return tuple(FdpEvent(**row) for row in self._commands.fdp_events(of_host))
 
     def statistics(self) -> FdpStatistics:
@@ -524,7 +530,8 @@ class Fdp(_Commands):
 
 class DataPlacementInterface(_Commands):
     """What `SimEngine.data_placement` is. Calls of an interface that the drive does not have raise
-    ConfigError."""
+    ConfigError.
+    """
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
         super().__init__(commands)
@@ -543,7 +550,8 @@ class DataPlacementInterface(_Commands):
 
     def reset(self) -> None:
         """A Controller Level Reset. It disables the Streams directive; a drive without power-loss
-        protection gives up the units that its handles fill."""
+        protection gives up the units that its handles fill.
+        """
         self._commands.controller_reset()
 
     def status(self) -> DataPlacementStatus | None:

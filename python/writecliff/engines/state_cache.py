@@ -60,7 +60,8 @@ def limit_bytes() -> int:
 @dataclass(frozen=True)
 class CachedState:
     """A state in the cache. `current`: made by this build of the simulator, so that it may be
-    served; `used_s`: when it was last, in seconds since 1970."""
+    served; `used_s`: when it was last, in seconds since 1970.
+    """
 
     path: Path
     drive: str
@@ -73,7 +74,8 @@ class CachedState:
 @dataclass(frozen=True)
 class StateCache:
     """A folder of saved states, the least recently used ones removed beyond `bytes_max`. What it
-    lacks is looked for in the states that machines share, if there are such."""
+    lacks is looked for in the states that machines share, if there are such.
+    """
 
     folder: Path
     bytes_max: int = BYTES_MAX
@@ -82,7 +84,8 @@ class StateCache:
     @classmethod
     def of_user(cls) -> Self:
         """The cache that all commands share. Raises ConfigError: a limit that is no size, shared
-        states that cannot be used."""
+        states that cannot be used.
+        """
         return cls(default_folder(), limit_bytes(), SharedStates.of_user())
 
     @staticmethod
@@ -105,7 +108,8 @@ class StateCache:
     @contextmanager
     def held(self, engine: SimEngine, steps: Sequence[Workload]) -> Iterator[None]:
         """Let no other process make the same state meanwhile; without a folder there is no cache,
-        and nothing to hold."""
+        and nothing to hold.
+        """
         state, _ = self._paths(self.key(engine, steps))
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -159,7 +163,8 @@ class StateCache:
 
     def prune(self, bytes_max: int, *, stale: bool = True) -> list[CachedState]:
         """Remove the least recently used states until the others take no more than `bytes_max`,
-        those of other builds first if they are `stale`. Returns what was removed."""
+        those of other builds first if they are `stale`. Returns what was removed.
+        """
         left = self.states()
         removed = [one for one in left if stale and not one.current]
         left = [one for one in left if one not in removed]
@@ -263,7 +268,8 @@ class SharedStates:
 
     def _send(self, path: Path) -> None:
         """Copy a file: under another name first, because a folder shows files that are half there.
-        Object stores show none, but their `mv` is a second copy, which a state can take."""
+        Object stores show none, but their `mv` is a second copy, which a state can take.
+        """
         part = f"{self._path(path)}.part-{os.getpid()}"
         with path.open("rb") as source, self._files.open(part, "wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)

@@ -44,7 +44,8 @@ class SegmentOptions:
 
 def range_start(identity: DeviceIdentity, range_bytes: int, *, segmented: bool) -> int:
     """First byte of an active range. One with segments ends where the drive ends: fio passes
-    through segments up to the end of a device."""
+    through segments up to the end of a device.
+    """
     if not segmented:
         return 0
     return (identity.capacity_bytes - range_bytes) // START_ALIGN_BYTES * START_ALIGN_BYTES

@@ -157,7 +157,8 @@ class DemandProcedure(PtsProcedure[D]):
     @property
     def tracked(self) -> LoadPoint:
         """The cell that steady state is judged by, also the load of the preconditioning: the
-        standard's 32/32, the most outstanding I/Os of the loop."""
+        standard's 32/32, the most outstanding I/Os of the loop.
+        """
         return max(self.options.threads), max(self.options.queue_depths)
 
     @property

@@ -185,7 +185,8 @@ def _estimate(done: list[_Pilot], drive: DeviceIdentity, took_s: float) -> Estim
 
 def _totals_at(scale: float, done: list[_Pilot]) -> tuple[int, ...]:
     """The totals of the last two pilots, extrapolated linearly to `scale`. The totals of the last
-    one alone if the two agree, or took different numbers of rounds."""
+    one alone if the two agree, or took different numbers of rounds.
+    """
     last = done[-1]
     if len(done) == 1 or _agree(done[-2], last) or not last.alike(done[-2]):
         return last.totals()

@@ -85,7 +85,8 @@ class Checkpoints:
 
     def restore(self, steps_stored: int) -> int | None:
         """Restore the newest state that is not past `steps_stored`; its position, or None if there
-        is none."""
+        is none.
+        """
         files = self._files()
         position = max((n for n in files if n <= steps_stored), default=None)
         if position is not None:
@@ -396,7 +397,8 @@ class _Driver:
 
     def _bring_to_state(self, stage: Stage, ahead: bool) -> None:
         """Bring a simulated drive to the state that the stage begins in, in no device time. The
-        writes that lead to it count as those of any preparation."""
+        writes that lead to it count as those of any preparation.
+        """
         if ahead:
             cache = StateCache.of_user()
             hook = self.progress.step_progress
@@ -431,7 +433,8 @@ class _Driver:
         self, position: StepPosition, steps: int, step: Step, *, goes_on: bool = False
     ) -> None:
         """Add the step's row to the history: from the store, or by running it. The load of a step
-        that `goes_on` is left running for the next one."""
+        that `goes_on` is left running for the next one.
+        """
         index = len(self.history.rows)
         known = self.stored[index] if index < len(self.stored) else None
         if known is not None and index < self.engine_at:

@@ -38,7 +38,8 @@ def stored_rows(run: RunDirectory) -> list[StepRow]:
 
 class Journal:
     """Writes one session of a run; use inside `with journal.opened(...)`. `clock` returns monotonic
-    seconds of wall time."""
+    seconds of wall time.
+    """
 
     def __init__(
         self,
@@ -156,7 +157,8 @@ class Journal:
 
     def append(self, record: RoundRecord) -> None:
         """Take a step. Once it is stored it survives a kill: on a real drive at once, on a
-        simulated one at most `GROUPED_S` of wall time and a step later."""
+        simulated one at most `GROUPED_S` of wall time and a step later.
+        """
         self._waiting.append(record)
         if not self._identity.simulated or self._clock() - self._stored_s >= GROUPED_S:
             self.store()

@@ -34,7 +34,8 @@ def record_of(
     capacity_bytes: int,
 ) -> RoundRecord:
     """The record of a step that began `started_ns` into the rounds, with `written_before_bytes`
-    written since the purge."""
+    written since the purge.
+    """
     total = written_before_bytes + result.written_bytes
     latency = result.service()
     measured = latency is not None and latency.count

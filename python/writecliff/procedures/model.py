@@ -281,7 +281,8 @@ class Stage:
     @property
     def prepare_phase(self) -> str:
         """The phase of `preparation`: "preconditioning-128k" for "rounds-128k". Stages that begin
-        in different states have different names."""
+        in different states have different names.
+        """
         _, dash, label = self.phase.partition("-")
         if self.state and not dash:
             return f"preconditioning-{self.phase}"
@@ -417,7 +418,8 @@ class Procedure(ABC):
         speed_limit: Callable[[Workload], float | None] | None = None,
     ) -> Plan:
         """Bounds of what a run will do; `speed_limit` is that of the engine. Raises ConfigError if
-        the drive does not suit it."""
+        the drive does not suit it.
+        """
         from writecliff.procedures.bounds import plan_of
 
         self.check_purge(simulated=identity.simulated)

@@ -43,7 +43,8 @@ class Cell:
 
 def cells_of(rows: Iterable[StepRow]) -> tuple[Cell, ...]:
     """The cells of `rows` with the means of their rounds, in the order of the loop. All rows must
-    be samples of the loop."""
+    be samples of the loop.
+    """
     found: dict[tuple[int, int], list[StepRow]] = {}
     for row in rows:
         if row.threads is not None and row.queue_depth is not None:
@@ -78,7 +79,8 @@ def operating_points(
 
 def knee(cells: Sequence[Cell]) -> Cell | None:
     """The least load that brings `KNEE_SHARE` of the most IOPS: more load than that costs response
-    time and brings hardly more IOPS. None without cells."""
+    time and brings hardly more IOPS. None without cells.
+    """
     enough = KNEE_SHARE * max((cell.iops for cell in cells), default=0.0)
     able = [cell for cell in cells if cell.iops >= enough]
     return min(able, key=lambda cell: (cell.outstanding, -cell.iops), default=None)

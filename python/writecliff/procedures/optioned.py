@@ -93,7 +93,8 @@ class OptionedProcedure(Procedure, Generic[O]):
 
     def step(self, name: str, load: Workload, *seed_path: object, sample: bool = False) -> Step:
         """A step of the workload `load`, called `name`. Steps with different values in `seed_path`
-        get different seeds."""
+        get different seeds.
+        """
         seed = step_seed(self.seed, self.name, *seed_path)
         return Step(name, replace(load, name=name, seed=seed), sample)
 

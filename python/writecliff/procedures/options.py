@@ -247,7 +247,8 @@ def options_to_mapping(options: CommonOptions) -> dict[str, object]:
 
 def options_from_mapping(kind: type[O], data: Mapping[str, object]) -> O:
     """Build options from plain values. Raises ConfigError for an unknown name, or a value of
-    another type."""
+    another type.
+    """
     known = {item.name: item.default for item in fields(kind)}
     hints = get_type_hints(kind)
     lists = {name for name, hint in hints.items() if get_origin(hint) is tuple}

@@ -128,7 +128,8 @@ class FollowedRun(RunProgress):
     def fraction(self) -> float:
         """How far the run is: in device time where that is known, else towards the nearest end of
         its stage that can be foreseen, else in steps. While it preconditions, how far the step of
-        that is."""
+        that is.
+        """
         now = self._progress
         if self.preconditions:
             return (now.fraction if now else None) or 0.0

@@ -192,7 +192,8 @@ class PtsProcedure(OptionedProcedure[P]):
     @property
     def edition(self) -> str:
         """The edition that the test is of. Tests that only the enterprise edition has are not
-        claimed to be of the client edition when they run with its settings."""
+        claimed to be of the client edition when they run with its settings.
+        """
         edition, revision = self.options.edition, self.options.revision
         if edition in PROCEDURES[self.name].editions or PROCEDURES[self.name].campaign:
             return EDITION_TITLES[edition, revision]
@@ -238,7 +239,8 @@ class PtsProcedure(OptionedProcedure[P]):
         sample: bool = False,
     ) -> Step:
         """One access to the active range for `seconds`, at `load_point` unless `at` another one.
-        `block_bytes` None is the composite of `ecw_load`; for `seed_path` see `step`."""
+        `block_bytes` None is the composite of `ecw_load`; for `seed_path` see `step`.
+        """
         threads, queue_depth = at or self.load_point
         more: dict[str, Any] = {"segments": self.segments(identity)}
         if block_bytes is None:
@@ -269,7 +271,8 @@ class PtsProcedure(OptionedProcedure[P]):
         """Workload-independent preconditioning: sequential writes to the whole active range, twice
         the user capacity (PTS 1.x and 2.0, every test with a steady-state loop). Of several threads
         each begins at its own part of the range, so that the data of the drive are written once for
-        each user capacity, as by one."""
+        each user capacity, as by one.
+        """
         threads, queue_depth = at
         volume = round(capacities * identity.capacity_bytes / block_bytes) * block_bytes
         if not volume:
@@ -301,7 +304,8 @@ class PtsProcedure(OptionedProcedure[P]):
 
     def segments(self, identity: DeviceIdentity) -> Segments | None:
         """The parts of the active range that are accessed, the same for all steps of a run; None
-        for all of it. Raises ConfigError: the range is smaller than they are."""
+        for all of it. Raises ConfigError: the range is smaller than they are.
+        """
         limited = self.segmented
         if limited is None:
             return None
@@ -393,7 +397,8 @@ class RoundProcedure(LoadProcedure[R]):
 
     def precondition_setup(self, loop: str, sizes: Sequence[int] = (128 * KIB,)) -> dict[str, str]:
         """What the header block says of `wipc` with blocks of `sizes` and of the test's own loop,
-        which is the second preconditioning: the standard's results come from its last rounds."""
+        which is the second preconditioning: the standard's results come from its last rounds.
+        """
         o = self.options
         times = {1.0: "Once", 2.0: "Twice"}.get(o.wipc_capacities, f"{o.wipc_capacities:g} x")
         found = {"precondition_2": loop, "precondition_2_toio": self.toio}

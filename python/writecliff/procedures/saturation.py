@@ -200,7 +200,8 @@ class Saturation(LoadProcedure[S]):
         **more: Any,
     ) -> Stage:
         """The rounds of a load, which is called `text`; `step` is like `load_step`, and `more` are
-        further fields of the stage."""
+        further fields of the stage.
+        """
         o = self.options
         load = step(identity, "", o.sample_seconds).workload
         return Stage(

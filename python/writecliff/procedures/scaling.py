@@ -24,7 +24,8 @@ SHORTEST_BURST_NS = SECOND_NS // 2  # the buffer, empty after the pause, takes a
 
 def quick_engine(procedure: Procedure, engine: Engine) -> Engine:
     """The drive of `engine` as `procedure` tests it: scaled down for a quick test if it can be, as
-    the procedure says, or because it must be. Raises ConfigError: not possible."""
+    the procedure says, or because it must be. Raises ConfigError: not possible.
+    """
     if not isinstance(engine, ScalableEngine):
         return engine
     scale = procedure.scale or (quick_scale(procedure, engine) if procedure.quick else 1.0)
@@ -47,7 +48,8 @@ def _least_scale(procedure: Procedure, engine: ScalableEngine) -> float:
 
 def quick_scale(procedure: Procedure, engine: Engine) -> float:
     """How many times smaller the drive of `engine` is in a quick run of `procedure`; 1 for a drive
-    that cannot be scaled, or is scaled already."""
+    that cannot be scaled, or is scaled already.
+    """
     if not isinstance(engine, ScalableEngine) or engine.identify().scale != 1.0:
         return 1.0
     possible = possible_scales(procedure, engine, SHORTEST_STEP_NS, SHORTEST_BURST_NS)
@@ -58,7 +60,8 @@ def possible_scales(
     procedure: Procedure, engine: ScalableEngine, step_ns: int, burst_ns: int
 ) -> list[float]:
     """The scales at which no step is shorter than `step_ns` and no burst than `burst_ns`, largest
-    first."""
+    first.
+    """
     jobs = _jobs(procedure, engine)
     limits = [job.burst_ns / burst_ns for job in jobs if job.burst_ns]
     limits += [job.duration_ns / step_ns for job in jobs if job.duration_ns and not job.burst_ns]

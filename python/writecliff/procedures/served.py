@@ -24,7 +24,8 @@ STEP = Step("part of the session", Workload("clients", ()), sample=True)
 @dataclass(frozen=True, kw_only=True)
 class Served(OwnProcedure):
     """A session of a served drive; `session` is what `writecliff serve --json` prints of it, with
-    the histograms of flushes and lateness."""
+    the histograms of flushes and lateness.
+    """
 
     name = "served"
     session: Mapping[str, Any]

@@ -48,7 +48,8 @@ _SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS  # intervals; fio's reports take 
 @dataclass(frozen=True, kw_only=True)
 class Twin(OwnProcedure):
     """The measurements of `writecliff twin`. `seconds` is the length of a load, `overwrite_minutes`
-    the most of the overwrites, `rest_s` the rest before the last burst."""
+    the most of the overwrites, `rest_s` the rest before the last burst.
+    """
 
     name = "twin"
     gentle: bool = False
@@ -176,7 +177,8 @@ class Twin(OwnProcedure):
         speed_limit: Callable[[Workload], float | None] | None = None,
     ) -> Plan:
         """As of any procedure; how long the fill takes is that of a drive which writes
-        `LEAST_FILL_BYTES_PER_S` in order."""
+        `LEAST_FILL_BYTES_PER_S` in order.
+        """
         plan = super().plan(identity, speed_limit)
         if self.gentle:
             return plan

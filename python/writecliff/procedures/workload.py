@@ -80,7 +80,8 @@ class WorkloadRun(OwnProcedure):
         seed: int = 1,
     ) -> Self:
         """The run of `file` on a drive; `precondition` (a recipe) goes before what the file asks
-        for. Raises ConfigError: no such recipe."""
+        for. Raises ConfigError: no such recipe.
+        """
         chosen, why = NONE, NOT_NEEDED
         if precondition is not None:
             chosen, why = precondition, ASKED
@@ -108,7 +109,8 @@ class WorkloadRun(OwnProcedure):
 
     def changed(self, key: str, text: str) -> Self:
         """The same run with another value in its jobs: `key` is a field of all, "queue_depth", or
-        of one, "log.queue_depth". Raises ConfigError: no such job or field, an invalid value."""
+        of one, "log.queue_depth". Raises ConfigError: no such job or field, an invalid value.
+        """
         job, _, name = key.rpartition(".")
         known = {one.name for step in self.steps for one in step.workload.jobs}
         if job and job not in known:
@@ -219,7 +221,8 @@ def phase_of(number: int) -> str:
 
 def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
     """Whether loads would read what nothing has written. A drive without flash reads it as
-    anything else, and a real drive may have been written before."""
+    anything else, and a real drive may have been written before.
+    """
     if identity.without_flash or not identity.simulated:
         return False
     return reads_unwritten(file.steps, identity.capacity_bytes)
@@ -227,7 +230,8 @@ def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
 
 def _round(step: LoadStep, number: int) -> Sequence[Step]:
     """The steps of a round, or of the only pass (1). Later rounds have seeds of their own, so that
-    they do not write the same addresses again."""
+    they do not write the same addresses again.
+    """
     load = step.workload
     if step.rest_ns:  # its read finds what the drive was preconditioned with
         load = replace(load, jobs=tuple(replace(job, range_bytes=4 * KIB) for job in load.jobs))

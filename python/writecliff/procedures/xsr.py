@@ -164,7 +164,8 @@ def recovery_sample(
     before: Sequence[float], after: Sequence[float], share: float = 1.0
 ) -> int | None:
     """The first sample of AG3, from 1, whose throughput is at least `share` of the mean of AG1;
-    None if the drive has not recovered."""
+    None if the drive has not recovered.
+    """
     if not before:
         return None
     mean = sum(before) / len(before)

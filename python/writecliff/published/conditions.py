@@ -68,7 +68,8 @@ class Load:
     compressible as those of the load.
 
     A `profile` is a ready workload: it has sizes and mix of its own, and, without `outstanding`,
-    the queue depths of its file."""
+    the queue depths of its file.
+    """
 
     state: State
     pattern: Literal["random", "sequential"]
@@ -111,7 +112,8 @@ class Load:
 @dataclass(frozen=True)
 class Condition:
     """How a figure is obtained: `metric` of the `load` on `device`. Without a load it follows from
-    the drive itself or from figures of the sustained state."""
+    the drive itself or from figures of the sustained state.
+    """
 
     device: str
     metric: str
@@ -133,7 +135,8 @@ def measured_metric(metric: str) -> str:
 
 def parts_of(figure: PublishedFigure) -> tuple[PublishedFigure, ...]:
     """The figures, at one number of outstanding I/Os each, of which this one is the least or the
-    greatest: at the powers of two of its range. Else the figure itself."""
+    greatest: at the powers of two of its range. Else the figure itself.
+    """
     if not figure.depths:
         return (figure,)
     metric = figure.metric.removesuffix("_min").removesuffix("_max")
@@ -152,7 +155,8 @@ def _powers(low: int, high: int) -> Iterator[int]:
 
 def condition(figure: PublishedFigure) -> Condition | None:
     """The condition of a figure; None if the program has nothing that corresponds to it. Of a range
-    of outstanding I/Os it is that of the first."""
+    of outstanding I/Os it is that of the first.
+    """
     device = preset_of(figure.device)
     metric = measured_metric(figure.metric)
     if figure.metric in ("tbw", "dwpd"):
@@ -207,7 +211,8 @@ def baseline_condition(figure: PublishedFigure) -> Condition | None:
 
 def profile_of(figure: PublishedFigure) -> str:
     """The profile that the load of a figure is: named by its access, or by the item that has a
-    composite load ("Figure 7 web server"); empty if it is none."""
+    composite load ("Figure 7 web server"); empty if it is none.
+    """
     if figure.access in ("", "random", "sequential"):
         return ""
     text = figure.item if figure.access == "composite" else figure.access
@@ -237,7 +242,8 @@ def tiers() -> list[float]:
 
 def _seconds(figure: PublishedFigure, metric: str) -> float:
     """Long enough for the percentile; the standard takes a maximum over five rounds of a minute,
-    and one second in a thousand is seen in no less than a thousand."""
+    and one second in a thousand is seen in no less than a thousand.
+    """
     if metric in DEVIATIONS + CONSISTENCIES:
         return _SPREAD_SECONDS
     if metric.startswith("latency_max"):
@@ -266,7 +272,8 @@ def _load(figure: PublishedFigure, state: State, seconds: float) -> Load:
 
 def _outstanding(figure: PublishedFigure) -> int:
     """The default of the PTS-E: 4 threads of 32 for IOPS and one of 32 for throughput. Drives take
-    no more than their queue holds."""
+    no more than their queue holds.
+    """
     return 32 if figure.access == "sequential" else 128
 
 
@@ -276,7 +283,8 @@ def _state(figure: PublishedFigure, metric: str) -> State:
 
     The primer's tests with the write cache on are those of the PTS-C: IOPS over an active range of
     8 GiB on a drive that is filled to 80 % (its figures 6 and A-1). Only so can a drive that holds
-    3,147 random writes a second over its whole range show 60,302."""
+    3,147 random writes a second over its whole range show 60,302.
+    """
     if figure.state:
         return figure.state
     if figure.access == "sequential":

@@ -107,7 +107,8 @@ def sheet_of(
 ) -> Sheet:
     """The data sheet of a drive. Its rates do not depend on its size, so they are measured on a
     drive scaled down to some GB; `whole` measures the drive itself, and the slowest I/Os, which a
-    small drive makes too fast. Raises ConfigError."""
+    small drive makes too fast. Raises ConfigError.
+    """
     described = drive.describe()
     scale = 1.0 if whole else fitting_scale(drive.text, drive.file_name, SMALL_BYTES)
     scale = max(scale, described.least_scale)

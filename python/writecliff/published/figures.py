@@ -65,7 +65,8 @@ class PublishedFigure:
     """One figure of one drive, with the conditions as far as the source gives them.
 
     `baseline`: the drive that a relative figure refers to. `block_bytes` and `read_pct` are None
-    where the source does not say, or mixes several."""
+    where the source does not say, or mixes several.
+    """
 
     source: str
     item: str
@@ -133,7 +134,8 @@ class FigureTable:
 def read_table(path: Path) -> FigureTable:
     """The figures of a CSV file. A row that cannot be read is skipped with its reason.
 
-    Raises ConfigError: no such file, no CSV, a column is missing."""
+    Raises ConfigError: no such file, no CSV, a column is missing.
+    """
     figures, skipped = [], []
     try:
         reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
@@ -151,7 +153,8 @@ def read_table(path: Path) -> FigureTable:
 def read_figures(path: Path = SHIPPED) -> tuple[PublishedFigure, ...]:
     """The figures of a CSV file of which every row must be readable.
 
-    Raises ConfigError with file and line."""
+    Raises ConfigError with file and line.
+    """
     table = read_table(path)
     if table.skipped:
         raise ConfigError(str(table.skipped[0]))

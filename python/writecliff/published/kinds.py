@@ -29,7 +29,8 @@ Statistic = Literal["median", "share within"]
 @dataclass(frozen=True)
 class Kind:
     """Figures whose errors belong together. `limit`: an error beyond it is large. `goal`: the
-    figure to reach, of the median error or of the share of errors within the limit."""
+    figure to reach, of the median error or of the share of errors within the limit.
+    """
 
     name: str
     word: str  # for `--kind`
@@ -97,7 +98,8 @@ WORDS = tuple(dict.fromkeys(("pure", "mixed", *(kind.word for kind in KINDS))))
 
 def is_of(figure: PublishedFigure, word: str) -> bool:
     """Whether a word of `--kind` means this figure: "pure" and "mixed" are of its load, the others
-    of its metric."""
+    of its metric.
+    """
     if word in ("pure", "mixed"):
         one = condition(figure)
         loaded = one is not None and one.load is not None

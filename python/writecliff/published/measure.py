@@ -63,7 +63,8 @@ _IDLE_NS = 60_000_000_000
 @dataclass(frozen=True)
 class ComparedDrive:
     """A drive to measure: the text of its device file, and where that is from. `scale`: how many
-    times smaller than the whole drive the text makes it."""
+    times smaller than the whole drive the text makes it.
+    """
 
     name: str
     text: str
@@ -79,7 +80,8 @@ class ComparedDrive:
 
     def scaled(self, scale: float) -> ComparedDrive:
         """The same drive, about so many times smaller (`Device.nearest_scale`). Rates stay, stalls
-        shrink with it."""
+        shrink with it.
+        """
         whole = open_device(self.text, self.file_name)
         exact = whole.nearest_scale(scale)
         if exact == 1:
@@ -136,7 +138,8 @@ def measure_all(
     """Measure every load of the conditions on its drive, drives side by side.
 
     `drives` has each device that the conditions name; the results have the same keys. All times are
-    multiplied by `time_share`."""
+    multiplied by `time_share`.
+    """
     observer = observer or MeasurementObserver()
     cache = cache or StateCache.of_user()
     wanted = [(drives[name], loads) for name, loads in loads_by_drive(conditions).items()]
@@ -182,7 +185,8 @@ def measure(
     """The metrics of each load on one drive; all times are multiplied by
     `time_share`. Candidates of a fit share `prepared`. Otherwise, with `copies` the drive is
     prepared once for each state and takes twice the memory, else it is prepared, or read from the
-    cache, for each load."""
+    cache, for each load.
+    """
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
     simulated = StatefulDrive(
@@ -226,7 +230,8 @@ def measure_variants(
     time_share: float = 1.0,
 ) -> list[Results]:
     """The metrics of each load on variants of one drive, which differ from it in times. All share
-    the states of the drive itself, so it takes twice the memory of one."""
+    the states of the drive itself, so it takes twice the memory of one.
+    """
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
     device = open_device(origin.text, origin.file_name)
@@ -432,7 +437,8 @@ def _spread(
     parts: Sequence[StepResult], operation: int | None, rate: str, suffix: str
 ) -> dict[str, float]:
     """Standard deviation of the I/Os of each second, and the I/Os in the 99.9th percentile of the
-    seconds over the average (nearest rank: below 1,000 seconds that of the slowest one)."""
+    seconds over the average (nearest rank: below 1,000 seconds that of the slowest one).
+    """
     counts = np.concatenate([_per_second(part, operation) for part in parts])
     average = float(counts.mean()) if len(counts) > 1 else 0.0
     if not average:

@@ -70,7 +70,8 @@ def modern_sources() -> Mapping[str, Source]:
 
 def modern_figures() -> tuple[PublishedFigure, ...]:
     """The figures in the order of the table, with the queue depth of data sheets of NVMe drives
-    where the source gives none."""
+    where the source gives none.
+    """
     return tuple(_with_depth(figure) for figure in read_figures(MODERN))
 
 
@@ -118,7 +119,8 @@ def parts_of_figures(figures: Iterable[PublishedFigure]) -> list[Part]:
 @dataclass(frozen=True)
 class PartScore:
     """The median size of the errors of a part's figures of a kind, in %. A fit's figures are met by
-    choice, so only those that are kept aside say how well a family predicts."""
+    choice, so only those that are kept aside say how well a family predicts.
+    """
 
     part: Part
     kind: str  # "rates", "mean latency", "volume of SLC caches"

@@ -121,7 +121,8 @@ def _phases(sheet: DataSheet, filled: Mapping[str, float]) -> DataSheet:
     then, once no flash is free, while the cache is folded.
 
     A cache of V bytes takes V times the bits of its flash, so folding begins when
-    capacity - (bits - 1) V are written; and the times of the phases add up to that of the mean."""
+    capacity - (bits - 1) V are written; and the times of the phases add up to that of the mean.
+    """
     whole, bits = sheet.capacity, BITS[sheet.cell or "tlc"]
     volume, after, late = filled.get("volume"), filled.get("after"), filled.get("late")
     mean, burst = filled.get("mean"), filled.get("burst") or sheet.sequential_write
@@ -144,7 +145,8 @@ def _phases(sheet: DataSheet, filled: Mapping[str, float]) -> DataSheet:
 def with_siblings(one: Drive, family: Iterable[Drive]) -> tuple[DataSheet, dict[str, str]]:
     """The sheet with what other capacities of the family say: as the next capacity has it, between
     two of them in proportion on logarithmic scales; volumes and rates of a full cache in proportion
-    to the capacity. And for each such field where it is from."""
+    to the capacity. And for each such field where it is from.
+    """
     sheet = one.sheet
     said: dict[str, str] = {}
     others = [other for other in family if other.name != one.name]

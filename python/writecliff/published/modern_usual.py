@@ -55,7 +55,8 @@ def _folding(sheet: DataSheet) -> float | None:
 @dataclass(frozen=True)
 class Rule:
     """A field of the sheet: the ratio that is usual, that of one slot or byte (what the ratio is
-    multiplied by), and its name."""
+    multiplied by), and its name.
+    """
 
     ratio: Ratio
     base: Ratio
@@ -107,7 +108,8 @@ def usual_ratio(
     field: str, family: str, sheets: Mapping[str, Iterable[DataSheet]], of: str
 ) -> float | None:
     """The median of a field's ratio over the families of the class `of` but `family`; over all
-    others where the class has none. A family counts once, with the median of its drives."""
+    others where the class has none. A family counts once, with the median of its drives.
+    """
     found: dict[str, float] = {}
     all_found: dict[str, float] = {}
     for name, own in sheets.items():

@@ -55,7 +55,8 @@ class Row:
     @property
     def compared(self) -> tuple[float, float] | None:
         """The published value and the simulated one; of an improvement the ratios of the drive to
-        its baseline."""
+        its baseline.
+        """
         if self.simulated is None:
             return None
         if IMPROVEMENT in self.figure.metric:
@@ -82,7 +83,8 @@ class Row:
     @property
     def size(self) -> float | None:
         """The size of the error whatever its direction; of a ratio the greater of it and its
-        reciprocal."""
+        reciprocal.
+        """
         error = self.error
         if error is None or self.kind.unit != "x":
             return None if error is None else abs(error)
@@ -107,7 +109,8 @@ def lower_is_better(metric: str) -> bool:
 @dataclass(frozen=True)
 class Score:
     """Errors over the figures of one kind, or winners over comparisons. `value` is the median of
-    the sizes of the errors, in `unit`, or a share in %; `goal` is what it should be."""
+    the sizes of the errors, in `unit`, or a share in %; `goal` is what it should be.
+    """
 
     kind: str
     figures: int
@@ -169,7 +172,8 @@ def value_of(one: Condition, results: Results) -> float | None:
 
 def row_of(figure: PublishedFigure, results: Results, derived: Mapping[str, float]) -> Row:
     """A figure beside its simulation. `derived`: values that no single load gives, by "device
-    metric"."""
+    metric".
+    """
     one = condition(figure)
     if one is None:
         return Row(figure, None, "nothing here corresponds to it")
@@ -200,7 +204,8 @@ def _single(figure: PublishedFigure, results: Results) -> Row:
 
 def scores_of(rows: Sequence[Row]) -> list[Score]:
     """A score for each kind that has simulated figures, in the order of `KINDS`; then the winners,
-    first those of mixed cells that differ by more than 5 %."""
+    first those of mixed cells that differ by more than 5 %.
+    """
     found = []
     for kind in KINDS:
         own = [row for row in rows if row.kind is kind]
@@ -230,7 +235,8 @@ def _score(kind: Kind, rows: Sequence[Row], missing: int) -> Score:
 def pairs_of(figures: Sequence[PublishedFigure]) -> list[tuple[int, int | None]]:
     """The indices of every two figures that one source shows of two drives under the same
     conditions, with unequal values; and (index, None) of every figure that is itself a
-    comparison."""
+    comparison.
+    """
     found: list[tuple[int, int | None]] = []
     by_test: dict[tuple[object, ...], list[int]] = {}
     for index, f in enumerate(figures):

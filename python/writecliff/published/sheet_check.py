@@ -88,7 +88,8 @@ def check(
 
 def fitting_scale(text: str, file_name: str, least_bytes: float) -> float:
     """The largest scale that keeps the drive's over-provisioning and leaves `least_bytes`; 1 if
-    there is none."""
+    there is none.
+    """
     device = open_device(text, file_name)
     most = describe_device(text, file_name).capacity_bytes / least_bytes
     return max((scale for scale in device.scales() if scale <= most), default=1.0)

@@ -33,7 +33,8 @@ class PreparedDrives:
     their own.
 
     What is prepared is another drive of the first candidate's device, or, where `origins` has one
-    for the name, of that device, whose states a `cache` may have."""
+    for the name, of that device, whose states a `cache` may have.
+    """
 
     def __init__(
         self, origins: Mapping[str, _native.Device] | None = None, cache: StateCache | None = None
@@ -89,7 +90,8 @@ class _Kept:
 class StatefulDrive:
     """A simulated drive, `scale` times smaller than the whole one, that loads run on, each from
     the state that it requires. With `copies` it takes twice the memory: one stays in the state.
-    With `prepared` it copies every state from there."""
+    With `prepared` it copies every state from there.
+    """
 
     def __init__(
         self,
@@ -130,7 +132,8 @@ class StatefulDrive:
 
     def steps_to(self, load: Load) -> Sequence[Workload]:
         """The workloads that lead to the state that a load requires; none where that is new. The
-        state of a drive without flash never changes."""
+        state of a drive without flash never changes.
+        """
         if load.state == "fresh" or self.engine.description.without_flash:
             return ()
         client = load.state == "client"
@@ -139,7 +142,8 @@ class StatefulDrive:
 
     def active_range(self, job: Job) -> Job:
         """The job on the active range of the PTS-C. A drive that is scaled down has as many times
-        fewer segments."""
+        fewer segments.
+        """
         count = max(1, round(_CLIENT_SEGMENTS / self._scale))
         segments = Segments(count, _CLIENT_BYTES // _CLIENT_SEGMENTS * count)
         return replace(job, range_bytes=self._client_range, segments=segments)

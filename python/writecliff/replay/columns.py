@@ -48,7 +48,8 @@ class FileIO:
 
 def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = False) -> FileIO:
     """Hand a trace over; `is_block`: it was recorded at a drive. Raises ConfigError for a trace
-    that has no writes or is too large."""
+    that has no writes or is too large.
+    """
     rows = table.num_rows
     if is_block:
         table = _by_region(table)
@@ -90,7 +91,8 @@ def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = Fal
 
 def _by_region(table: pa.Table) -> pa.Table:
     """A trace of a drive with each region of its addresses as a file of its own. The blocks of a
-    file are kept in order, which takes long for a file in millions of pieces."""
+    file are kept in order, which takes long for a file in millions of pieces.
+    """
     offset, length = _column(table, "offset_bytes"), _column(table, "length_bytes")
     first = offset // _REGION_BYTES
     pieces = (offset + np.maximum(length, 1) - 1) // _REGION_BYTES - first + 1

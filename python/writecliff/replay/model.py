@@ -114,7 +114,8 @@ class ReplaySetup:
     @property
     def write_rate_bytes_per_s(self) -> float | None:
         """The rate at which lifetimes are counted: as given, else that at which the traced program
-        writes to the drive; None for a trace without duration."""
+        writes to the drive; None for a trace without duration.
+        """
         if self.writes_per_day_bytes is not None:
             return self.writes_per_day_bytes / DAY_S
         seconds = self.io.duration_ns / NS_PER_S
@@ -133,7 +134,8 @@ class ReplaySetup:
 @dataclass(frozen=True)
 class Replayed:
     """The results of one replay. `blocks` counts 4 KiB blocks by origin, stream and lifetime bucket
-    (see `BlockTrace.replay`)."""
+    (see `BlockTrace.replay`).
+    """
 
     scheme: str  # how writes got their streams
     streams: int  # that were used
@@ -160,7 +162,8 @@ class Replayed:
     @property
     def waf_drift(self) -> float | None:
         """Relative rise of write amplification from the third quarter to the fourth, near 0 on a
-        drive that has settled. None if too little was written."""
+        drive that has settled. None if too little was written.
+        """
         first, last = _waf_between(self, 0.5, 0.75), _waf_between(self, 0.75, 1.0)
         return last / first - 1 if first > 0 else None
 

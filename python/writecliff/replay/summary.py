@@ -57,7 +57,8 @@ def device_mapping(setup: ReplaySetup) -> dict[str, object]:
 
 def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, object]:
     """The figures of one replay; latencies are null without a timed part, and what follows from
-    write amplification is null where it is not to be quoted."""
+    write amplification is null where it is not to be quoted.
+    """
     reason = setup.not_quoted
     waf = done.waf if reason is None else None
     timed = done.reads.count > 0
@@ -180,7 +181,8 @@ def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
 
 def median_lifetime_bytes(blocks: NDArray[np.uint64]) -> float | None:
     """The median lifetime in bytes written by the host, interpolated in its bucket (see
-    `BlockTrace.replay`). None if half of the data outlived the trace."""
+    `BlockTrace.replay`). None if half of the data outlived the trace.
+    """
     total = int(blocks.sum())
     upto = np.cumsum(blocks.astype(np.int64))
     bucket = int(np.searchsorted(upto, total / 2))

@@ -131,7 +131,6 @@ class TimedTrace:
         on_tick: Callable[[Mapping[str, int]], None],
     ) -> TraceIssued:
         """Issue it. `on_tick` gets what the issuer says of itself."""
-
         record = IssuedTrace(self.output, target.filename) if self.output is not None else None
         try:
             with opened(target, writes=plan.writes) as fd:
@@ -220,7 +219,8 @@ def replay_timed(
     size_bytes: int | None = None,
 ) -> TraceIssued:
     """Issue the trace to the real drive or file `on`, by the rules that tests have for it. Raises
-    TargetError, ConfigError, EngineError, StoreError."""
+    TargetError, ConfigError, EngineError, StoreError.
+    """
     from writecliff.engines.fio import FioEngine
     from writecliff.engines.target import is_simulated, open_target
 

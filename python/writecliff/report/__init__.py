@@ -52,7 +52,8 @@ REPORT_NAME = "report.html"
 
 def report_of(run: RunDirectory) -> TestReport:
     """The report of a run of any test or workload. Raises StoreError: of a test that this version
-    does not have, damaged, or nothing measured yet."""
+    does not have, damaged, or nothing measured yet.
+    """
     from writecliff.procedures.registry import entry_of
     from writecliff.report.damage import damage_said
     from writecliff.report.testdata import load

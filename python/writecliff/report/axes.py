@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Line:
     """One labelled series. A y that is not finite, or not positive on a logarithmic axis, is a gap;
-    the points are joined in the order given (demand intensity orders them by queue depth)."""
+    the points are joined in the order given (demand intensity orders them by queue depth).
+    """
 
     label: str
     x: Sequence[float]

@@ -135,14 +135,16 @@ class TestReport:
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str] | None:
         """Return the unit of each possible figure of a run of `procedure`, by key; None if the
-        figures depend on the run."""
+        figures depend on the run.
+        """
         return None
 
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
         """Return the figures that limits may name, with further `percentiles`, and the reasons why
-        other figures are unknown, by key."""
+        other figures are unknown, by key.
+        """
         known = {item.key for item in self.quoted}
         missing = (self.figure_units(self.data.procedure) or {}).keys() - known
         return self.quoted, dict.fromkeys(missing, "not measured, or not enough samples")
@@ -150,7 +152,8 @@ class TestReport:
     @property
     def tells_tails(self) -> bool:
         """Whether the slowest I/Os are those of the drive. On a scaled one they are fewer, and what
-        they wait for on flash, such as an erase, is shorter."""
+        they wait for on flash, such as an erase, is shorter.
+        """
         return self.data.manifest.device.scale == 1.0
 
     def curves(self) -> Sequence[Curve]:

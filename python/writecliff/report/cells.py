@@ -1,5 +1,6 @@
 """Reports of tests that loop over cells (a block size at a read/write mix) until steady state:
-what the IOPS test, the latency test and the comparison by block size share."""
+what the IOPS test, the latency test and the comparison by block size share.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ class CellReport(TestReport):
     def grid(self, title: str, value: Value, kind: Kind, key: str, *, note: str = "",
              **where: Any) -> Table:  # fmt: skip
         """Return a table of block sizes by mixes. `key`: prefix of column names in files; `where`:
-        `file` or `data` of `table`."""
+        `file` or `data` of `table`.
+        """
         rows = [(size, *(value((size, mix)) for mix in self.mixes)) for size in self.sizes]
         head = (
             Column("Block size, R/W", _SIZES, "block_bytes"),
@@ -80,7 +82,8 @@ class CellReport(TestReport):
 
     def side(self, name: str, title: str, value: Value, unit: str = "IOPS") -> Grid:
         """A grid of block sizes by mixes for comparisons. Values in "ms" are given in ns and better
-        if they are lower."""
+        if they are lower.
+        """
         found = {(size, mix): value((size, mix)) for size, mix in self.cells}
         scale = NS_PER_MS if unit == "ms" else 1.0
         return Grid(
@@ -103,7 +106,8 @@ class CellReport(TestReport):
         self, name: str, title: str, value: Value, y: Axis, data: Data, *, slow: bool = False
     ) -> Figure | None:
         """3-D columns of block sizes by mixes. `slow`: large values are those of large blocks and
-        of writes, which then stand at the back."""
+        of writes, which then stand at the back.
+        """
         sizes = self.sizes if slow else self.sizes[::-1]
         mixes = self.mixes[::-1] if slow else self.mixes
         return columns_3d(
@@ -135,7 +139,8 @@ class CellReport(TestReport):
         self, name: str, title: str, value: RowValue, column: str, y: Axis
     ) -> Figure | None:
         """A value of the mix with most writes in every round, a line per block size; `column` names
-        those of the file, with "{}" for the block size."""
+        those of the file, with "{}" for the block size.
+        """
         view, mix = self.view, self.mixes[0]
         series = [
             Line(block_text(size), view.rounds, view.over_rounds((size, mix), value))

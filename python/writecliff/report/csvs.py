@@ -92,7 +92,8 @@ def with_data(
     """The sections with a file for every figure and table, and all files, each once: `files`, then
     those of figures and tables in their order. A table without data gets a file of its cells, and
     one whose file has no name a name of its title. Raises KeyError for the name of a file that is
-    not among `files`."""
+    not among `files`.
+    """
     found = {file.name: file for file in files}
 
     def kept(data: Data) -> Data:

@@ -20,7 +20,8 @@ _SHOWN = 120  # characters of what went wrong
 @contextmanager
 def damage_said(run: Path) -> Iterator[None]:
     """Errors of a report that is made of `run` while the block runs become StoreError: damaged.
-    With --debug, the place that stumbled is shown."""
+    With --debug, the place that stumbled is shown.
+    """
     try:
         yield
     except STUMBLES as error:

@@ -78,7 +78,8 @@ def by_outstanding(
     cells: Sequence[Cell], best: Cell | None, data: DataFile
 ) -> Iterator[Figure | None]:
     """IOPS and response time over all outstanding I/Os, with the knee marked (SNIA primer, figure
-    18): more of them than there bring response time and hardly more IOPS."""
+    18): more of them than there bring response time and hardly more IOPS.
+    """
     order = sorted(cells, key=lambda cell: (cell.threads, cell.outstanding))
     most = max(cell.outstanding for cell in cells)
     named = [4**power for power in range(10) if 4**power < 4 * most]  # more would not be read

@@ -114,7 +114,8 @@ def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0)
 
 def variance_of_few(residuals: Floats) -> Variance:
     """The variance of the sum over a few long batches, by classic batch means (Law and Kelton,
-    9.5.3), widened by the correlation of neighbours if that is positive. At least two batches."""
+    9.5.3), widened by the correlation of neighbours if that is positive. At least two batches.
+    """
     count = len(residuals)
     squares = float(residuals @ residuals)
     lag = float(residuals[1:] @ residuals[:-1]) / squares if squares > 0 else 0.0

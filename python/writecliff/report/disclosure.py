@@ -239,7 +239,8 @@ def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
 
 def remarks_section(remarks: Remarks) -> Iterator[Section]:
     """Remarks on steps. A remark that many steps share (how the load generator does something) is
-    one line; disturbances are listed step by step."""
+    one line; disturbances are listed step by step.
+    """
     if not remarks:
         return
     general = Counter(s["warning"] for s in remarks if not s["warning"].startswith(PREFIX))

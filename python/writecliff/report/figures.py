@@ -1,5 +1,6 @@
 """Figures that any test has: steady-state convergence and window, histogram, confidence plot,
-response time by percentile."""
+response time by percentile.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +177,8 @@ def response_time_histogram(name: str, title: str, data: Data, histogram: Histog
 
 def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) -> None:
     """Vertical lines with their labels on rising steps: every label ends at its own line and
-    stands above the lines to its left, so that nothing meets."""
+    stands above the lines to its left, so that nothing meets.
+    """
     for level, (text, value) in enumerate(markers):
         y = 0.985 - _LABEL_PITCH * (len(markers) - 1 - level)
         axes.plot(
@@ -266,7 +268,8 @@ def percentile_figure(
     name: str, title: str, histograms: Mapping[str, Histogram], *, data: str = ""
 ) -> Figure | None:
     """A curve for each operation, with the buckets of the histograms as their data (`data` names
-    the file); None without I/Os."""
+    the file); None without I/Os.
+    """
     file = DataFile(data or f"{name}.csv", histograms_csv(histograms))
     lines = [percentile_line(plural_of(operation), h) for operation, h in histograms.items()]
     alt = f"Response time of {' and '.join(map(plural_of, histograms))} by percentile"

@@ -79,7 +79,8 @@ def columns_3d(
 def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
     """Set up the vertical axis; returns the function from a value to its height on it.
 
-    matplotlib has no logarithmic axes in space: there the exponents are drawn, and named."""
+    matplotlib has no logarithmic axes in space: there the exponents are drawn, and named.
+    """
     high = float(np.nanmax(heights))
     if not axis.log:
         style.linear_axis(plot, "z", from_zero=False)

@@ -107,7 +107,8 @@ def mean_headline(
     **more: Any,
 ) -> list[Headline]:
     """The mean of `samples` with its interval; empty if none is known. `value` stands for the mean
-    where a weighted one is exact."""
+    where a weighted one is exact.
+    """
     known = [sample for sample in samples if sample is not None and isfinite(sample)]
     if not known:
         return headline(key, label, value, unit, **more)

@@ -1,5 +1,6 @@
 """The report of HIR: preconditioning, IOPS of the bursts by wait, return to the baseline; summary
-"writecliff/hir/1"."""
+"writecliff/hir/1".
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ _ACTIVE = 0.02  # of the best interval of a burst: below, an interval only sees 
 @dataclass(frozen=True)
 class Points:
     """IOPS of bursts or of steps, by the time since the first burst of the run and by the time
-    spent writing since the first burst of the wait state."""
+    spent writing since the first burst of the wait state.
+    """
 
     time_ns: Numbers
     writing_ns: Numbers
@@ -90,7 +92,8 @@ class HirReport(TestReport):
     @cached_property
     def reference_iops(self) -> float | None:
         """What waits are compared with: the window of the preconditioning, otherwise its last
-        step."""
+        step.
+        """
         if self.precondition.determination is not None:
             return self.precondition.determination.average
         rows = self.data.stage_rows(PRECONDITION)

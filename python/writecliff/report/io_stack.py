@@ -184,7 +184,8 @@ def _layers(stack: Stack) -> Iterator[Layer]:
 
 def _cache_layer(stack: Stack) -> Layer:
     """What the page cache kept from the drive: reads that hit, writes that were overwritten before
-    they were written back."""
+    they were written back.
+    """
     cache, asked = stack.cache, stack.calls.writes.bytes
     hits = (cache.hit_ratio or 0.0) * cache.asked_bytes
     absorbed = max(0.0, asked - stack.written_bytes("data"))

@@ -31,7 +31,8 @@ SCHEMA = "writecliff/figures/1"
 
 def figures_mapping(report: TestReport) -> dict[str, Any]:
     """What a list of runs shows of one: `verdict`, `stamp`, `steps`, `device_time_ns`,
-    `host_write_bytes` and `figures`, each with the fields of a `Headline`."""
+    `host_write_bytes` and `figures`, each with the fields of a `Headline`.
+    """
     data = report.data
     return {
         "verdict": report.answer(),
@@ -54,7 +55,8 @@ def _fields(figure: Headline) -> dict[str, Any]:
 
 def keep_figures(report: TestReport) -> None:
     """Write the file into the run directory of `report`; without effect for a run that goes on,
-    and where nothing can be written."""
+    and where nothing can be written.
+    """
     data = report.data
     if data.status == "running":
         return
@@ -66,7 +68,8 @@ def keep_figures(report: TestReport) -> None:
 
 def parse_kept_figures(data: bytes, path: Path, digest: str) -> Mapping[str, Any] | None:
     """What `keep_figures` wrote of the run whose manifest has `digest`; None if it is of another
-    state of the run, or damaged: it can be made again."""
+    state of the run, or damaged: it can be made again.
+    """
     try:
         document = parse_document(data, path, SCHEMA)
     except StoreError:

@@ -81,7 +81,8 @@ def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
 
 def latency_figures(histogram: Histogram, of: str = "") -> tuple[KeyFigure, ...]:
     """Average, quantiles and maximum for the top of the page, all in one unit; `of` begins their
-    labels ("Reads")."""
+    labels ("Reads").
+    """
     unit = latency_unit(histogram)
 
     def figure(label: str, value_ns: float | None, note: str) -> KeyFigure:

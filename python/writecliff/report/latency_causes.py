@@ -1,5 +1,6 @@
 """Where the time went: latency by cause for bands of percentiles, as stacked bars, table, CSV and
-JSON. Only runs on drives that record it have it."""
+JSON. Only runs on drives that record it have it.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def cause_label(cause: str) -> str:
 
 def bands_of(data: TestData, rows: Sequence[StepRow]) -> Groups:
     """The bands of some steps by operation (of all steps together, label None) and by label and
-    operation; empty if causes were not recorded."""
+    operation; empty if causes were not recorded.
+    """
     found = data.run.latency_causes([data.seq(row) for row in rows])
     return {key: causes.bands() for key, causes in found.items()}
 

@@ -130,7 +130,8 @@ class Load:
     @property
     def power(self) -> tuple[float | None, float | None]:
         """Mean watts and joules per I/O; the latter is None if the drive did other I/Os than those
-        that were counted."""
+        that were counted.
+        """
         joules, ios = self.counters.get("energy_j"), sum(row.ios for row in self.rows)
         if joules is None or not self.elapsed_ns:
             return None, None
@@ -329,7 +330,8 @@ class Load:
 
     def headlines(self, *, many: bool, bases: Sequence[Basis] = ()) -> Iterator[Headline]:
         """The headline figures; `many`: the run has other loads. `bases` of latencies (default:
-        those that differ)."""
+        those that differ).
+        """
         reached = self.view is None or self.view.reached
         yield from step_headlines(self.mapping(), many=many, steady=reached, bases=bases)
 
@@ -348,7 +350,8 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 def titled(loads: Sequence[Load]) -> Sequence[Load]:
     """Loads with titles: that of its job for a step of one job of a file of several steps, as fio
-    names jobs and not steps; else its own name."""
+    names jobs and not steps; else its own name.
+    """
     jobs = [load.workload.jobs[0].name for load in loads]
     plain = len(loads) < 2 or any(len(load.workload.jobs) > 1 for load in loads)
     names = [load.name for load in loads]

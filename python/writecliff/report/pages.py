@@ -1,5 +1,6 @@
 """Pages, of a run or about several, as self-contained HTML: nothing loaded from anywhere, and whole
-without the script, which only adds values under the pointer, zoom, and series on and off."""
+without the script, which only adds values under the pointer, zoom, and series on and off.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class Page:
 
 def render_html(model: ReportModel, *, paper: str = "") -> str:
     """The page of a run. The same model gives the same bytes. `paper` is a style sheet on top of
-    the page's own, which a renderer for paper may need."""
+    the page's own, which a renderer for paper may need.
+    """
     figures = [figure.name for part in model.sections for figure in part.figures]
     # Figures are numbered through the page, as in the standard's "Plot A.n".
     numbered = {name: number for number, name in enumerate(figures, 1)}
@@ -93,7 +95,8 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
 
 def check_page(path: Path) -> None:
     """Raise ConfigError if the file at `path` is no page: a trace or a manifest that is named by
-    mistake stays. A folder or nothing there is the caller's to judge."""
+    mistake stays. A folder or nothing there is the caller's to judge.
+    """
     begin = b""
     if path.is_file():
         with suppress(OSError), path.open("rb") as file:

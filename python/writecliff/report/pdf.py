@@ -100,7 +100,8 @@ _LONG_VALUE = re.compile(r"(<dd[^<>]*>(?:&[#\w]+;|[^<>&]){400})[^<>]+")
 
 def _shortened(page: str) -> str:
     """The page with what is behind the 400th character of a value left out, which is no more than
-    a name that somebody sent: for one of some thousand, WeasyPrint takes minutes."""
+    a name that somebody sent: for one of some thousand, WeasyPrint takes minutes.
+    """
     return _LONG_VALUE.sub("\\1…", page)
 
 
@@ -109,5 +110,6 @@ _VARIABLE = re.compile(r"var\(--(\w+), ([^()]*)\)")
 
 def _literal(page: str) -> str:
     """The page with the colours and fonts of figures by value: in SVG, WeasyPrint ignores CSS
-    variables."""
+    variables.
+    """
     return _VARIABLE.sub(lambda found: _FAMILY if found[1] == "font" else found[2], page)

@@ -171,7 +171,8 @@ def normalised(
 ) -> Figure | None:
     """Each curve divided by its own peak, which is 1 (SNIA primer, figure 5): the shapes of several
     drives are compared, not their speeds. A curve that is nowhere positive is left out. `marks` are
-    by label of the curve: what happens there, and its x."""
+    by label of the curve: what happens there, and its x.
+    """
     scaled = []
     found: dict[str, list[tuple[float, float]]] = {}
     for curve in curves:

@@ -113,7 +113,8 @@ WAYS = {"reads": 0, "writes": 4, "mixes": 2}  # and the number of their colour
 
 def _drawn(power: PowerSeries, rows: Sequence[StepRow | None]) -> tuple[Numbers, Numbers]:
     """Times and means of equal parts of each of `rows`; a gap stands for a row that is None, so
-    that nothing is joined across it. Single intervals jump: erases come in bursts."""
+    that nothing is joined across it. Single intervals jump: erases come in bursts.
+    """
     times: list[float] = []
     watts: list[float] = []
     for row in rows:
@@ -145,7 +146,8 @@ def power_figure(
     csv: str = POWER_CSV,
 ) -> Figure:
     """Watts, a line each for reads, writes and mixes, and the block size of each step as a bar
-    behind them (right axis)."""
+    behind them (right axis).
+    """
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
     figure, plot, bars = two_tracks(rows, unit, Label("Power", "W"))
     bars.grid(False)

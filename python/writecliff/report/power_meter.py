@@ -38,7 +38,8 @@ class Readings:
 
 def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
     """Read the meter's `log`, whose time is `offset_s` at the begin of the run's first step, and
-    store it in the directory `run`. Raises ConfigError: not a log."""
+    store it in the directory `run`. Raises ConfigError: not a log.
+    """
     found = _read(log, offset_s)
     lines = [",".join(HEAD)]
     lines += [f"{t:.6f},{w:.6g}" for t, w in zip(found.times_s, found.watts, strict=True)]

@@ -31,7 +31,8 @@ PARTS = 12  # of a step: of the standard's minute, five seconds each
 
 def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[Drawing, Axes, Axes]:
     """A wide figure over the time of `rows`: the plot for `label` (left axis), and the bars of
-    block sizes behind it (right axis, logarithmic)."""
+    block sizes behind it (right axis, logarithmic).
+    """
     zero_ns = rows[0].started_ns
     figure = style.new_figure(width_in=WIDTH_IN)
     plot = style.add_axes(figure, Label("Time", unit.name), top_axis=True, right_in=0.62)
@@ -58,7 +59,8 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
 @house_style()
 def block_size_sequence(data: TestData, rows: Sequence[StepRow], title: str) -> Figure | None:
     """IOPS over one round of a loop of mixes and block sizes (SNIA primer, figure A-2), a
-    point for each twelfth of a step; None where nothing was measured."""
+    point for each twelfth of a step; None where nothing was measured.
+    """
     found = _parts(data, rows)
     if not found or not any(row.block_bytes for row in rows):
         return None
@@ -98,7 +100,8 @@ def _mixes(plot: Axes, rows: Sequence[StepRow], unit: units.Unit) -> None:
 
 def _parts(data: TestData, rows: Sequence[StepRow]) -> list[tuple[StepRow, float, float]]:
     """Each step in `PARTS` equal ones: the step, the middle of the part since the first step began,
-    and its IOPS. Seconds alone are too short for large blocks, of which few complete in one."""
+    and its IOPS. Seconds alone are too short for large blocks, of which few complete in one.
+    """
     found, parts = series(data, rows), []
     zero_ns = rows[0].started_ns
     for row in rows:

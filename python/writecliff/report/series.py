@@ -151,7 +151,8 @@ def timeline(
 
 def samples(intervals: Series, length_ns: float) -> Samples:
     """The series in parts of `length_ns`. A part that ran for less than half of its time is left
-    out, unless there is no other."""
+    out, unless there is no other.
+    """
     if not len(intervals):
         nothing = np.array([], dtype=np.float64)
         return Samples(np.array([], dtype=np.int64), *[nothing] * 6)

@@ -70,7 +70,8 @@ class SteadyView:
     def state(self) -> State:
         """ "left": the stage was steady, and is not any more in its last window. "fresh": its last
         window meets the rule, but the drive was as fresh out of the box. "ended": another end of
-        the standard came before steady state."""
+        the standard came before steady state.
+        """
         if self.stage is None:
             return "not reached"
         if self.stage.tracker is None:
@@ -105,14 +106,16 @@ class SteadyView:
     @property
     def window(self) -> tuple[int, ...]:
         """The rounds that results are taken from: those of the reported window; before there is
-        one, the last complete round."""
+        one, the last complete round.
+        """
         decision = self.stage.decision if self.stage is not None else None
         return decision.rounds if decision is not None else self.rounds[-1:]
 
     @cached_property
     def judged(self) -> Sequence[tuple[TrackingVariable, SteadyState]]:
         """The reported window of each tracking variable, also if it fails; empty before there is
-        one."""
+        one.
+        """
         if self.stage is None or self.stage.decision is None:
             return ()
         states = self.stage.decision.states

@@ -54,7 +54,8 @@ def views_mapping(views: Sequence[SteadyView]) -> dict[str, Any]:
 
 def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
     """The first box of the page: `opening`, then what is said of each stage; the stage that is
-    furthest from steady decides the headline."""
+    furthest from steady decides the headline.
+    """
     meaning = [*opening, *(text for view in views for text in view.sentences)]
     if not views:
         return Verdict("good", "Measured without a steady-state criterion", tuple(meaning))

@@ -291,7 +291,8 @@ def held(
 ) -> Figure | None:
     """One horizontal bar for each stream, divided by what each origin wrote to it.
 
-    `written_bytes` has a row for each stream and a column for each origin."""
+    `written_bytes` has a row for each stream and a column for each origin.
+    """
     volumes = np.array(written_bytes, dtype=np.float64)
     if volumes.size == 0 or volumes.sum() == 0:
         return None

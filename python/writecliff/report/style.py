@@ -112,7 +112,8 @@ _RC: dict[Any, Any] = {
 @contextmanager
 def house_style() -> Iterator[None]:
     """What is drawn and saved inside looks the same whatever the user's matplotlibrc says. As a
-    decorator, `@house_style()`, it covers a whole function."""
+    decorator, `@house_style()`, it covers a whole function.
+    """
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(_RC)
@@ -128,7 +129,8 @@ def new_figure(*, width_in: float = WIDTH_IN, height_in: float = HEIGHT_IN) -> F
 
 def new_axes(x_label: str, y_label: str, *, top_axis: bool = False) -> tuple[Figure, Axes]:
     """A figure with one plot at a fixed position. The y label is written horizontally above its
-    axis; the legend goes to the right of it, outside the data."""
+    axis; the legend goes to the right of it, outside the data.
+    """
     figure = new_figure()
     axes = add_axes(figure, x_label, top_axis=top_axis)
     write_above(figure, 0.08, y_label, of=axes)
@@ -206,7 +208,8 @@ def make_room_left(figure: Figure, axes: Axes) -> None:
 def legend(figure: Figure, *plots: Axes) -> Legend:
     """Add the legend of all `plots` without covering any: a row above them if it fits beside the
     labels there, otherwise a column to the right, for which the plots make room, or, if that would
-    take too much, rows between the labels and the plots, for which the figure grows."""
+    take too much, rows between the labels and the plots, for which the figure grows.
+    """
     entries: dict[str, Any] = {}
     for axes in plots:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -274,7 +277,8 @@ def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
 
 def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
     """Free `taken` of the figure's width at its right edge. Plots side by side share the loss;
-    plots that overlay each other (a second y axis) still do."""
+    plots that overlay each other (a second y axis) still do.
+    """
     lefts = sorted({round(axes.get_position().x0, 6) for axes in plots})
     lost = taken / len(lefts)
     for axes in plots:
@@ -302,7 +306,8 @@ def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
 
 def from_zero_to(axes: Axes, which: str, top: float | None) -> None:
     """Begin an axis at zero and end it at `top`, or at the data's end (None); at 1 where that is
-    not above zero, as with a series of zeros: matplotlib warns of an axis without extent."""
+    not above zero, as with a series of zeros: matplotlib warns of an axis without extent.
+    """
     end = getattr(axes, f"get_{which}lim")()[1] if top is None else top
     getattr(axes, f"set_{which}lim")(0, end if math.isfinite(end) and end > 0 else 1.0)
 
@@ -325,7 +330,8 @@ def log_axis(
     minor: bool = True,
 ) -> None:
     """A logarithmic axis from `low` to `high`, with at least three ticks that have a label, and
-    smaller ones between powers of ten."""
+    smaller ones between powers of ten.
+    """
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
     powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1  # of ten in sight
@@ -343,7 +349,8 @@ def log_axis(
 
 def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
     """All small ticks of a logarithmic axis as one line of markers: as ticks of matplotlib they
-    take longer than everything else in the figure."""
+    take longer than everything else in the figure.
+    """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
     places = [digit * 10.0**n for n in powers for digit in range(2, 10)]
     places = [place for place in places if low <= place <= high]
@@ -361,7 +368,8 @@ def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
 
 def log_ticks(low: float, high: float) -> list[float]:
     """Three to seven ticks of a logarithmic axis over few decades: 1-3, 1-2-5, or closer ones where
-    fewer than three of these are in sight."""
+    fewer than three of these are in sight.
+    """
     powers = [10.0**n for n in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
     wide = high / low > 150
     for digits in ((1, 3) if wide else (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
@@ -377,14 +385,16 @@ def finished(
     figure: Figure, name: str, title: str, data: Data, alt: str = "", *, wide: bool = False
 ) -> model.Figure:
     """The drawing with its caption and its data. `alt`, for readers who do not see the drawing, is
-    the title if it is not given."""
+    the title if it is not given.
+    """
     name = element_name(name)
     return model.Figure(name, title, to_svg(figure, name, alt or title), alt or title, data, wide)
 
 
 def element_name(text: str) -> str:
     """`text` as a name of elements: letters, digits and hyphens. Names from outside stay different
-    by a digest where more than spaces had to go."""
+    by a digest where more than spaces had to go.
+    """
     hyphened = text.replace(" ", "-")
     plain = "".join(c for c in hyphened if c in "-_" or (c.isascii() and c.isalnum()))
     if plain == hyphened:
@@ -395,7 +405,8 @@ def element_name(text: str) -> str:
 
 def to_svg(figure: Figure, name: str, description: str) -> str:
     """The figure as an SVG element that can stand beside others in one page: its ids begin with
-    `name`, and it refers to nothing outside."""
+    `name`, and it refers to nothing outside.
+    """
     name = element_name(name)
     sink = io.StringIO()
     interaction.name_artists(figure)

@@ -124,7 +124,8 @@ def reports_of(folder: SuiteFolder) -> Reports:
 
 def side_by_side(folder: SuiteFolder, reports: Reports) -> Comparison | None:
     """The runs of a sweep compared; None for a suite, for many runs, and while they have nothing in
-    common."""
+    common.
+    """
     if folder.kind == "suite" or has_cells(folder):
         return None
     found = Comparison(labelled(list(of_folder(folder, reports))))
@@ -203,7 +204,8 @@ def _runs(folder: SuiteFolder, reports: Reports) -> Section:
 
 def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
     """The headline figures of every run with their intervals, and the curves. Runs of one test,
-    which differ in their active range, stand side by side."""
+    which differ in their active range, stand side by side.
+    """
     every = [(name, item) for name, report in reports.items() for item in report.quoted]
     numbers = (
         (name, item.label, item.unit, item.value, *_ends(item), item.at, int(item.steady))

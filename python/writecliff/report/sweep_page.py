@@ -40,7 +40,8 @@ def has_cells(folder: SuiteFolder) -> bool:
 
 def knee_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Cell | None:
     """The knee of a sweep over the queue depth alone, by all IOPS of each run; None for others, or
-    for fewer than three depths."""
+    for fewer than three depths.
+    """
     cells = []
     for name, report in reports.items():
         settings = folder.members[name].settings
@@ -156,7 +157,8 @@ def _data(
 @house_style()
 def parallel_coordinates(columns: Sequence[Column], settings: int, data: DataFile) -> Figure:
     """An axis for each column, each scaled to its own range; the first `settings` are settings, and
-    the one after them decides the colour."""
+    the one after them decides the colour.
+    """
     from matplotlib import colormaps
 
     figure = style.new_figure(width_in=2 * style.WIDTH_IN, height_in=1.25 * style.HEIGHT_IN)

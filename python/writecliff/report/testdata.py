@@ -130,7 +130,8 @@ class TestData:
     @property
     def stamp(self) -> str:
         """What every page says if a requirement was departed from, the form was shortened, or the
-        drive of a test was simulated smaller."""
+        drive of a test was simulated smaller.
+        """
         required = any(item.get("level") == "required" for item in self.manifest.deviations)
         entry = entry_of(self.manifest.procedure)
         smaller = self.manifest.device.scale != 1.0 and not entry.own
@@ -215,7 +216,8 @@ class TestData:
     @cached_property
     def steps_file(self) -> DataFile:
         """Every step of the run as CSV: columns of the table `rounds`, the spread of the step's
-        intervals, and its latencies; of a run with open loads also its service times."""
+        intervals, and its latencies; of a run with open loads also its service times.
+        """
         bases = bases_of(scheduled=self.has_schedules)
         histograms = {basis: self.latencies_by_step(basis) for basis in bases}
         names = ("mean", "max", *(f"p{_nine(q)}" for q in NINES))

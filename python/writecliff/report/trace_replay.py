@@ -1,5 +1,6 @@
 """The report of a replay: lifetime, write amplification, streams, response times; summary
-"writecliff/trace_replay/1", whose `replay` is the answer of `writecliff replay --json`."""
+"writecliff/trace_replay/1", whose `replay` is the answer of `writecliff replay --json`.
+"""
 
 from __future__ import annotations
 

@@ -431,7 +431,8 @@ def heat_map(name: str, title: str, heat: Mapping[str, Any], which: str) -> Figu
     """`heat` is a map of `_native.TraceMeasures.result`, `which` "reads" or "writes".
 
     Cells are drawn as one area for each of eight levels, on a logarithmic scale, so that thousands
-    of cells take little space in the page."""
+    of cells take little space in the page.
+    """
     counts: NDArray[np.float64] = np.array(heat[which], dtype=np.float64)
     if counts.size == 0 or not counts.any():
         return None

@@ -1,5 +1,6 @@
 """The report of the measurements for a twin: each load, and rates over the volume written; summary
-"writecliff/twin/1"."""
+"writecliff/twin/1".
+"""
 
 from __future__ import annotations
 

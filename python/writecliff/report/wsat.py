@@ -391,7 +391,8 @@ def _marker(wsat: WsatData) -> tuple[str, ...]:
 
 def _shade(axes: Axes, wsat: WsatData, begin: Numbers, end: Numbers) -> None:
     """Shade the steps that the figures of latency and write amplification stand for, and mark where
-    the drive leaves its fresh state: the transition is between the two."""
+    the drive leaves its fresh state: the transition is between the two.
+    """
     if wsat.view.judged:
         window = wsat.window
         axes.axvspan(begin[window][0], end[window][-1], color=style.WINDOW, label="window")
@@ -403,7 +404,8 @@ def _shade(axes: Axes, wsat: WsatData, begin: Numbers, end: Numbers) -> None:
 @house_style()
 def write_amplification(wsat: WsatData, data: DataFile) -> Figure | None:
     """Write amplification of every step over drive fills; None where the drive does not report
-    it."""
+    it.
+    """
     if not np.isfinite(wsat.waf).any():
         return None
     figure, axes = style.new_axes(
@@ -455,7 +457,8 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
 
 def latency_over_fills(wsat: WsatData) -> Figure | None:
     """Average, 99.999 % and maximum over drive fills, logarithmic (PTS 2.0, WSAT); None without
-    latencies."""
+    latencies.
+    """
     fills = (wsat.before_bytes + wsat.written_bytes) / 2 / wsat.data.capacity_bytes
     by_round, nines = wsat.five_nines
     middles = [float(fills[part].mean()) for part, _ in nines]

@@ -38,7 +38,8 @@ NO_RELOCATION = 0.05  # write amplification above 1 that is no garbage collectio
 @dataclass(frozen=True)
 class WsatData:
     """A run of the write saturation test. Arrays have one value per step of the rounds; NaN is
-    unknown."""
+    unknown.
+    """
 
     data: TestData
 
@@ -104,7 +105,8 @@ class WsatData:
     @cached_property
     def window(self) -> slice:
         """The steps from the first to the last sample of the reported window; without a window, of
-        all the samples there are; without any, the last step."""
+        all the samples there are; without any, the last step.
+        """
         rounds = self.view.window if self.view.judged else self.view.rounds
         # The last step of a round is its sample.
         samples = {row.round: index for index, row in enumerate(self.rows)}
@@ -188,7 +190,8 @@ class WsatData:
         """The load never brought the drive to relocate data: it kept the IOPS that it had fresh out
         of the box, and wrote to flash what the host wrote. So it is where a small part of the
         addresses is written, such as the segments of PTS-C: the rest is spare flash. A drive
-        without flash has nothing else to come to."""
+        without flash has nothing else to come to.
+        """
         if self.data.manifest.device.without_flash:
             return False
         waf = self.window_waf
@@ -202,7 +205,8 @@ class WsatData:
     @cached_property
     def five_nines(self) -> tuple[bool, Sequence[tuple[slice, float]]]:
         """99.999 % of the response times of each step, in ns; of each round (True) where steps have
-        too few I/Os for it. Without those that have too few all the same."""
+        too few I/Os for it. Without those that have too few all the same.
+        """
         by_seq = self.data.run.histograms_by_step()
         each = [by_seq.get(self.data.seq(row)) for row in self.rows]
         found = [

@@ -1,5 +1,6 @@
 """The report of XSR: throughput and response times over time, and how long recovery takes; summary
-"writecliff/xsr/1"."""
+"writecliff/xsr/1".
+"""
 
 from __future__ import annotations
 
@@ -109,7 +110,8 @@ class XsrReport(TestReport):
 
     def recovery_minutes(self, share: float = 1.0) -> float | None:
         """End of the first sample of AG3 that is back at `share` of the mean of AG1; None: none is,
-        or there is no AG3."""
+        or there is no AG3.
+        """
         if len(self.groups) < 3:
             return None
         first, _, third = self.groups

@@ -66,7 +66,8 @@ def unseen(done: int, total: int) -> None:
 
 class Catalogue:
     """The catalogue of a store. `refresh` it, then use `opened`; `ours` if no user writes the SQL
-    that then asks it, which makes it quicker to open."""
+    that then asks it, which makes it quicker to open.
+    """
 
     def __init__(self, place: Place, *, ours: bool = False) -> None:
         self.place = place
@@ -161,7 +162,8 @@ class Catalogue:
     @contextmanager
     def opened(self, *, allow_files: bool = False) -> Iterator[Views]:
         """SQL over the views `runs`, `figures` and `tags`. Raises StoreError: without a catalogue,
-        or damaged."""
+        or damaged.
+        """
         known = (*CATALOGUE_TABLES, *STEP_TABLES)
         with ExitStack() as stack:
             database = stack.enter_context(
@@ -293,7 +295,8 @@ _SUMMED = ("verdict", "stamp", "steps", "device_time_ns", "host_write_bytes")
 
 def read_entry(place: Place, found: Found, before: Mapping[str, Any] | None = None) -> Entry | None:
     """The row of a run; None if it has gone. `before` is the row that the catalogue had, whose
-    figures stay while the manifest does."""
+    figures stay while the manifest does.
+    """
     entry = _nothing(found)
     if not found.has_manifest:
         return {**entry, "status": "damaged", "damage": f"it has no {MANIFEST_NAME}"}
@@ -412,7 +415,8 @@ def _kind(procedure: str) -> str:
 
 def _short(manifest: Manifest) -> Mapping[str, Any]:
     """The options; of loads of one's own, which hold whole files and answers, those that are
-    short."""
+    short.
+    """
     if manifest.procedure not in OWN:
         return manifest.options
     return {k: v for k, v in manifest.options.items() if len(json.dumps(v)) <= _LONG_OPTION}

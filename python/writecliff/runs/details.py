@@ -24,7 +24,8 @@ class Details:
 
 def details(catalogue: Catalogue, run: str) -> Details:
     """All of a run, with its headline figures, which are made if nobody has yet. Raises StoreError:
-    it has gone."""
+    it has gone.
+    """
     catalogue.refresh()
     catalogue.complete([run])
     with catalogue.opened() as database:

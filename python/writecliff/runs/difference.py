@@ -84,7 +84,8 @@ def _one(label: str, path: Path, name: str) -> Contender:
 
 def _environment(first: Path, second: Path) -> list[tuple[str, str | None, str | None]]:
     """Versions and host of two runs where they differ; what a simulated drive does depends on none
-    of it but writecliff."""
+    of it but writecliff.
+    """
     try:
         manifests = [read_manifest(path) for path in (first, second)]
     except ConfigError:  # a suite, or a saved answer

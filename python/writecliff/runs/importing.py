@@ -1,5 +1,6 @@
 """What becomes a run of the store: run directories, suites, folders and archives of them, and fio's
-JSON output."""
+JSON output.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ HERE = "."
 
 def store_location(given: str | None = None) -> str:
     """The store that is `given`, else that of the environment, else the current folder: a path, or
-    the URL of an object store. Raises ConfigError for an empty one."""
+    the URL of an object store. Raises ConfigError for an empty one.
+    """
     location = given if given is not None else os.environ.get(ENVIRONMENT) or HERE
     if not location:
         raise ConfigError("--store is empty", hint="give a folder, or a URL such as s3://runs")
@@ -27,6 +28,7 @@ def is_remote(location: str) -> bool:
 
 def output_root(given: str | None = None) -> Path:
     """The folder below which new runs are made. Those of an object store are made in the current
-    folder: a run is written step by step, which an object store cannot. Raises ConfigError."""
+    folder: a run is written step by step, which an object store cannot. Raises ConfigError.
+    """
     location = store_location(given)
     return Path(HERE) if is_remote(location) else Path(location)

@@ -107,7 +107,8 @@ class Place(Protocol):
 
 def open_place(location: str) -> Place:
     """The store at a path or URL. Raises ConfigError: a file, or a kind of URL that cannot be used
-    here."""
+    here.
+    """
     from writecliff.runs.location import is_remote
 
     if is_remote(location):

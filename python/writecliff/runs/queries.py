@@ -48,13 +48,15 @@ class Selection:
 
     def sql(self, columns: Sequence[str], *, now: datetime | None = None) -> tuple[str, list[Any]]:
         """The query and its parameters. Raises ConfigError for a column that is not there, a time
-        that cannot be read, a limit below 0."""
+        that cannot be read, a limit below 0.
+        """
         condition, values = self._condition(now)
         return f"select {', '.join(columns)} from runs{condition}{self._order()}", values
 
     def count_sql(self, *, now: datetime | None = None) -> tuple[str, list[object]]:
         """The query for how many there are, whatever `limit` and `offset`, and its parameters.
-        Raises as `sql`."""
+        Raises as `sql`.
+        """
         condition, values = self._condition(now)
         return f"select count(*) from runs{condition}", values
 
@@ -97,7 +99,8 @@ class Selection:
 
 def since_utc(text: str, now: datetime | None = None) -> datetime:
     """The time that a date, a time or a span before `now` names, in UTC without a zone. Raises
-    ConfigError."""
+    ConfigError.
+    """
     now = now or datetime.now(UTC)
     span = re.fullmatch(r"(\d{1,5})([mhdw])", text.strip())
     try:
@@ -147,7 +150,8 @@ def answering(
     catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> Iterator[tuple[Views, Sequence[str]]]:
     """All views that `sql` may name, up to date, and sentences about runs that are left out of
-    them. Without `allow_files`, statements reach nothing else. Raises StoreError."""
+    them. Without `allow_files`, statements reach nothing else. Raises StoreError.
+    """
     from writecliff.runs.segments import add_step_table
 
     lower = sql.lower()
@@ -169,6 +173,7 @@ def sql_table(
     catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> tuple[pa.Table | None, Sequence[str]]:
     """The answer to a query as an Arrow table, None of a statement without one, and sentences
-    about what was left out. Raises QueryError, StoreError."""
+    about what was left out. Raises QueryError, StoreError.
+    """
     with answering(catalogue, sql, allow_files=allow_files, progress=progress) as (database, notes):
         return database.arrow(sql), notes

@@ -42,7 +42,8 @@ _WANTED = f"select run, {DIGEST}, {UNENDED} from catalogue where status <> 'dama
 @dataclass
 class _Listed:
     """The list of a table: runs by segment, each with the digest of its manifest; and runs whose
-    table cannot be read, with digest and reason."""
+    table cannot be read, with digest and reason.
+    """
 
     segments: dict[str, dict[str, str]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)  # of each segment
@@ -69,7 +70,8 @@ def add_step_table(
     progress: Progress = unseen,
 ) -> list[str]:
     """Add the view `name` to `database`, which has that of the catalogue; sentences about runs that
-    are not in it. `stack` closes the files of the view. Raises StoreError."""
+    are not in it. `stack` closes the files of the view. Raises StoreError.
+    """
     table: TableName = name  # type: ignore[assignment]
     place = catalogue.place
     wanted = {run: (digest, unended) for run, digest, unended in database.rows(_WANTED)[1]}
@@ -116,7 +118,8 @@ def _open(
     place: Place, name: TableName, listed: _Listed, database: Views, stack: ExitStack
 ) -> None:
     """Add the segments as a view: as files, which a query reads in parts, where that is possible.
-    Raises _Missing."""
+    Raises _Missing.
+    """
     if not listed.segments:
         return
     paths = [path for one in listed.segments if (path := place.saved(one)) is not None]

@@ -31,7 +31,8 @@ def write_tables(
     progress: Progress = unseen,
 ) -> Sequence[str]:
     """Write `runs.parquet`, `figures.parquet`, ... of some runs to `folder`, or the same as CSV
-    with nested values as JSON; sentences about what was left out. Raises StoreError."""
+    with nested values as JSON; sentences about what was left out. Raises StoreError.
+    """
     import pyarrow as pa
 
     with answering(catalogue, ", ".join(TABLES), progress=progress) as (database, notes):

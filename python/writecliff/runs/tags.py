@@ -22,7 +22,8 @@ class TagsError(StoreError):
 
 def check_tag(tag: str) -> str:
     """The tag itself. Raises ConfigError: empty, long, with blanks at its ends, control characters
-    or other characters that are not printed."""
+    or other characters that are not printed.
+    """
     if not tag or len(tag) > LONGEST:
         raise ConfigError(f"a tag has 1 to {LONGEST} characters, not {len(tag)}")
     if not tag.isprintable() or tag != tag.strip() or tag[0] in "+-":

@@ -38,7 +38,8 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def unpack(path: Path, folder: Path) -> None:
     """Unpack an archive into `folder`. Raises ConfigError: damaged, too large for what it is, with
-    links, devices, names that lead out or come twice; StoreError: the disk is full."""
+    links, devices, names that lead out or come twice; StoreError: the disk is full.
+    """
     with opened(path) as file:  # not a pipe, which would be waited for
         try:
             if path.name.endswith(".zip"):

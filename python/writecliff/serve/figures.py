@@ -28,7 +28,8 @@ class Operation:
 @dataclass(frozen=True)
 class StreamWrites:
     """What clients wrote with one stream or placement identifier to one stream of the drive since
-    serving began."""
+    serving began.
+    """
 
     number: int
     requests: int
@@ -167,7 +168,8 @@ def histogram_of(stored: Mapping[str, Any]) -> Histogram | None:
 
 def difference(before: Snapshot, now: Snapshot, *, recent: bool = False) -> Figures:
     """The figures from one snapshot to another; `before` is the first one of the server unless
-    they are `recent`, and then the one before `now`."""
+    they are `recent`, and then the one before `now`.
+    """
     seconds = (now.wall_ns - before.wall_ns) / 1e9
     operations = now.recent if recent else now.operations
     return Figures(

@@ -129,11 +129,13 @@ METRICS = (
 
 class MetricsServer:
     """Answers Prometheus with the figures of the last look, in a thread of its own. A context
-    manager."""
+    manager.
+    """
 
     def __init__(self, server: DriveServer, address: str) -> None:
         """Listen at `HOST:PORT`, or at a port of 127.0.0.1. Raises ConfigError if it is no address,
-        EngineError if it cannot be had."""
+        EngineError if it cannot be had.
+        """
         host, port = _address(address)
         self._first = self._now = server.first
         self._lock = threading.Lock()

@@ -41,7 +41,8 @@ class SessionRecorder:
 
     def __init__(self, directory: Path, server: DriveServer, *, trace: bool = True) -> None:
         """Begin a run directory, which must be absent or empty, with a trace of the requests if
-        `trace`. Raises ConfigError, StoreError."""
+        `trace`. Raises ConfigError, StoreError.
+        """
         self.directory = directory
         self._server = server
         self._before = self._part_begin = server.first
@@ -183,7 +184,8 @@ class SessionRecorder:
 
     def finish(self, last: Snapshot, reason: str) -> None:
         """End the run after the drive has stopped, with `last` as its final figures, which `look`
-        has been given. Raises StoreError."""
+        has been given. Raises StoreError.
+        """
         self._store_part()
         if self._trace is not None:
             identity = self._server.identity

@@ -67,7 +67,8 @@ class DriveServer:
 
     def __init__(self, target: str, options: ServeOptions) -> None:
         """Make, restore or precondition the drive `sim:...`. Raises TargetError, ConfigError,
-        EngineError."""
+        EngineError.
+        """
         options.check()
         if not is_simulated(target) or target == SIMULATED:
             raise TargetError(
@@ -166,7 +167,8 @@ class DriveServer:
         """The same `cuts` times, instead of what was planned before: when the drive is sent its
         `write`th write, from 1, before it answers; or after a time that the seed draws from the
         first to the second of `after_ns`, by the drive's clock, or the wall's without timing. It
-        counts from now, and then from when the drive is ready again."""
+        counts from now, and then from when the drive is ready again.
+        """
         with as_user_errors():
             self._server.plan_cuts(write=write, after_ns=after_ns, cuts=cuts)
 

@@ -31,7 +31,8 @@ def lateness_warning(now: Snapshot) -> str:
 
 def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
     """What was done from the begin of serving to `last`: times in ns by the drive's clock, sizes in
-    bytes, unknown values None."""
+    bytes, unknown values None.
+    """
     figures, slow_down = difference(server.first, last), server.options.slow_down
     return {
         "target": server.identity.target,
@@ -65,7 +66,8 @@ def lifetime_mapping(
     device: DeviceDescription, waf: float | None, last: Snapshot, slow_down: float | None
 ) -> dict[str, object] | None:
     """What the flash lasts at `waf`, if it is written all the time at the rate of the session; None
-    without rated cycles or writes."""
+    without rated cycles or writes.
+    """
     endurance_bytes = _endurance_bytes(device, waf)
     if endurance_bytes is None:
         return None
@@ -90,7 +92,8 @@ def stream_rows(
     device: DeviceDescription, last: Snapshot, slow_down: float | None
 ) -> list[dict[str, Any]]:
     """Each stream of the drive that clients wrote: with which identifiers, how much, what was moved
-    of it, and what the drive lasts if all that was written in the session were written like it."""
+    of it, and what the drive lasts if all that was written in the session were written like it.
+    """
     by_stream: dict[tuple[str, int], list[StreamWrites]] = {}
     for one in last.streams[:NUMBERS_SHOWN]:
         known = one.drive_stream is not None

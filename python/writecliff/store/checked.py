@@ -39,7 +39,8 @@ _WORDS = {"operation": TIMED_NAMES, "kind": ("service", "response")}
 
 def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
     """A file's columns with the types of the schema, numbers of another width converted; columns
-    that the schema does not have stay. Raises StoreError: damaged."""
+    that the schema does not have stay. Raises StoreError: damaged.
+    """
     schema = SCHEMAS[name]
     if len(set(table.column_names)) < table.num_columns:
         raise damaged(path, "two columns have the same name")
@@ -59,7 +60,8 @@ def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
 
 def checked(name: TableName, table: pa.Table, path: Path) -> pa.Table:
     """The rows of all files of a table, or some of its columns; NaN, which no engine stores as a
-    value, is null. Raises StoreError: damaged, with the column."""
+    value, is null. Raises StoreError: damaged, with the column.
+    """
     for column in _NEVER_NULL[name]:
         if column in table.column_names and table.column(column).null_count:
             raise damaged(path, f"{column} has empty values")

@@ -69,7 +69,8 @@ def read_document(path: Path, schema: str) -> dict[str, Any]:
 
 def parse_document(data: bytes, path: Path, schema: str) -> dict[str, object]:
     """The fields of a document, from the content of `path`. Raises StoreError: not JSON, damaged
-    or of another schema."""
+    or of another schema.
+    """
     try:
         document = json.loads(data)
         json.dumps(document, allow_nan=False)  # a number beyond floating point is read as infinity

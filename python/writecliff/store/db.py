@@ -80,7 +80,8 @@ class Views:
 
     def add_files(self, name: str, files: Sequence[BinaryIO]) -> None:
         """Add open Parquet files, which must stay open, as a view; a column that some of them lack
-        is null there."""
+        is null there.
+        """
         paths = [self._readable_path(file) for file in files]
         listed = ", ".join(f"'{path}'" for path in paths)
         union = f"read_parquet([{listed}], union_by_name = true)"
@@ -88,7 +89,8 @@ class Views:
 
     def _readable_path(self, file: BinaryIO) -> str:
         """Return the path by which DuckDB reads a file, or a sealed copy of it if users write the
-        SQL."""
+        SQL.
+        """
         if self._closing is None:
             return f"/proc/self/fd/{file.fileno()}"
         descriptor = os.memfd_create("view", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -187,7 +189,8 @@ def _first_line(error: Exception) -> str:
 @cache
 def _database(process: int, *, closed: bool) -> Any:
     """Return the empty database of this process; that of a parent must not be used. Its tables are
-    small, and without threads of its own it may be forked. A closed one reaches no files."""
+    small, and without threads of its own it may be forked. A closed one reaches no files.
+    """
     database = _new_database("")
     if closed:
         _close_files(database)

@@ -54,7 +54,8 @@ def store_error(error: OSError, path: Path) -> StoreError:
 def check_unused(path: Path) -> None:
     """Raise ConfigError if the directory `path` holds something or is a file, StoreError if it
     cannot be read. A lock and unfinished files are nothing: a run that was killed, or had no space,
-    before it had its manifest leaves them."""
+    before it had its manifest leaves them.
+    """
     check_kind(path)
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{path} is a file", hint="give a new directory")
@@ -107,7 +108,8 @@ def remove_temporaries(folder: Path) -> None:
 
 def read_regular(path: Path) -> bytes:
     """The content of a file; a pipe or device in its place, at which a reader would wait or never
-    end, is an OSError, too."""
+    end, is an OSError, too.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -41,7 +41,8 @@ _VERSION_TIMEOUT_S = 5
 
 def host_platform() -> dict[str, str | None]:
     """Make of the machine, motherboard, CPU and its governor, memory and operating system, and
-    whether the machine is virtual; None if unknown."""
+    whether the machine is virtual; None if unknown.
+    """
     return {
         "platform": _named("sys_vendor", "product_name"),
         "motherboard": _named("board_vendor", "board_name"),
@@ -145,7 +146,8 @@ def now() -> str:
 
 def command_line() -> tuple[str, ...]:
     """This process's command as a user would type it: `python -m writecliff` is `writecliff`, and
-    the path of the program is left out."""
+    the path of the program is left out.
+    """
     name = Path(sys.argv[0])
     program = "writecliff" if name.name == "__main__.py" else name.name
     return (program, *sys.argv[1:])
@@ -208,7 +210,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a run directory. Raises ConfigError if there is none, StoreError if it is
-    damaged."""
+    damaged.
+    """
     path = folder / MANIFEST_NAME
     try:
         return _from_document(read_document(path, SCHEMA), path)
@@ -237,7 +240,8 @@ def _from_document(document: Mapping[str, object], path: Path) -> Manifest:
 
 def read_state(folder: Path) -> tuple[Manifest, Status]:
     """The manifest of a run and its status: a run that says "running" but has no process is
-    "interrupted". Raises what `read_manifest` raises."""
+    "interrupted". Raises what `read_manifest` raises.
+    """
     manifest = read_manifest(folder)
     if manifest.status != "running" or is_locked(folder):
         return manifest, manifest.status

@@ -261,7 +261,8 @@ class RunDirectory:
         self, name: TableName, step: int, columns: Sequence[str] | None = None
     ) -> pa.Table:
         """The rows of a table that belong to steps after `step`, with all columns or those of
-        `columns` that there are; `seq` must be among them. Raises StoreError: damaged."""
+        `columns` that there are; `seq` must be among them. Raises StoreError: damaged.
+        """
         return self._files[name].read(self.steps, after=step, columns=columns)
 
     def merged_rows(self, name: TableName) -> int:
@@ -286,7 +287,8 @@ class RunDirectory:
         kind: str = "service",
     ) -> Histogram | None:
         """All latencies of the chosen steps (numbers as `append_round` gave them), jobs and
-        operations, merged; None if there is none. Flushes only as `operation="flush"`."""
+        operations, merged; None if there is none. Flushes only as `operation="flush"`.
+        """
         columns = {"phase": phase, "operation": operation, "job": job, "kind": kind}
         return self._merged(lambda label: None, columns, steps).get(None)
 
@@ -450,7 +452,8 @@ class PartedTable:
         self, covered: int, after: int, last: int, columns: Sequence[str] | None
     ) -> list[pa.Table]:
         """The rows of the parts with steps beyond `after` and `covered`, up to `last`. Raises
-        FileNotFoundError if one is missing."""
+        FileNotFoundError if one is missing.
+        """
         ends = self._parts()
         tables = []
         while covered < last:
@@ -522,7 +525,8 @@ class PartedTable:
 
     def write(self, first: int, last: int, table: pa.Table) -> None:
         """Store the rows of steps `first` to `last` as one part; an optional table without rows has
-        none."""
+        none.
+        """
         if self._name in OPTIONAL_TABLES and not table.num_rows:
             return
         try:
@@ -553,7 +557,8 @@ class PartedTable:
 
 def _read(path: Path, columns: Sequence[str] | None, verified: Any = None) -> pa.Table:
     """Return the rows of a file, which may be `verified` already. Raises FileNotFoundError, and
-    StoreError: unreadable or damaged."""
+    StoreError: unreadable or damaged.
+    """
     try:
         if verified is not None:
             return verified.read(columns, use_threads=False)

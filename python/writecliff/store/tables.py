@@ -203,13 +203,15 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
 
 def cause_column(cause: str) -> str:
     """The column of the table `histograms` with the time in ns that the I/Os of a bucket spent on a
-    cause. Only runs that recorded it have it."""
+    cause. Only runs that recorded it have it.
+    """
     return f"{cause}_ns"
 
 
 def tables_of(first: int, records: Sequence[RoundRecord]) -> dict[TableName, pa.Table]:
     """The rows of the steps from number `first` on. Raises ValueError if an extra column has the
-    name of a standard one."""
+    name of a standard one.
+    """
     numbered = list(enumerate(records, first))
     return {
         "rounds": _rounds(numbered),
@@ -264,7 +266,8 @@ def columns_of(record: RoundRecord) -> dict[str, object]:
 
 def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """The drive's counters over rows of the table `rounds`: sums, and levels at the end of the last
-    one. None: unknown in one of them."""
+    one. None: unknown in one of them.
+    """
     found: dict[str, float | None] = {}
     for name, counter in declared().items():
         values = [row[name] for row in rows]
@@ -309,7 +312,8 @@ def job_row(job: JobResult) -> dict[str, object]:
 
 def _data_placement(result: StepResult) -> dict[str, Any]:
     """The interface as in `writecliff run --json`: a row without the log and the handles, and all
-    of it as JSON."""
+    of it as JSON.
+    """
     if result.data_placement is None:
         return {"data_placement": None, "data_placement_json": None}
     before, after = result.data_placement
@@ -403,7 +407,8 @@ def _each(
     result: StepResult,
 ) -> Iterator[tuple[dict[str, Any], Histogram, LatencyCauses | None]]:
     """The non-empty histograms of a step, each with the columns that identify it, and the causes of
-    its latencies."""
+    its latencies.
+    """
     for index, job in enumerate(result.jobs):
         for operation, measured in job.timed.items():
             for kind in ("service", "response"):

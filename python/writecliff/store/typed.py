@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 def typed(document: Mapping[str, object], kind: type[T], path: Path) -> T:
     """The dataclass `kind` with the values of `document`, read from `path`; keys that it does not
-    know are left out. Raises StoreError: a key is missing, or a value is of another type."""
+    know are left out. Raises StoreError: a key is missing, or a value is of another type.
+    """
     import msgspec
 
     try:

@@ -68,7 +68,8 @@ class Stop(Protocol):
 @dataclass(frozen=True)
 class ChildEvent:
     """What happens in a member: a line for the log, or how far it is. `fraction` is that of the
-    run; None while it is prepared."""
+    run; None while it is prepared.
+    """
 
     name: str
     kind: Literal["line", "progress"]
@@ -149,7 +150,8 @@ class MemberProcesses:
 
     def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
         """Run a test in one of the processes, as `MemberProcess.run` does; one that fails is used
-        for no other."""
+        for no other.
+        """
         try:
             process = self._idle.pop()
         except IndexError:

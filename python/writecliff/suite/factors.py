@@ -25,7 +25,8 @@ _EXAMPLE = "for example --vary write_cache=on,off or --vary queue_depth=1..64:lo
 @dataclass(frozen=True)
 class Factor:
     """What is varied, and the texts of its values in order; or `low` to `high`, of which a sample
-    takes whole numbers if both are whole."""
+    takes whole numbers if both are whole.
+    """
 
     key: str
     values: tuple[str, ...] = ()
@@ -73,7 +74,8 @@ def factor_of(text: str) -> Factor:
 
 def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
     """Every combination; the last factor changes first. Raises ConfigError: a range, or more than
-    `MOST_CELLS`."""
+    `MOST_CELLS`.
+    """
     for factor in factors:
         if factor.is_range:
             raise ConfigError(

@@ -21,7 +21,8 @@ PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
 def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
     """Return the memory that a run needs: of its process and, if simulated, of its drive at the
     scale at which the test simulates it. `engine` is the open target of the member, if there is
-    one. Raises ConfigError: the drive cannot be simulated."""
+    one. Raises ConfigError: the drive cannot be simulated.
+    """
     if not is_simulated(member.target):
         return PROCESS_BYTES
     from writecliff.devices import show_device

@@ -152,7 +152,8 @@ def run_members(
     stop: Event,
 ) -> list[Outcome]:
     """Run members, each with the memory that it takes, on a cluster, and store each where its spec
-    says as soon as it has come back. Raises Stopped, EngineError (a test failed), ConfigError."""
+    says as soon as it has come back. Raises Stopped, EngineError (a test failed), ConfigError.
+    """
     topic = f"{cluster.stopping}-log"
     tasks = []
     for spec, memory_bytes in specs:
@@ -200,7 +201,8 @@ def _packed(spec: ChildSpec, topic: str, stopping: str) -> Parcel:
 
 def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
     """On a worker: run a member; how it ended, and the archive of its run directory, if it made
-    one."""
+    one.
+    """
     from distributed import get_worker
 
     from writecliff.cluster import StopSign

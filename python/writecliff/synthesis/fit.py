@@ -82,7 +82,8 @@ def arrivals_of(
     back: NDArray[np.int64],
 ) -> Arrivals:
     """Fit the chain: as fine as there are I/Os enough for. `back`: by how much an I/O goes back
-    before the end of the run that it continues."""
+    before the end of the run that it continues.
+    """
     kinds, kind = _kinds(continues, back)
     every_gap = np.diff(trace.time_ns, prepend=0)
     number, window_ns = _period_of(trace.time_ns)
@@ -132,7 +133,8 @@ def _kinds(
     continues: NDArray[np.bool_], back: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How far back I/Os of each kind go, and the kind of each: 0 begins a run, the others continue
-    one, with the most frequent distances; others get the nearest of them."""
+    one, with the most frequent distances; others get the nearest of them.
+    """
     distances, counts = np.unique(back[continues], return_counts=True)
     kept = np.sort(distances[np.argsort(-counts, kind="stable")[: _KINDS - 1]])
     if not len(kept):
@@ -151,7 +153,8 @@ def _plain(values: NDArray[np.int64]) -> tuple[int, ...]:
 
 def _period_of(time_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     """The number of each I/O's period, and the longest gap that is told apart. Periods end where
-    one of equal length does, for quiet times, and where one of equal I/Os does, for bursts."""
+    one of equal length does, for quiet times, and where one of equal I/Os does, for bursts.
+    """
     count = min(max(len(time_ns) // _IOS_OF_PERIOD, 1), _PERIODS_MAX)
     length = time_ns[-1] / count + 1
     by_time = (time_ns / length).astype(np.int64)
@@ -164,7 +167,8 @@ def _phases(
     number: NDArray[np.int64], stream: NDArray[np.int32], gap: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Periods with much the same mix and rate are of one phase: k-means, begun along the axis of
-    the largest variance."""
+    the largest variance.
+    """
     periods, streams = int(number[-1]) + 1, int(stream.max()) + 1
     count = min(max(len(number) // _IOS_OF_PHASE, 1), _PHASES_MAX, periods)
     table = np.bincount(number * streams + stream, minlength=periods * streams)
@@ -300,7 +304,8 @@ def places_of(
     trace: LaidOut, streams: StreamsOf, run: NDArray[np.int64], back: NDArray[np.int64]
 ) -> tuple[ModelPlaces, int]:
     """Fit the places, and the bytes of the range that they take. `run` and `back`: of
-    `_native.trace_runs`."""
+    `_native.trace_runs`.
+    """
     every = np.flatnonzero(trace.operation != FLUSH)
     end = trace.offset + trace.length
     touched = union(trace.offset[every], end[every], UNIT_BYTES)
@@ -412,7 +417,8 @@ def _squares(
     life: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Of each place the sum of the squares of the times between its uses, as parts of their
-    mean."""
+    mean.
+    """
     order = np.lexsort((rank, which))
     step = np.diff(rank[order])
     same = which[order][1:] == which[order][:-1]
@@ -424,7 +430,8 @@ def _squares(
 
 def _variation(squares: NDArray[np.float64], gaps: NDArray[np.float64]) -> NDArray[np.float64]:
     """The square of the coefficient of variation of times between uses, whose sum is given: the
-    mean of their squares is x = m (1 + c) / (m + c) for m of them."""
+    mean of their squares is x = m (1 + c) / (m + c) for m of them.
+    """
     x = squares / np.maximum(gaps, 1)
     found: NDArray[np.float64] = gaps * np.maximum(x - 1, 0) / np.maximum(gaps - x, 1e-3)
     return found
@@ -576,7 +583,8 @@ def _placed(
 
 def _areas(bounds: NDArray[np.int64], taken: Extents, end: int) -> dict[int, list[tuple[int, int]]]:
     """The extents of each piece that are taken by places kept one by one, at 2 n + 1 for the piece
-    n, and those that are not, at 2 n."""
+    n, and those that are not, at 2 n.
+    """
     cuts = np.unique(np.concatenate((bounds, np.minimum(taken.begin, end), taken.end)))
     cuts = cuts[cuts <= end]
     begins, ends = cuts[:-1], cuts[1:]
@@ -609,7 +617,8 @@ def _slots(
 ) -> tuple[list[tuple[int, int, int]], int]:
     """Where `count` places of `slot` bytes are in an area of which `at` bytes are used: address,
     stride and number of each part; and how much is used then. What does not fit begins again at
-    the begin of the area."""
+    the begin of the area.
+    """
     size = sum(last - first for first, last in area)
     if slot > max(last - first for first, last in area):
         # Runs go on behind the area. Their begins are spread over it.

@@ -107,7 +107,8 @@ class Played:
     @property
     def spread(self) -> dict[str, float | None]:
         """Percent by which the drives differ under the trace alone: from the least to the most,
-        of their mean."""
+        of their mean.
+        """
 
         def pct(each: tuple[float, ...]) -> float | None:
             mean = sum(each) / len(each) if each else 0.0
@@ -165,7 +166,8 @@ def play(
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Played:
     """Play both on the simulated drive `on`, and the text of a fio job file. Raises
-    ConfigError."""
+    ConfigError.
+    """
     opened = open_device(*read_device_file(simulated_name(on)))
     wanted = max(round(trace.range_bytes * 100 / FILL_PCT), CAPACITY_MIN_BYTES)
     with as_user_errors():

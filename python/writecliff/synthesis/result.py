@@ -112,7 +112,8 @@ def synthesise(
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
     """Make a workload after a trace and measure it; `on`: play both on this simulated drive.
-    `on_part` gets what is being done. Raises ConfigError."""
+    `on_part` gets what is being done. Raises ConfigError.
+    """
     found = lay_out(source, progress=progress)
     on_part("fitting the model")
     model = fit(found, seed=seed)

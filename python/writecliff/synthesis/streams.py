@@ -39,7 +39,8 @@ class StreamsOf:
 
 def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
     """The `exact` most frequent sizes of each operation, and the others in classes of an octave
-    with their mean size."""
+    with their mean size.
+    """
     of = np.zeros(len(trace), np.int32)
     letters: list[str] = []
     lengths: list[int] = []

@@ -119,7 +119,8 @@ def _table(trace: LaidOut, pieces: list[Piece], mix: list[int], *, weighted: boo
 
 def _apart(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """The parts of a chain between which something is left out, if they are large: a gap between
-    files has its place, those between pages that are written have not."""
+    files has its place, those between pages that are written have not.
+    """
     end = trace.offset[chain] + trace.length[chain]
     first = np.concatenate(([0], np.flatnonzero(trace.offset[chain][1:] > end[:-1]) + 1))
     moved = np.add.reduceat(trace.length[chain], first)
@@ -130,7 +131,8 @@ def _apart(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
 def _kinds(trace: LaidOut, streams: StreamsOf, chains: list[NDArray[np.int64]]) -> KindsOf:
     """I/Os of a stream that go back by the same distance are of a kind; rare distances count as
-    the nearest frequent one."""
+    the nearest frequent one.
+    """
     back = np.zeros(len(trace), np.int64)
     for chain in chains:
         gone = (trace.offset + trace.length)[chain[:-1]] - trace.offset[chain[1:]]
@@ -238,7 +240,8 @@ def _ends(
 ) -> list[int]:
     """I/Os with which intervals end: the first one, those before and after `idle` times, and the
     last one; then, in the interval in which most weight is furthest from its time, the one that is,
-    one after another."""
+    one after another.
+    """
     ends = {0, len(time_ns) - 1} | idle
     worst: list[tuple[float, int, int, int]] = []
 
@@ -333,7 +336,8 @@ def mixes_of(
 ) -> tuple[ModelMixes, list[int]]:
     """The mixes, and the one of each sweep. Of mixes with neighbouring mean sizes, those that are
     most alike are put together, until the table has at most `numbers_max` numbers or one mix for
-    each operation is left."""
+    each operation is left.
+    """
     mixes = sorted(_first(sweeps, kinds), key=lambda of: (of.operation, of.bytes / of.ios))
     costs = [_cost(a, b) for a, b in pairwise(mixes)]
     numbers = sum(mix.numbers for mix in mixes)
@@ -383,7 +387,8 @@ class _Place:
 
 def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Place]:
     """The place of each kind of a mix. I/Os of a kind are in as many groups as in the trace, or
-    each by itself, whichever keeps better which kind follows which."""
+    each by itself, whichever keeps better which kind follows which.
+    """
     others = kinds.of[np.concatenate([sweeps[n][1:] for n in mix.sweeps])]
     used = np.flatnonzero(mix.count).tolist()
     found = [np.flatnonzero(others == kind) for kind in used]
@@ -434,7 +439,8 @@ def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:
 
 def _cost(a: _Mix, b: _Mix) -> float:
     """What putting both together costs for each number that it saves: bytes that one gets from the
-    other, and a little of what is left open besides."""
+    other, and a little of what is left open besides.
+    """
     if a.operation != b.operation:
         return inf
     both = a.with_other(b)
@@ -592,7 +598,8 @@ class Pieces:
 
     def _off(self, ios: NDArray[np.int64]) -> NDArray[np.float64]:
         """By how much of the clock each one is from an even course. An address that is off counts
-        as the time in which the sweep gets that far."""
+        as the time in which the sweep gets that far.
+        """
         rank, ends = np.arange(len(ios)), [0, max(len(ios) - 1, 1)]
         order, address = self.clock[ios], self.trace.offset[ios].astype(float)
         even = np.round(np.interp(rank, ends, [ios[0], ios[-1]])).astype(np.int64)
@@ -617,7 +624,8 @@ def written_again(trace: LaidOut) -> NDArray[np.float64]:
 
 def pieces_of(trace: LaidOut, chains: list[NDArray[np.int64]], numbers: int) -> list[Piece] | None:
     """Pieces of the chains whose rows take at most so many numbers, or None if all chains whole
-    already take more."""
+    already take more.
+    """
     pieces = Pieces(trace)
     for chain in chains:
         pieces.add(pieces.sweep(chain))

@@ -65,7 +65,8 @@ class Characterised:
 
 def characterise(source: Source, trace: Path, *, progress: WorkProgress = UNSEEN) -> Characterised:
     """Measure all of `source`. Raises ConfigError: no I/Os, or a file that is cut off or mostly no
-    trace."""
+    trace.
+    """
     measures = _native.TraceMeasures()
     for _ in source.feed(measures):
         progress.done(source.share, ios=measures.ios)

@@ -100,7 +100,8 @@ class IoCapture:
 
     def cumulative(self) -> list[StreamShare]:
         """The streams of the whole capture, most I/Os first; what is left of 100 % is of streams
-        that are not listed."""
+        that are not listed.
+        """
         ios = dict.fromkeys(range(len(self.streams)), 0.0)
         for step in self.steps:
             for number, count in step.streams:
@@ -110,7 +111,8 @@ class IoCapture:
 
     def applied(self, *, streams: int, cover_pct: float | None = None) -> list[StreamShare]:
         """The applied test workload: the `streams` with the most I/Os, or as many as have
-        `cover_pct` of them."""
+        `cover_pct` of them.
+        """
         return dominant(self.cumulative(), streams=streams, cover_pct=cover_pct)
 
     def streams_of(self, step: CaptureStep) -> list[StreamShare]:
@@ -152,7 +154,8 @@ def dominant(
     found: Sequence[StreamShare], *, streams: int, cover_pct: float | None = None
 ) -> list[StreamShare]:
     """The first of `found`, which is in order: so many, or as many as have `cover_pct`; their
-    shares add up to 100 %."""
+    shares add up to 100 %.
+    """
     count, covered = min(streams, len(found)), 0.0
     if cover_pct is not None:
         for count, one in enumerate(found, 1):  # noqa: B007 - the count is what is wanted
@@ -171,7 +174,8 @@ def normalised(found: Iterable[StreamShare]) -> list[StreamShare]:
 
 def on_sectors(found: Iterable[StreamShare], sector_bytes: int) -> list[StreamShare]:
     """The streams with sizes raised to whole sectors, as a block layer does; those that become
-    equal are one."""
+    equal are one.
+    """
     shares: dict[IoStream, float] = {}
     for one in found:
         size = -(-one.stream.size_bytes // sector_bytes) * sector_bytes

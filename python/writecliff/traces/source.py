@@ -68,7 +68,8 @@ class Source(Protocol):
     @property
     def share(self) -> float:
         """The share of the file that has been read, 0 to 1: of its bytes, as they are packed; of a
-        table, of its rows."""
+        table, of its rows.
+        """
 
     def batches(self) -> Iterator[dict[str, Any]]:
         """I/Os as `_native.TraceReader.next` gives them."""

@@ -108,7 +108,8 @@ class Check:
 
 def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Check:
     """The drive beside `expected`: a device file, a drive of the catalogue, or a file of a data
-    sheet's answers. Raises ConfigError: none of these, or nothing in common."""
+    sheet's answers. Raises ConfigError: none of these, or nothing in common.
+    """
     if is_sheet(expected):
         rows, errors = _sheet_rows(evidence, Path(expected)), None
     else:

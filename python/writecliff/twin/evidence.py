@@ -68,7 +68,8 @@ class Curve:
     @property
     def drop_bytes(self) -> float | None:
         """The volume after which the rate is below the middle of its first and its last level for
-        good; None if they are near each other."""
+        good; None if they are near each other.
+        """
         first, last = self.first, self.last
         if first is None or last is None or first < CACHE_RATIO * last:
             return None
@@ -92,7 +93,8 @@ class Evidence:
     random; `waf`: write amplification at the end of that, where the drive tells; `cache_bytes`:
     what the first writes took before their rate dropped; None: not seen. `single_reads_ns`: by a
     number of parts, the latency in the middle of each part of all 4 KiB reads at queue depth 1, the
-    fastest first."""
+    fastest first.
+    """
 
     identity: DeviceIdentity
     gentle: bool

@@ -78,7 +78,8 @@ _AT_LEAST = {
 class Fitted:
     """What was found. `text`: the device file, with the reasons of its start; `bounds`:
     what bounded reads and writes there; `kept`: each figure
-    that was kept aside beside its prediction; `scale`: how many times smaller it was simulated."""
+    that was kept aside beside its prediction; `scale`: how many times smaller it was simulated.
+    """
 
     text: str
     path: str  # that figures and errors name
@@ -111,7 +112,8 @@ def make_twin(
     log: Log = lambda text: None,
 ) -> Fitted:
     """Find the twin of a drive; device files to start from are kept in `folder`. Raises
-    ConfigError: no drive of the simulator can be it."""
+    ConfigError: no drive of the simulator can be it.
+    """
     sheet = measured_sheet(evidence, name, said)
     protected = said.get("power_loss_protection")
     flag = None if protected is None else str(protected).lower() in ("yes", "true")
@@ -150,7 +152,8 @@ def _fit_from(start: Variant, path: Path, evidence: Evidence, log: Log) -> Fitte
 
 def _refined(best: Fitted, path: Path, evidence: Evidence, log: Log) -> Fitted:
     """The fit from the best of what no value that is varied says: the write buffer, channels,
-    suspensions; the given one, if nothing is better."""
+    suspensions; the given one, if nothing is better.
+    """
     least = _cost_of(best.text, path, evidence)
     chosen: tuple[float, str, str] | None = None
     for words, text in alternatives(best.text):
@@ -192,7 +195,8 @@ def _cost_of(text: str, path: Path, evidence: Evidence) -> float:
 
 def _seconds_of(evidence: Evidence) -> Callable[[Load], float]:
     """How long a load is simulated: for as many I/Os as its tail needs, and no longer than it was
-    measured."""
+    measured.
+    """
     most = min(SECONDS_MAX, evidence.seconds)
     known: dict[tuple[object, ...], float] = {}
     for one in evidence.observed:
@@ -254,7 +258,8 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
 
 def _is_worse(far: Sequence[tuple[float, Variant]], one: Variant) -> bool:
     """Whether more dies have come to nothing already: the best of the last number of dies is far
-    behind that of one before."""
+    behind that of one before.
+    """
     best: dict[int, float] = {}
     for found, variant in far:
         if variant.dies < one.dies:
@@ -264,7 +269,8 @@ def _is_worse(far: Sequence[tuple[float, Variant]], one: Variant) -> bool:
 
 def _specification(text: str, device: str, scale: float, *, gentle: bool) -> Specification:
     """What is free, around the values of the device file; of reads only, if writes were not
-    measured."""
+    measured.
+    """
     start = number(value_of(text, LATENCY))
     low, high = min(LATENCY_NS[0], start), max(LATENCY_NS[1], start)
     carried = number(value_of(text, LINK))

@@ -52,7 +52,8 @@ _PAGE_BYTES = 16 * 1024  # of both presets
 
 def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
     """The device file of a hidden drive, and the keys that make it differ from its preset. Raises
-    ConfigError: there is no such drive."""
+    ConfigError: there is no such drive.
+    """
     if name in _FIXED:
         preset, changes = _FIXED[name]
     elif _DRAWN.fullmatch(name):
@@ -86,7 +87,8 @@ _CLASSES = (
 
 def _drawn(draw: random.Random) -> tuple[str, Mapping[str, str]]:
     """A preset and values within its class. Flash is up to 28 % more than the capacity, in 300
-    reclaim units or more, which are as small as the drive."""
+    reclaim units or more, which are as small as the drive.
+    """
     of = draw.choice(_CLASSES)
     channel_count, dies_each = draw.choice(of.channels), draw.choice(of.dies_per_channel)
     raw_bytes = of.capacity_gb * 1e9 * (1 + draw.uniform(of.least_spare, 0.28))

@@ -56,7 +56,8 @@ class FoundValue:
 @dataclass(frozen=True)
 class TwinResult:
     """All that a twin is judged by. `not_told_apart`: what measurements leave open, in
-    sentences. `scale`: how many times smaller it was simulated."""
+    sentences. `scale`: how many times smaller it was simulated.
+    """
 
     name: str
     drive: str

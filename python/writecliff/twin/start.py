@@ -37,7 +37,8 @@ def check_drive(identity: DeviceIdentity) -> None:
 
 def measured_sheet(evidence: Evidence, name: str, said: Mapping[str, object]) -> DataSheet:
     """The data sheet of what was measured. `said` is what the user says, by the names of the sheet;
-    it goes before measurements. Raises ConfigError."""
+    it goes before measurements. Raises ConfigError.
+    """
     identity, deep = evidence.identity, deepest(evidence.identity)
     interface = str(said.get("interface") or interface_of(identity))
     answers: dict[str, object] = {
@@ -93,7 +94,8 @@ def interface_of(identity: DeviceIdentity) -> str:
 
 def first_values(sheet: DataSheet, *, protected: bool | None) -> list[Value]:
     """The values of the first device file, with reasons that say what was measured and what is a
-    default. Raises ConfigError: no flash of the time can do what was measured."""
+    default. Raises ConfigError: no flash of the time can do what was measured.
+    """
     values = []
     for one in derived(sheet):
         made = replace(one, reason=_reason(one))

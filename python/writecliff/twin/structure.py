@@ -56,7 +56,8 @@ class Spare:
 
 def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log: Log) -> Spare:
     """The device file with as many blocks as give the measured write amplification. Raises
-    ConfigError: no number of blocks makes a drive."""
+    ConfigError: no number of blocks makes a drive.
+    """
     log("simulating write amplification by over-provisioning")
     capacity = number(value_of(text, "user_capacity"))
     raw = open_device(text, path).describe()["raw_bytes"]
@@ -99,7 +100,8 @@ def simulated_waf(
     on_share: Callable[[float], None] = lambda share: None,
 ) -> float:
     """Write amplification in the last quarter of the overwrites, without simulating time;
-    `on_share` gets the share of the writes that is done, 0 to 1."""
+    `on_share` gets the share of the writes that is done, 0 to 1.
+    """
     drive = ComparedDrive("spare", text, path)
     scale = fitting_scale(text, path, SMALL_BYTES)
     drive = drive.scaled(scale) if scale > 1 else drive
@@ -125,7 +127,8 @@ def simulated_waf(
 @dataclass(frozen=True)
 class Variant:
     """A device file to start from: its dies, whether reads suspend programs, and what bounds reads
-    and writes."""
+    and writes.
+    """
 
     text: str
     dies: int
@@ -143,7 +146,8 @@ class Variant:
 
 def variants(text: str) -> Iterator[Variant]:
     """The first device file with other numbers of dies, with and without suspension, and with
-    firmware so fast that flash bounds reads, writes, or both; each device file once."""
+    firmware so fast that flash bounds reads, writes, or both; each device file once.
+    """
     seen: set[str] = set()
     channels, per = (round(number(value_of(text, f"flash.{key}")))
                      for key in ("channels", "dies_per_channel"))  # fmt: skip
@@ -164,7 +168,8 @@ def variants(text: str) -> Iterator[Variant]:
 
 def with_dies(text: str, dies: int) -> str | None:
     """The device file with so many dies, as much flash, and a program time with which all of them
-    together are as fast; None if there is no such drive."""
+    together are as fast; None if there is no such drive.
+    """
     channels, per, blocks, pages = (
         round(number(value_of(text, f"flash.{key}")))
         for key in ("channels", "dies_per_channel", "blocks_per_plane", "pages_per_block")
@@ -199,7 +204,8 @@ def with_dies(text: str, dies: int) -> str | None:
 
 def with_write_times(text: str, fill_bytes_per_s: float, steady_iops: float, waf: float) -> str:
     """The device file with program time and firmware times that each alone explain the fill and
-    the steady random writes, at the write amplification that was measured."""
+    the steady random writes, at the write amplification that was measured.
+    """
     dies, planes, pages = (
         _dies(text),
         *(number(value_of(text, f"flash.{key}")) for key in ("planes_per_die", "page")),
@@ -233,7 +239,8 @@ def _firmware_bound(text: str) -> str:
 
 def _flash_bound(text: str, bounds: Sequence[str]) -> str:
     """With firmware so fast that flash bounds what is in `bounds`. What a command alone takes
-    stays: the time that it loses, the controller's latency gains."""
+    stays: the time that it loses, the controller's latency gains.
+    """
     every = "controller.command_time"
     keys = {
         "reads": ("controller.read_command_time",),

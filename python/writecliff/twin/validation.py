@@ -117,7 +117,8 @@ def twin_case(
     loads: Sequence[OtherLoad] = OTHER_LOADS,
 ) -> TwinCase:
     """Make the twin of a hidden drive in `folder`, and measure both under other loads. Raises
-    ConfigError, EngineError, StoreError."""
+    ConfigError, EngineError, StoreError.
+    """
     (hidden, keys), run = hidden_drive(name), folder / name
     log(f"{name}: measuring the hidden drive")
     engine = SimEngine.from_text(hidden, f"{name}.toml")

@@ -76,7 +76,8 @@ class Library:
 
     def check(self, run: str) -> None:
         """Raises NoSuchRun if the store has no run of exactly this name, OutsideError if something
-        in it is a link out of the store."""
+        in it is a link out of the store.
+        """
         if not (run in self._known and self._is_there(run)):
             with self.catalogue() as database:
                 self._known = {name for (name,) in database.rows("select run from runs")[1]}
@@ -106,7 +107,8 @@ class Library:
 
     def _is_there(self, run: str) -> bool:
         """Whether a run that was found before still is: whoever zooms asks again and again, and a
-        look at all directories of a large store takes longer than the answer."""
+        look at all directories of a large store takes longer than the answer.
+        """
         return not self._remote and (self.place.path_of(run) / MANIFEST_NAME).is_file()
 
     def _gone(self, run: str) -> NoSuchRun:

@@ -40,7 +40,8 @@ def overlay(
     wanted: int,
 ) -> dict[str, object]:
     """The plot of a quantity of some runs; `key` names it, empty: the first that there is. Time is
-    that of each run. Raises ConfigError, StoreError."""
+    that of each run. Raises ConfigError, StoreError.
+    """
     if norm not in NORMS:
         raise ConfigError.unknown("way to normalise", norm, NORMS)
     found: dict[str, Series] = {}

@@ -156,7 +156,8 @@ def _words(name: str) -> str:
 
 def doing(library: Library, run: str) -> dict[str, object]:
     """What a run is doing now, as its directory tells it: `status`, `steps`, and `says`, a line.
-    Raises NoSuchRun, OutsideError, StoreError."""
+    Raises NoSuchRun, OutsideError, StoreError.
+    """
     with library.folder(run) as folder:
         opened = RunDirectory.open(folder)
         status, steps, manifest = opened.status, opened.steps, opened.manifest

@@ -47,7 +47,8 @@ _OF_DRIVE = (("waf", "waf"), ("watts", "watts"), ("temperature_c", "temperature"
 @dataclass(frozen=True)
 class Line:
     """One quantity over time: `x` in seconds since the first step, ascending; `y` in the unit of
-    the quantity, NaN where it is unknown."""
+    the quantity, NaN where it is unknown.
+    """
 
     quantity: str  # see plots.py
     operation: str  # "" of the drive
@@ -272,7 +273,8 @@ def _step_lines(steps: Steps) -> Iterator[Line]:
 @dataclass(frozen=True)
 class _Kept:
     """The columns of a run up to a step. A run that is resumed after a crash has other steps, so
-    the columns are of the manifest that was `created` then."""
+    the columns are of the manifest that was `created` then.
+    """
 
     state: tuple[str, ...]
     steps: int
@@ -297,7 +299,8 @@ class Shelf:
 
     def series(self, name: str, folder: Path) -> Series:
         """The series of the run `name`, which is in `folder`: from memory if it is there; of a run
-        that goes on, only new steps are read. Raises StoreError: damaged, or too large."""
+        that goes on, only new steps are read. Raises StoreError: damaged, or too large.
+        """
         with self._lock:
             reading = self._reading.setdefault(name, threading.Lock())
         with reading:  # two plots of one page read a run once

@@ -68,7 +68,8 @@ async def serve(
     complain: Callable[[str], None],
 ) -> None:
     """Serve until `stop` is set; `ready` gets the address with the token. Raises ConfigError: the
-    extra is not installed, the port is taken, or an address that is not this machine's."""
+    extra is not installed, the port is taken, or an address that is not this machine's.
+    """
     check_extra()
     from tornado.httpserver import HTTPServer
 
@@ -364,7 +365,8 @@ class ReportPage(Handler):
 
 def report(library: Library, run: str) -> bytes:
     """The report that is in the run directory, or one that is made now and not kept. Raises
-    StoreError: nothing measured yet, damaged."""
+    StoreError: nothing measured yet, damaged.
+    """
     with library.folder(run) as folder:
         try:
             return (folder / REPORT_NAME).read_bytes()

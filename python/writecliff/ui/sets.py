@@ -51,7 +51,8 @@ class Set:
     @property
     def tables(self) -> list[SetTable]:
         """The rows by test, each table with the figures that its runs have: those of IOPS and of
-        latency have none in common."""
+        latency have none in common.
+        """
         by_test: dict[str, list[SetRow]] = {}
         for row in self.rows:
             by_test.setdefault(row.test, []).append(row)
@@ -132,7 +133,8 @@ def open_set(library: Library, name: str) -> Set:
 
 def coordinates(found: Set) -> dict[str, object]:
     """The runs of a sweep as lines through an axis for each setting and figure: of every axis its
-    title and ticks, of every run a height on each, from 0 to 1."""
+    title and ticks, of every run a height on each, from 0 to 1.
+    """
     from writecliff.report.sweep_page import Column, axis_ticks, scaled, setting_column
 
     keys = found.common

@@ -32,7 +32,8 @@ class DataPattern:
 
 def data_pattern_of(path: Path) -> DataPattern:
     """Measure the file at `path`: every whole block of it. Raises ConfigError: not a readable file,
-    or smaller than a block."""
+    or smaller than a block.
+    """
     try:
         size = path.stat().st_size
         if not path.is_file() or size < BLOCK_BYTES:

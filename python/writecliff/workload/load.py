@@ -129,7 +129,8 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
 
 def check_load(load: Workload, capacity_bytes: int | None = None) -> None:
     """Refuse what no drive of this capacity can run, or what would not fit into memory; without
-    one, what no drive could. Raises ConfigError."""
+    one, what no drive could. Raises ConfigError.
+    """
     from writecliff import _native
     from writecliff.native_errors import as_user_errors
 

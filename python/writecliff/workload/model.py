@@ -91,7 +91,8 @@ class Addresses:
 class Segments:
     """PTS active-range segments: `count` equal, non-touching pieces of the range that together hold
     `amount_bytes`; their starts are drawn from `seed`. It is not the workload's, which differs from
-    step to step: all steps of a test must use the same segments."""
+    step to step: all steps of a test must use the same segments.
+    """
 
     count: int  # of the segments
     amount_bytes: int  # that they hold together
@@ -114,7 +115,8 @@ class OwnBlocks:
 class HostZones:
     """Zones that the host keeps on a drive that has none (fio's `zonemode=zbd`): writes go in order
     within each zone, and a full zone is reset before it is written again. All jobs of a workload
-    share the zones; range and offset of a job are whole zones."""
+    share the zones; range and offset of a job are whole zones.
+    """
 
     size_bytes: int  # of a zone
     capacity_bytes: int | None = None  # what may be written of each; None: all of it
@@ -182,7 +184,8 @@ class IoLog:
 class SteadyEnd:
     """Ends a job when its last `window_ns` are steady: of the values measured each `check_ns`, from
     `ramp_ns` on, none deviates from the mean by `limit` (or the slope of their least-squares line,
-    per value, is below it). Times are multiples of the workload's `interval_ns`."""
+    per value, is below it). Times are multiples of the workload's `interval_ns`.
+    """
 
     metric: Literal["iops", "bandwidth", "latency"]  # of all operations together
     limit: float  # % of the mean if `relative`; else IOPS, bytes/s or ns
@@ -197,7 +200,8 @@ class SteadyEnd:
 class LatencyTarget:
     """Searches for the largest queue depth, up to the job's, at which `percentile` % of the I/Os of
     a window complete within `latency_ns`; the results are those of a last window at that depth.
-    `keeps_running`: the search goes on until the job's own end."""
+    `keeps_running`: the search goes on until the job's own end.
+    """
 
     latency_ns: int  # that I/Os must meet
     percentile: float = 100.0  # share of them that must, in %

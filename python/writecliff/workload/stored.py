@@ -73,7 +73,8 @@ BLOCK_SIZE = "block_size"
 def job_with(job: Job, name: str, text: str) -> Job:
     """`job` with the field `name` read from `text`: a number, on or off, a word, a size for fields
     of bytes and `block_size`, a time for fields of ns. Raises ConfigError: no such field, or one
-    that is not a single value, or an invalid value."""
+    that is not a single value, or an invalid value.
+    """
     kinds = _single_values()
     if name == BLOCK_SIZE:
         return replace(job, block_sizes=(BlockSize(units.parse_size(text)),))

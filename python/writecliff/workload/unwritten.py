@@ -42,7 +42,8 @@ def _range(job: Job, capacity_bytes: int) -> Range:
 
 def _fills(job: Job, there: Range) -> bool:
     """Whether a job writes its whole range, as far as its definition tells. What is left of a last
-    block does not count."""
+    block does not count.
+    """
     only_writes = job.pattern == "sequential" and not job.read_pct and not job.trim_pct
     by_volume = job.duration_ns is None and job.ios is None
     whole = job.segments is None and job.log is None and job.model is None and not job.hole_bytes

@@ -11,7 +11,8 @@ from random import Random
 @dataclass(frozen=True)
 class Kind:
     """One kind of file. `prepare(corpus)` makes, once, what cases are made from or need beside
-    them; `case(corpus, folder, draw)` writes the files of a case and returns its command line."""
+    them; `case(corpus, folder, draw)` writes the files of a case and returns its command line.
+    """
 
     name: str
     prepare: Callable[[Path], None]

@@ -192,7 +192,8 @@ def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
 
     def bzipped(data: bytes) -> bytes:
         """Streams, of which equal ones are packed once: what repeats for 30 MB takes bzip2 seconds,
-        and they would be those of the case."""
+        and they would be those of the case.
+        """
         if len(data) <= _STREAM_BYTES:
             return bz2.compress(data, 1)
         block = repeats * (_STREAM_BYTES // repeats)

@@ -296,7 +296,8 @@ def _state(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 def resealed(data: bytes, draw: Random) -> bytes:
     """A saved drive with one or two of its chunks changed and their checksums right
-    (`crates/base/src/codec.rs` has the form)."""
+    (`crates/base/src/codec.rs` has the form).
+    """
     sections: list[tuple[bytes, int, list[tuple[int, bytes]]]] = []
     at = 8
     while length := struct.unpack_from("<H", data, at)[0]:

@@ -80,7 +80,8 @@ def _trace(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 def _slots() -> list[list[Any]]:
     """Events of two processes with a file each: op, flags, errno, pid, time, inode, device, links, a, b,
-    thread; texts are slots of their own."""
+    thread; texts are slots of their own.
+    """
     found: list[list[Any]] = []
     time_ns = 10**12
     for pid in (100, 101):

@@ -114,7 +114,7 @@ def mounted_where_a_blank_is(machine: Machine) -> None:
 
 @case("is mounted at /data")
 def mounted_with_another_number(machine: Machine) -> None:
-    """btrfs and FUSE have numbers of their own; the source alone tells."""
+    """Btrfs and FUSE have numbers of their own; the source alone tells."""
     machine.mount("0:44", "/data", str(machine.dev / "sda"))
 
 

@@ -95,7 +95,8 @@ def test_a_second_reading_asks_for_what_may_have_changed(
     machine: Machine, version: str, serial: str, asked: list[str]
 ) -> None:
     """Not for what the drive is, for logs that it has refused for good (here OCP's), or for streams
-    of a drive without."""
+    of a drive without.
+    """
     disk = alone(machine)
     replay(machine, version, serial)
     directives = f"nvme admin-passthru {machine.dev}/nvme0 --opcode=0x1a --namespace-id=1"

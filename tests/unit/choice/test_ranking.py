@@ -261,7 +261,8 @@ def test_current_drives_have_the_errors_of_their_held_out_figures_by_kind() -> N
 
 def test_a_current_drive_wins_no_mix_clearly() -> None:
     """The table has two mixes of current drives, too few for an error. Both were seen before a
-    constant was set."""
+    constant was set.
+    """
     error = model_error("t500-1000", kinds(read_pct=70))
     fast, slow = figures(1.0, 2.0, iops=100.0), figures(1.0, 2.0, iops=10.0)
     _, second = ranked(asked(), {"iops": 1.0}, error, a=fast, b=slow)

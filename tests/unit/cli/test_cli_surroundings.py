@@ -1,5 +1,6 @@
 """Commands in odd surroundings: names that are no text or move the cursor, locales, terminals,
-several starts in one second."""
+several starts in one second.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ def _reproduction(figures: list[tuple[PublishedFigure, float | None]]) -> str:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Theory off once; fitted figures 10 % too high but one, which is twice as high; figures of
-    other sources 30 % too low; nothing of streams."""
+    other sources 30 % too low; nothing of streams.
+    """
     folder = tmp_path_factory.mktemp("validation")
     rows = [{"error_pct": -0.2}, {"error_pct": 0.7}]
     (folder / "waf.json").write_text(json.dumps({"tolerance_pct": 0.5, "rows": rows}))

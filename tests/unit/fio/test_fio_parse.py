@@ -102,7 +102,7 @@ def test_recorded_histogram_keeps_fios_moments(documents: list[dict[str, Any]]) 
 
 
 def test_bytes_of_one_block_size_follow_from_the_ios(documents: list[dict[str, Any]]) -> None:
-    """fio counts the bytes of a running job before it counts its I/Os."""
+    """Fio counts the bytes of a running job before it counts its I/Os."""
     assert parse.read_document(documents[-1], {0: 8192})[0, "read"].bytes == 20 * 8192
 
 

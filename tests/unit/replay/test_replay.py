@@ -162,7 +162,8 @@ def test_separate_streams_help_and_no_block_is_lost(setup: ReplaySetup) -> None:
 
 def test_the_oracle_is_no_worse_than_any_other(setup: ReplaySetup) -> None:
     """With streams enough. With two, rules that keep the log apart are better by a percent here:
-    buckets of death times are not all that could be done with them."""
+    buckets of death times are not all that could be done with them.
+    """
     for streams, slack in ((2, 1.02), (4, 1.0), (8, 1.0)):
         oracle = replay(setup, "oracle", streams)
         assert oracle.oracle is not None

@@ -18,7 +18,8 @@ FAST_NS, SLOW_NS = 100_000, 50_000_000
 
 def test_one_slow_io_in_a_thousand_is_in_the_percentiles_and_in_no_average(tmp_path: Path) -> None:
     """Every second holds the same rare stragglers: its average hides them, as those of all seconds
-    do; the 99.95th percentile of the I/Os cannot."""
+    do; the 99.95th percentile of the I/Os cannot.
+    """
     with RunDirectory.create(tmp_path / "r", manifest()) as run:
         for record in records(rounds=5, steps_per_round=1, step_s=2.0):
             (job,) = record.result.jobs

@@ -1,5 +1,6 @@
 """A latency figure has one meaning everywhere: from the intended arrival; service time is
-`service/...`."""
+`service/...`.
+"""
 
 from __future__ import annotations
 

@@ -209,7 +209,8 @@ def test_the_optimum_of_outstanding_ios_is_marked(
 @pytest.mark.parametrize("name", ["ecw", "dirth"])
 def test_loads_obey_littles_law(name: str, runs: dict[str, Path]) -> None:
     """Outstanding I/Os = IOPS x response time, also beyond the 32 commands that SATA queues: what
-    waits in the host counts."""
+    waits in the host counts.
+    """
     found = report_of(RunDirectory.open(runs[name]))
     assert len(found.cells) == 6
     for cell in found.cells:

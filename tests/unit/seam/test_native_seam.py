@@ -71,7 +71,7 @@ _STUB_ALONE = "[mypy]\npython_version = 3.11\n[mypy-writecliff]\nfollow_imports 
 
 
 def test_the_stub_and_the_module_have_the_same_names_and_signatures(tmp_path: Path) -> None:
-    """mypy's stubtest compares names, parameters, defaults and kinds, both ways."""
+    """Mypy's stubtest compares names, parameters, defaults and kinds, both ways."""
     settings = tmp_path / "mypy.ini"
     settings.write_text(_STUB_ALONE)
     words = ["-m", "mypy.stubtest", "writecliff._native", "--mypy-config-file", str(settings)]

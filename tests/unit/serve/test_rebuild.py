@@ -1,5 +1,6 @@
 """How long a drive of 960 GB takes to find its mapping after a power cut, and what it costs to
-simulate that."""
+simulate that.
+"""
 
 from __future__ import annotations
 

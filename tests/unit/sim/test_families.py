@@ -209,7 +209,8 @@ def test_names_are_unique_and_the_nearest_is_named() -> None:
 
 def test_rated_writes_are_drive_writes() -> None:
     """Within rounding to whole terabytes, the drives of a family are rated alike, but for those of
-    which a source says otherwise."""
+    which a source says otherwise.
+    """
     for one in variants().values():
         device = tomllib.loads(variant_text(one))
         base = tomllib.loads(one.family.read_text())

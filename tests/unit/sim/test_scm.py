@@ -95,7 +95,8 @@ def test_rates_are_those_of_the_slowest_part() -> None:
 
 def test_what_was_written_before_changes_nothing() -> None:
     """Random writes of a new drive, and of one that was overwritten at random several times: the same
-    in every interval, and the same tails of a mix."""
+    in every interval, and the same tails of a mix.
+    """
     random_writes = Job(queue_depth=32, threads=2)
     mix = Job(read_pct=70, queue_depth=16)
     fresh, old = (ScaledEngine(SimEngine(DRIVE), 64.0) for _ in range(2))

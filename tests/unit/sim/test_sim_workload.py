@@ -1,5 +1,6 @@
 """Loads of one's own on a small simulated drive: preconditioned as they need it, in several steps,
-until steady, the same after an interruption."""
+until steady, the same after an interruption.
+"""
 
 from __future__ import annotations
 

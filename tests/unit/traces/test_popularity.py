@@ -16,7 +16,8 @@ PAGES, USED, SWEEPS = 1000, 100, 40
 
 def checkpoints(popular: int) -> tuple[LaidOut, list[np.ndarray]]:
     """Sweeps over a file that write 100 of its 1000 pages: the same `popular` ones each, others at
-    random."""
+    random.
+    """
     draw = np.random.default_rng(1)
     order = draw.permutation(PAGES)
     pages = np.concatenate([

@@ -99,7 +99,8 @@ def _mix_is_kept(found: Synthesised) -> None:
 )
 def test_a_captured_database_is_matched(name: str, waf: float) -> None:
     """All in write amplification; three of the four in p99.9, which of RocksDB's 2,051 I/Os, played
-    over and over, is that of two."""
+    over and over, is that of two.
+    """
     found = synthesise_trace(f"example:{name}")
     played = play(lay_out(open_trace(trace_path(f"example:{name}"))), found.job, DRIVE)
     off_pct = played.differences()["waf_pct"]

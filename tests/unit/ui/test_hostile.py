@@ -1,5 +1,6 @@
 """Stores and requests of somebody who means harm: nothing is served that should not be, and the
-dashboard stays up."""
+dashboard stays up.
+"""
 
 from __future__ import annotations
 

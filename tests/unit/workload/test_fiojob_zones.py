@@ -168,7 +168,8 @@ def test_a_drive_at_a_fraction_of_its_size_has_zones_too(tmp_path: Path) -> None
 @pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
 def test_fio_keeps_the_same_rules(tmp_path: Path) -> None:
     """Writes continue a zone or begin it anew, within its capacity and the limit of open zones; a
-    mix begins with a write and reads what was written: as the property test of `host_zones`."""
+    mix begins with a write and reads what was written: as the property test of `host_zones`.
+    """
     cases = {
         "order": ("rw=write\nsize=4m\noffset=1m\nzonecapacity=640k", 640 << 10, 8),
         "open": ("rw=randwrite\nsize=8m\nio_size=16m\nmax_open_zones=3\nnorandommap", MIB, 3),

@@ -32,7 +32,8 @@ _COMMAND = f"python -m {_ROOM}.reference > docs/reference/json-commands.md"
 @cache
 def answer_types(*modules: str) -> Mapping[str, type[Answer]]:
     """Return the types of the answers in modules (default: all but the lab's) by the name in their
-    tag: "test-outcome"."""
+    tag: "test-outcome".
+    """
     types = {}
     for name in modules or [f"{_ROOM}.{name}" for name in _MODULES]:
         for kind in vars(import_module(name)).values():

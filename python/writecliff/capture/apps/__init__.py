@@ -44,7 +44,8 @@ def run_app(
     name: str, options: Options, size: Size, *, folder: Path | None = None, log: Log
 ) -> Captured:
     """Capture the load `name`. Raises ConfigError for an unknown one, TargetError with the package
-    to install where the program is missing."""
+    to install where the program is missing.
+    """
     if name not in APPS:
         raise ConfigError.unknown("load", name, APPS, where="--app")
     module = import_module(f"writecliff.capture.apps.{name}")

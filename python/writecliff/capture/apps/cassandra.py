@@ -96,7 +96,8 @@ class Node:
         commit_log_mib: int = 256,
     ) -> Node:
         """Compile the client and write the configuration. The folders of the database are in
-        `folder` unless they are given. Raises TargetError if Java 17 or Maven is missing."""
+        `folder` unless they are given. Raises TargetError if Java 17 or Maven is missing.
+        """
         java, javac = find_java()
         library = jars(log)
         root = root or folder / "cassandra"

@@ -43,7 +43,8 @@ OPS = ("read", "write", "punch", "fsync")  # by the numbers of `KernelTrace.drai
 @dataclass(frozen=True)
 class OtherEvent:
     """An event that is captured beside requests: its name, what the kernel lets through, and the
-    fields that are wanted."""
+    fields that are wanted.
+    """
 
     name: str  # such as "jbd2/jbd2_run_stats"
     filter: str
@@ -315,7 +316,8 @@ class Processes:
 
     def of(self, thread_id: int, thread: str) -> tuple[int, str | None]:
         """The process of a thread, and its name; of one that has ended the thread itself, and
-        None. Numbers of threads are used again: the name tells them apart."""
+        None. Numbers of threads are used again: the name tells them apart.
+        """
         key = thread_id, thread
         if key not in self._known:
             if len(self._known) >= _PROCESSES_KEPT:
@@ -412,7 +414,8 @@ class Instance:
 
     def format(self, event: str) -> str | None:
         """The kernel's description of an event such as "block/block_rq_issue"; None if this kernel
-        has no such event."""
+        has no such event.
+        """
         try:
             return (self.events / event / "format").read_text()
         except OSError:

@@ -37,7 +37,8 @@ class Extent:
 
 def extents(path: Path) -> Iterator[Extent]:
     """The pieces of a file in their order. Raises OSError: no such file, or a file system that does
-    not tell."""
+    not tell.
+    """
     begin = 0
     with path.open("rb") as file:
         while True:
@@ -79,7 +80,8 @@ def waits(
 ) -> Waits | None:
     """`requests`: offset, length and issue time of the writes of data. `places`: the extents of
     files by their numbers in `calls`, whose times are `shift_ns` earlier. None where no page of
-    them is known, or there are too many."""
+    them is known, or there are too many.
+    """
     op, words = codes(calls, "op")
     if "write" not in words:
         return None

@@ -35,7 +35,8 @@ class FileSystem:
 
 def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> FileSystem:
     """The file system that `folder` is on. Raises TargetError: no such folder, or no block device
-    behind it (tmpfs, NFS, overlay)."""
+    behind it (tmpfs, NFS, overlay).
+    """
     try:
         info = folder.stat()
     except OSError:
@@ -71,7 +72,8 @@ def _node(source: str, number: tuple[int, int]) -> Path:
 
 def sync(folder: Path) -> None:
     """Write back all that the file system of `folder` has in the page cache (syncfs). Raises
-    StoreError."""
+    StoreError.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         if _libc.syncfs(descriptor):

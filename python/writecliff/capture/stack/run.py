@@ -206,7 +206,8 @@ class DriveRows:
 
     def are(self, op: str, *origins: int) -> NDArray[np.bool_]:
         """Which rows are of this operation and one of these origins; of all but other programs
-        if none are given."""
+        if none are given.
+        """
         ours = np.isin(self.origin, origins) if origins else self.origin != OTHERS
         found: NDArray[np.bool_] = ours & (self.op == _OPS.index(op))
         return found

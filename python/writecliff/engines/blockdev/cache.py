@@ -53,7 +53,8 @@ def _by_hdparm(system: System, path: str, wanted: bool) -> CacheReport:
 
 def _by_mode_page(system: System, cache_type: Path, path: str, wanted: bool) -> CacheReport:
     """The kernel sends MODE SELECT. The state is read from the drive itself, because the file keeps
-    what an earlier MODE SENSE said."""
+    what an earlier MODE SENSE said.
+    """
     failure = _write_type(cache_type, wanted)
     page = mode_page(system.scsi, Path(path), *_CACHING_PAGE)
     state = bool(page[2] & _WCE) if len(page) > 2 else _read_type(cache_type)

@@ -60,7 +60,8 @@ class DataPlacementProbe:
 
 def probe(path: str, system: System | None = None) -> DataPlacementProbe:
     """Ask the kernel, and the drive below `path` (a device, a file, or a folder). Raises
-    TargetError for a path that is not there."""
+    TargetError for a path that is not there.
+    """
     system = system or System()
     notes: list[str] = []
     disk = _disk_below(system, Path(path), notes)

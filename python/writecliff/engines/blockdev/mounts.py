@@ -28,7 +28,7 @@ class Mount:
 
 
 def unescape(text: str) -> str:
-    """mountinfo and swaps write blanks in paths as octal escapes."""
+    """Mountinfo and swaps write blanks in paths as octal escapes."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 
@@ -61,7 +61,8 @@ def all_mounts(system: System) -> frozenset[Mount]:
 
 def file_system_type(system: System, number: DeviceNumber) -> str | None:
     """The type of the mounted file system with this device number; None if none has it, as with
-    those that give each file a number of their own (btrfs)."""
+    those that give each file a number of their own (btrfs).
+    """
     wanted = f"{number[0]}:{number[1]}"
     for line in (read_text(system.proc / "self/mountinfo") or "").splitlines():
         left, _, right = line.partition(" - ")

@@ -92,7 +92,8 @@ class Protection:
 
     def refusal(self, destroy_serial: str | None, *, allow_signatures: bool) -> TargetError | None:
         """Return why the device must not be written; None if it may be. Without consent
-        (`destroy_serial` None), reasons that no consent removes come first."""
+        (`destroy_serial` None), reasons that no consent removes come first.
+        """
         if self.device.is_partition:
             return TargetError(
                 f"{self.path}: a partition; drives are tested whole",
@@ -148,7 +149,8 @@ class Protection:
 
     def claimable(self) -> TargetError | None:
         """Return why the kernel would not grant exclusive use; None if it would. Changes
-        nothing: each device is opened for reading and closed at once."""
+        nothing: each device is opened for reading and closed at once.
+        """
         nodes = [self.disk.node(self.system)]
         for part in (*self.partitions, *neighbours(self.system, self.disk)):
             if part.size_bytes and self.system.stat_node(part.node(self.system)) is not None:

@@ -119,7 +119,8 @@ def _require_shape(path: str, method: str, then: tuple[int, int], now: tuple[int
 
 def _proven(report: PurgeReport, samples: Samples) -> Attempt:
     """The report with what reading back showed; a string if the method did nothing. A discard may
-    keep what it discards, and says so."""
+    keep what it discards, and says so.
+    """
     count = len(samples.content)
     if not count:
         return report
@@ -180,7 +181,8 @@ _PARTS: tuple[tuple[str, Attachment], ...] = (
 
 def attachment_of(disk: BlockDevice) -> Attachment:
     """The kind of the nearest bridge above a disk; "other" for adapters that do not tell (RAID,
-    virtio-scsi, a target of the kernel)."""
+    virtio-scsi, a target of the kernel).
+    """
     for part in reversed(disk.whole_directory.parts):
         for pattern, kind in _PARTS:
             if re.fullmatch(pattern, part):
@@ -209,7 +211,8 @@ _BLOCK = 4096
 @dataclass(frozen=True)
 class Samples:
     """Content of blocks by their offset; blocks of one repeated byte are left out, because an
-    erased drive may return the same."""
+    erased drive may return the same.
+    """
 
     path: str
     block_bytes: int

@@ -238,7 +238,8 @@ _BLOCK = 512  # the unit of st_blocks
 
 def check_place(system: System, shown: str, name: str) -> None:
     """Raise TargetError if the path `name`, with links resolved, is among the kernel's own files
-    or below /dev. What is not there is judged by its folder."""
+    or below /dev. What is not there is judged by its folder.
+    """
     above = name if os.path.lexists(name) else os.path.dirname(name)
     try:
         device = os.stat(above).st_dev

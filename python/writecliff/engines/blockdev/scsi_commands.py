@@ -163,7 +163,8 @@ def vital_product_data(send: ScsiCommand, path: Path, page: int) -> bytes:
 
 def mode_page(send: ScsiCommand, path: Path, page: int, subpage: int, length: int = 512) -> bytes:
     """The current values of a mode page, from its page code on (MODE SENSE(10), SPC-5 6.14);
-    empty if the drive does not have it."""
+    empty if the drive does not have it.
+    """
     disable_block_descriptors = 0x08
     command = bytes(
         [0x5A, disable_block_descriptors, page, subpage, 0, 0, 0, *length.to_bytes(2, "big"), 0]

@@ -31,7 +31,8 @@ _PERMANENT = 0x80
 @dataclass(frozen=True)
 class PermanentStreams:
     """What a drive has. `lifetimes` holds the relative lifetime of each permanent stream, 0 to 63
-    (63: the longest)."""
+    (63: the longest).
+    """
 
     reduced_control: bool  # RSCS; without it the kernel sends group number 0
     lifetimes: tuple[int, ...]

@@ -92,7 +92,8 @@ class System:
 def number_at(system: System, path: str) -> DeviceNumber | None:
     """Device number of the block device at an absolute path: the source of a mount, or what a loop
     device of others stands on. None if there is none or it cannot be reached, as on a mount whose
-    server has died."""
+    server has died.
+    """
     if not path.startswith("/"):
         return None
     try:

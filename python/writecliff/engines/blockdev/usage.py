@@ -126,7 +126,8 @@ class _Targets:
 
 def neighbours(system: System, disk: BlockDevice) -> tuple[BlockDevice, ...]:
     """Other devices whose users a write to the disk would harm, partitions included: those behind
-    loop devices, and those that are another path to the same drive."""
+    loop devices, and those that are another path to the same drive.
+    """
     beneath = below(system, disk)
     return (*beneath.devices, *_other_paths(system, beneath))
 

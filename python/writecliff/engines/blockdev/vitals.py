@@ -128,7 +128,8 @@ def read_under_load(
 ) -> Vitals:
     """A reading of a drive that is under load. NVMe drives answer through a queue of their own;
     an ATA drive lets its queue run empty for each SMART command, so of such drives (and SCSI ones,
-    behind which they may be) only what the kernel counts is read."""
+    behind which they may be) only what the kernel counts is read.
+    """
     if is_nvme(disk):
         return read_vitals(system, disk, path, drive)
     return Vitals(marks=dict(_kernel_marks(disk)), link=_link(disk))
@@ -155,7 +156,8 @@ def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
 
 def _device(disk: BlockDevice) -> Path:
     """The directory of the drive itself: for NVMe its controller, of several the first that is
-    live."""
+    live.
+    """
     return controllers_of(disk)[0].directory if is_nvme(disk) else disk.directory / "device"
 
 
@@ -265,7 +267,8 @@ def nvme_media_writes(
     drive: NvmeDrive, log: Mapping[str, Any], placement: DataPlacementStatus | None
 ) -> MediaWrites | None:
     """What the drive has written to its flash, from the best log that it has beside its SMART log
-    `log` and its FDP statistics in `placement`; None without one."""
+    `log` and its FDP statistics in `placement`; None without one.
+    """
     try:
         counted = None if placement is None else placement.statistics
         units = integer(log.get("data_units_written"))
@@ -310,14 +313,16 @@ def integer(value: object) -> int | None:
 
 def disk_answer(run: Runner, path: str, *, ata: bool) -> Mapping[str, object]:
     """Attributes and device statistics of a SATA drive, error counters and solid state media log of
-    a SAS drive, temperature of both."""
+    a SAS drive, temperature of both.
+    """
     logs = ("-l", "devstat") if ata else ("-l", "error", "-l", "ssd")
     return run(["smartctl", "-j", "-A", *logs, path]).json()
 
 
 def disk_counters(answer: Mapping[str, object], sector_bytes: int = SATA_LBA) -> Counters:
     """Counters of either kind of drive; what it does not count is None. A count of flash writes
-    that is zero while the host has written is one that the drive does not keep."""
+    that is zero while the host has written is one that the drive does not keep.
+    """
     found = _by_attributes(answer) | _by_statistics(answer, sector_bytes) | _by_log_pages(answer)
     if not found.get("nand_write_bytes") and found.get("host_write_bytes"):
         found.pop("nand_write_bytes", None)
@@ -414,7 +419,8 @@ def disk_temperature(answer: Mapping[str, Any]) -> tuple[float | None, float | N
 
 def disk_attributes(answer: Mapping[str, Any]) -> list[dict[str, Any]] | dict[str, Any]:
     """The drive's own list: ATA attributes without smartctl's decorations, or a SAS drive's error
-    counters by operation and name."""
+    counters by operation and name.
+    """
     rows = answer.get("scsi_error_counter_log")
     if rows:
         return {

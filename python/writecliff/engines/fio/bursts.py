@@ -33,7 +33,8 @@ def burst_of(
     workload: Workload, number: int = 0, done: tuple[int, int] = (0, 0)
 ) -> Workload | None:
     """Burst `number`, from 0, of the workload, of which `done` I/Os and bytes are done; None if it
-    has ended before. Raises `EngineError` for what cannot be run in bursts."""
+    has ended before. Raises `EngineError` for what cannot be run in bursts.
+    """
     for job in workload.jobs:
         _check(job)
     first = workload.jobs[0]
@@ -109,7 +110,8 @@ def run_bursts(
     step: Measured, run_burst: Callable[[Workload], None], on_pause: Callable[[], None]
 ) -> None:
     """Run the bursts of a step. `run_burst` runs one to its end, as the latest part of the step;
-    `on_pause` is called now and then while nothing runs."""
+    `on_pause` is called now and then while nothing runs.
+    """
     job = step.workload.jobs[0]
     begin_ns, number, late_ns = time.monotonic_ns(), 0, 0
     while (burst := burst_of(step.workload, number, step.done())) is not None:

@@ -28,7 +28,8 @@ _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or
 class DataPlacement:
     """How writes reach a stream or placement handle: by NVMe passthrough on the generic device, or
     by write hints that the kernel takes for streams: its write streams, or the group numbers of a
-    SCSI drive. For hints, stream n is written with the hint `hints[n]`, through `nodes[n]`."""
+    SCSI drive. For hints, stream n is written with the hint `hints[n]`, through `nodes[n]`.
+    """
 
     kind: Literal["fdp", "streams", "hint"]
     generic_device: str  # "/dev/ng0n1"; empty for hints

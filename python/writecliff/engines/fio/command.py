@@ -61,7 +61,8 @@ class FioPlan:
 
 def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
     """The job file of a workload, without its pauses (see `bursts`). Raises `EngineError` for what
-    fio cannot express."""
+    fio cannot express.
+    """
     if not workload.jobs:
         refuse(workload.name, "has no jobs")
     warnings: list[str] = []
@@ -124,7 +125,7 @@ def _global_options(
 
 
 def _escaped(path: str) -> str:
-    """fio splits names at colons, and expands or cuts off what its job files give a meaning to."""
+    """Fio splits names at colons, and expands or cuts off what its job files give a meaning to."""
     if re.search(r"[$`;#\\\n\r]", path) or path != path.strip():
         refuse(path, "fio's job files cannot name such a path", "rename it")
     return path.replace(":", "\\:")
@@ -270,7 +271,7 @@ def add_direction(section: Section) -> None:
 
 
 def _random_percent(section: Section, sequential_pct: float) -> str:
-    """fio's share of random I/Os in an operation, in the whole percents that it takes."""
+    """Fio's share of random I/Os in an operation, in the whole percents that it takes."""
     nearest = round(sequential_pct)
     if abs(nearest - sequential_pct) > 1e-6:
         section.warn(
@@ -394,7 +395,8 @@ class Zones:
 
 def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
     """The zones of a job's segments, None if it has none; the job then begins at the segment that
-    `start_bytes` is the begin of. Refuses what does not fit, and mixes of sizes."""
+    `start_bytes` is the begin of. Refuses what does not fit, and mixes of sizes.
+    """
     job = section.job
     segments = job.segments
     if segments is None:
@@ -451,7 +453,8 @@ def add_segments(section: Section, zones: Zones | None) -> None:
 
 def _pitch(rest: int, length: int, count: int, size: int) -> int:
     """Bytes from segment to segment, so that `count` of them reach the end of the `rest` of the
-    target and the last one ends within `length`; 0 if there is none."""
+    target and the last one ends within `length`; 0 if there is none.
+    """
     step = _LARGEST_STEP
     while step >= _SECTOR_BYTES:
         pitch = -(-rest // (count * step)) * step
@@ -591,8 +594,9 @@ def _add_distribution(section: Section, size: int) -> None:
 
 
 def _normal_spread(section: Section) -> float:
-    """fio's parameter for a standard deviation: it adds a uniform spread to a mean of twelve
-    uniform numbers, whose own deviation is a twelfth of the range."""
+    """Fio's parameter for a standard deviation: it adds a uniform spread to a mean of twelve
+    uniform numbers, whose own deviation is a twelfth of the range.
+    """
     deviation = section.job.addresses.deviation_pct or 0.0
     own = 100 / 12
     if deviation < own:

@@ -92,7 +92,8 @@ class Fields:
 @dataclass(frozen=True)
 class Entry:
     """A job that fio reports. `start_ms` is when it began to measure, by fio's clock or after the
-    jobs that it waited for; `section` numbers the jobs that started together."""
+    jobs that it waited for; `section` numbers the jobs that started together.
+    """
 
     name: str
     options: Mapping[str, str]

@@ -241,7 +241,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def replay_timed(self, trace: TraceToIssue[P], hook: TraceHook = not_watched) -> TraceIssued:
         """Issue the I/Os of a trace at their times. Raises TargetError
         (it would write and may not, or the trace does not fit), ConfigError, EngineError,
-        StoreError."""
+        StoreError.
+        """
         self.stop_load()
         self._require_open()
         where = self._target.for_command("not requested")
@@ -307,7 +308,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     def _plan(self, workload: Workload) -> command.FioPlan:
         """The job file, that of the first burst if there are more. Raises if the target changed or
-        must not be written."""
+        must not be written.
+        """
         self._require_open()
         if has_bursts(workload):
             workload = burst_of(workload) or workload
@@ -545,7 +547,8 @@ class FioLoad:
     ) -> bool:
         """Take reports until the step is over. True: at a cut, and the load goes on; False: fio
         has ended. `on_tick` is called twice a second while there is no report. An exception of
-        either leaves fio running."""
+        either leaves fio running.
+        """
         while (document := self._process.next(on_tick)) is not None:
             step.take(document)
             on_report()

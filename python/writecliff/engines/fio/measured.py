@@ -224,7 +224,8 @@ class Measured:
 
 def counted_since(before: Counters, after: Counters) -> Counters:
     """The counters after a step; flash writes that did not move while the host wrote are unknown:
-    logs in steps of 10^9 bytes stand still in a short step, and some drives' always."""
+    logs in steps of 10^9 bytes stand still in a short step, and some drives' always.
+    """
     host, flash = (after.since(before)[name] for name in ("host_write_bytes", "nand_write_bytes"))
     return Counters(**{**after, "nand_write_bytes": None}) if host and flash == 0 else after
 

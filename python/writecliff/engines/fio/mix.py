@@ -90,7 +90,8 @@ def split(workload: Workload) -> Split:
 
 def idle(jobs: Sequence[Job], results: Sequence[JobResult]) -> list[str]:
     """Names of the jobs without I/O. Of a mix that is run as several, one without any is none of
-    them: a large I/O of another may take as long as a short step."""
+    them: a large I/O of another may take as long as a short step.
+    """
     worked = {job.flow_group for job, one in zip(jobs, results, strict=True) if one.operations}
     return [
         one.name
@@ -149,7 +150,8 @@ def _parts(job: Job) -> list[_Part]:
 
 def _jobs(job: Job, group: int) -> list[Job]:
     """A job for each part. Sequential ones begin apart from each other in the range; in segments,
-    at the first of them."""
+    at the first of them.
+    """
     for name, given in (
         ("rates", job.rate_iops or job.rate_bytes_per_s),
         ("segments", job.segments is not None and not _is_segmented_mix(job)),

@@ -198,7 +198,8 @@ def job_results(
     jobs: Sequence[Job], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[JobResult, ...]:
     """Return the result of each job over its running time, which starts after its delay and ramp.
-    `response` stays None (fio does not measure it)."""
+    `response` stays None (fio does not measure it).
+    """
     results = []
     for index, job in enumerate(jobs):
         mine = {op: stats[index, op] for op in OPERATIONS if (index, op) in stats}

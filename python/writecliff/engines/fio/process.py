@@ -39,7 +39,8 @@ Document = dict[str, Any]
 @dataclass(frozen=True)
 class Exit:
     """How fio ended. `message` is its last message, "" if none; `fault` what was wrong although it
-    ended well."""
+    ended well.
+    """
 
     returncode: int
     message: str
@@ -146,7 +147,8 @@ class FioProcess:
 
     def next(self, on_tick: Callable[[], None] = lambda: None) -> Document | None:
         """The next report; waits for it, and calls `on_tick` twice a second meanwhile. None: there
-        is none, fio has ended or is about to."""
+        is none, fio has ended or is about to.
+        """
         while True:
             with contextlib.suppress(queue.Empty):
                 report = self._reports.get(timeout=_TICK_S)
@@ -162,7 +164,8 @@ class FioProcess:
 
     def stop(self) -> list[Document]:
         """Ask fio to stop, wait until it has, and return the reports that were not taken yet. Does
-        nothing if it was not started or has ended."""
+        nothing if it was not started or has ended.
+        """
         if self._reader is None:
             return []
         self._signal(signal.SIGINT)

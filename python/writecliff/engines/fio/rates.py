@@ -80,7 +80,7 @@ def _add_rate(section: Section) -> None:
 
 
 def _add_poisson(section: Section, mean_block: float) -> None:
-    """fio draws exponential gaps of mean `1000000 / rate_iops` microseconds, cut to whole ones."""
+    """Fio draws exponential gaps of mean `1000000 / rate_iops` microseconds, cut to whole ones."""
     job = section.job
     if len(job.block_sizes) > 1:
         section.refuse("fio has no poisson arrivals for a mix of block sizes")

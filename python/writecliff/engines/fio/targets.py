@@ -201,7 +201,8 @@ class DeviceTarget:
 
     def reading(self, *, loaded: bool = False) -> Reading:
         """The machine and the drive now, its counters included. Of a drive under load (`loaded`)
-        only what does not disturb it."""
+        only what does not disturb it.
+        """
         disk, drive = self.protection.disk, self._nvme_drive()
         if self._claim is not None and not self._events_enabled:
             self._enable_events(drive)
@@ -213,7 +214,8 @@ class DeviceTarget:
 
     def reading_before(self) -> Reading:
         """As `reading`, before a load. A drive that was read a moment ago, after the load before,
-        is not asked again: only the machine is."""
+        is not asked again: only the machine is.
+        """
         kept, self._idle = self._idle, None
         if kept is None or time.monotonic() - kept[0] > _FRESH_S:
             reading = self.reading()
@@ -254,7 +256,8 @@ class DeviceTarget:
 
     def power_states(self, *, settle: bool) -> PowerStates | None:
         """The states of an NVMe drive. To set one is to change the drive: it needs the consent to
-        write."""
+        write.
+        """
         drive, wanted = self._nvme_drive(), self._power_state
         if wanted is None or not settle:
             found = None if drive is None else power_states(drive)
@@ -408,7 +411,8 @@ def _scsi(system: System, disk: BlockDevice) -> DataPlacement | str:
 def _by_hints(hints: tuple[int, ...]) -> DataPlacement:
     """Streams by their hints. Write stream n of the kernel's is placement handle n - 1 of an NVMe
     drive (`nvme_setup_rw`, Linux 6.16), and handle 0 takes what names no stream: so stream 1, which
-    passthrough gives to handle 1, is hint 2."""
+    passthrough gives to handle 1, is hint 2.
+    """
     return DataPlacement("hint", "", len(hints), hints=hints)
 
 

@@ -83,7 +83,8 @@ def opened(target: Target, *, writes: bool) -> Iterator[int]:
 
 def follow(issuer: _native.Issuer, on_tick: Callable[[], None] = lambda: None) -> dict[str, object]:
     """Wait for the end of an issuer that has begun; its results. `on_tick` is called ten times a
-    second. If it fails, or on Ctrl-C, no more I/Os are issued. Raises EngineError: io_uring."""
+    second. If it fails, or on Ctrl-C, no more I/Os are issued. Raises EngineError: io_uring.
+    """
     try:
         while not issuer.is_done():
             time.sleep(_TICK_S)
@@ -129,7 +130,8 @@ def timing(raw: Mapping[str, Any]) -> dict[str, Any]:
     """How far the issuer kept to its times, as plain values: `lateness_ns` (mean, p50, p99, p99_9,
     max; from when an I/O was due until it was issued), `waited` (I/Os that had to wait for others,
     by the depth of their job), `left` (never issued), `intended_ns` and `length_ns` (from the begin
-    to the last I/O: when it was due, and when it was issued), `length_error_pct`."""
+    to the last I/O: when it was due, and when it was issued), `length_error_pct`.
+    """
     late, intended = raw["lateness"], raw["intended_ns"]
     quantiles = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
     return {

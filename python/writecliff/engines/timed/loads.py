@@ -74,7 +74,8 @@ class TimedLoad:
 
     def run(self, target: Target, on_tick: Callable[[], None], hook: ProgressHook | None) -> None:
         """Issue all of it; what was measured is kept also if that fails. `on_tick` is called ten
-        times a second. Raises TargetError, ConfigError, EngineError."""
+        times a second. Raises TargetError, ConfigError, EngineError.
+        """
         with opened(target, writes=writes(self.workload)) as fd:
             with as_user_errors():
                 issuer = _native.Issuer.of_workload(
@@ -120,7 +121,8 @@ class TimedLoad:
 
     def _seen(self) -> tuple[JobResult, ...]:
         """What is known of a load whose drive hangs, so that its thread has no results: the counts,
-        if they are of one operation of one job."""
+        if they are of one operation of one job.
+        """
         (first, *others), live = self.workload.jobs, self._live
         operations: dict[float, Operation] = {0.0: "write", 100.0: "read"}
         only = operations.get(first.read_pct)

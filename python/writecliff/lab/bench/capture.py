@@ -57,7 +57,8 @@ def check(seconds: float, pairs: int, iops: int) -> None:
 
 def run(*, seconds: float, pairs: int, iops: int = IOPS) -> Iterator[Pair]:
     """Run pair after pair. Raises ConfigError, TargetError (not root, no loop devices, no fio),
-    EngineError."""
+    EngineError.
+    """
     check(seconds, pairs, iops)
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, memory_loop() as device:
         folder = Path(text)

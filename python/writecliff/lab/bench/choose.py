@@ -35,7 +35,8 @@ Row = Mapping[str, Any]
 
 def drives(count: int) -> list[str]:
     """The drives of the catalogue of 1 to 2 TB, at most `count`. Raises ConfigError: fewer than
-    two."""
+    two.
+    """
     found = []
     for name in preset_names():
         device = show_device(name)
@@ -48,7 +49,8 @@ def drives(count: int) -> list[str]:
 
 def run(folder: Path, *, count: int = DRIVES, jobs: int | None = None) -> Iterator[Row]:
     """A row for each time: `case`, `wall_s`, `goal_s` (of 20 drives), `drives`, and whether the
-    answer is the `same` as the first. Raises ConfigError."""
+    answer is the `same` as the first. Raises ConfigError.
+    """
     names = drives(count)
     load = folder / "load.toml"
     load.write_text(_LOAD)

@@ -76,7 +76,8 @@ class Measured:
 
 def run(device: str, *, seconds: float, kernel: bool = False) -> Iterator[dict[str, Any]]:
     """All rows, one after another; with `kernel` those of the kernel's own NVMe/TCP target first.
-    Raises ConfigError, EngineError."""
+    Raises ConfigError, EngineError.
+    """
     if not _SECONDS_MIN <= seconds <= 3600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {_SECONDS_MIN:g} to 3600")
     if kernel:
@@ -243,7 +244,8 @@ _SIZE_MIB = 1024
 def kernel_target() -> Iterator[str]:
     """The target's `HOST:PORT` on loopback, removed at the end.
 
-    Raises EngineError: not root, or a kernel without the modules."""
+    Raises EngineError: not root, or a kernel without the modules.
+    """
     if os.geteuid() != 0:
         raise EngineError("the kernel's NVMe/TCP target needs root", hint="run it with sudo")
     _load_modules()

@@ -53,7 +53,8 @@ def check(seconds: float, pairs: int, iops: int) -> None:
 
 def run(*, seconds: float = SECONDS, pairs: int = 3, iops: int = IOPS) -> Iterator[Pair]:
     """Run pair after pair. Raises ConfigError, TargetError (not root, no loop devices, no fio),
-    EngineError."""
+    EngineError.
+    """
     check(seconds, pairs, iops)
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, memory_loop() as device:
         Path("/sys/block", device.name, "queue/scheduler").write_text("none")
@@ -65,7 +66,8 @@ def run(*, seconds: float = SECONDS, pairs: int = 3, iops: int = IOPS) -> Iterat
 
 def _traces(folder: Path, device: Path, seconds: float, iops: int) -> tuple[Path, Path]:
     """Random reads, as a Poisson process: a table, and an I/O log of fio's, whose times are in
-    microseconds."""
+    microseconds.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

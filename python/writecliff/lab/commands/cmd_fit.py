@@ -113,7 +113,8 @@ def _list(as_json: bool) -> int:
 
 def _specifications(name: str | None) -> tuple[list[str], dict[str, Specification]]:
     """The fits that are meant, and all that predictions may need. The user's comes first: its
-    drives are its own, whatever shipped fits have them."""
+    drives are its own, whatever shipped fits have them.
+    """
     from writecliff.published.fit import read_specification, shipped_fits
 
     shipped = shipped_fits()
@@ -247,7 +248,8 @@ def _joined(
     result: FitResult | None, predicted: Sequence[Prediction] | None
 ) -> list[tuple[Row | None, Row | None, Prediction | None]]:
     """Each figure before the fit, after it (at full size, where it was simulated so) and as
-    predicted; first those that the fit uses."""
+    predicted; first those that the fit uses.
+    """
     before = {row.figure: row for row in result.before} if result else {}
     after = {row.figure: row for row in result.whole or result.after} if result else {}
     predictions = {one.row.figure: one for one in predicted or ()}
@@ -290,7 +292,8 @@ def _errors(
     result: FitResult | None, predicted: Sequence[Prediction] | None
 ) -> list[dict[str, Any]]:
     """The errors of each kind of figures: before the fit, after it, and of predictions. The number
-    of figures is that of predictions where there are any."""
+    of figures is that of predictions where there are any.
+    """
     from writecliff.published.scores import scores_of
 
     rows = (

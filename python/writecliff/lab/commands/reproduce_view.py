@@ -22,7 +22,8 @@ _FIRST_GUESS = 0.03  # share of all work; below it no time left is shown
 
 class ReproduceView(MeasurementObserver):
     """A line when a drive begins a state, when it is done and now and then in between, with an
-    estimate of the time left."""
+    estimate of the time left.
+    """
 
     def __init__(self, loads: Mapping[str, Iterable[Load]], *, quiet: bool = False) -> None:
         super().__init__()

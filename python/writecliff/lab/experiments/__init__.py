@@ -48,7 +48,8 @@ def live_application(name: str) -> Application:
 
 def experiment(name: str) -> tuple[ModuleType, ModuleType]:
     """The modules of an experiment: one with `run(scale=, log=)`, and one with `mapping`, `tables`
-    and `page`, which take its result. Raises ConfigError for an unknown name."""
+    and `page`, which take its result. Raises ConfigError for an unknown name.
+    """
     if name not in EXPERIMENTS:
         if name in LIVE:
             raise ConfigError(f"{name} is a live experiment", hint=f"give --live: {name} --live")

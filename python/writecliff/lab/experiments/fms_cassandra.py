@@ -153,7 +153,8 @@ def run(*, scale: float, log: Log) -> Result:
     """Capture (unless there is a capture already) and replay.
 
     `scale` has no effect: the drive is cut to the files. Raises TargetError where Java or Maven is
-    missing, ConfigError for a capture of another load."""
+    missing, ConfigError for a capture of another load.
+    """
     from writecliff.capture.rules import load_rules
     from writecliff.capture.trace import read_trace
 
@@ -221,7 +222,8 @@ def _table_bytes(trace: Trace, rules: Rules) -> int:
 
 def cases() -> Iterator[Case]:
     """Every fill, with and without TRIM, under each allocator, with one node and with several; then
-    sizes of reclaim units at one fill."""
+    sizes of reclaim units at one fill.
+    """
     for nodes, shares in UNIT_SHARES.items():
         for trim in (True, False):
             for allocator in ALLOCATORS:
@@ -303,7 +305,8 @@ def _side(load: Load, setup: ReplaySetup, scheme: str, streams: int) -> tuple[Si
 
 def assignments(trace: Trace, rules: Rules, load: Load, case: Case) -> Assigned:
     """Write amplification by assignments of increasing detail, and by an oracle that knows when
-    data die and has as many streams as the most detailed one."""
+    data die and has as many streams as the most detailed one.
+    """
     from writecliff.replay.columns import file_io
 
     streams = max(load.io.streams) + 1

@@ -336,7 +336,8 @@ _CONDITIONS: dict[str, tuple[str, Callable[[Any], str]]] = {
 def factors(rows: Sequence[Row]) -> tuple[Factor, ...]:
     """Each condition's spread of the lifetime ratio over rows that agree in everything else. The
     allocator's is taken without TRIM and with it: it decides which dead data are overwritten, and
-    with TRIM there are none."""
+    with TRIM there are none.
+    """
     found = []
     for key, (name, _) in _CONDITIONS.items():
         if key != "allocator":

@@ -125,7 +125,8 @@ def run(
     """Measure everything, which takes some minutes; `QUICK` has the settings of a first look.
 
     `scale`: by how much the timed drive is smaller; `passes`: capacities written to warm up and
-    while amplification is measured."""
+    while amplification is measured.
+    """
     flat_bytes = UNITS * SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
     flat_memory = drive_memory_bytes(flat_bytes, flat_bytes)
     variants = [

@@ -110,7 +110,8 @@ Variants = dict[tuple[Drive, int], Amplification]  # by drive and request size
 
 def tables(result: Result) -> tuple[Table, ...]:
     """Write amplification; the comparison with another simulator, where there is one; the stable
-    values of FIFO; throughput and latency."""
+    values of FIFO; throughput and latency.
+    """
     compared = [row for row in result.amplification if row.reference is not None]
     beside = Table.of(
         "Beside another simulator: whole victims, without streams",

@@ -49,7 +49,8 @@ class Prediction:
 
 class CrossValidation:
     """What is predicted: the figures of the drives of `chosen`, some of the fits in `specs`, of
-    which drives that they are compared with may need others."""
+    which drives that they are compared with may need others.
+    """
 
     def __init__(
         self,
@@ -98,7 +99,8 @@ class CrossValidation:
         observer: MeasurementObserver | None = None,
     ) -> tuple[Prediction, ...]:
         """The figures with the values of the fits that have not seen them, as `FoldFits.run` gives
-        them; all times are multiplied by `time_share`."""
+        them; all times are multiplied by `time_share`.
+        """
         observer = observer or MeasurementObserver()
         loads = self._loads()
         drives = {name: ComparedDrive.preset(name) for name in loads}
@@ -154,7 +156,8 @@ _LoadKey = tuple[object, ...]
 
 def is_predicted(figure: PublishedFigure) -> bool:
     """Whether the figure is of a load, and depends on times: endurance and power do not, or on none
-    that a fit varies."""
+    that a fit varies.
+    """
     one = condition(figure)
     measured = one is not None and one.load is not None
     return measured and kind_of(figure) not in (ENDURANCE, POWER, OTHER)
@@ -163,7 +166,8 @@ def is_predicted(figure: PublishedFigure) -> bool:
 def folds_of(figures: Sequence[PublishedFigure], count: int) -> dict[PublishedFigure, int]:
     """The fold, from 1, of each figure that can be predicted.
 
-    Raises ConfigError: fewer than two folds, or fewer loads than folds."""
+    Raises ConfigError: fewer than two folds, or fewer loads than folds.
+    """
     loads = {figure: _loads(figure) for figure in figures if is_predicted(figure)}
     groups = _joined(list(loads.values()))
     if not 2 <= count <= len(groups):
@@ -180,7 +184,8 @@ def folds_of(figures: Sequence[PublishedFigure], count: int) -> dict[PublishedFi
 
 def _loads(figure: PublishedFigure) -> list[_LoadKey]:
     """The loads of a figure, several for a range of outstanding I/Os, without the state that a
-    drive begins in and how long it is measured. The source is the first part."""
+    drive begins in and how long it is measured. The source is the first part.
+    """
     found: list[_LoadKey] = []
     for part in parts_of(figure):
         one = condition(part)

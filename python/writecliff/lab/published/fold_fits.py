@@ -36,7 +36,8 @@ DriveValues = Mapping[tuple[str, int], Values]  # of a drive without a fold
 @dataclass(frozen=True)
 class FoldFit:
     """A fit to do without a fold. `work`: its share of all work, estimated; `again`: with what is
-    known of relatives and of rivals whose fit has relatives."""
+    known of relatives and of rivals whose fit has relatives.
+    """
 
     fit: str
     fold: int
@@ -46,7 +47,8 @@ class FoldFit:
 
 class FoldFits:
     """All fits that a cross-validation needs. `needed`: pairs of a fit and a fold; `fold_of`: of
-    the figures, those without one are never left out."""
+    the figures, those without one are never left out.
+    """
 
     def __init__(
         self,
@@ -183,7 +185,8 @@ def with_others(
     relatives: bool = False,
 ) -> set[tuple[str, int]]:
     """The fits and folds, those of their rivals, of whose rivals, and so on; with `relatives` those
-    of relatives too."""
+    of relatives too.
+    """
     owners, found, more = owners_of(specs), set[tuple[str, int]](), set(needed)
     while more:
         found |= more

@@ -242,7 +242,8 @@ def scm_values(
     name: str, facts: Mapping[str, Any], figures: Iterable[PublishedFigure]
 ) -> list[Value]:
     """The values of the device file of the drive `name`, in its order. Raises ConfigError: a figure
-    that the rule needs is not there."""
+    that the rule needs is not there.
+    """
     own = [f for f in figures if f.device in facts["drives"]]
     capacity = float(name.rpartition("-")[2]) * 1e9
     link = LINKS[facts["interface"]]

@@ -153,7 +153,8 @@ def _condition(row: Row) -> Mapping[str, object]:
 
 def figures_csv(found: Reproduction) -> str:
     """A row for each figure. The columns begin with those of the published table, so that the file
-    can be given to `--figures` again."""
+    can be given to `--figures` again.
+    """
     rows = [_row(row, found) for row in found.rows]
     return csv_text(list(rows[0]), (row.values() for row in rows))
 

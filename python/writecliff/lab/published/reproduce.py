@@ -85,7 +85,8 @@ from writecliff.workload.model import BlockSize, Job, Workload
 class DriveRun:
     """A drive that was measured: its description, the number of loads, and the time it took.
     `scale`: how many times smaller than the whole drive it was simulated, with
-    `simulated_bytes` of user capacity; `device_hash` is that of the smaller drive."""
+    `simulated_bytes` of user capacity; `device_hash` is that of the smaller drive.
+    """
 
     name: str
     description: str
@@ -108,7 +109,8 @@ class LoadResult:
 @dataclass(frozen=True)
 class Reproduction:
     """Every figure of a campaign beside its simulation, in the order of the table; the loads behind
-    them; and the rows of the table that are no figures."""
+    them; and the rows of the table that are no figures.
+    """
 
     name: str
     about: str
@@ -169,7 +171,8 @@ def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chos
     """The figures of a campaign, of a drive, or of a source in the user's table `path`; "all" takes
     all. With `kind`, those that a word of `kinds.WORDS` means.
 
-    Raises ConfigError: nothing of that name, a malformed table, no figures of the kind."""
+    Raises ConfigError: nothing of that name, a malformed table, no figures of the kind.
+    """
     found = _chosen(name, path)
     if kind is None:
         return found
@@ -257,7 +260,8 @@ def reproduce(
     """Measure the simulated drives under the conditions of the figures and compare. All times are
     multiplied by `time_share`.
 
-    Raises ConfigError (a malformed device file, a drive larger than the memory), EngineError."""
+    Raises ConfigError (a malformed device file, a drive larger than the memory), EngineError.
+    """
     began_s = time.monotonic()
     missing = without_preset(chosen.figures)
     wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
@@ -427,7 +431,8 @@ def lifetime_ratio(drive: ComparedDrive) -> float:
     """Ratio of the host writes in a drive's life, with a stream for each writer and without.
 
     Write amplification alone decides it. The slide can be read in two ways; the smaller of both
-    ratios is taken, at the over-provisioning of the drive."""
+    ratios is taken, at the over-provisioning of the drive.
+    """
     spare = drive.describe().overprovision_pct
     if spare is None:
         what = drive.describe().without_flash
@@ -458,7 +463,8 @@ _SEED = 3001
 def fill_metrics(drive: ComparedDrive) -> dict[str, float]:
     """`fill_volume`, `fill_volume_after` (GB of the whole drive), `fill_throughput`,
     `fill_throughput_after` and `fill_throughput_late` (MB/s). Phases that the drive does not have
-    are absent."""
+    are absent.
+    """
     engine = SimEngine.from_text(drive.text, drive.file_name)
     capacity = engine.identify().capacity_bytes >> 20 << 20
     job = Job(pattern="sequential", block_sizes=(BlockSize(1 << 20),), volume_bytes=capacity)
@@ -474,7 +480,8 @@ def fill_metrics(drive: ComparedDrive) -> dict[str, float]:
 
 def phases(rates: Sequence[float], capacity_gb: float, seconds: float) -> dict[str, float]:
     """The metrics of a drive of `capacity_gb` written in `seconds`, at these rates (MB/s) over
-    equal parts of it."""
+    equal parts of it.
+    """
     found = {"fill_throughput": capacity_gb * 1e3 / seconds}
     end = _slower(rates, 0, median(rates[:_FIRST]), 1)
     if end is None:

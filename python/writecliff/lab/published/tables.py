@@ -318,7 +318,8 @@ def rows_table(rows: Sequence[Row]) -> Table:
 
 def item_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
     """The tables for one table or figure of a source: drives side by side where it compares them,
-    then every figure with its condition."""
+    then every figure with its condition.
+    """
 
     def remarks(row: Row) -> str:
         why = note_of(row.figure) if row.simulated is not None else reason_of(row)
@@ -372,7 +373,6 @@ def _cell(row: Row | None, line: int) -> str:
 
 def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
     """The comparisons with the wrong winner."""
-
     kind = Kind(lambda value: units.UNKNOWN if value is None else f"{value:.3g}")
 
     def ratio(pair: tuple[float, float]) -> float | None:

@@ -65,7 +65,8 @@ CAMPAIGNS = {
 def run(name: str, target: str, log: Log = lambda text: None) -> Result:
     """Run a campaign on a simulated drive, "sim:NAME" or "sim:PATH.toml".
 
-    Raises ConfigError: no such campaign, a real drive, or a drive that it cannot use."""
+    Raises ConfigError: no such campaign, a real drive, or a drive that it cannot use.
+    """
     from writecliff.devices import describe_device, read_device_file
 
     if name not in CAMPAIGNS:

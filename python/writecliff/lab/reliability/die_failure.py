@@ -94,7 +94,8 @@ def _uber(text: str, file_name: str, scale: float) -> float:
 
 def _alone(text: str, file_name: str, scale: float) -> tuple[tuple[float, float], float]:
     """Mean latency of a read alone, before and after the die is lost and before anything is
-    relocated; and the share of the latter reads that were rebuilt."""
+    relocated; and the share of the latter reads that were rebuilt.
+    """
     engine = _filled(variant(text, {"die_parity.relocate_interval": '"1 h"'}), file_name, scale)
     before = _reads(engine, 1, 1, ios=LATENCY_READS)
     engine.lose_die(LOST)
@@ -125,7 +126,8 @@ def _course(text: str, file_name: str, scale: float, step_ns: int) -> Course:
 
 def _relocation_ns(text: str, file_name: str, scale: float, dies: int) -> float:
     """About as long as a drive takes to relocate what a die held: at the speed of its writes, or of
-    reads of all dies of a stripe over the channels, or a reclaim unit at each interval."""
+    reads of all dies of a stripe over the channels, or a reclaim unit at each interval.
+    """
     engine = opened(text, file_name, scale, io_bytes=WRITE)
     share = engine.identify().capacity_bytes / dies
     volume = max(1, round(share / WRITE)) * WRITE

@@ -17,7 +17,8 @@ OWN = "the drive's file"
 
 def with_section(text: str, name: str, values: Section) -> tuple[str, list[Setting]]:
     """The text with the section `name`, and what it says. A section that is there stays as it is:
-    only the keys that it lacks are added."""
+    only the keys that it lacks are added.
+    """
     there = tomllib.loads(text).get(name)
     if there is None:
         lines = [f"{key} = {value}  # {source}" for key, (value, source) in values.items()]
@@ -41,7 +42,8 @@ def variant(text: str, changes: Mapping[str, str]) -> str:
 
 def scale_for(text: str, file_name: str, slots_max: float) -> float:
     """The smallest scale at which the drive has no more than `slots_max` user slots of 4 KiB, or
-    the largest that there is. Raises ConfigError."""
+    the largest that there is. Raises ConfigError.
+    """
     device = open_device(text, file_name)
     slots = describe_device(text, file_name).capacity_bytes / SLOT_BYTES
     scales = sorted((1.0, *device.scales()))

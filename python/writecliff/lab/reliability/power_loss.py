@@ -26,7 +26,8 @@ Row = dict[str, Any]
 
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     """Cut the power of the three drives. Raises ConfigError for drives whose cuts are not
-    modelled."""
+    modelled.
+    """
     device = describe_device(text, file_name)
     key, cache = "controller.power_loss_protection", "controller.write_cache"
     texts = (

@@ -42,7 +42,8 @@ class Attachment:
         self, uri: str, folder: Path, offset_bytes: int = 0, size_bytes: int | None = None
     ) -> None:
         """The drive, or the range of it at `offset_bytes`. `folder`: an existing empty folder.
-        Raises WritecliffError if it cannot be attached."""
+        Raises WritecliffError if it cannot be attached.
+        """
         self._folder = folder
         self._fuse = subprocess.Popen(
             ["nbdfuse", str(folder), uri],

@@ -18,7 +18,8 @@ READY = ("sqlite", "postgres", "rocksdb")
 @dataclass(frozen=True)
 class Program:
     """Command lines. `prepare` runs once before the first cut, `run` until the cut, and `check`
-    after it: an exit code that is not 0 says that the program lost something."""
+    after it: an exit code that is not 0 says that the program lost something.
+    """
 
     name: str
     run: tuple[str, ...]
@@ -29,7 +30,8 @@ class Program:
 def ready_program(name: str, *, sync: bool) -> Program:
     """A program with its check. `sync`: whether it makes durable what it acknowledges.
 
-    Raises ConfigError for an unknown name, TargetError if the program is not installed."""
+    Raises ConfigError for an unknown name, TargetError if the program is not installed.
+    """
     if name not in READY:
         raise ConfigError.unknown("program", name, READY)
     if name == "postgres":

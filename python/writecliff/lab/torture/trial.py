@@ -35,7 +35,8 @@ _CHECK_TIMEOUT_S = 600.0
 @dataclass(frozen=True)
 class Plan:
     """What is tortured. `writes_max`: a cut comes at a write request of the drive from the first to
-    this one, counted from the begin of the program."""
+    this one, counted from the begin of the program.
+    """
 
     target: str
     program: Program
@@ -57,7 +58,8 @@ class Trial:
     """One cut and what came of it. `at_write`: the write request at which power was cut;
     `acknowledged`: lines that the program had printed; `pages_undone`: of the drive, which NVMe
     allows for the reason `undone_as` (see `PowerCut`); `finding`: what the program lost, empty if
-    nothing."""
+    nothing.
+    """
 
     seed: int
     at_write: int

@@ -221,7 +221,8 @@ _SEQUENTIAL_SHARE = 0.9  # of the capacity, filled by the first writer; the rest
 @dataclass(frozen=True)
 class RecordedRun:
     """The bytes that each of the three writers had written at the end of a log (or at a line within
-    it), and those that garbage collection had copied, in GB."""
+    it), and those that garbage collection had copied, in GB.
+    """
 
     log: str
     unit_mib: int

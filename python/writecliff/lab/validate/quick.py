@@ -52,7 +52,8 @@ class QuickRow:
     @property
     def ok(self) -> bool:
         """Whether the quick figure is within the tolerance. The slowest I/Os, which a scaled drive
-        does not tell, need not be given, and a time at another load is not judged."""
+        does not tell, need not be given, and a time at another load is not judged.
+        """
         if self.error_pct is None:
             return self.key.endswith(_TAILS) or not self.same_load
         return abs(self.error_pct) <= TOLERANCE_PCT

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class StreamsCase:
     """One row. `reference` is from theory, a figure in a paper, or the log of a recorded run;
     `tolerance_pct` is None where no agreement is required. `sequential_share` is that of the first
-    of three writers, `waf_settled` the write amplification long after the fill; None elsewhere."""
+    of three writers, `waf_settled` the write amplification long after the fill; None elsewhere.
+    """
 
     load: str
     treatment: str
@@ -37,7 +38,8 @@ class StreamsCase:
 class Crossover:
     """The over-provisioning above which persistently isolated handles write less than initially
     isolated ones: the two measured points around it, None beyond the last one.
-    `sequential_shares` are the first writer's (initially, persistently isolated)."""
+    `sequential_shares` are the first writer's (initially, persistently isolated).
+    """
 
     unit_mib: int
     sequential_shares: tuple[float, float]

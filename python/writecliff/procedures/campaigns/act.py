@@ -139,7 +139,8 @@ class Act(CampaignProcedure[ActOptions]):
 
     def over(self, trial: Trial, phase: str) -> bool:
         """Whether nothing more is done at this load. The first failure ends a test of a search; the
-        certification itself is only stopped by lag, as ACT is."""
+        certification itself is only stopped by lag, as ACT is.
+        """
         lag = self.options.max_lag_sec
         stopped = trial.failed(lag) if phase == SEARCH else trial.stopped(lag)
         return stopped or trial.complete

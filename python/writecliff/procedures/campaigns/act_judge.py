@@ -26,7 +26,8 @@ MS = 1_000_000
 
 def over(histogram: Histogram, threshold_ns: int) -> int:
     """I/Os at or above a threshold. The whole bucket that holds the threshold counts, so this is an
-    upper bound; buckets are 1/64 wide."""
+    upper bound; buckets are 1/64 wide.
+    """
     _, upper, count = histogram.buckets()
     return int(count[upper >= threshold_ns].sum())
 
@@ -59,7 +60,8 @@ def step_figures(result: StepResult, jobs: Sequence[Job], multiple: float) -> di
 def _behind_s(measured: JobResult, job: Job) -> float:
     """Seconds by which the load fell behind its schedule in the step; negative where it caught up,
     as a load can that goes on from step to step. As many I/Os as all threads may have in flight,
-    and a thousandth, count as neither."""
+    and a thousandth, count as neither.
+    """
     done = sum(operation.ios for operation in measured.operations.values())
     rate = job.rate_iops or 1.0
     due = rate * (job.duration_ns or 0) / SECOND_NS

@@ -48,7 +48,8 @@ K = TypeVar("K", bound=CampaignOptions)
 
 class CampaignProcedure(OptionedProcedure[K]):
     """A published campaign. `quick` shortens it on simulated drives too: what it measures from
-    second to second, such as consistency or lag, does not scale."""
+    second to second, such as consistency or lag, does not scale.
+    """
 
     scales = False
 

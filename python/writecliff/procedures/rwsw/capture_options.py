@@ -61,7 +61,8 @@ C = TypeVar("C", bound=CaptureOptions)
 
 class CaptureProcedure(PtsProcedure[C]):
     """A test of a capture. Raises ConfigError for options that are not allowed, and a capture that
-    cannot be read."""
+    cannot be read.
+    """
 
     def settle(self, options: C, *, shorten: bool) -> C:
         """The capture is read once: a stored run has what was found, not the file."""

@@ -1,5 +1,6 @@
 """Individual streams-WSAT: each stream of the applied workload alone until it is steady, with a
-purge and a preconditioning before each. Rounds, samples and ends are those of WSAT."""
+purge and a preconditioning before each. Rounds, samples and ends are those of WSAT.
+"""
 
 from __future__ import annotations
 

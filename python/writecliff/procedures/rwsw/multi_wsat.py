@@ -1,5 +1,6 @@
 """Multi-WSAT: the applied workload of a capture, all of its streams at once, from a purged drive
-until it is saturated. Rounds, samples and ends are those of WSAT (`saturation.py`)."""
+until it is saturated. Rounds, samples and ends are those of WSAT (`saturation.py`).
+"""
 
 from __future__ import annotations
 

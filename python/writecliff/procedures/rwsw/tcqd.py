@@ -25,7 +25,8 @@ class TcqdOptions(DemandOptions, CaptureOptions):
 
 class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
     """The sweep over thread counts and queue depths. Raises ConfigError for options that are not
-    allowed."""
+    allowed.
+    """
 
     name = "tcqd"
     subtitle = "TC/QD Sweep - Applied Test Workload"

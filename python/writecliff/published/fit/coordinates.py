@@ -35,7 +35,8 @@ class Coordinate:
 
 class Coordinates:
     """All coordinates of a fit. `texts`: the device file of each drive, by name; `beliefs`: what
-    drives of other fits tell of a parameter, by key."""
+    drives of other fits tell of a parameter, by key.
+    """
 
     def __init__(
         self,
@@ -99,7 +100,8 @@ class Coordinates:
         """Where each coordinate is drawn to, and its weight per unit: a drive to its family as its
         spread says; a value shared by all drives to its relatives, or else to the middle of its
         bounds, `at_bound` at a bound. What no figure determines stays there instead of following
-        the scatter of short simulations."""
+        the scatter of short simulations.
+        """
         centre = self.middle
         weights = self.spec.at_bound / SOFT / np.maximum((self.high - self.low) / 2, 1e-9)
         for i, one in enumerate(self.all):
@@ -111,7 +113,8 @@ class Coordinates:
 
     def priors_alone(self) -> tuple[Vector, Vector]:
         """Where priors draw each coordinate, and how far they leave it open: what is known without
-        figures."""
+        figures.
+        """
         centre, weights = self.priors()
         return centre, 1 / weights
 

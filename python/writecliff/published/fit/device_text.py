@@ -11,7 +11,8 @@ from writecliff.devices.quantities import number
 def with_numbers(text: str, values: Mapping[str, float]) -> str:
     """The device file with other values; comments with sources stay, a list keeps its proportions.
 
-    Times are in ns, rates in bytes/s, sizes in bytes, as `quantities.number` gives them."""
+    Times are in ns, rates in bytes/s, sizes in bytes, as `quantities.number` gives them.
+    """
 
     def written(raw: object, value: float) -> str:
         if not isinstance(raw, list):

@@ -22,7 +22,8 @@ _STEP = 0.06  # of a parameter's logarithm: above the scatter of short simulatio
 class Problem:
     """The figures that a fit uses, out of `figures`. `rivals`: values of rivals where they are not
     those of their files; `beliefs`: what relatives tell where it is not what their files say;
-    `workers`: simulations at a time."""
+    `workers`: simulations at a time.
+    """
 
     def __init__(
         self,
@@ -72,7 +73,8 @@ class Problem:
 
     def neighbours(self, at: Vector) -> tuple[Vector, list[tuple[Row, ...]]]:
         """Steps along each coordinate, towards the middle of its bounds so that every point is
-        within them, and the rows there."""
+        within them, and the rows there.
+        """
         steps, points = self._neighbours(at)
         self.simulate(points)
         return steps, [self.rows(point) for point in points]

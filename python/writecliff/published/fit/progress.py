@@ -12,7 +12,8 @@ from writecliff.published.measure import MeasurementObserver
 
 class FitProgress(MeasurementObserver):
     """Says every few seconds which drive is prepared, how far a load is, or how many were
-    simulated."""
+    simulated.
+    """
 
     def __init__(self, log: Callable[[str], None]) -> None:
         super().__init__()

@@ -22,7 +22,8 @@ from writecliff.published.fit.specification import Specification
 @dataclass(frozen=True)
 class Known:
     """The logarithm of a relative's value, and its standard error: 0 for a value that no fit
-    varies."""
+    varies.
+    """
 
     log: float
     error: float
@@ -38,7 +39,8 @@ class Belief:
 
 def belief_of(relatives: Sequence[Known], spread: float) -> Belief | None:
     """What relatives tell of a model that differs from them by the factor `spread`; None without
-    relatives."""
+    relatives.
+    """
     if not relatives:
         return None
     between = np.log(spread) ** 2
@@ -51,7 +53,8 @@ def beliefs_of(
     spec: Specification, known: Callable[[str, str], Known | None]
 ) -> Mapping[str, Belief]:
     """What relatives tell of the parameters of a fit, by key. `known`: of a drive and a key, None
-    where nothing is known."""
+    where nothing is known.
+    """
     found = {}
     for one in spec.parameters:
         values = [value for drive in one.relatives if (value := known(drive, one.key))]

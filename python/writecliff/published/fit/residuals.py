@@ -54,7 +54,8 @@ def deviations(rows: Sequence[Row]) -> Vector:
 
 def soft_cost(vector: Vector) -> float:
     """Half of the soft square sum of a vector: what a fit makes least. Residuals far beyond `SOFT`
-    count by their size, not by its square."""
+    count by their size, not by its square.
+    """
     return float(SOFT**2 * np.sum(np.sqrt(1 + (vector / SOFT) ** 2) - 1))
 
 
@@ -74,7 +75,8 @@ def _log(row: Row) -> float | None:
 @dataclass(frozen=True)
 class _Winner:
     """Which of two figures is published as the greater; `second` is None for an improvement, which
-    is compared with 1."""
+    is compared with 1.
+    """
 
     first: int
     second: int | None
@@ -115,7 +117,8 @@ class Residuals:
 
     def known(self, vector: Vector) -> Vector:
         """The rows of a vector or a Jacobian that figures or other drives give, without those that
-        only keep a value near the middle of its bounds."""
+        only keep a value near the middle of its bounds.
+        """
         first = len(vector) - len(self._common)
         rows: Vector = np.concatenate([vector[:first], vector[first:][~self._common]])
         return rows

@@ -44,7 +44,8 @@ class Candidate:
 
 class Simulations:
     """What was simulated so far. Several threads may use it. A load is simulated for `seconds` of
-    it, or for its own time if that is shorter."""
+    it, or for its own time if that is shorter.
+    """
 
     def __init__(
         self, observer: MeasurementObserver | None = None, *, seconds: Seconds = at_most_long

@@ -39,7 +39,8 @@ _SHARE_LOST = 0.01  # share of a parameter in flat combinations that voids its s
 @dataclass(frozen=True)
 class Estimate:
     """A fitted parameter, in `unit`; of a family that has values of its own for each drive, that of
-    `drive`. `error_pct` is one standard error, or None where the figures do not constrain it."""
+    `drive`. `error_pct` is one standard error, or None where the figures do not constrain it.
+    """
 
     key: str
     drive: str | None
@@ -68,7 +69,8 @@ class FitResult:
     `after`: all figures with the first and the fitted values. `texts`: the device file of each
     drive with its fitted values. `next_figures`: what to measure to determine the first of
     `unidentifiable`. `whole`: all figures of the drives at their full size; empty if these were not
-    simulated."""
+    simulated.
+    """
 
     estimates: tuple[Estimate, ...]
     unidentifiable: tuple[tuple[tuple[str, float], ...], ...]
@@ -84,7 +86,8 @@ class FitResult:
 @dataclass(frozen=True)
 class Optimum:
     """The best point that a search finds, and the standard error of each of its coordinates if
-    figures are off by `SOFT`; their priors count."""
+    figures are off by `SOFT`; their priors count.
+    """
 
     at: Vector
     errors: Vector
@@ -94,7 +97,8 @@ def optimum(
     problem: Problem, start: Vector, look: Callable[[Sequence[Row]], None] = lambda rows: None
 ) -> Optimum:
     """The best point that the search from `start` finds. `look` is shown the figures wherever
-    derivatives are taken."""
+    derivatives are taken.
+    """
     from scipy.optimize import least_squares
 
     residuals = Residuals(problem.rows(start), problem.coordinates)
@@ -121,7 +125,8 @@ def optimum(
 
 class Fit:
     """A fit under way, from the values of the device files; `at` is the best point so far. A load
-    is simulated for `seconds` of it at most."""
+    is simulated for `seconds` of it at most.
+    """
 
     def __init__(
         self,
@@ -141,7 +146,8 @@ class Fit:
 
     def run(self, *, whole: bool = False) -> FitResult:
         """Find the parameters that bring the simulated drives nearest to the figures. The search is
-        on drives that are scaled down; with `whole`, those found are simulated at full size too."""
+        on drives that are scaled down; with `whole`, those found are simulated at full size too.
+        """
         if not whole or self.problem.spec.scale <= 1:
             return self._search()
         start, simulations = self.at, self.problem.simulations
@@ -289,7 +295,8 @@ COMBINATIONS_MAX = 3
 @dataclass(frozen=True)
 class Suggestion:
     """A figure to measure. `combination`: which of those that are not determined it bounds;
-    `change_pct`: of the figure, if that combination changes by 10 %."""
+    `change_pct`: of the figure, if that combination changes by 10 %.
+    """
 
     combination: int
     figure: PublishedFigure
@@ -300,7 +307,8 @@ def suggestions(
     problem: Problem, at: Vector, directions: Sequence[Vector]
 ) -> tuple[Suggestion, ...]:
     """The most telling figure for each of the first `directions`; none where no load of the menu
-    changes with it."""
+    changes with it.
+    """
     menu = _menu(problem)
     if not directions or not menu:
         return ()

@@ -87,7 +87,8 @@ _PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least", "relatives"}
 class Parameter:
     """A key of the device file, and the bounds of its value (of the mean, for a list). Without a
     `spread`, or with `relatives`, all drives have the same value; `drives`: those that it is of,
-    empty for all."""
+    empty for all.
+    """
 
     key: str
     low: float

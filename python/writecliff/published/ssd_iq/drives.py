@@ -260,7 +260,8 @@ def listed_drives() -> dict[str, list[Drive]]:
 
 def _of_ssd_iq(family: str) -> list[Drive]:
     """Return the drives of a family that SSD-iq measured. They have only the figures of their own
-    data sheets, so they are the drives that `reproduce ssd-iq` simulates."""
+    data sheets, so they are the drives that `reproduce ssd-iq` simulates.
+    """
     found = []
     for name, listed in facts()[family].get("ssd_iq", {}).items():
         own = sheet_of(f"{listed} {capacity_bytes(name) / 1e9:g} GB", read_sheets()).sheet

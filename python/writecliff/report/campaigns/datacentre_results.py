@@ -211,7 +211,8 @@ _NINES = (0.99, 0.999, 0.9999)
 
 def mix_cells(steps: Steps) -> Sequence[StepRow]:
     """The steps of the part "mixes" that were run at every queue depth: those of the first block
-    size."""
+    size.
+    """
     rows = steps.data.stage_rows("mixes")
     return [row for row in rows if row.block_bytes == rows[0].block_bytes]
 

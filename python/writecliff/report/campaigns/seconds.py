@@ -82,7 +82,8 @@ class Seconds:
 
     def array_iops(self, count: int) -> float | None:
         """Mean IOPS of an array: `count` times the expected slowest of as many seconds, drawn at
-        random. Exact, from the order statistics of the seconds."""
+        random. Exact, from the order statistics of the seconds.
+        """
         if not len(self):
             return None
         # The slowest of the draws is at least the k-th of n in ((n - k) / n) ** count of all cases.

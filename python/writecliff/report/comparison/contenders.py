@@ -62,7 +62,8 @@ class Contender:
 def contenders_in(paths: Iterable[Path], known: dict[Path, Run] | None = None) -> list[Contender]:
     """The contenders in `paths` in their order, labelled. `known`: runs that are already read, by
     resolved path; those that are read are added. Raises ConfigError for a path without a run,
-    StoreError for a damaged one."""
+    StoreError for a damaged one.
+    """
     found: list[Contender] = []
     seen: set[Path] = set()
     for path in paths:
@@ -119,7 +120,8 @@ def of_folder(
 ) -> Iterator[Contender]:
     """A suite as one contender, a sweep as one for each of its runs. Runs that have not measured
     anything yet are left out. `reports` has those reports, by name of the run, that are already
-    read; `known`: see `contenders_in`."""
+    read; `known`: see `contenders_in`.
+    """
     runs, left_out = _measured(folder, reports, known)
     if folder.kind == "sweep":
         for name, run in runs.items():
@@ -132,7 +134,8 @@ def of_folder(
 
 def members_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> list[Contender]:
     """The runs of a suite as contenders: "iops-75-8gib" and "wsat-75-8gib" are one, "75-8gib"; runs
-    that are the only ones of their test are called by the drive. `reports`: see `of_folder`."""
+    that are the only ones of their test are called by the drive. `reports`: see `of_folder`.
+    """
     found: dict[str, dict[str, Run]] = {}
     for name, run in _measured(folder, reports)[0].items():
         label = name.removeprefix(folder.members[name].test).strip("-") or run.drive
@@ -198,7 +201,8 @@ def differences(contenders: Sequence[Contender]) -> list[Difference]:
 
 def labelled(contenders: Sequence[Contender]) -> list[Contender]:
     """The contenders with labels of their own: the drive, and what tells it from the others where
-    several are of one drive. If all are, that alone is the label."""
+    several are of one drive. If all are, that alone is the label.
+    """
     found = list(contenders)
     drives = [one.first.drive for one in found]
     for drive in dict.fromkeys(drives):
@@ -213,7 +217,8 @@ def labelled(contenders: Sequence[Contender]) -> list[Contender]:
 
 def _own(group: Sequence[Contender]) -> list[str]:
     """Return names that distinguish runs of one drive: those that the user gave, else the first
-    setting that differs for each run, else several of them, else the times of their starts."""
+    setting that differs for each run, else several of them, else the times of their starts.
+    """
     names = [one.name for one in group]
     if all(names) and len(set(names)) == len(group):
         return names

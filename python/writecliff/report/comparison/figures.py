@@ -75,7 +75,8 @@ class Figure:
     @property
     def best(self) -> int | None:
         """The contender with the best value; None if neither direction is better, if the two best
-        are equal, and if they were not measured at the same load."""
+        are equal, and if they were not measured at the same load.
+        """
         if self.one.higher_is_better is None or self.noise in ("equal", "apart"):
             return None
         return self.order[0]
@@ -115,7 +116,8 @@ class Figure:
     @property
     def margin_pct(self) -> float | None:
         """How much the best value is above (or, where less is better, below) the next, in percent
-        of that; None if that is 0."""
+        of that; None if that is 0.
+        """
         best, other = (self.value_of(number) for number in self.order[:2])
         return 100 * abs(best - other) / abs(other) if other else None
 

@@ -91,7 +91,8 @@ def _side_by_side(
     differences: Sequence[int],
 ) -> Table:
     """A row of the grid a row, and for each of its columns the `values` and `differences` of these
-    contenders. With one cell for each column, that names the column of the table."""
+    contenders. With one cell for each column, that names the column of the table.
+    """
     marks: dict[tuple[int, int], CellMark] = {}
     rows = []
     for at, row in enumerate(grid.rows):
@@ -166,7 +167,8 @@ def _lines(
     places: Mapping[str, float],
 ) -> Figure | None:
     """The values of a column on the left axis, differences from the first contender on the right
-    one."""
+    one.
+    """
     one, axis = grid.one, grid.one.x
     assert axis is not None
     x = [places[row] for row in grid.rows]

@@ -65,7 +65,8 @@ class SharedGrid:
 
     def difference(self, key: Key, number: int) -> float | None:
         """How far a contender is from the first one, in percent of it or in points; None where one
-        of them has no value, or the first one is 0."""
+        of them has no value, or the first one is 0.
+        """
         first, value = self.value(key, 0), self.value(key, number)
         if number == 0 or first is None or value is None:
             return None
@@ -82,7 +83,8 @@ class SharedGrid:
 
     def best(self, key: Key) -> int | None:
         """The contender with the best value of a cell; None if the two best are equal, or only one
-        contender has it."""
+        contender has it.
+        """
         known = [
             (value, n) for n in range(len(self.by)) if (value := self.value(key, n)) is not None
         ]

@@ -36,7 +36,8 @@ class Group:
 
     def won(self, number: int) -> list[Figure]:
         """The figures at which a contender is better, by more than noise as far as that is
-        known."""
+        known.
+        """
         return [one for one in self.figures if one.best == number and one.noise != "within"]
 
     @cached_property
@@ -62,7 +63,8 @@ class Group:
 
     def ratios(self, number: int) -> list[float]:
         """How many times as good a contender is as the first one, for each figure that can say
-        so."""
+        so.
+        """
         found = []
         for one in self.figures:
             first, value = one.values[0], one.values[number]
@@ -148,7 +150,8 @@ def _file(groups: Sequence[Group], labels: Sequence[str]) -> DataFile:
 
 def as_figures(groups: Sequence[Group], labels: Sequence[str]) -> list[Figure]:
     """Each group as one figure for the picture of a comparison: how many times as good a contender
-    is as the first one, in the median; the interval is from the least to the most."""
+    is as the first one, in the median; the interval is from the least to the most.
+    """
     found = []
     for one in groups:
         values = []

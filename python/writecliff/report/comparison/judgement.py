@@ -17,7 +17,8 @@ JUDGEMENTS: Sequence[Judgement] = ("better", "worse", "equal", "cannot tell")
 
 def judgement(figure: Figure, first: int, second: int) -> Judgement:
     """What the figure says of contender `second` against contender `first`, both of which have
-    it."""
+    it.
+    """
     pair = figure.pair(first, second)
     if pair.noise == "equal":
         return "equal"
@@ -28,7 +29,8 @@ def judgement(figure: Figure, first: int, second: int) -> Judgement:
 
 def overall(judgements: Iterable[Judgement]) -> Judgement:
     """All figures in one word: better if some are and none is worse, and the other way round; if
-    some are better and others worse, or none can be told, nothing can be said."""
+    some are better and others worse, or none can be told, nothing can be said.
+    """
     found = set(judgements)
     if {"better", "worse"} <= found or not found:
         return "cannot tell"

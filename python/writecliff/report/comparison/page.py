@@ -84,7 +84,8 @@ def disclosures_of(found: Comparison) -> Iterator[str]:
 
 def sections_of(found: Comparison) -> Iterator[Section]:
     """Who is compared, what differs, the figures, the grids, the curves. A long list of figures is
-    summarised first, and comes after the grids, in which most of it stands too."""
+    summarised first, and comes after the grids, in which most of it stands too.
+    """
     yield section("Set-up", "", _contenders(found.contenders), differences_table(found))
     data = _figures_file(found)
     names = figure_names(found)

@@ -40,7 +40,8 @@ Curves = Sequence[tuple[str, Curve]]  # of one name, by contender
 
 def curves_section(contenders: Sequence[Contender]) -> Section:
     """All curves, and a table of the moments that are marked in them. A reader may choose one
-    contender where all of them have curves of the same tests."""
+    contender where all of them have curves of the same tests.
+    """
     by_name = _by_name(contenders)
     shown = section("Curves", "", _moments(by_name), *map(_drawn, by_name))
     alike = len({tuple(one.runs) for one in contenders}) == 1
@@ -152,7 +153,8 @@ class Setting:
 
 def setting_of(found: Comparison) -> Setting | None:
     """The one setting by which the contenders are told apart: that of their labels, as in a sweep,
-    otherwise the only number in which their set-up differs. None: none, or several."""
+    otherwise the only number in which their set-up differs. None: none, or several.
+    """
     labels = [_named_number(label) for label in found.labels]
     known = [label for label in labels if label is not None]
     if len(known) == len(labels) and len({name for name, _, _ in known}) == 1:
@@ -225,7 +227,8 @@ def _without_size(drive: str, one: Contender) -> str:
 
 def setting_section(found: Comparison) -> Section:
     """The headline figures over the setting; empty if the contenders differ in another way, or no
-    two of them are of one model."""
+    two of them are of one model.
+    """
     setting = setting_of(found)
     models = models_of(found.contenders)
     if setting is None or len(set(models)) == len(models):
@@ -304,7 +307,8 @@ def relative(
     most: int = MOST,
 ) -> Drawing | None:
     """A row for each figure, a point for each contender; further right is better. None if no figure
-    can be drawn. Without another `title` it names the figures and their intervals; `most` rows."""
+    can be drawn. Without another `title` it names the figures and their intervals; `most` rows.
+    """
     shown = drawable(figures, most)
     if not shown:
         return None

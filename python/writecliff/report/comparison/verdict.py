@@ -54,7 +54,8 @@ _MOST_GROUPS = 2  # that are named for each contender
 
 def _summary(labels: Sequence[str], figures: Sequence[Figure]) -> str:
     """What is said of a long list: how many figures each is better at, the groups in which it is
-    better most, and whether that is more than noise."""
+    better most, and whether that is more than noise.
+    """
     total, groups = len(figures), groups_of(figures)
     won = {who: sum(len(one.won(who)) for one in groups) for who in range(len(labels))}
     order = sorted((who for who in won if won[who]), key=lambda who: -won[who])
@@ -80,7 +81,8 @@ def _summary(labels: Sequence[str], figures: Sequence[Figure]) -> str:
 
 def _ahead(label: str, who: int, groups: Sequence[Group]) -> str:
     """The groups in which a contender is better more than twice as often as any other; empty if
-    there are none."""
+    there are none.
+    """
     clear = []
     for one, name in zip(groups, group_names(groups), strict=True):
         mine = len(one.won(who))

@@ -40,7 +40,8 @@ def examples() -> list[Example]:
 
 def trace_path(path: str | Path) -> Path:
     """The file of a trace: that of an example for "example:NAME", else `path` itself. Raises
-    ConfigError: no such example."""
+    ConfigError: no such example.
+    """
     text = str(path)
     if not text.startswith(SCHEME):
         return Path(path)

@@ -236,7 +236,7 @@ def blocks(settings: Settings, ops: Operations) -> Blocks:
 def _own(
     settings: Settings, ops: Operations, operation: str, mix: tuple[tuple[int, float], ...]
 ) -> OwnBlocks:
-    """fio aligns random addresses to the smallest block size, unless blockalign says otherwise."""
+    """Fio aligns random addresses to the smallest block size, unless blockalign says otherwise."""
     for size, _ in mix:
         if size % SECTOR_BYTES:
             raise settings.error(

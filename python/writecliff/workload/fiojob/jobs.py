@@ -303,8 +303,9 @@ def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
 
 
 def _deviation_pct(spread_pct: float) -> float:
-    """fio adds a uniform number of this spread to a mean of twelve over the whole range, whose own
-    deviation is a twelfth of the range (lib/gauss.c)."""
+    """Fio adds a uniform number of this spread to a mean of twelve over the whole range, whose own
+    deviation is a twelfth of the range (lib/gauss.c).
+    """
     return math.sqrt((100 / 12) ** 2 + spread_pct**2 / 12)
 
 

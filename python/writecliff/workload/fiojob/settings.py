@@ -64,7 +64,8 @@ class Settings(FioOptions):
 
     def child(self, section: RawSection) -> Settings:
         """The settings of a section: these, with its own options over them; the problems of those
-        options join the file's."""
+        options join the file's.
+        """
         settings = copy(self)
         settings.section, settings.location = section.name, section.location
         settings.locations, settings.notes = dict(self.locations), []

@@ -68,7 +68,8 @@ def read_sections(
     problems: list[ConfigError] | None = None,
 ) -> list[RawSection]:
     """The sections of a job file. Raises `ConfigError` with file and line; with `problems`, those
-    of single lines are added to it instead."""
+    of single lines are added to it instead.
+    """
     reader = _FileReader(os.environ if environment is None else environment)
     sections: list[RawSection] = []
     for location, text in _lines(path, SourceLocation(path, 0)):
@@ -197,7 +198,7 @@ def _plain(token: str) -> int:
 
 
 def _keywords() -> dict[str, int]:
-    """fio's reserved words, about the machine that reads the file."""
+    """Fio's reserved words, about the machine that reads the file."""
     page = os.sysconf("SC_PAGE_SIZE")
     return {
         "$pagesize": page,

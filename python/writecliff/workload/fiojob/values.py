@@ -121,7 +121,7 @@ def _fraction_hint(text: str) -> str | None:
 
 
 def _byte_unit(suffix: str, text: str, context: Context) -> int:
-    """fio's units: with kb_base 1024 (the default) k and kB are 1024, and KiB is 1000."""
+    """Fio's units: with kb_base 1024 (the default) k and kB are 1024, and KiB is 1000."""
     unit = suffix.lower()
     if unit in ("", "b"):
         return 1

@@ -159,7 +159,8 @@ def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
 
 def with_state(jobs: Iterable[Job], *, written: bool, notes: list[str]) -> tuple[Job, ...]:
     """The jobs of a step with zones that are full at first, if an earlier step wrote (`written`) or
-    a job needs data that none of its writes makes."""
+    a job needs data that none of its writes makes.
+    """
     every = tuple(jobs)
     zoned = [job for job in every if job.host_zones is not None]
     needs = any(

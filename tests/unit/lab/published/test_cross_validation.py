@@ -297,7 +297,8 @@ def test_drives_are_found_from_the_other_figures(
     what separates a prediction from its figure is what fits see of short simulations: the noise is
     what these are off by on the true drive. Figures share parameters, so their noise adds up less
     than once; but a figure may hang on one other alone, and its own noise was that of a longer
-    measurement. So twice the noise is accepted."""
+    measurement. So twice the noise is accepted.
+    """
     monkeypatch.setattr(simulations_module, "SECONDS_MAX", 1.0)
     wrong_us = {key: START_US[key] for key in (COMMAND, RELOCATION)}
     device = _device(tmp_path, "drive", base, {**TRUE_US, **wrong_us})

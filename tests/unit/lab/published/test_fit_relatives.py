@@ -183,7 +183,8 @@ def _predicted(
 
 def test_what_no_figure_tells_comes_from_relatives(base: str, tmp_path: Path) -> None:
     """All random loads of the drive are of one source and together in a fold; its relative's are
-    spread over both."""
+    spread over both.
+    """
     own = _device(tmp_path, "own", base, 10, 20)
     other = _device(tmp_path, "other", base, 10, 20)
     figures = _figures(own, "one", 60, 95)[1:3] + _figures(other, "two", 50, 90)

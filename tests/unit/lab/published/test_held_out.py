@@ -187,7 +187,8 @@ def test_winners_are_of_clear_pairs_under_the_same_load() -> None:
 
 def test_the_share_within_ten_per_cent_follows_from_percentiles() -> None:
     """Equal up to p99 and 10 times slower at p99.9: the logarithm of the ratio rises linearly in
-    -log10(1 - q), so 10 % are reached at a share log10(1.1) of the way."""
+    -log10(1 - q), so 10 % are reached at a share log10(1.1) of the way.
+    """
     equal = {0.5: (10.0, 10.0), 0.99: (100.0, 100.0)}
     assert share_within(equal) == 1.0
     slower = share_within({**equal, 0.999: (200.0, 2000.0)})

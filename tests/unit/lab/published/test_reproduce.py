@@ -306,7 +306,8 @@ def test_rows_that_are_unknown_are_skipped_one_by_one(
 
 def test_compressible_data_are_on_the_drive_before_and_take_what_they_take(tmp_path: Path) -> None:
     """A page of half its size and one of an eighth, on a drive that is full of the like: what
-    collection finds free is so much that it moves next to nothing."""
+    collection finds free is so much that it moves next to nothing.
+    """
     small = write_small_drive(tmp_path, streams="1")
     text = small.read_text() + (
         '\n[reduction]\ncompression = true\nmin_stored_size = "512 B"\nduplicates = false\n'

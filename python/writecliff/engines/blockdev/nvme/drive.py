@@ -102,7 +102,8 @@ class NvmeDrive:
         self, number: int, size: int, *, specific: int = 0, lsp: int = 0, uuid: int = 0
     ) -> bytes:
         """Get Log Page. `specific` is the Log Specific Identifier, `uuid` an index of the UUID
-        list."""
+        list.
+        """
         words = [f"--log-id={number:#04x}", f"--log-len={size}"]
         words += [f"--lsi={specific}"] * bool(specific) + [f"--lsp={lsp}"] * bool(lsp)
         words += [f"--uuid-index={uuid}"] * bool(uuid)
@@ -121,7 +122,8 @@ class NvmeDrive:
 
     def has_streams(self) -> bool:
         """Whether the drive has the Streams directive, enabled or not (Identify directive, Return
-        Parameters, Base 2.1, 8.1.8.2); True if it does not tell."""
+        Parameters, Base 2.1, 8.1.8.2); True if it does not tell.
+        """
         if self._has_streams is None:
             words = ["--opcode=0x1a", f"--namespace-id={self.nsid}", "--cdw10=0x3ff"]
             words += ["--cdw11=0x1", "--data-len=4096", "--read"]

@@ -54,7 +54,8 @@ class RemoteDrive:
     @property
     def options(self) -> list[str]:
         """Of nvme-cli. Linux refuses a name that does not go with the host identifier, so the
-        UUID of a name is given as that, too."""
+        UUID of a name is given as that, too.
+        """
         options = ["-t", "tcp", "-a", self.host, "-s", str(self.port)]
         if self.host_nqn is not None:
             options += ["--hostnqn", self.host_nqn]

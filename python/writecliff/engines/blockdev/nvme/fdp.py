@@ -124,7 +124,8 @@ def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
 def enable_events(drive: NvmeDrive) -> str:
     """Have the drive log all types of events behind all handles (feature 1Eh, Base 2.1,
     5.1.25.1.21), which a drive does not do by itself. Returns why it does not; "" if it does or
-    has no FDP. The setting does not outlive the next reset."""
+    has no FDP. The setting does not outlive the next reset.
+    """
     try:
         if not drive.controller().has_fdp:
             return ""

@@ -216,7 +216,8 @@ class Written:
 
 def endurance_group(data: bytes) -> Written:
     """Endurance Group Information (log 09h, Base 2.1, 5.1.12.1.10): Data Units Written and Media
-    Units Written, in units of 10^9 bytes."""
+    Units Written, in units of 10^9 bytes.
+    """
     return Written(number(data, 64, 16) * ENDURANCE_UNIT, number(data, 80, 16) * ENDURANCE_UNIT)
 
 
@@ -273,7 +274,8 @@ def namespace_list(data: bytes) -> tuple[int, ...]:
 
 def uuid_list(data: bytes) -> tuple[bytes, ...]:
     """UUIDs of vendor-specific answers (CNS 17h, Base 2.1, 5.1.13.2.14); their index counts from
-    1. The list ends at the first that is zero."""
+    1. The list ends at the first that is zero.
+    """
     found: list[bytes] = []
     for at in range(32, len(data) - 31, 32):
         uuid = data[at + 16 : at + 32]

@@ -40,7 +40,8 @@ def _autonomous(drive: NvmeDrive) -> bool | None:
 
 def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
     """The states of a drive that does I/O in the one that is `wanted`; `name` is the drive's, for
-    messages. Raises TargetError if it has no such state."""
+    messages. Raises TargetError if it has no such state.
+    """
     if drive is None:
         raise TargetError(f"{name}: not an NVMe drive, which alone have power states",
                           hint=f"drop {OPTION}")  # fmt: skip
@@ -61,7 +62,8 @@ def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStat
 def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
     """Set a state in which the drive does I/O. A drive that is in it is left alone: one with a
     single state may refuse the command. Raises TargetError as `working_states`, and if the drive is
-    in another one afterwards."""
+    in another one afterwards.
+    """
     found = working_states(drive, name, wanted)
     assert drive is not None
     if found.state == wanted:

@@ -89,7 +89,8 @@ def _unheard(_: str) -> None:
 
 def client_of(lines: Sequence[str]) -> Client:
     """The figures of the mixed phase in what the client prints. Raises WritecliffError if they are
-    not there."""
+    not there.
+    """
     phase = next((found for line in lines if (found := _PHASE.match(line))), None)
     points = next((found for line in lines if (found := _LATENCY.match(line))), None)
     words = points[1].split() if points else []

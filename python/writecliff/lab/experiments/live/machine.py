@@ -36,7 +36,8 @@ def small_drive(
     name: str, parts: Sequence[Part], unit_bytes: int, folder: Path
 ) -> tuple[Path, DeviceDescription]:
     """Write the device file of a drive of the kind `name` that holds `parts`, with a stream for
-    each besides the default one. Raises ConfigError if no such drive is possible."""
+    each besides the default one. Raises ConfigError if no such drive is possible.
+    """
     opened = open_device(*read_device_file(name))
     whole = describe(opened)
     wanted = sum(part.size_bytes for part in parts)
@@ -52,7 +53,8 @@ def small_drive(
 
 def stretched(parts: Sequence[Part], capacity_bytes: int) -> dict[str, tuple[int, int]]:
     """Offset and size of each part in whole MiB, so that all together fill the drive: the last one
-    takes what the others leave."""
+    takes what the others leave.
+    """
     ranges, at = {}, 0
     for part in parts:
         is_last = part is parts[-1]
@@ -79,7 +81,8 @@ class Machine:
     @contextmanager
     def prepared(self) -> Iterator[Mapping[str, Path]]:
         """A new drive whose time stands still, written once, with empty file systems, for the
-        block; it is kept for `timed`."""
+        block; it is kept for `timed`.
+        """
         with self._served(None) as server, ExitStack() as stack:
             for part in self._parts:
                 device = stack.enter_context(self._attached(server, part))
@@ -95,7 +98,8 @@ class Machine:
     @contextmanager
     def timed(self, slow_down: float, directory: Path, session: dict[str, Any]) -> Iterator[Any]:
         """The same drive in time, with its session in the run directory `directory`; `session` is
-        what it holds, filled in at the end of the block."""
+        what it holds, filled in at the end of the block.
+        """
         with self._served(slow_down) as server:
             recorder = SessionRecorder(directory, server, trace=False)
             try:

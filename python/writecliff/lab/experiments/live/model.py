@@ -18,7 +18,8 @@ _NORMAL_95 = 1.960
 @dataclass(frozen=True)
 class Part:
     """A range of the drive with a file system of its own. `holds`: in words; `stream`: what it is
-    written with when streams are on."""
+    written with when streams are on.
+    """
 
     name: str
     holds: str
@@ -96,7 +97,8 @@ class Trial:
     @property
     def outstanding(self) -> float:
         """Mean number of the drive's writes outstanding, over the session. Below 1 the drive was
-        often idle, and the machine limited the load."""
+        often idle, and the machine limited the load.
+        """
         write = self.session["operations"]["write"]
         drive_ns = self.session["wall_s"] * 1e9 / self.session["slow_down"]
         return float(write["requests"] * (write["latency"]["mean_ns"] or 0.0) / drive_ns)
@@ -109,7 +111,8 @@ class Trial:
 @dataclass(frozen=True)
 class Ratio:
     """Geometric mean of the ratios of pairs, with its 95 % confidence interval (Student's t on the
-    logarithms); without bounds if there is one pair."""
+    logarithms); without bounds if there is one pair.
+    """
 
     mean: float
     low: float | None

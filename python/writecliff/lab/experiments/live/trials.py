@@ -23,7 +23,8 @@ DEVICE = "sas-ms-480"
 
 def schedule(repeats: int, trims: Sequence[bool]) -> list[tuple[int, Condition]]:
     """Repeats and conditions in the order in which they are tried. Every other pair begins with
-    streams, so that a drift of the machine does not favour one side."""
+    streams, so that a drift of the machine does not favour one side.
+    """
     order = []
     for repeat in range(repeats):
         for trim in trims:
@@ -38,7 +39,8 @@ def run_trials(
     """Run all trials, each with a run directory in `folder`, which must be empty or not exist.
 
     Raises TargetError for what is missing on this machine, ConfigError for a folder in use,
-    WritecliffError if a program fails."""
+    WritecliffError if a program fails.
+    """
     if repeats < 1:
         raise ConfigError(f"{repeats} repeats; there must be one at least")
     check_machine()

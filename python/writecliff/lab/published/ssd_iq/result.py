@@ -407,7 +407,8 @@ def _published_uniform(
     ratios: Mapping[tuple[str, RandomWrites], Sequence[float]],
 ) -> float | None:
     """Return the published rate of uniform writes: the median of direct figures and of rates over
-    their published ratio to uniform writes. None without either."""
+    their published ratio to uniform writes. None without either.
+    """
     uniform: list[float] = []
     for (name, load), values in rates.items():
         if name == drive and load.spread.kind == "uniform":
