@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 NATIVE := $(VENV)/.native-built
 # Two workers a core, because many tests wait for processes that they start.
 WORKERS := --numprocesses $(shell expr 2 '*' `nproc`) --dist worksteal
+TIMED = tools/timed $@
 # Hundreds of Python processes start here; without compiled files each would compile its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock tools/guided crates/runner/simulator.profdata
@@ -30,35 +31,35 @@ test: needs test-measures ## run all tests but those on emulated drives
 
 # A fixed seed, so that CI tests the same cases twice; plain `cargo test` draws new ones.
 test-rust: ## Rust tests
-	PROPTEST_RNG_SEED=20250101 MAKEFLAGS= cargo test --locked --workspace --quiet
+	PROPTEST_RNG_SEED=20250101 MAKEFLAGS= $(TIMED) cargo test --locked --workspace --quiet
 
 # Apart from test-rust and test-speed so that CI can build them while the Python packages are fetched. Setup,
 # beside it, has the processors first: it ends with one long step of linking, which leaves one of them idle.
 build-rust-tests:
-	@nice cargo test --locked --workspace --quiet --no-run
-	@nice tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
+	@$(TIMED) nice cargo test --locked --workspace --quiet --no-run
+	@$(TIMED) nice tools/guided cargo build --release --locked --quiet --package writecliff-runner --package writecliff-python \
 	    --bin instructions
 
 # Apart from test-python so that CI does it once, beside its builds, and not each worker and the guest anew.
 compile-python-tests: setup
-	@said=$$($(BIN)/python -m pytest --quiet --collect-only tests) || { echo "$$said" | grep -v "^tests.*::"; exit 1; }
+	@said=$$($(TIMED) $(BIN)/python -m pytest --quiet --collect-only tests) || { echo "$$said" | grep -v "^tests.*::"; exit 1; }
 
 test-measures: setup ## Python tests that measure times, one after another (part of test)
-	$(BIN)/python -m pytest --quiet -m measures tests/device tests/unit/workload
+	$(TIMED) $(BIN)/python -m pytest --quiet -m measures tests/device tests/unit/workload
 
 # Apart from test: it takes minutes of real time, and a busy machine fails it.
 test-served: ## served drives against simulated ones, in real time; needs a quiet machine
 	cargo test --locked --quiet --package writecliff-serve --test integration -- --ignored --test-threads 1
 
 test-python: setup ## all other Python tests: units, fio, browser
-	$(BIN)/python -m pytest --quiet -m "not measures and not long" --durations 25 --durations-min 10 $(WORKERS) tests/device tests/browser tests/unit
+	$(TIMED) $(BIN)/python -m pytest --quiet -m "not measures and not long" --durations 25 --durations-min 10 $(WORKERS) tests/device tests/browser tests/unit
 
 # `make test` runs one case of each of these tests.
 test-long: setup ## the longest cases of the Python tests; run them before a release
-	$(BIN)/python -m pytest --quiet -m long $(WORKERS) tests/unit
+	$(TIMED) $(BIN)/python -m pytest --quiet -m long $(WORKERS) tests/unit
 
 test-speed: ## instruction counts of small fixed cases against those on record
-	tools/instruction-counts
+	$(TIMED) tools/instruction-counts
 
 test-drives: setup ## all tests on emulated drives in a virtual machine (takes long)
 	$(BIN)/python -m tests.guest test
@@ -74,7 +75,7 @@ test-drives-quick: setup ## those of test-drives that do not take minutes each
 # processor costs a third less than the two of test-drives (tests/guest/machine.py).
 test-drives-twice: export WRITECLIFF_GUEST_PROCESSORS ?= 1
 test-drives-twice: setup ## test-drives-quick, with a second run of the failed tests (a step of CI)
-	$(BIN)/python -m tests.guest --or-skip --quick --twice test
+	$(TIMED) $(BIN)/python -m tests.guest --or-skip --quick --twice test
 
 drives-shell: setup ## a shell in that machine
 	@$(BIN)/python -m tests.guest shell
@@ -84,11 +85,11 @@ needs: ## install what the tests need from Debian (as root), or say what is miss
 
 lint: setup ## formatters, linters, types, the walls between rooms, licences
 	cargo fmt --all --check
-	cargo clippy --profile test --locked --workspace --all-targets --quiet -- -D warnings
+	$(TIMED) cargo clippy --profile test --locked --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	$(TIMED) $(BIN)/mypy
+	$(TIMED) $(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/licences
 
 wheel: setup ## build the wheel and the source archive (target/dist); needs no Rust where it is installed
@@ -112,13 +113,13 @@ clean: ## remove everything that was built
 	    python/writecliff/capture/libwritecliff_preload.so
 
 $(VENV)/.installed: requirements.lock tools/make-venv
-	@tools/make-venv $(PYTHON) $(VENV)
+	@$(TIMED) tools/make-venv $(PYTHON) $(VENV)
 	@touch $@
 
 $(NATIVE): $(VENV)/.installed pyproject.toml $(RUST)
 	@tools/check-rust
 	@echo "building the simulator (a minute or two)" >&2
-	@PATH="$(CURDIR)/$(BIN):$$PATH" tools/guided $(BIN)/python -m pip install --quiet \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(TIMED) tools/guided $(BIN)/python -m pip install --quiet \
 	    --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@tools/guided cargo build --quiet --release --locked --target-dir target --package writecliff-preload
 	@install -s -m 755 target/release/libwritecliff_preload.so python/writecliff/capture/
