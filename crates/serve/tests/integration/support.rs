@@ -89,7 +89,7 @@ impl Server {
     }
 }
 
-/// The time after which a wait has failed: far more than a busy machine needs, even to print a backtrace.
+/// The time after which a wait has failed: more than a busy machine needs, even for a backtrace.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(300);
 
 /// Waits until `is_so`, for at most [`WAIT_LIMIT`].
