@@ -55,7 +55,7 @@ pub enum CodecError {
     Io(#[from] io::Error),
 }
 
-/// The part of a section's chunk checksums that covers the section's name and length.
+/// Returns the part of a section's chunk checksums that covers the section's name and length.
 fn section_hash(name: &str, raw_length: u64) -> crc32fast::Hasher {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(name.as_bytes());
@@ -177,7 +177,7 @@ impl Section {
         CodecError::Damaged(self.name.clone())
     }
 
-    /// Raw length of the next chunk in bytes; 0 at the end of the section.
+    /// Returns the raw length of the next chunk in bytes; 0 at the end of the section.
     fn next_length(&self) -> usize {
         let left = self.raw_length.saturating_sub(self.chunks_read * CHUNK_BYTES as u64);
         left.min(CHUNK_BYTES as u64) as usize

@@ -129,7 +129,7 @@ pub struct Reading {
     pub value: Option<Value>,
 }
 
-/// The counters of `T`, with their values if `counted` is given.
+/// Returns the counters of `T`, with their values if `counted` is given.
 pub fn readings<T: Counted>(counted: Option<&T>) -> impl Iterator<Item = Reading> {
     T::COUNTERS.iter().map(move |counter| {
         let value = counted.map(|counted| match counter.read {

@@ -35,8 +35,8 @@ impl Cursors {
         self.ends.contains(&offset)
     }
 
-    /// The number of the run that an I/O belongs to, and whether it continues it. Numbers are used
-    /// again when a run makes room.
+    /// Returns the number of the run that an I/O belongs to, and whether it continues it. Numbers
+    /// are used again when a run makes room.
     #[inline]
     pub fn place(&mut self, offset: u64, end: u64) -> (usize, bool) {
         if let Some(n) = self.ends.iter().position(|&run_end| run_end == offset) {

@@ -78,7 +78,7 @@ impl Source {
         self.line_starts.partition_point(|&start| start <= position)
     }
 
-    /// Text of a line, counted from 1, without its line ending.
+    /// Returns the text of a line, counted from 1, without its line ending.
     fn line(&self, number: usize) -> &str {
         let start = self.line_starts[number - 1];
         let end = self.line_starts.get(number).copied().unwrap_or(self.text.len());
@@ -109,17 +109,17 @@ impl LocatedToml {
         }
     }
 
-    /// The root table of the file.
+    /// Returns the root table of the file.
     pub fn root(&self) -> Table<'_> {
         Table::new(&self.source, self.document.as_table(), String::new(), 1)
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// The name of the file in messages.
+    /// Returns the name of the file in messages.
     pub fn file_name(&self) -> &str {
         &self.source.file
     }
@@ -129,7 +129,7 @@ impl LocatedToml {
         self.documented().iter().any(|row| row.key == key)
     }
 
-    /// Every key with a value, in file order, with its comment.
+    /// Returns every key with a value, in file order, with its comment.
     pub fn documented(&self) -> Vec<Documented> {
         comments::collect(&self.source, self.document.as_table())
     }

@@ -14,7 +14,7 @@ pub unsafe trait Zeroed: Copy {}
 // SAFETY: plain integers.
 unsafe impl Zeroed for u32 {}
 
-/// An array of zeros that uses memory only for the parts that are written.
+/// Returns an array of zeros that uses memory only for the parts that are written.
 pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
     const { assert!(size_of::<T>() > 0, "`Zeroed` excludes types without a size") };
     if length == 0 {
@@ -36,7 +36,7 @@ pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
     }
 }
 
-/// An array of `value`.
+/// Returns an array of `value`.
 pub fn filled<T: Copy>(value: T, length: usize) -> Vec<T> {
     let mut array = Vec::with_capacity(length);
     // Advise before the first write, because memory that is already mapped keeps its page size.

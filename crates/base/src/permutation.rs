@@ -68,7 +68,7 @@ impl Permutation {
     }
 }
 
-/// Upper bits of a product with a random odd factor, folded down.
+/// Returns the upper bits of a product with a random odd factor, folded down.
 #[inline]
 fn mix(half: u64, key: u64) -> u64 {
     let product = (half ^ key).wrapping_mul(key | 1);

@@ -62,14 +62,14 @@ impl Prng {
         result
     }
 
-    /// Uniform in `0..bound` by multiply-shift; the bias is below `bound` / 2^64.
+    /// Returns a number uniform in `0..bound` by multiply-shift; the bias is below `bound` / 2^64.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform in `[0, 1)` with 53 bits.
+    /// Returns a number uniform in `[0, 1)` with 53 bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)

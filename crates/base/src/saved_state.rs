@@ -54,7 +54,7 @@ pub fn open<R: Read>(
     Ok(input)
 }
 
-/// The first line in which two canonical descriptions differ.
+/// Returns the first line in which two canonical descriptions differ.
 pub fn first_difference(ours: &str, theirs: &str) -> String {
     let pair = ours.lines().zip(theirs.lines()).find(|(a, b)| a != b);
     pair.map_or("its keys differ".to_owned(), |(a, b)| {

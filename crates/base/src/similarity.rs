@@ -1,6 +1,6 @@
 //! Similar words, for "did you mean" hints.
 
-/// The candidate that a person who typed `word` probably meant, if any is close.
+/// Returns the candidate that a person who typed `word` probably meant, if any is close.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates

@@ -31,7 +31,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Bytes of the export.
+    /// Returns the size of the export in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }

@@ -61,7 +61,7 @@ impl Client {
         Ok(Self { _admin: admin, io, size: blocks << shift, block_bytes: 1 << shift })
     }
 
-    /// Bytes of the namespace.
+    /// Returns the size of the namespace in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -104,7 +104,7 @@ fn begin(
     Ok((channel, completion.result as u16))
 }
 
-/// The name of the first subsystem of a discovery service.
+/// Returns the name of the first subsystem of a discovery service.
 fn discover(address: &Address) -> io::Result<String> {
     const LOG: u32 = 0x70;
     const ENTRY_BYTES: usize = 1024; // of the header too
@@ -140,7 +140,7 @@ fn run(
     }
 }
 
-/// The next PDU of the server, without the data behind it. A failed command is an error.
+/// Returns the next PDU of the server, without the data behind it. A failed command is an error.
 fn received(channel: &mut Channel) -> io::Result<FromController> {
     let header: [u8; HEADER_BYTES] = channel.head()?;
     let pdu = FromController::read(&header);

@@ -36,7 +36,7 @@ impl SparseFile {
         Ok(Self { file, length: capacity.0 })
     }
 
-    /// An empty file in place of any that exists.
+    /// Returns an empty file in place of any that exists.
     pub(crate) fn create(capacity: Bytes, path: &Path) -> io::Result<Self> {
         let options = &mut OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
@@ -74,7 +74,7 @@ impl SparseFile {
         self.file.sync_data()
     }
 
-    /// The next position of data or of a hole from `from` on; `None` if there is none.
+    /// Returns the next position of data or of a hole from `from` on; `None` if there is none.
     fn seek(&self, from: u64, whence: i32) -> io::Result<Option<u64>> {
         // SAFETY: a call on an open file; it has no pointers. Its position is used for nothing.
         let position = unsafe { libc::lseek(self.file.as_raw_fd(), from as i64, whence) };

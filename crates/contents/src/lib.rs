@@ -123,7 +123,8 @@ impl Contents {
         Ok(())
     }
 
-    /// Bytes of memory that data and tables take, or bytes of the file system that the file takes.
+    /// Returns the bytes of memory that data and tables take, or bytes of the file system that the
+    /// file takes.
     pub fn used(&self) -> Result<Bytes, ContentsError> {
         match &self.store {
             Store::Memory(memory) => Ok(memory.used()),
@@ -158,7 +159,8 @@ impl Contents {
     }
 }
 
-/// The parts of a range by page: page number, offset in the page, and position in the range.
+/// Returns the parts of a range by page: page number, offset in the page, and position in the
+/// range.
 fn pages(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut at = 0;
     std::iter::from_fn(move || {

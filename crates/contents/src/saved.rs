@@ -137,7 +137,7 @@ impl Contents {
     }
 }
 
-/// The bytes of a page that are within the contents.
+/// Returns the bytes of a page that are within the contents.
 fn of_page(page: &PageData, offset: u64, capacity: u64) -> &[u8] {
     debug_assert!(offset < capacity, "a page beyond the contents");
     &page[..(capacity - offset).min(PAGE_BYTES as u64) as usize]

@@ -143,7 +143,7 @@ fn a_limit_is_kept_and_named() {
     contents.write(32 * MIB, &vec![8; MIB as usize / 2]).unwrap();
 }
 
-/// The memory of this process that is in use.
+/// Returns the memory of this process that is in use.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = pages.split(' ').nth(1).unwrap().parse().unwrap();

@@ -108,13 +108,13 @@ pub enum ImpossibleDisk {
 }
 
 impl DiskConfig {
-    /// Duration of one revolution.
+    /// Returns the duration of one revolution.
     pub fn turn(&self) -> Nanos {
         Nanos(60_000_000_000 / u64::from(self.mechanics.rpm))
     }
 
-    /// Track skew: each track starts later by the time that switching to it takes, including write
-    /// settling.
+    /// Returns the track skew: each track starts later by the time that switching to it takes,
+    /// including write settling.
     pub fn skew(&self) -> Nanos {
         let m = &self.mechanics;
         m.head_switch.max(m.seek_track) + m.write_settle

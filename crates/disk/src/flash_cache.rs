@@ -47,7 +47,7 @@ impl FlashCache {
         first / self.block_sectors..=last / self.block_sectors
     }
 
-    /// Time to read these sectors from flash; `None` if they are not all cached.
+    /// Returns the time to read these sectors from flash; `None` if they are not all cached.
     pub fn read(&mut self, first: u64, last: u64) -> Option<Nanos> {
         let mut touched = self.touched(first, last);
         if !touched.clone().all(|block| self.slot(block).is_some()) {

@@ -77,7 +77,7 @@ impl SectorLayout {
         self.tracks / self.heads
     }
 
-    /// Duration of a turn.
+    /// Returns the duration of a turn.
     #[inline]
     pub fn turn(&self) -> Nanos {
         Nanos(self.turn)
@@ -88,7 +88,7 @@ impl SectorLayout {
         &self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
     }
 
-    /// Track of a sector, numbered from the outermost over all surfaces.
+    /// Returns the track of a sector, numbered from the outermost over all surfaces.
     #[inline]
     pub fn track(&self, sector: u64) -> u64 {
         let zone = self.zone(sector);
@@ -103,13 +103,14 @@ impl SectorLayout {
         track / self.heads
     }
 
-    /// Time at which the sector starts to pass if all sectors are read from the first one on.
+    /// Returns the time at which the sector starts to pass if all sectors are read from the first
+    /// one on.
     #[inline]
     pub fn passage(&self, sector: u64) -> u64 {
         self.passage_of(sector, 0)
     }
 
-    /// Time at which the sector has passed.
+    /// Returns the time at which the sector has passed.
     #[inline]
     pub fn passed(&self, sector: u64) -> u64 {
         self.passage_of(sector, 1)
@@ -124,7 +125,7 @@ impl SectorLayout {
         (zone.first_track + track) * self.per_track + along
     }
 
-    /// First sector that has not completely passed at `passage`.
+    /// Returns the first sector that has not completely passed at `passage`.
     pub fn reached(&self, passage: u64) -> u64 {
         let (track, along) = (passage / self.per_track, passage % self.per_track);
         let number = self.zones.partition_point(|zone| zone.first_track <= track) - 1;
@@ -139,7 +140,7 @@ impl SectorLayout {
         sector
     }
 
-    /// Sustained transfer rate at a sector, in bytes per second.
+    /// Returns the sustained transfer rate at a sector, in bytes per second.
     pub fn rate(&self, sector: u64) -> f64 {
         (self.zone(sector).sectors_per_track * SECTOR_BYTES) as f64 * 1e9 / self.per_track as f64
     }

@@ -93,7 +93,7 @@ impl Mechanics {
         self.track = self.layout.track(sector);
     }
 
-    /// Time from `now` until the first sector starts to pass under its head.
+    /// Returns the time from `now` until the first sector starts to pass under its head.
     #[inline]
     pub fn positioning(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
         let (moving, _) = self.moving(extent, is_write);
@@ -107,8 +107,8 @@ impl Mechanics {
         moving + margin + self.until_angle(now + moving + margin, extent.angle)
     }
 
-    /// Seek time including settling, and the margin by which the arm may be late. Seeks to an
-    /// adjacent track have no margin, because they always take the same time.
+    /// Returns the seek time including settling, and the margin by which the arm may be late. Seeks
+    /// to an adjacent track have no margin, because they always take the same time.
     #[inline]
     fn moving(&self, extent: &Extent, is_write: bool) -> (Nanos, Nanos) {
         debug_assert!(extent.cylinder < self.layout.cylinders(), "beyond the disk");
@@ -123,7 +123,7 @@ impl Mechanics {
         }
     }
 
-    /// Time from `now` until this angle is under the head.
+    /// Returns the time from `now` until this angle is under the head.
     #[inline]
     fn until_angle(&self, now: Nanos, angle: u64) -> Nanos {
         let turn = self.layout.turn().0;
@@ -132,12 +132,13 @@ impl Mechanics {
         Nanos(if angle >= at { angle - at } else { angle + turn - at })
     }
 
-    /// Time from `now` until `sector` starts to pass, with the head on its track.
+    /// Returns the time from `now` until `sector` starts to pass, with the head on its track.
     pub fn until_sector(&self, now: Nanos, sector: u64) -> Nanos {
         self.until_angle(now, self.layout.passage(sector) % self.layout.turn().0)
     }
 
-    /// Time that the sectors take to pass, including head switches and seeks within the range.
+    /// Returns the time that the sectors take to pass, including head switches and seeks within the
+    /// range.
     #[inline]
     pub fn transfer(&self, extent: &Extent) -> Nanos {
         debug_assert!(extent.first <= extent.last, "an extent without sectors");

@@ -93,8 +93,8 @@ impl Reads {
         ahead.limit = room;
     }
 
-    /// Time until read-ahead has all data of a read that starts in the newest segment or at the
-    /// position of read-ahead; `None` if the read starts elsewhere.
+    /// Returns the time until read-ahead has all data of a read that starts in the newest segment
+    /// or at the position of read-ahead; `None` if the read starts elsewhere.
     pub fn follows(&mut self, now: Nanos, extent: &Extent, mechanics: &Mechanics) -> Option<Nanos> {
         self.update(now, &mechanics.layout);
         let (ahead, newest) = (self.ahead.as_ref()?, self.segments.last()?);
@@ -110,7 +110,7 @@ impl Reads {
         Some(Nanos(end).saturating_sub(now))
     }
 
-    /// Sector under the head during read-ahead; `None` if there is none.
+    /// Returns the sector under the head during read-ahead; `None` if there is none.
     pub fn head(&mut self, now: Nanos, layout: &SectorLayout) -> Option<u64> {
         self.update(now, layout);
         self.ahead.as_ref()?;

@@ -59,7 +59,7 @@ impl SeekCurve {
         Self { stroke, knee, short: [track, b], long: [full - e, e] }
     }
 
-    /// Seek time over `cylinders`; 0 for 0 cylinders.
+    /// Returns the seek time over `cylinders`; 0 for 0 cylinders.
     #[inline]
     pub fn time(&self, cylinders: u64) -> Nanos {
         if cylinders == 0 {
@@ -75,7 +75,8 @@ impl SeekCurve {
         Nanos(ns.round() as u64)
     }
 
-    /// Mean seek time over all pairs of cylinders, whose distances have the density 2 (1 - d).
+    /// Returns the mean seek time over all pairs of cylinders, whose distances have the density 2
+    /// (1 - d).
     pub fn mean_ns(&self) -> f64 {
         let k = self.knee;
         let ([a, b], [c, e]) = (self.short, self.long);

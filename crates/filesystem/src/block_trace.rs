@@ -222,8 +222,8 @@ impl Events {
         }
     }
 
-    /// The share of a conversion that is done: of the rounds, or of what is to be written, but no
-    /// more than of the first round.
+    /// Returns the share of a conversion that is done: of the rounds, or of what is to be written,
+    /// but no more than of the first round.
     fn share(&self, how: &LayOut, all: &Copies<'_>) -> f64 {
         let rounds = all.applied as f64 / (self.len() as f64 * f64::from(how.copies));
         let share = match how.repeats {

@@ -132,7 +132,8 @@ impl FileLayout {
         Self { space, files, cache, trim, written, live_blocks: 0, peak_blocks: 0 }
     }
 
-    /// A layout that only counts blocks: requests have the right lengths but meaningless offsets.
+    /// Returns a layout that only counts blocks: requests have the right lengths but meaningless
+    /// offsets.
     pub(crate) fn counted(blocks: u32, files: u32, system: FileSystem) -> Self {
         Self { space: Space::counted(blocks), ..Self::new(0, files, system) }
     }
@@ -348,7 +349,7 @@ fn trim(freed: Run, written: &mut [bool], out: &mut Vec<BlockRequest>) {
     written[range].fill(false);
 }
 
-/// Index of the first extent that begins after `block`.
+/// Returns the index of the first extent that begins after `block`.
 fn following(extents: &[Extent], block: u32) -> usize {
     match extents.last() {
         None => 0,

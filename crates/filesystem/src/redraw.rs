@@ -62,7 +62,7 @@ pub(super) struct Redraw {
     pub undrawn_blocks: u64,
 }
 
-/// Blocks that an operation covers, whole or in part.
+/// Returns the blocks that an operation covers, whole or in part.
 fn blocks(event: &TraceEvent) -> (u64, u64) {
     (event.offset / SLOT_BYTES, (event.offset + event.length).div_ceil(SLOT_BYTES))
 }
@@ -170,7 +170,7 @@ impl Redraw {
         self.classes.is_empty()
     }
 
-    /// The cell that takes the place of each cell, in a round of a copy.
+    /// Returns the cell that takes the place of each cell, in a round of a copy.
     pub(super) fn draw(&self, round: u32, copy: u32) -> Vec<u32> {
         let mut random = Prng::derive(u64::from(copy) << 32 | u64::from(round), SEED_LABEL);
         let mut places: Vec<u32> = (0..self.firsts.len() as u32).collect();

@@ -68,7 +68,7 @@ impl Space {
         Self { free, free_blocks, blocks, allocator, cursor: 0, counted: false }
     }
 
-    /// A drive that only counts blocks, to measure how much space is needed.
+    /// Returns a drive that only counts blocks, to measure how much space is needed.
     pub(super) fn counted(blocks: u32) -> Self {
         Self { free: BTreeMap::new(), counted: true, ..Self::new(blocks, Allocator::NextFit) }
     }
@@ -104,7 +104,8 @@ impl Space {
         Some(run)
     }
 
-    /// Start of the next extent: searches from `from` to the end, then from the beginning.
+    /// Returns the start of the next extent: searches from `from` to the end, then from the
+    /// beginning.
     fn find(&self, want: u32, from: u32) -> Option<u32> {
         let beyond = (Bound::Excluded(from), Bound::Unbounded);
         let extents = |(&end, &count): (&u32, &u32)| (end - count, end);

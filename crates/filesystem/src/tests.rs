@@ -354,7 +354,7 @@ fn freed_and_written_again(folders: [u16; 3]) -> Events {
     trace
 }
 
-/// Start block of each file, and the number of requests.
+/// Returns the start block of each file, and the number of requests.
 fn block_positions(folders: [u16; 3], allocator: Allocator, trim: bool) -> (Vec<u32>, usize) {
     let how = LayOut {
         capacity_blocks: 8192,

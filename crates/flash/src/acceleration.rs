@@ -5,8 +5,8 @@
 const BOLTZMANN: f64 = 8.617_333_262e-5;
 const ZERO_CELSIUS: f64 = 273.15;
 
-/// Time at `reference` degrees Celsius that has the effect of a unit of time at `celsius`, for a
-/// mechanism of this activation energy in electronvolts.
+/// Returns the time at `reference` degrees Celsius that has the effect of a unit of time at
+/// `celsius`, for a mechanism of this activation energy in electronvolts.
 pub fn acceleration(activation_energy: f64, celsius: f64, reference: f64) -> f64 {
     let inverse = |celsius: f64| (celsius + ZERO_CELSIUS).recip();
     (activation_energy / BOLTZMANN * (inverse(reference) - inverse(celsius))).exp()

@@ -32,17 +32,17 @@ impl Stripes {
         new
     }
 
-    /// Stripe of a place and its number there.
+    /// Returns the stripe of a place and its number there.
     fn split(&self, place: u32) -> (u32, u32) {
         (place / (self.dies - 1), place % (self.dies - 1))
     }
 
-    /// The die of a stripe that holds the parity of a row.
+    /// Returns the die of a stripe that holds the parity of a row.
     fn position(&self, row: u32, stripe: u32) -> u32 {
         (row + stripe) % self.dies
     }
 
-    /// The die of a place of a row.
+    /// Returns the die of a place of a row.
     // Out of line, so that what most drives do instead stays small.
     #[cold]
     #[inline(never)]
@@ -51,14 +51,14 @@ impl Stripes {
         u32::from(self.places[((row % self.dies) * self.data_dies + place) as usize])
     }
 
-    /// The die that holds the parity of a place of a row.
+    /// Returns the die that holds the parity of a place of a row.
     fn parity_die(&self, row: u32, place: u32) -> u32 {
         let (stripe, _) = self.split(place);
         stripe * self.dies + self.position(row, stripe)
     }
 
-    /// The die on which parity is programmed when a place has been: if no data of its stripe come
-    /// behind it, and neither they nor the parity are on the lost die.
+    /// Returns the die on which parity is programmed when a place has been: if no data of its
+    /// stripe come behind it, and neither they nor the parity are on the lost die.
     pub fn parity_behind(&self, row: u32, place: u32, lost: Option<u32>) -> Option<u32> {
         let (stripe, _) = self.split(place);
         debug_assert!(place < self.data_dies, "no place of the row");
@@ -68,7 +68,7 @@ impl Stripes {
         (answers(die) && !behind.any(|place| answers(self.die(row, place)))).then_some(die)
     }
 
-    /// The other dies of a die's stripe.
+    /// Returns the other dies of a die's stripe.
     pub fn others(&self, die: u32) -> impl Iterator<Item = u32> + use<> {
         debug_assert!(die < self.data_dies / (self.dies - 1) * self.dies, "no die of a stripe");
         let first = die / self.dies * self.dies;

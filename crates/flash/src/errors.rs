@@ -25,12 +25,12 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
-    /// Rate at the share `wear` of the rated erase count, for data just written.
+    /// Returns the rate at the share `wear` of the rated erase count, for data just written.
     pub fn worn(&self, wear: f64) -> f64 {
         self.fresh + (self.at_rated - self.fresh) * wear.powf(self.wear_exponent)
     }
 
-    /// Rate at the share `wear` of the rated erase count, for data written `age` ago.
+    /// Returns the rate at the share `wear` of the rated erase count, for data written `age` ago.
     pub fn rate(&self, wear: f64, age: Nanos) -> f64 {
         debug_assert!(wear >= 0.0, "negative wear");
         let worn = self.worn(wear);
@@ -53,8 +53,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// Probability that a codeword has more bit errors than can be corrected: the upper tail of the
-    /// binomial distribution.
+    /// Returns the probability that a codeword has more bit errors than can be corrected: the upper
+    /// tail of the binomial distribution.
     pub fn failure(&self, rate: f64) -> f64 {
         let (n, t) = (f64::from(self.bits), f64::from(self.correctable));
         if rate <= 0.0 || self.correctable >= self.bits {
@@ -133,7 +133,8 @@ impl FailureCurve {
         (RATE_MAX / RATE_MIN).ln() / (POINTS - 1) as f64
     }
 
-    /// Probability that a codeword cannot be corrected, at this rate of the median page.
+    /// Returns the probability that a codeword cannot be corrected, at this rate of the median
+    /// page.
     pub fn at(&self, rate: f64) -> f64 {
         debug_assert!(rate >= 0.0, "not a bit error rate");
         let coordinate = ((rate / RATE_MIN).ln() / Self::step()).clamp(0.0, (POINTS - 1) as f64);

@@ -240,13 +240,14 @@ impl Geometry {
         Ok(with_parity.consistent())
     }
 
-    /// Parity across dies, if there is any.
+    /// Returns the parity across dies, if there is any.
     #[inline]
     pub fn stripes(&self) -> Option<&Stripes> {
         self.stripes.as_deref()
     }
 
-    /// Row and place of a program unit: those of its die, and of the dies with data in the row.
+    /// Returns the row and place of a program unit: those of its die, and of the dies with data in
+    /// the row.
     #[inline]
     pub fn row_and_place(&self, unit: u32) -> (u32, u32) {
         self.by_die.split(unit)
@@ -314,22 +315,22 @@ impl Geometry {
         self
     }
 
-    /// Number of physical page addresses.
+    /// Returns the number of physical page addresses.
     pub fn raw_ppas(&self) -> u64 {
         u64::from(self.reclaim_units) * u64::from(self.ppas_per_reclaim_unit)
     }
 
-    /// Returns the slots of all blocks, including spare space.
+    /// Returns the number of slots of all blocks, including spare space.
     pub fn raw_slots(&self) -> u64 {
         u64::from(self.reclaim_units) * u64::from(self.slots_per_reclaim_unit)
     }
 
-    /// Returns the bytes of all blocks, including spare space.
+    /// Returns the number of bytes of all blocks, including spare space.
     pub fn raw_bytes(&self) -> Bytes {
         Bytes(self.raw_slots() * u64::from(SLOT_BYTES))
     }
 
-    /// Bytes that one program operation writes on one die.
+    /// Returns the number of bytes that one program operation writes on one die.
     pub fn unit_bytes(&self) -> u64 {
         u64::from(self.slots_per_program_unit) * u64::from(SLOT_BYTES)
     }
@@ -347,7 +348,7 @@ impl Geometry {
         unit.0 * self.ppas_per_reclaim_unit
     }
 
-    /// The addresses of a reclaim unit.
+    /// Returns the addresses of a reclaim unit.
     #[inline]
     pub fn ppas(&self, unit: ReclaimUnitId) -> Range<u32> {
         debug_assert!(unit.0 < self.reclaim_units, "no reclaim unit of the flash");
@@ -355,7 +356,7 @@ impl Geometry {
         first..first + self.ppas_per_reclaim_unit
     }
 
-    /// The addresses of program unit `unit` of a reclaim unit.
+    /// Returns the addresses of program unit `unit` of a reclaim unit.
     #[inline]
     pub fn unit_ppas(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> Range<u32> {
         debug_assert!(unit < self.program_units_per_reclaim_unit, "beyond the reclaim unit");
@@ -369,7 +370,8 @@ impl Geometry {
         die % self.shape.channels
     }
 
-    /// The die of program unit `unit` of any reclaim unit, where there is one reclaim group.
+    /// Returns the die of program unit `unit` of any reclaim unit, where there is one reclaim
+    /// group.
     #[inline]
     pub fn die_of_unit(&self, unit: u32) -> u32 {
         let (row, place) = self.by_die.split(unit);
@@ -379,7 +381,7 @@ impl Geometry {
         }
     }
 
-    /// The die of program unit `unit` of a reclaim unit.
+    /// Returns the die of program unit `unit` of a reclaim unit.
     #[inline]
     pub fn die_of(&self, reclaim_unit: ReclaimUnitId, unit: u32) -> u32 {
         if self.is_plain {
@@ -418,7 +420,7 @@ impl Geometry {
         FlashLocation { reclaim_unit: ReclaimUnitId(reclaim_unit), unit, die, group, page_type }
     }
 
-    /// The plane of an address in its read group, which has one page of every plane.
+    /// Returns the plane of an address in its read group, which has one page of every plane.
     #[inline]
     pub fn plane_of(&self, ppa: Ppa) -> u32 {
         let (_, within) = self.by_reclaim_unit.split(ppa.0);
@@ -429,7 +431,7 @@ impl Geometry {
         plane
     }
 
-    /// Page type of read group `group` in row `row` (the `row`-th unit of its die).
+    /// Returns the page type of read group `group` in row `row` (the `row`-th unit of its die).
     #[inline]
     pub fn page_type(&self, row: u32, group: u32) -> u32 {
         if self.shape.one_shot {
@@ -440,7 +442,8 @@ impl Geometry {
         page % self.shape.cell.page_types()
     }
 
-    /// Page type that programming unit `unit` writes (the slowest if it writes several).
+    /// Returns the page type that programming unit `unit` writes (the slowest if it writes
+    /// several).
     #[inline]
     pub fn program_type(&self, unit: u32) -> u32 {
         if self.shape.one_shot {

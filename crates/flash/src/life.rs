@@ -16,15 +16,15 @@ pub struct BlockLife {
 }
 
 impl BlockLife {
-    /// Share of the blocks that has failed after `cycles`.
+    /// Returns the share of the blocks that has failed after `cycles`.
     pub fn failed(&self, cycles: f64) -> f64 {
         debug_assert!(cycles >= 0.0 && self.rated_cycles > 0);
         let at_rated = (-self.failed_at_rated).ln_1p();
         -(at_rated * (cycles / f64::from(self.rated_cycles)).powf(self.shape)).exp_m1()
     }
 
-    /// Life of the block of which `draw`, uniform in `[0, 1)`, is the share of shorter lives: the
-    /// number of the cycle in which it fails, at least 1.
+    /// Returns the life of the block of which `draw`, uniform in `[0, 1)`, is the share of shorter
+    /// lives: the number of the cycle in which it fails, at least 1.
     pub fn cycles(&self, draw: f64) -> u32 {
         if self.failed_at_rated <= 0.0 {
             return u32::MAX;

@@ -42,7 +42,7 @@ impl FlashTiming {
         self.program[page_type as usize % self.program.len()]
     }
 
-    /// Mean program time of a unit over the page types.
+    /// Returns the mean program time of a unit over the page types.
     pub fn program_mean(&self) -> Nanos {
         debug_assert!(!self.program.is_empty(), "a time for each page type");
         Nanos(self.program.iter().map(|t| t.0).sum::<u64>() / self.program.len() as u64)

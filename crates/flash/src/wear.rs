@@ -52,7 +52,7 @@ impl Wear {
         self.erases[unit.index()]
     }
 
-    /// Number of reclaim-unit erases since the drive was new.
+    /// Returns the number of reclaim-unit erases since the drive was new.
     pub fn total(&self) -> u64 {
         self.total
     }

@@ -93,8 +93,8 @@ impl From<GeometryError> for ConfigError {
 }
 
 impl FtlConfig {
-    /// Reclaim units' worth of slots that stay idle with one stream. GC circulates through the
-    /// rest, so theory must exclude these from the spare space.
+    /// Returns the number of reclaim units' worth of slots that stay idle with one stream. GC
+    /// circulates through the rest, so theory must exclude these from the spare space.
     pub fn reserved_units(&self) -> u32 {
         if self.gc_pacing == GcPacing::OnDemand {
             self.gc_low_watermark
@@ -103,33 +103,33 @@ impl FtlConfig {
         }
     }
 
-    /// Allocation units per slot.
+    /// Returns the number of allocation units per slot.
     #[inline]
     const fn alloc_units_per_slot(&self) -> u32 {
         if self.reduction.is_some() { SECTORS_PER_SLOT } else { 1 }
     }
 
-    /// Allocation units in `slots` slots.
+    /// Returns the number of allocation units in `slots` slots.
     #[inline]
     pub const fn alloc_units(&self, slots: u32) -> u32 {
         slots * self.alloc_units_per_slot()
     }
 
-    /// Slots needed for `alloc_units` allocation units.
+    /// Returns the number of slots needed for `alloc_units` allocation units.
     #[inline]
     pub const fn slots_of(&self, alloc_units: u32) -> u32 {
         alloc_units.div_ceil(self.alloc_units_per_slot())
     }
 
-    /// Units of each reclaim group that can be nearly empty while all others are full of valid
-    /// data: the open ones (one per stream for the host, one for relocated data), and those that
-    /// GC keeps free. One of several groups takes a unit of data for every handle beyond what it
-    /// is full with, and one more, before another group takes them.
+    /// Returns the number of units of each reclaim group that can be nearly empty while all others
+    /// are full of valid data: the open ones (one per stream for the host, one for relocated data),
+    /// and those that GC keeps free. One of several groups takes a unit of data for every handle
+    /// beyond what it is full with, and one more, before another group takes them.
     pub(crate) fn units_needed(&self, groups: u32) -> u64 {
         2 * (u64::from(self.streams) / u64::from(groups)) + u64::from(self.gc_high_watermark) + 1
     }
 
-    /// The blocks of a new drive, if it has bad ones.
+    /// Returns the blocks of a new drive, if it has bad ones.
     pub fn blocks(&self, geometry: &Geometry) -> Option<BadBlocks> {
         let per_unit = u64::from(geometry.slots_per_reclaim_unit);
         let least = self.user_slots / per_unit + self.units_needed(1) + 1;

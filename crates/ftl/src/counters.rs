@@ -73,8 +73,8 @@ impl Allocated {
 }
 
 impl Counters {
-    /// Slots allocated on flash per slot written by the host since `earlier`; data that are not yet
-    /// programmed count as written.
+    /// Returns the slots allocated on flash per slot written by the host since `earlier`; data that
+    /// are not yet programmed count as written.
     pub fn write_amplification_since(&self, earlier: &Self) -> Option<f64> {
         debug_assert!(self.host_slots >= earlier.host_slots, "counters only grow");
         let host = self.host_slots - earlier.host_slots;
@@ -83,7 +83,7 @@ impl Counters {
         (host > 0).then(|| (allocated(self) - allocated(earlier)) as f64 / host as f64)
     }
 
-    /// Slots relocated by GC or wear levelling.
+    /// Returns the number of slots relocated by GC or wear levelling.
     #[inline]
     pub fn moved_slots(&self) -> u64 {
         self.gc_slots + self.wear_slots

@@ -62,7 +62,7 @@ impl Frontier {
         self.next == self.end
     }
 
-    /// Used addresses of the program unit being filled.
+    /// Returns the number of used addresses of the program unit being filled.
     #[inline]
     pub fn filled(&self, ppas_per_program_unit: u32) -> u32 {
         debug_assert!(

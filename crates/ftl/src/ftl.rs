@@ -91,8 +91,9 @@ impl Ftl {
         &mut self.parts.gc_log
     }
 
-    /// Allocation units moved since the FTL was made or restored, by the stream of the unit that
-    /// they were in; the last element is of units that hold relocated data of several streams.
+    /// Returns the allocation units moved since the FTL was made or restored, by the stream of the
+    /// unit that they were in; the last element is of units that hold relocated data of several
+    /// streams.
     pub fn moved_by_stream(&self) -> &[u64] {
         &self.parts.moved_by_stream
     }
@@ -102,7 +103,7 @@ impl Ftl {
         self.parts.spare.as_ref().map_or(&[], |spare| &spare.streams)
     }
 
-    /// The drive's blocks, if it has bad ones.
+    /// Returns the drive's blocks, if it has bad ones.
     pub fn bad_blocks(&self) -> Option<&BadBlocks> {
         self.parts.bad_blocks.as_deref()
     }
@@ -122,7 +123,7 @@ impl Ftl {
         self.groups.current().free.len() as u32
     }
 
-    /// Logical pages that hold data.
+    /// Returns the number of logical pages that hold data.
     pub fn mapped_slots(&self) -> u64 {
         self.parts.map.mapped
     }
@@ -133,8 +134,8 @@ impl Ftl {
         self.parts.packer.as_ref().map(|packer| &packer.counters)
     }
 
-    /// Bytes allocated on flash since the drive was new, by cause; data that are not yet programmed
-    /// count.
+    /// Returns the bytes allocated on flash since the drive was new, by cause; data that are not
+    /// yet programmed count.
     #[inline]
     pub fn allocated(&self) -> Allocated {
         match self.reduction() {
@@ -148,7 +149,7 @@ impl Ftl {
         self.parts.parity.programs
     }
 
-    /// Physical address of a logical page; `Ppa::NONE` if it holds nothing.
+    /// Returns the physical address of a logical page; `Ppa::NONE` if it holds nothing.
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Ppa {
         self.parts.map.lookup(lpn)
@@ -160,8 +161,8 @@ impl Ftl {
         self.parts.map.holder(ppa)
     }
 
-    /// Returns the allocation units of a logical page's data: sectors, or 1 slot without data
-    /// reduction.
+    /// Returns the number of allocation units of a logical page's data: sectors, or 1 slot without
+    /// data reduction.
     #[inline]
     pub fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         self.parts.map.alloc_units_of(lpn)
@@ -176,7 +177,7 @@ impl Ftl {
         !(packer.config.duplicates && bytes == SLOT_BYTES && is_stored)
     }
 
-    /// The frontier that host writes of `stream` go to.
+    /// Returns the frontier that host writes of `stream` go to.
     #[inline]
     pub fn host_frontier(&self, stream: StreamId) -> FrontierId {
         self.parts.frontiers.of_host(stream)
@@ -187,7 +188,8 @@ impl Ftl {
         self.parts.frontiers.is_of_host(frontier)
     }
 
-    /// Slots that the host has written in the open unit of `frontier`, a host frontier.
+    /// Returns the number of slots that the host has written in the open unit of `frontier`, a host
+    /// frontier.
     pub fn filled(&self, frontier: FrontierId) -> u32 {
         debug_assert!(
             self.parts.frontiers[frontier].moved <= self.parts.filled(frontier),

@@ -151,15 +151,15 @@ impl Map {
         is_current.then_some(lpn)
     }
 
-    /// Returns the allocation units of a logical page's data: sectors, or 1 slot without data
-    /// reduction.
+    /// Returns the number of allocation units of a logical page's data: sectors, or 1 slot without
+    /// data reduction.
     #[inline]
     pub(crate) fn alloc_units_of(&self, lpn: Lpn) -> u32 {
         let Some(pieces) = &self.pieces else { return 1 };
         pieces.size(lpn, self.forward[lpn.index()])
     }
 
-    /// Returns the sectors of the piece that a reverse entry refers to.
+    /// Returns the number of sectors of the piece that a reverse entry refers to.
     pub(crate) fn piece_size(&self, holder: Lpn) -> u32 {
         self.pieces.as_ref().map_or(1, |pieces| pieces.size(holder, Ppa(holder.0)))
     }

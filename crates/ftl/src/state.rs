@@ -94,7 +94,7 @@ impl Ftl {
         Ok(())
     }
 
-    /// A digest of the complete state (maps in canonical form), to compare two drives.
+    /// Returns a digest of the complete state (maps in canonical form), to compare two drives.
     pub fn digest(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut eat = |value: u64| {

@@ -127,7 +127,7 @@ impl UnitTable {
         (0..self.len()).map(ReclaimUnitId).filter(move |u| self.state[u.index()] == state)
     }
 
-    /// Closed units in ascending order.
+    /// Returns the closed units in ascending order.
     pub fn closed(&self) -> impl Iterator<Item = ReclaimUnitId> + '_ {
         self.in_state(UnitState::Closed)
     }

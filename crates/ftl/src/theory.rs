@@ -3,7 +3,7 @@
 //! `alpha` is the share of valid slots among those that GC circulates through, and `b` the number
 //! of slots of a reclaim unit. Over-provisioning is `1 / alpha − 1`.
 
-/// Principal branch of the Lambert W function on `(-1/e, 0)`, by Halley's iteration.
+/// Returns the principal branch of the Lambert W function on `(-1/e, 0)`, by Halley's iteration.
 fn lambert_w0(x: f64) -> f64 {
     debug_assert!((-1.0 / std::f64::consts::E..0.0).contains(&x));
     // Series about the branch point (Corless et al., "On the Lambert W function", 1996, eq. 4.22).
@@ -28,8 +28,8 @@ pub fn fifo(alpha: f64) -> f64 {
     1.0 / (1.0 + alpha * lambert_w0(-beta * (-beta).exp()))
 }
 
-/// Share of distinct data among the slots of a drive on which each write duplicates, with
-/// probability `d`, the last write that was not a duplicate: `−ln(1 − d) (1 − d) / d`.
+/// Returns the share of distinct data among the slots of a drive on which each write duplicates,
+/// with probability `d`, the last write that was not a duplicate: `−ln(1 − d) (1 − d) / d`.
 ///
 /// Data live as long as any page refers to them. Consider data written `t` drive overwrites ago to
 /// a geometrically distributed number of pages: the share `s(t) = e^(−t) / (1 − d + d e^(−t))`
@@ -97,7 +97,7 @@ pub fn d_choices(alpha: f64, b: u32, d: u32) -> f64 {
     size / low
 }
 
-/// Mean valid slots of a victim when each victim yields `h` free slots.
+/// Returns the mean valid slots of a victim when each victim yields `h` free slots.
 fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     let power = f64::from(d);
     let (mut share, mut mean) = (0.0_f64, 0.0);
@@ -124,8 +124,8 @@ pub struct Class {
     pub writes: f64,
 }
 
-/// Optimal split of the spare space between separated classes of random data with greedy GC.
-/// Returns the share of the spare space of each class, and the write amplification.
+/// Returns the optimal split of the spare space between separated classes of random data with
+/// greedy GC. Returns the share of the spare space of each class, and the write amplification.
 ///
 /// Spare space has diminishing returns, so assigning it piece by piece to the class that gains most
 /// reaches the optimum.

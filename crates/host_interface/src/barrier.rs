@@ -37,7 +37,7 @@ impl Barrier {
         self.in_service -= 1;
     }
 
-    /// The next held command that may begin.
+    /// Returns the next held command that may begin.
     pub fn release(&mut self) -> Option<(Command, Arrival)> {
         let (next, _) = *self.held.front()?;
         if !self.is_open_to(&next) {
@@ -58,7 +58,7 @@ impl Barrier {
     }
 }
 
-/// All other commands change the data that reads return.
+/// Returns all other commands change the data that reads return.
 fn is_read(command: &Command) -> bool {
     command.operation == Operation::Read
 }

@@ -30,7 +30,7 @@ impl Content {
         Self { sectors: sectors.ceil().max(1.0) as u32, ..Self::INCOMPRESSIBLE }
     }
 
-    /// Content of slot `n` of the write.
+    /// Returns the content of slot `n` of the write.
     #[inline]
     #[must_use]
     pub const fn of_slot(self, n: u32) -> Self {

@@ -119,7 +119,7 @@ impl Frontend {
         ready
     }
 
-    /// Total time that the link was busy, both directions added.
+    /// Returns the total time that the link was busy, both directions added.
     pub fn link_busy(&self) -> Nanos {
         self.link_busy
     }
@@ -130,7 +130,7 @@ impl Frontend {
         self.firmware_free
     }
 
-    /// Time until which the firmware is busy.
+    /// Returns the time until which the firmware is busy.
     #[inline]
     pub fn firmware_free(&self) -> Nanos {
         self.firmware_free

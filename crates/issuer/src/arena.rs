@@ -45,7 +45,7 @@ impl Arena {
         Ok(Self { memory, free })
     }
 
-    /// The whole memory, to be registered with a ring.
+    /// Returns the whole memory, to be registered with a ring.
     pub(crate) fn start(&self) -> *mut u8 {
         self.memory.as_ptr().cast_mut()
     }

@@ -62,7 +62,7 @@ impl Data {
     }
 }
 
-/// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014); never 0 for practical purposes.
+/// Returns the finaliser of `SplitMix64` (Steele, Lea, Flood 2014); never 0 for practical purposes.
 fn mixed(of: u64) -> u64 {
     let of = (of ^ (of >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let of = (of ^ (of >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -21,7 +21,7 @@ pub struct Feed {
     batch: std::vec::IntoIter<Io>,
 }
 
-/// A queue; it ends when the feeder is dropped.
+/// Returns a queue; it ends when the feeder is dropped.
 pub fn feed() -> (Feeder, Feed) {
     let (sender, receiver) = sync_channel(AHEAD);
     let feed = Feed { receiver, batch: Vec::new().into_iter() };
@@ -51,7 +51,7 @@ impl Drop for Feeder {
 impl Iterator for Feed {
     type Item = Io;
 
-    /// The next I/O; waits for it.
+    /// Returns the next I/O; waits for it.
     fn next(&mut self) -> Option<Io> {
         self.wait();
         self.batch.next()

@@ -47,7 +47,7 @@ pub struct Generated {
     end_ns: u64,
 }
 
-/// A lane for each thread of each job.
+/// Returns a lane for each thread of each job.
 pub fn lanes(spec: &WorkloadSpec) -> Vec<Lane> {
     let each = spec.jobs.iter().enumerate().flat_map(|(number, job)| {
         let lane = Lane {
@@ -62,7 +62,7 @@ pub fn lanes(spec: &WorkloadSpec) -> Vec<Lane> {
     each.collect()
 }
 
-/// The next request, of the operation that is due if reads and writes have their own rates.
+/// Returns the next request, of the operation that is due if reads and writes have their own rates.
 fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequest {
     if let Some(operation) = pacing.next_operation(0) {
         generator.steer(operation);
@@ -93,7 +93,7 @@ fn deadline_ns(job: &JobSpec) -> Option<u64> {
 }
 
 impl Generated {
-    /// The I/Os of a workload, all of whose jobs must have rates, on a drive of `capacity`.
+    /// Returns the I/Os of a workload, all of whose jobs must have rates, on a drive of `capacity`.
     pub fn new(spec: &WorkloadSpec, capacity: Bytes) -> Result<Self, SpecError> {
         let spec = spec.resolved(capacity);
         let mut generated = Self {

@@ -35,7 +35,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// The lane of a trace.
+    /// Returns the lane of a trace.
     pub fn of_trace(depth: u32, compressible_pct: f64) -> Self {
         Self { job: 0, depth, compressible_pct, dsync: false, deadline_ns: None }
     }

@@ -74,7 +74,7 @@ impl JobMeasured {
         self.operations.iter().map(of).sum()
     }
 
-    /// `true` if its bytes or I/Os were its end.
+    /// Returns `true` if its bytes or I/Os were its end.
     fn is_done(&self, time: JobTime) -> bool {
         time.ios.is_some_and(|most| self.total(|operation| operation.ios) >= most)
             || time.bytes.is_some_and(|most| {
@@ -179,7 +179,7 @@ impl Collector {
         lateness.length_ns = issue_ns;
     }
 
-    /// The results; `stopped`: not all I/Os that were due were issued.
+    /// Returns the results; `stopped`: not all I/Os that were due were issued.
     pub(crate) fn finish(self, stopped: bool) -> Measured {
         let mut measured = self.measured;
         for outcome in measured.jobs.iter().flat_map(|job| &job.operations) {

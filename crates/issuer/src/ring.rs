@@ -32,7 +32,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring for `fd`, for at most `depth` I/Os in flight.
+    /// Returns a ring for `fd`, for at most `depth` I/Os in flight.
     pub(crate) fn new(fd: RawFd, arena: &Arena, depth: u32) -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_cqsize((2 * depth).next_power_of_two().max(2 * ENTRIES)).setup_clamp();

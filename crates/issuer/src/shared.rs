@@ -61,7 +61,7 @@ impl Shared {
         self.abandon.store(true, Relaxed);
     }
 
-    /// I/Os that are done since the last call.
+    /// Returns the I/Os that are done since the last call.
     pub fn take(&self) -> Vec<Done> {
         std::mem::take(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner))
     }

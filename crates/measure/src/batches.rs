@@ -144,7 +144,7 @@ impl Batches {
         }
     }
 
-    /// End of the open batch, on the caller's clock. It belongs to the batch.
+    /// Returns the end of the open batch, on the caller's clock. It belongs to the batch.
     #[inline]
     pub fn end_ns(&self) -> u64 {
         self.end_ns
@@ -305,7 +305,7 @@ impl Latencies {
         Self { first_bucket, counts, sum_ns: moments.sum }
     }
 
-    /// I/Os in buckets above `limit`, modulo 2^32.
+    /// Returns the number of I/Os in buckets above `limit`, modulo 2^32.
     fn beyond(&self, limit: usize) -> u32 {
         let first = (limit + 1).saturating_sub(self.first_bucket).min(self.counts.len());
         self.counts[first..].iter().fold(0, |sum, &count| sum.wrapping_add(count))

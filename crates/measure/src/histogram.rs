@@ -131,12 +131,12 @@ impl Histogram {
         self.moments.mean()
     }
 
-    /// Sample standard deviation of the I/Os.
+    /// Returns the sample standard deviation of the I/Os.
     pub fn sd_ns(&self) -> Option<f64> {
         self.moments.sd()
     }
 
-    /// The `q` quantile, 0 < q < 1, with its confidence interval.
+    /// Returns the `q` quantile, 0 < q < 1, with its confidence interval.
     pub fn quantile(&self, q: f64) -> Result<Quantile, HistogramError> {
         Quantile::of(self, q)
     }
@@ -145,7 +145,8 @@ impl Histogram {
         &self.counts
     }
 
-    /// Bucket of the sample of rank `ceil(share * total)`, where `total` counts all buckets.
+    /// Returns the bucket of the sample of rank `ceil(share * total)`, where `total` counts all
+    /// buckets.
     pub(crate) fn bucket_of_share(&self, share: f64, total: u64) -> usize {
         let rank = nearest_rank(total, share);
         let mut below = 0;
@@ -156,7 +157,8 @@ impl Histogram {
         self.counts.iter().position(reaches).unwrap_or(BUCKETS - 1)
     }
 
-    /// The non-empty buckets, ascending: (lower bound, upper bound, count), both bounds inclusive.
+    /// Returns the non-empty buckets, ascending: (lower bound, upper bound, count), both bounds
+    /// inclusive.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         filled.map(|(bucket, &count)| (lower_bound(bucket), upper_bound(bucket), count))

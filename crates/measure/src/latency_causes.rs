@@ -63,7 +63,7 @@ impl LatencyCauses {
         }
     }
 
-    /// The non-empty buckets, ascending.
+    /// Returns the non-empty buckets, ascending.
     pub fn buckets(&self) -> Vec<BucketCauses> {
         let filled = self.positions.iter().filter(|&&position| position > 0);
         let row = |&position: &u16| {

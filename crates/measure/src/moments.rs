@@ -101,7 +101,8 @@ impl Moments {
         Some((self.sum / n) as f64 + (self.sum % n) as f64 / n as f64)
     }
 
-    /// Sample standard deviation (n - 1 in the denominator, as fio prints it); 0 for one sample.
+    /// Returns the sample standard deviation (n - 1 in the denominator, as fio prints it); 0 for
+    /// one sample.
     pub fn sd(&self) -> Option<f64> {
         if self.count == 0 {
             return None;

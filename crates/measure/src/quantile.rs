@@ -39,7 +39,7 @@ pub struct Quantile {
 }
 
 impl Quantile {
-    /// The `q` quantile, 0 < q < 1.
+    /// Returns the `q` quantile, 0 < q < 1.
     pub fn of(histogram: &Histogram, q: f64) -> Result<Self, HistogramError> {
         if !(q > 0.0 && q < 1.0) {
             return Err(HistogramError::Quantile(q.to_string()));
@@ -74,7 +74,8 @@ pub(crate) fn nearest_rank(count: u64, q: f64) -> u64 {
     (rank as u64).clamp(1, count)
 }
 
-/// The ranks (from 1) of the samples that enclose the true quantile; `None` beyond the samples.
+/// Returns the ranks (from 1) of the samples that enclose the true quantile; `None` beyond the
+/// samples.
 fn interval_ranks(count: u64, q: f64) -> (Option<u64>, Option<u64>) {
     let n = count as f64;
     let (lower, upper) = if n * q * (1.0 - q) <= EXACT_VARIANCE {
@@ -87,7 +88,7 @@ fn interval_ranks(count: u64, q: f64) -> (Option<u64>, Option<u64>) {
     ((lower >= 1.0).then_some(lower as u64), (upper <= n).then_some(upper as u64))
 }
 
-/// The largest l with `P(B < l) <= TAIL` and the smallest u with `P(B >= u) <= TAIL`.
+/// Returns the largest l with `P(B < l) <= TAIL` and the smallest u with `P(B >= u) <= TAIL`.
 ///
 /// Terms are built outwards from the mode by their ratios and then scaled by their sum, so no
 /// factorial is needed. Ten standard deviations (and 40 terms for the skewed, small cases) leave

@@ -105,7 +105,7 @@ impl IntervalSeries {
         }
     }
 
-    /// End of the open interval, on the caller's clock.
+    /// Returns the end of the open interval, on the caller's clock.
     #[inline]
     pub fn end_ns(&self) -> u64 {
         self.end_ns
@@ -117,7 +117,7 @@ impl IntervalSeries {
         now_ns > self.end_ns
     }
 
-    /// Start of the open interval, on the caller's clock.
+    /// Returns the start of the open interval, on the caller's clock.
     #[inline]
     pub fn opened_ns(&self) -> u64 {
         self.end_ns - self.width_ns
@@ -139,7 +139,8 @@ impl IntervalSeries {
         debug_assert!(accumulator.response.count() <= accumulator.latency.count());
     }
 
-    /// Bytes and latencies of each cell in the open interval, in the order given to [`Self::new`].
+    /// Returns the bytes and latencies of each cell in the open interval, in the order given to
+    /// [`Self::new`].
     pub fn open_cells(&self) -> impl Iterator<Item = (u64, &Moments)> + Clone {
         self.cells.iter().map(|cell| (cell.bytes, &cell.latency))
     }
@@ -191,7 +192,7 @@ impl IntervalSeries {
         self.columns
     }
 
-    /// The rows so far, for a live display.
+    /// Returns the rows so far, for a live display.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }

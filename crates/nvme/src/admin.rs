@@ -66,7 +66,7 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
     }
 }
 
-/// The host's buffer must hold all of a data structure.
+/// Returns the host's buffer must hold all of a data structure.
 pub(crate) fn whole_page(request: Request<'_>, bytes: usize) -> Result<(), Refusal> {
     let fits = request.buffer as usize >= bytes;
     if fits { Ok(()) } else { Err(Refusal::at(Status::DATA_SGL_LENGTH, 24)) }

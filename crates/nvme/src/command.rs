@@ -17,17 +17,17 @@ pub const ALL_NAMESPACES: u32 = u32::MAX;
 pub struct Entry<'a>(pub &'a [u8; ENTRY_BYTES]);
 
 impl Entry<'_> {
-    /// Opcode (CDW0 bits 7:0).
+    /// Returns the opcode (CDW0 bits 7:0).
     pub fn opcode(self) -> u8 {
         self.0[0]
     }
 
-    /// Fused Operation; 0 for a normal operation.
+    /// Returns the Fused Operation; 0 for a normal operation.
     pub fn fused(self) -> u8 {
         self.0[1] & 3
     }
 
-    /// Command Identifier (CDW0 bits 31:16).
+    /// Returns the Command Identifier (CDW0 bits 31:16).
     pub fn command_id(self) -> u16 {
         u16::from_le_bytes([self.0[2], self.0[3]])
     }
@@ -37,13 +37,13 @@ impl Entry<'_> {
         self.dword(1)
     }
 
-    /// Command dword `number`, 0 to 15.
+    /// Returns command dword `number`, 0 to 15.
     pub fn dword(self, number: usize) -> u32 {
         debug_assert!(number < ENTRY_BYTES / 4, "an entry has no command dword {number}");
         read(self.0, number * 4).map_or(0, u32::from_le_bytes)
     }
 
-    /// Command dwords `number` and `number` + 1 as one number.
+    /// Returns command dwords `number` and `number` + 1 as one number.
     pub fn quadword(self, number: usize) -> u64 {
         u64::from(self.dword(number)) | u64::from(self.dword(number + 1)) << 32
     }
@@ -53,7 +53,7 @@ impl Entry<'_> {
         read(self.0, byte).map_or(0, u16::from_le_bytes)
     }
 
-    /// Bits `low` to `high` of command dword `number`.
+    /// Returns bits `low` to `high` of command dword `number`.
     pub fn bits(self, number: usize, low: u32, high: u32) -> u32 {
         debug_assert!(low <= high && high < u32::BITS, "bits {low} to {high} of a dword");
         self.dword(number) >> low & (u32::MAX >> (31 - (high - low)))
@@ -200,7 +200,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The completion of a command whose work is done without an error. Unlike
+    /// Returns the completion of a command whose work is done without an error. Unlike
     /// `Subsystem::complete` it needs no subsystem; a format and failures do.
     pub fn success(&self) -> Reply {
         Reply::new(self.controller, self.queue, self.command_id)
@@ -233,7 +233,7 @@ impl Reply {
         Self { controller, queue, command_id, result: 0, status, logged: false, data: Vec::new() }
     }
 
-    /// The completion queue entry (Base 2.1, 4.2).
+    /// Returns the completion queue entry (Base 2.1, 4.2).
     pub fn entry(&self, queue_head: u16) -> [u8; 16] {
         let mut entry = [0; 16];
         entry[..8].copy_from_slice(&self.result.to_le_bytes());

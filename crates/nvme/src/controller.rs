@@ -59,7 +59,7 @@ impl Features {
         Self { over: warning.map_or(u16::MAX, health::kelvin), ..Self::default() }
     }
 
-    /// The timestamp that belongs to a time of the drive's clock.
+    /// Returns the timestamp that belongs to a time of the drive's clock.
     pub(crate) fn timestamp_of(&self, time: Nanos) -> u64 {
         let (base, set) = self.timestamp.unwrap_or((0, Nanos::ZERO));
         let at = if time >= set {

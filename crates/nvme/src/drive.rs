@@ -120,19 +120,20 @@ pub trait Drive {
     /// Returns the facts of the drive that do not change while it is served.
     fn identity(&self) -> &Identity;
 
-    /// The drive's own clock, since it was new. Timestamps and power-on hours follow it.
+    /// Returns the drive's own clock, since it was new. Timestamps and power-on hours follow it.
     fn now(&self) -> Nanos;
 
     /// Returns the current health counters.
     fn health(&self) -> Health;
 
-    /// The error log of the controller's life.
+    /// Returns the error log of the controller's life.
     fn error_log(&self) -> ErrorLog;
 
     /// Adds an entry to the error log.
     fn log_error(&mut self, entry: ErrorEntry);
 
-    /// Index of the current logical block size in `Identity::lba_formats`; `Work::Format` sets it.
+    /// Returns the index of the current logical block size in `Identity::lba_formats`;
+    /// `Work::Format` sets it.
     fn lba_format(&self) -> u8;
 
     /// Returns `true` if the volatile write cache is enabled.
@@ -145,7 +146,8 @@ pub trait Drive {
     /// `None`.
     fn start_sanitize(&mut self, erase: Erase) -> Result<(), Failure>;
 
-    /// Share of a sanitize operation that is done, 0 to 1; `None` if none is in progress.
+    /// Returns the share of a sanitize operation that is done, 0 to 1; `None` if none is in
+    /// progress.
     fn sanitize_progress(&self) -> Option<f64>;
 
     /// Announces that a host shuts down: data in a volatile cache must become durable.

@@ -42,12 +42,12 @@ pub struct ErrorLog {
 }
 
 impl ErrorLog {
-    /// Number of errors in the controller's life.
+    /// Returns the number of errors in the controller's life.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The last errors, newest first.
+    /// Returns the last errors, newest first.
     pub fn entries(&self) -> impl Iterator<Item = &ErrorEntry> {
         self.entries.iter().take(ENTRIES_MAX)
     }

@@ -46,7 +46,7 @@ impl Event {
         self.fields()[2]
     }
 
-    /// Dword 0 of the completion.
+    /// Returns dword 0 of the completion.
     fn result(self) -> u64 {
         let [kind, information, page] = self.fields();
         u64::from(u32::from_le_bytes([kind, information, page, 0]))
@@ -81,7 +81,7 @@ impl Events {
         true
     }
 
-    /// Requests to be completed as aborted.
+    /// Returns the requests to be completed as aborted.
     pub(crate) fn take_aborted(&mut self) -> Vec<u16> {
         std::mem::take(&mut self.aborted)
     }
@@ -100,7 +100,7 @@ impl Events {
         self.pending.retain(|event| event.log_page() != log_page);
     }
 
-    /// The next request that an event completes, with the result.
+    /// Returns the next request that an event completes, with the result.
     pub(crate) fn report(&mut self) -> Option<(u16, u64)> {
         if self.requests.is_empty() {
             return None;

@@ -126,7 +126,7 @@ fn connect_queue(
     Ok(())
 }
 
-/// A name that ends with a zero byte, in 256 bytes.
+/// Returns a name that ends with a zero byte, in 256 bytes.
 fn name(data: &[u8], at: usize) -> Option<String> {
     let field = data.get(at..at + 256)?;
     let end = field.iter().position(|&byte| byte == 0)?;
@@ -134,8 +134,8 @@ fn name(data: &[u8], at: usize) -> Option<String> {
     (!name.is_empty() && name.len() <= 223).then(|| name.to_owned())
 }
 
-/// The next identifier that no controller has; identifiers are not reused at once, so a queue of a
-/// controller that is gone cannot join another.
+/// Returns the next identifier that no controller has; identifiers are not reused at once, so a
+/// queue of a controller that is gone cannot join another.
 fn free_id(
     controllers: &BTreeMap<u16, Controller>,
     next: &mut u16,
@@ -153,7 +153,7 @@ fn free_id(
     Ok(id)
 }
 
-/// A fabrics command on a connected queue.
+/// Returns a fabrics command on a connected queue.
 pub(crate) fn execute(context: &mut Context<'_>, queue: u16, entry: Entry<'_>) -> Answered {
     if queue != 0 {
         return Err(Status::INVALID_OPCODE.into());
@@ -172,8 +172,8 @@ const CC: u32 = 0x14;
 const CSTS: u32 = 0x1c;
 const CRTO: u32 = 0x68;
 
-/// Controller Capabilities (3.1.4.1): MQES, CQR, a timeout of 15 s, the NVM command set and the
-/// selection of command sets, pages of 4 KiB, Controller Ready With Media.
+/// Returns the Controller Capabilities (3.1.4.1): MQES, CQR, a timeout of 15 s, the NVM command set
+/// and the selection of command sets, pages of 4 KiB, Controller Ready With Media.
 fn capabilities() -> u64 {
     u64::from(QUEUE_ENTRIES - 1) | 1 << 16 | 30 << 24 | 1 << 37 | 1 << 43 | 1 << 59
 }

@@ -58,7 +58,7 @@ pub(crate) enum Scope {
     EnduranceGroup,
 }
 
-/// The scope of a feature; `None` if an I/O controller does not have it.
+/// Returns the scope of a feature; `None` if an I/O controller does not have it.
 pub(crate) fn scope(feature: u8, identity: &Identity) -> Option<Scope> {
     let supported = capabilities(feature, Kind::Io, identity)?;
     Some(match feature {
@@ -104,7 +104,7 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     }
 }
 
-/// The value of a feature that is a number.
+/// Returns the value of a feature that is a number.
 fn value(
     context: &Context<'_>,
     entry: Entry<'_>,
@@ -205,7 +205,7 @@ fn threshold(entry: Entry<'_>) -> Result<bool, Refusal> {
     if is_known { Ok(kind == 1) } else { Err(Refusal::field(11)) }
 }
 
-/// Number of Queues, 0's based: a host gets the queues that it wants, up to the limit.
+/// Returns the number of Queues, 0's based: a host gets the queues that it wants, up to the limit.
 fn queues(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     let wanted = entry.bits(11, 0, 15).max(entry.bits(11, 16, 31));
     if entry.bits(11, 0, 15) == 0xffff || entry.bits(11, 16, 31) == 0xffff {
@@ -234,7 +234,7 @@ fn set_timestamp(context: &mut Context<'_>, request: Request<'_>) -> Result<(), 
     Ok(())
 }
 
-/// The identifier from Connect: 128 bits, as hosts over fabrics have.
+/// Returns the identifier from Connect: 128 bits, as hosts over fabrics have.
 fn host_identifier(context: &Context<'_>, request: Request<'_>) -> Answered {
     let is_extended = request.entry.flag(11, 0);
     if !is_extended {

@@ -93,15 +93,16 @@ fn within(context: &Context<'_>, start: u64, count: u64, byte: u8) -> Result<(),
     if fits { Ok(()) } else { Err(Refusal::at(Status::LBA_OUT_OF_RANGE, byte)) }
 }
 
-/// The span of a command whose data come from the host.
+/// Returns the span of a command whose data come from the host.
 fn sent(context: &Context<'_>, request: Request<'_>) -> Result<Span, Refusal> {
     let span = span(context, request.entry, u64::from(MAX_TRANSFER))?;
     request.first(span.length as usize)?;
     Ok(span)
 }
 
-/// Directive Type and Directive Specific of a write. A stream counts only while the directive is
-/// enabled; a placement identifier that the namespace does not have is the drive's to handle.
+/// Returns the Directive Type and Directive Specific of a write. A stream counts only while the
+/// directive is enabled; a placement identifier that the namespace does not have is the drive's to
+/// handle.
 fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, Refusal> {
     const STREAMS: u32 = 1;
     const DATA_PLACEMENT: u32 = 2;
@@ -118,7 +119,7 @@ fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, R
     }
 }
 
-/// The ranges of a Dataset Management command; `None` if it only gives hints.
+/// Returns the ranges of a Dataset Management command; `None` if it only gives hints.
 fn deallocated(context: &Context<'_>, request: Request<'_>) -> Result<Option<Vec<Span>>, Refusal> {
     let entry = request.entry;
     let count = entry.bits(10, 0, 7) as usize + 1;

@@ -49,7 +49,7 @@ impl Sanitize {
         ended
     }
 
-    /// The Sanitize Status log page (81h).
+    /// Returns the Sanitize Status log page (81h).
     pub(crate) fn page(&self, drive: &dyn Drive) -> Page {
         let mut page = Page::new(512);
         let progress = drive.sanitize_progress().filter(|_| self.is_running);

@@ -11,7 +11,7 @@ macro_rules! statuses {
         impl Status {
             $(#[doc = $text] pub const $name: Self = Self($code);)*
 
-            /// The name that the standard gives the status.
+            /// Returns the name that the standard gives the status.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($code => Some($text),)*
@@ -76,8 +76,8 @@ impl Status {
         )
     }
 
-    /// The Status field of a completion queue entry (bits 15:1 of its last word, phase tag 0).
-    /// `more` indicates an entry in the Error Information log page.
+    /// Returns the Status field of a completion queue entry (bits 15:1 of its last word, phase tag
+    /// 0). `more` indicates an entry in the Error Information log page.
     pub fn field(self, more: bool) -> u16 {
         debug_assert!(self.0 < 1 << 11, "a status has a type of 3 and a code of 8 bits");
         let do_not_retry = !self.is_success() && !self.may_succeed_later();

@@ -76,7 +76,7 @@ impl Context<'_> {
         formats[usize::from(self.drive.lba_format()).min(formats.len() - 1)]
     }
 
-    /// Logical blocks of the namespace.
+    /// Returns the number of logical blocks of the namespace.
     pub(crate) fn blocks(&self) -> u64 {
         self.drive.identity().capacity.0 / self.block_bytes().0
     }
@@ -171,7 +171,7 @@ impl<D: Drive> Subsystem<D> {
         }
     }
 
-    /// A command on a connected queue.
+    /// Returns a command on a connected queue.
     pub fn submit(&mut self, controller: u16, queue: u16, request: Request<'_>) -> Outcome {
         let Request { entry, .. } = request;
         let ticket = Ticket {
@@ -287,12 +287,12 @@ impl<D: Drive> Subsystem<D> {
         self.shared.access.addresses = addresses;
     }
 
-    /// The subsystem's qualified name.
+    /// Returns the subsystem's qualified name.
     pub fn nqn(&self) -> &str {
         &self.shared.access.nqn
     }
 
-    /// Name of the host of a controller.
+    /// Returns the name of the host of a controller.
     pub fn host(&self, controller: u16) -> Option<&str> {
         self.controllers.get(&controller).map(|c| c.host.nqn.as_str())
     }
@@ -342,7 +342,7 @@ fn execute(mut context: Context<'_>, queue: u16, request: Request<'_>) -> Answer
     if queue == 0 { admin::execute(context, request) } else { io::execute(context, request) }
 }
 
-/// The namespace that a command is for, which must be the drive's.
+/// Returns the namespace that a command is for, which must be the drive's.
 pub(crate) fn own_namespace(entry: Entry<'_>) -> Result<(), Refusal> {
     if entry.nsid() == NSID { Ok(()) } else { Err(Refusal::at(Status::INVALID_NAMESPACE, 4)) }
 }

@@ -44,7 +44,7 @@ pub enum Data<'a> {
 pub struct HostEntry(pub [u8; ENTRY_BYTES]);
 
 impl HostEntry {
-    /// A command about the drive's namespace.
+    /// Returns a command about the drive's namespace.
     pub fn new(opcode: u8) -> Self {
         let mut entry = [0; ENTRY_BYTES];
         (entry[0], entry[1]) = (opcode, BY_SGL);
@@ -58,7 +58,7 @@ impl HostEntry {
         self
     }
 
-    /// A command about `count` blocks, 1 or more.
+    /// Returns a command about `count` blocks, 1 or more.
     pub fn blocks(opcode: u8, lba: u64, count: u32) -> Self {
         assert!((1..=1 << 16).contains(&count), "a command of {count} blocks");
         let entry = Self::new(opcode).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
@@ -92,7 +92,7 @@ pub struct Queue<'a> {
 }
 
 impl Queue<'_> {
-    /// The command Connect, and the data in its capsule.
+    /// Returns the command Connect, and the data in its capsule.
     pub fn connect(&self) -> (HostEntry, Vec<u8>) {
         let mut entry = HostEntry::new(FABRICS).dword(1, CONNECT).dword(12, self.keep_alive_ms);
         entry.0[42..44].copy_from_slice(&self.queue.to_le_bytes());
@@ -177,7 +177,7 @@ pub struct HostWriter {
 }
 
 impl HostWriter {
-    /// The PDU that begins the connection (ICReq).
+    /// Returns the PDU that begins the connection (ICReq).
     pub fn initialize(self) -> [u8; INITIALIZE_BYTES] {
         let mut request = [0; INITIALIZE_BYTES];
         (request[2], request[4]) = (INITIALIZE_BYTES as u8, INITIALIZE_BYTES as u8);

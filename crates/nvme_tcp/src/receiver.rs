@@ -48,7 +48,7 @@ impl Command {
         Request { entry: Entry(&self.entry), data: &self.data, buffer: self.buffer }
     }
 
-    /// The completion of a command that the transport refuses.
+    /// Returns the completion of a command that the transport refuses.
     pub fn refusal(&self, controller: u16, queue: u16) -> Option<Reply> {
         let command_id = Entry(&self.entry).command_id();
         self.refused.map(|status| Reply { status, ..Reply::new(controller, queue, command_id) })
@@ -150,8 +150,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// The length of the PDU that begins with `bytes`, once its common header is there. A PDU that
-    /// is too long is refused before it is received.
+    /// Returns the length of the PDU that begins with `bytes`, once its common header is there. A
+    /// PDU that is too long is refused before it is received.
     fn length(&self, bytes: &[u8]) -> Result<Option<usize>, Fatal> {
         let Some(&common) = bytes.first_chunk::<{ pdu::COMMON_BYTES }>() else { return Ok(None) };
         match self.check(common) {

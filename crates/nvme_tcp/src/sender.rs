@@ -24,7 +24,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The half that belongs to a receiver which has reported that the connection began.
+    /// Returns the half that belongs to a receiver which has reported that the connection began.
     pub fn new(settings: Settings, receiver: &Receiver) -> Self {
         let outstanding = receiver.outstanding();
         Self { settings, outstanding, entries: 1, head: 0, flow_control: true }

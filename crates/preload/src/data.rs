@@ -135,7 +135,7 @@ hook!(copy_file_range(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut o
 hook!(splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, size: size_t,
     how: c_uint) -> ssize_t, r => wrote(to, before(to_at, r), r));
 
-/// Offset at which a transfer began, after the kernel has advanced it.
+/// Returns the offset at which a transfer began, after the kernel has advanced it.
 fn before(at: *const off_t, length: ssize_t) -> Option<off_t> {
     // SAFETY: the kernel has just written there.
     (length > 0 && !at.is_null()).then(|| unsafe { *at } - length as off_t)
@@ -165,7 +165,7 @@ struct Iocb {
 }
 
 impl Iocb {
-    /// Descriptor, operation, offset and length in bytes.
+    /// Returns the descriptor, operation, offset and length in bytes.
     fn what(&self) -> Option<(c_int, Op, off_t, u64)> {
         let (op, vectors) = match self.opcode {
             0 => (Op::Read, false),

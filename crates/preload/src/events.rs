@@ -121,7 +121,7 @@ pub(crate) fn repair_hints() -> bool {
     flag(REPAIR_HINTS)
 }
 
-/// A word of the table of files whose names are recorded.
+/// Returns a word of the table of files whose names are recorded.
 pub(crate) fn named(index: usize) -> Option<&'static AtomicU64> {
     let base = BASE.load(Ordering::Acquire);
     if base.is_null() {

@@ -44,14 +44,14 @@ impl File {
         })
     }
 
-    /// The open file, if it is a regular file or a block device.
+    /// Returns the open file, if it is a regular file or a block device.
     pub(crate) fn open(fd: c_int) -> Option<Self> {
         // SAFETY: an empty C string.
         let file = unsafe { Self::query(fd, c"".as_ptr(), libc::AT_EMPTY_PATH) }?;
         (file.kind == libc::S_IFREG || file.kind == libc::S_IFBLK).then_some(file)
     }
 
-    /// The file with this name; symbolic links are followed if `follow`.
+    /// Returns the file with this name; symbolic links are followed if `follow`.
     ///
     /// # Safety
     /// `path` is a C string (the kernel checks it).

@@ -17,7 +17,7 @@ impl Next {
         Self { name, address: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Address of the function; null if the C library has no such function.
+    /// Returns the address of the function; null if the C library has no such function.
     pub(crate) fn get(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
         // The address is unknown only if a library that is initialised before this one calls the

@@ -119,7 +119,7 @@ unsafe extern "C" {
     fn fflush_unlocked(stream: *mut FILE) -> c_int;
 }
 
-/// The flags of `open` that correspond to a mode of `fopen`.
+/// Returns the flags of `open` that correspond to a mode of `fopen`.
 ///
 /// # Safety
 /// `mode` is a C string.

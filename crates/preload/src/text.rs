@@ -26,7 +26,7 @@ impl Text {
         self.length += taken;
     }
 
-    /// The target of the symbolic link `link`; empty if there is none.
+    /// Returns the target of the symbolic link `link`; empty if there is none.
     pub(crate) fn of_link(link: &CStr) -> Self {
         let mut text = Self::new();
         // SAFETY: the length is that of the buffer.
@@ -37,7 +37,7 @@ impl Text {
         text
     }
 
-    /// The path of an open file according to the kernel.
+    /// Returns the path of an open file according to the kernel.
     pub(crate) fn of_descriptor(fd: c_int) -> Self {
         let mut name = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
         let mut digits = [0u8; 10];

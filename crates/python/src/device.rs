@@ -122,7 +122,7 @@ impl PyDevice {
         errors::config(&format!("{}: {why}", self.inner.config().identity().name), Some(&hint))
     }
 
-    /// The description of an SSD whose random choices follow from `seed`.
+    /// Returns the description of an SSD whose random choices follow from `seed`.
     pub(crate) fn ssd(&self, seed: u64) -> PyResult<DeviceConfig> {
         match self.inner.with_seed(seed) {
             AnyConfig::Ssd(config) => Ok(*config),

@@ -29,7 +29,7 @@ type Clock = fn(
 ) -> Result<StepOutcome, SpecError>;
 
 impl Drive {
-    /// The drive, unless it is running: a hook that requested it would deadlock.
+    /// Returns the drive, unless it is running: a hook that requested it would deadlock.
     pub(crate) fn get(&self) -> PyResult<MutexGuard<'_, AnyDrive>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
@@ -120,7 +120,7 @@ impl Drive {
         Ok(self.get()?.now().0)
     }
 
-    /// The commands of its data placement interface.
+    /// Returns the commands of its data placement interface.
     #[getter]
     fn data_placement(slf: Py<Self>) -> DataPlacementCommands {
         DataPlacementCommands { drive: slf }

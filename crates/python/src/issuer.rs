@@ -143,7 +143,7 @@ impl Issuer {
     }
 }
 
-/// A descriptor of its own for a file that Python has opened.
+/// Returns a descriptor of its own for a file that Python has opened.
 fn duplicate(fd: RawFd) -> PyResult<OwnedFd> {
     // SAFETY: the caller's descriptor is open during the call.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };

@@ -303,7 +303,7 @@ fn power_cut<'py>(py: Python<'py>, cut: &PowerCut) -> Dict<'py> {
     })
 }
 
-/// The time to find the mapping, by part.
+/// Returns the time to find the mapping, by part.
 fn rebuild_parts<'py>(py: Python<'py>, rebuild: &Rebuild) -> Dict<'py> {
     let Rebuild { start, checkpoint, journal, scan, erase } = *rebuild;
     let names = ["start", "checkpoint", "journal", "scan", "erase"];

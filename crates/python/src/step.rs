@@ -117,7 +117,7 @@ fn operation_to_dict(py: Python<'_>, operation: OperationOutcome) -> Dict<'_> {
     })
 }
 
-/// A row for each non-empty latency bucket.
+/// Returns a row for each non-empty latency bucket.
 fn causes_to_dict<'py>(py: Python<'py>, causes: &LatencyCauses) -> Dict<'py> {
     let rows = causes.buckets();
     let spent = Cause::ALL
@@ -163,13 +163,13 @@ fn batches_to_dict(py: Python<'_>, columns: BatchColumns) -> Dict<'_> {
     })
 }
 
-/// Column with the I/Os slower than a quantile of the step: `slower_p999` for 0.999.
+/// Returns the column with the I/Os slower than a quantile of the step: `slower_p999` for 0.999.
 fn slower_column(share: f64) -> String {
     let digits: String = format!("{share}").chars().skip(2).collect();
     format!("slower_p{digits:0<2}")
 }
 
-/// All declared counters, `None` for those that the drive does not have.
+/// Returns all declared counters, `None` for those that the drive does not have.
 pub(crate) fn counters_to_dict<'py>(py: Python<'py>, counters: &Counters) -> Dict<'py> {
     let result = PyDict::new(py);
     for reading in counter_readings(Some(counters)) {

@@ -121,7 +121,8 @@ fn capture_of(
     Ok(capture)
 }
 
-/// The columns as a trace has them: times since `began_ns`, -1 for those that are not known.
+/// Returns the columns as a trace has them: times since `began_ns`, -1 for those that are not
+/// known.
 fn request_columns<'py>(
     py: Python<'py>,
     of: &[Request],

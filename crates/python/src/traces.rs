@@ -253,7 +253,7 @@ impl TraceMeasures {
     }
 }
 
-/// I/Os from the columns that `TraceReader.next` gives.
+/// Returns the I/Os from the columns that `TraceReader.next` gives.
 pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
     fn column<'py, T: numpy::Element>(
         of: &Bound<'py, PyDict>,

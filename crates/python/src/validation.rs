@@ -67,7 +67,7 @@ pub(crate) fn validate_reduction(
     row(py.detach(|| reduction(&case, &data)))
 }
 
-/// The case that the keyword arguments of a row describe.
+/// Returns the case that the keyword arguments of a row describe.
 fn case(
     policy: &str,
     overprovision: f64,

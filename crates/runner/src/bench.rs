@@ -96,7 +96,7 @@ pub struct CaseCost {
 }
 
 impl CaseCost {
-    /// Every figure by its name in JSON; undefined figures (no I/Os, no programs) are NaN.
+    /// Returns every figure by its name in JSON; undefined figures (no I/Os, no programs) are NaN.
     pub fn fields(&self) -> Vec<(&'static str, f64)> {
         let per = |n: u64| if n == 0 { f64::NAN } else { self.cpu_s * 1e9 / n as f64 };
         let mut fields = vec![
@@ -184,14 +184,14 @@ impl Bench {
         self.ready.as_mut().ok_or_else(|| unreachable!("just preconditioned"))
     }
 
-    /// Random I/Os of 4 KiB at a constant queue depth.
+    /// Returns random I/Os of 4 KiB at a constant queue depth.
     fn closed(&mut self, case: &str, read_pct: f64, depth: u32) -> Result<CaseCost, BenchError> {
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;
         let mix = random(read_pct, |job| (job.queue_depth, job.ios) = (depth, Some(ios)));
         timed(self.ready()?, case, &mix)
     }
 
-    /// A day at 15,000 IOPS, 70 % reads.
+    /// Returns a day at 15,000 IOPS, 70 % reads.
     fn day(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         let duration = (DAY_NS * self.scale).ceil() as u64;
         let day = random(70.0, |job| {
@@ -269,8 +269,8 @@ impl Bench {
         Ok(row)
     }
 
-    /// The device with as few word lines per block as give it `user_slots`; blocks, dies and
-    /// over-provisioning are kept.
+    /// Returns the device with as few word lines per block as give it `user_slots`; blocks, dies
+    /// and over-provisioning are kept.
     fn filled_by(&self, user_slots: u64) -> Result<DeviceConfig, BenchError> {
         let mut device = self.device.clone();
         let mut shape = device.geometry.shape.clone();
@@ -286,7 +286,7 @@ impl Bench {
         Ok(device)
     }
 
-    /// The device with another number of dies, random writes after an equal share of
+    /// Returns the device with another number of dies, random writes after an equal share of
     /// preconditioning.
     fn growth(
         &mut self,

@@ -53,7 +53,7 @@ impl Device {
         &self.config
     }
 
-    /// The configuration with `seed` for the drive's random choices.
+    /// Returns the configuration with `seed` for the drive's random choices.
     pub fn with_seed(&self, seed: u64) -> AnyConfig {
         let mut config = self.config.clone();
         match &mut config {
@@ -64,7 +64,7 @@ impl Device {
         config
     }
 
-    /// Supported scale factors, largest first, without 1.
+    /// Returns the supported scale factors, largest first, without 1.
     pub fn scales(&self) -> Vec<f64> {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::scales(config),
@@ -73,7 +73,7 @@ impl Device {
         }
     }
 
-    /// The least scale at which the drive can be simulated; 1: whole.
+    /// Returns the least scale at which the drive can be simulated; 1: whole.
     pub fn least_scale(&self) -> f64 {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::least_scale(config),
@@ -81,7 +81,7 @@ impl Device {
         }
     }
 
-    /// The possible scale that is nearest to `scale`.
+    /// Returns the possible scale that is nearest to `scale`.
     pub fn nearest_scale(&self, scale: f64) -> f64 {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::nearest_scale(config, scale),
@@ -93,8 +93,9 @@ impl Device {
         }
     }
 
-    /// The drive at 1/`scale` of its size, with the same performance for loads whose largest
-    /// command is `largest_io`. Fails for a scale that is not [`Self::nearest_scale`] of itself.
+    /// Returns the drive at 1/`scale` of its size, with the same performance for loads whose
+    /// largest command is `largest_io`. Fails for a scale that is not [`Self::nearest_scale`] of
+    /// itself.
     pub fn scaled(&self, scale: f64, largest_io: Bytes) -> Result<Self, DeriveError> {
         let nearest = self.nearest_scale(scale);
         if (nearest / scale - 1.0).abs() > 1e-9 {
@@ -109,8 +110,8 @@ impl Device {
         })?)
     }
 
-    /// The drive with `streams` streams and, if `capacity` is given, about that capacity and
-    /// `units` reclaim units.
+    /// Returns the drive with `streams` streams and, if `capacity` is given, about that capacity
+    /// and `units` reclaim units.
     pub fn for_streams(
         &self,
         streams: u16,

@@ -77,12 +77,12 @@ impl Counters {
         }
     }
 
-    /// Returns the bytes that the host has written.
+    /// Returns the number of bytes that the host has written.
     pub fn host_write_bytes(&self) -> u64 {
         self.host_bytes().0
     }
 
-    /// Returns the bytes that the host has read.
+    /// Returns the number of bytes that the host has read.
     pub fn host_read_bytes(&self) -> u64 {
         self.host_bytes().1
     }
@@ -95,7 +95,7 @@ impl Counters {
         }
     }
 
-    /// Bytes written to flash for any reason; `None` for drives that have none.
+    /// Returns the bytes written to flash for any reason; `None` for drives that have none.
     pub fn nand_write_bytes(&self) -> Option<u64> {
         match self {
             Self::Ssd(c) => Some(c.nand_write_bytes),
@@ -109,7 +109,7 @@ counters! { |c: Counters|
     Integer "host_read_bytes" Bytes: c.host_read_bytes(), "read by the host";
 }
 
-/// All counters of all kinds of drives, with the values of this one.
+/// Returns all counters of all kinds of drives, with the values of this one.
 pub fn counter_readings(counters: Option<&Counters>) -> Vec<Reading> {
     let (ssd, disk, scm) = match counters {
         Some(Counters::Ssd(ssd)) => (Some(ssd), None, None),
@@ -263,7 +263,7 @@ impl AnyConfig {
         }
     }
 
-    /// The text from which the device hash is computed.
+    /// Returns the text from which the device hash is computed.
     pub fn canonical(&self) -> &str {
         self.common().3
     }

@@ -128,7 +128,8 @@ mod tests {
         Flows::new(&jobs, 0..jobs.len())
     }
 
-    /// I/Os of each thread after `rounds` in which each issues as many as it may, up to 10.
+    /// Returns the I/Os of each thread after `rounds` in which each issues as many as it may, up to
+    /// 10.
     fn issued(flows: &mut Flows, threads: usize, rounds: usize) -> Vec<u64> {
         let mut ios = vec![0; threads];
         for thread in (0..rounds).flat_map(|_| 0..threads) {

@@ -87,8 +87,8 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// The next request at `now_ns` of the step: of the operation that is due, if reads and writes
-    /// have their own rates.
+    /// Returns the next request at `now_ns` of the step: of the operation that is due, if reads and
+    /// writes have their own rates.
     #[inline]
     pub(crate) fn next_request<D: DriveModel>(&mut self, drive: &D, now_ns: u64) -> IoRequest {
         if let Some(operation) = self.pacing.next_operation(now_ns) {
@@ -210,7 +210,7 @@ impl Job {
     }
 }
 
-/// The workload resolved for this drive, if the drive can run it.
+/// Returns the workload resolved for this drive, if the drive can run it.
 pub(crate) fn checked<D: DriveModel>(
     spec: &WorkloadSpec,
     drive: &D,
@@ -225,7 +225,7 @@ pub(crate) fn checked<D: DriveModel>(
     Ok(spec.resolved(capacity))
 }
 
-/// The threads of all jobs, in order of job and thread.
+/// Returns the threads of all jobs, in order of job and thread.
 pub(crate) fn threads(
     jobs: &[JobSpec],
     capacity: Bytes,

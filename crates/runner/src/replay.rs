@@ -78,7 +78,8 @@ pub struct ReplayOutcome {
 }
 
 impl ReplayOutcome {
-    /// Bytes written to flash per host byte in the measured part; `None` if the host wrote nothing.
+    /// Returns the bytes written to flash per host byte in the measured part; `None` if the host
+    /// wrote nothing.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.after.host_write_bytes - self.before.host_write_bytes;
         let nand = self.after.nand_write_bytes - self.before.nand_write_bytes;

@@ -27,7 +27,7 @@ pub enum EndedBy {
 }
 
 impl EndedBy {
-    /// The name in results.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::SteadyState => "steady_state",
@@ -75,7 +75,7 @@ struct Least {
 }
 
 impl Watch {
-    /// The judges of a job; `None` if it has none.
+    /// Returns the judges of a job; `None` if it has none.
     pub(crate) fn of(spec: &JobSpec, job: usize, interval_ns: u64) -> Option<Box<Self>> {
         let least = |&spec: &LeastRate| Least { spec, done: Activity::default(), since_ns: 0 };
         let none = spec.until_steady.is_none()
@@ -94,7 +94,7 @@ impl Watch {
         })
     }
 
-    /// The queue depth to begin with.
+    /// Returns the queue depth to begin with.
     pub(crate) fn first_depth(&self) -> Option<u32> {
         self.search.as_ref().map(|search| search.depth)
     }

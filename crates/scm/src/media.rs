@@ -65,12 +65,13 @@ impl Media {
         true
     }
 
-    /// Time until which the controller or any bank is busy.
+    /// Returns the time until which the controller or any bank is busy.
     pub(crate) fn busy_until(&self) -> Nanos {
         self.bank_free.iter().copied().fold(self.controller_free, Nanos::max)
     }
 
-    /// A command without data, which takes the controller's time alone; returns when it is done.
+    /// Returns a command without data, which takes the controller's time alone; returns when it is
+    /// done.
     pub(crate) fn pass(&mut self, now: Nanos) -> Nanos {
         self.controller_free = self.controller_free.max(now) + self.command_time;
         self.controller_free

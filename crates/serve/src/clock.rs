@@ -38,12 +38,12 @@ impl Clock {
         Nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// The drive's time at `wall`.
+    /// Returns the drive's time at `wall`.
     pub fn drive_time(&self, wall: Nanos) -> Nanos {
         self.origin + Nanos((wall.0 as f64 / self.slow_down) as u64)
     }
 
-    /// The wall time at which the drive's time is `drive`.
+    /// Returns the wall time at which the drive's time is `drive`.
     pub fn wall_time(&self, drive: Nanos) -> Nanos {
         Nanos((drive.saturating_sub(self.origin).0 as f64 * self.slow_down).ceil() as u64)
     }

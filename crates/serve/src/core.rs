@@ -208,7 +208,7 @@ impl Core {
         self.at = self.at.max(self.drive.now());
     }
 
-    /// The wall time at which [`Self::advance`] has something to do next.
+    /// Returns the wall time at which [`Self::advance`] has something to do next.
     pub(crate) fn next_due(&mut self) -> Option<Nanos> {
         let cut = self.planned.time().map(|at| self.clock.wall_time(at));
         cut.into_iter().chain(self.next_event()).min()

@@ -46,7 +46,7 @@ impl Input {
         &self.buffer[self.first..self.end]
     }
 
-    /// The first `N` bytes, if they are there.
+    /// Returns the first `N` bytes, if they are there.
     pub fn head<const N: usize>(&self) -> Option<&[u8; N]> {
         self.bytes().first_chunk()
     }

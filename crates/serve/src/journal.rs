@@ -67,7 +67,7 @@ pub(crate) struct Header {
 }
 
 impl Record {
-    /// The record of a request that changes the drive.
+    /// Returns the record of a request that changes the drive.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         let &Request { operation, offset, length, stream, is_zeros, .. } = request;
         matches!(operation, Operation::Write | Operation::Trim).then_some(Self::Change {
@@ -112,7 +112,7 @@ pub(crate) struct Journal {
     life_at: Nanos,
 }
 
-/// A file beside a state file.
+/// Returns a file beside a state file.
 fn beside(state: &Path, suffix: &str) -> PathBuf {
     let mut name = state.as_os_str().to_owned();
     name.push(suffix);
@@ -141,7 +141,7 @@ impl Journal {
         Ok(Self { file, path, data, records, has_failed: false, life, life_at })
     }
 
-    /// The file for a copy of the data.
+    /// Returns the file for a copy of the data.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }

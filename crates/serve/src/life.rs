@@ -21,7 +21,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// The life of a drive that has not been served before: its preconditioning.
+    /// Returns the life of a drive that has not been served before: its preconditioning.
     pub(crate) fn before(drive: &AnyDrive) -> Self {
         let counters = drive.counters();
         Self {

@@ -117,7 +117,7 @@ impl Listener {
         Ok(Self { address, bell, thread: Some(thread) })
     }
 
-    /// Address at which it listens, with the actual port.
+    /// Returns the address at which it listens, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }

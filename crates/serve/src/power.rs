@@ -102,7 +102,7 @@ impl Planned {
         matches!(self.next, Some(Next::AtWrite(write)) if writes >= write)
     }
 
-    /// Time of the next power cut; `None` if a write triggers it.
+    /// Returns the time of the next power cut; `None` if a write triggers it.
     pub(crate) fn time(&self) -> Option<Nanos> {
         match self.next {
             Some(Next::At(time)) => Some(time),
@@ -127,8 +127,9 @@ impl Durable {
     }
 }
 
-/// Limit on the changes that are kept: the data that a drive may hold in its volatile cache or have
-/// in flight. A drive that reports what it has programmed may lose all data sent to it.
+/// Returns the limit on the changes that are kept: the data that a drive may hold in its volatile
+/// cache or have in flight. A drive that reports what it has programmed may lose all data sent to
+/// it.
 pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
     let is_told = timing != Timing::Fast && drive.volatile().is_some();
     match drive.any_config() {

@@ -72,7 +72,7 @@ impl Request {
         Self { tag, operation, offset, length, stream, durable: false, is_zeros: false }
     }
 
-    /// The command for its bytes from `given` on, as a host splits large requests.
+    /// Returns the command for its bytes from `given` on, as a host splits large requests.
     pub(crate) fn command(&self, given: u64, queue: u32, tag: u32) -> Command {
         debug_assert!(
             given < self.length || self.length == 0,

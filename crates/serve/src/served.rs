@@ -113,7 +113,7 @@ pub struct PowerHistory {
 pub const LOGICAL_BLOCKS: [Bytes; 2] = [Bytes(SECTOR_BYTES), Bytes(SLOT_BYTES)];
 
 impl ServedParts {
-    /// A drive with its contents, formatted as new drives are.
+    /// Returns a drive with its contents, formatted as new drives are.
     pub fn new(drive: AnyDrive, contents: Contents) -> Self {
         let (power, life) = (PowerHistory::default(), Life::before(&drive));
         let (logical_block, errors, journal) = (LOGICAL_BLOCKS[0], ErrorLog::default(), None);
@@ -184,7 +184,7 @@ impl Served {
         core.unwrap_or_else(|_| resume_unwind(Box::new("the simulated drive has failed")))
     }
 
-    /// The drive, simulated until now, with its lock held.
+    /// Returns the drive, simulated until now, with its lock held.
     fn locked(&self) -> Batch<'_> {
         let arrived = self.shared.clock.wall();
         let mut batch = Batch { served: self, core: Some(self.core()), arrived };
@@ -205,7 +205,7 @@ impl Served {
         self.shared.capacity
     }
 
-    /// The size of a logical block. NBD has none: its requests are in bytes.
+    /// Returns the size of a logical block. NBD has none: its requests are in bytes.
     pub fn logical_block(&self) -> Bytes {
         Bytes(self.shared.logical_block.load(Ordering::Relaxed))
     }
@@ -215,7 +215,7 @@ impl Served {
         self.shared.logical_block.store(size.0, Ordering::Relaxed);
     }
 
-    /// The error log of the NVMe controller.
+    /// Returns the error log of the NVMe controller.
     pub(crate) fn error_log(&self) -> ErrorLog {
         locked(&self.shared.errors).clone()
     }
@@ -349,8 +349,8 @@ impl Served {
         self.core().trace.get_or_insert_default();
     }
 
-    /// The requests since this was called last, in the order in which they were submitted. `empty`
-    /// lends its memory to those that follow.
+    /// Returns the requests since this was called last, in the order in which they were submitted.
+    /// `empty` lends its memory to those that follow.
     pub fn take_trace(&self, empty: Trace) -> Option<Trace> {
         let trace = &mut self.core().trace;
         trace.as_mut().map(|trace| std::mem::replace(trace, empty))

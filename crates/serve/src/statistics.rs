@@ -129,8 +129,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Median or mean lateness, whichever is larger, as a share of that of the drive's own
-    /// latency; `None` without latencies.
+    /// Returns the median or mean lateness, whichever is larger, as a share of that of the drive's
+    /// own latency; `None` without latencies.
     pub fn lateness_share(&self) -> Option<f64> {
         let mut latency = Histogram::new();
         self.operations.0.iter().for_each(|operation| latency.merge(&operation.latency));

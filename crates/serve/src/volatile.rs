@@ -69,7 +69,8 @@ impl Durability {
     }
 }
 
-/// The pages that a trim covers in part: the drive ignores these parts, so it never reports them.
+/// Returns the pages that a trim covers in part: the drive ignores these parts, so it never reports
+/// them.
 fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> {
     let ends = [offset, offset + length].into_iter().filter(|end| !end.is_multiple_of(SLOT_BYTES));
     ends.map(move |end| Durable::Range {
@@ -177,7 +178,7 @@ impl Untimed {
     }
 }
 
-/// The slots that a command changes.
+/// Returns the slots that a command changes.
 fn slots_of(command: &Command) -> std::ops::Range<u32> {
     let end = command.offset + u64::from(command.length);
     match command.operation {

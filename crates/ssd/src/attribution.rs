@@ -111,7 +111,7 @@ pub trait Recorder: Default {
         *self = Self::default();
     }
 
-    /// The times of the command that completed last.
+    /// Returns the times of the command that completed last.
     fn last(&self) -> Option<&TimeByCause> {
         None
     }
@@ -192,7 +192,7 @@ impl Spent {
     }
 }
 
-/// The element at `index` of a vector that grows as needed.
+/// Returns the element at `index` of a vector that grows as needed.
 fn grown<T: Clone + Default>(all: &mut Vec<T>, index: u16) -> &mut T {
     let index = usize::from(index);
     if index >= all.len() {
@@ -212,7 +212,7 @@ fn buffer_cause(activity: Option<Cause>) -> Cause {
 }
 
 impl Attribution {
-    /// Earliest time that later queries may ask for.
+    /// Returns the earliest time that later queries may ask for.
     fn horizon(&self, now: Nanos) -> Nanos {
         self.begun.front().map_or(now, |&(_, begun)| begun)
     }

@@ -116,14 +116,15 @@ pub struct DeviceConfig {
 }
 
 impl DeviceConfig {
-    /// The limit on active dies in the power state in force; `None`: all may be active.
+    /// Returns the limit on active dies in the power state in force; `None`: all may be active.
     pub fn max_active_dies(&self) -> Option<u32> {
         let limit = *self.sections.power.as_ref()?.max_active_dies.get(self.power_state)?;
         (limit < self.geometry.dies).then_some(limit)
     }
 
-    /// The power states that the file describes, from 0 on: dies that may be active, and the most
-    /// power in watts that the modelled drive draws. Empty: it has one, which limits nothing.
+    /// Returns the power states that the file describes, from 0 on: dies that may be active, and
+    /// the most power in watts that the modelled drive draws. Empty: it has one, which limits
+    /// nothing.
     pub fn power_states(&self) -> Vec<(u32, f64)> {
         let Some(power) = &self.sections.power else { return Vec::new() };
         let directions = if self.link.duplex == Duplex::Full { 2 } else { 1 };
@@ -165,13 +166,13 @@ impl DeviceConfig {
         (self.geometry.raw_bytes().0 as f64 - user) / user
     }
 
-    /// Bytes of a word line over all planes of a die.
+    /// Returns the number of bytes of a word line over all planes of a die.
     pub fn word_line_bytes(&self) -> u64 {
         let shape = &self.geometry.shape;
         shape.page.0 * u64::from(shape.planes_per_die * shape.cell.page_types())
     }
 
-    /// Word lines per block.
+    /// Returns the number of word lines per block.
     pub fn word_lines(&self) -> u32 {
         self.geometry.shape.pages_per_block / self.geometry.shape.cell.page_types()
     }
@@ -181,17 +182,17 @@ impl DeviceConfig {
         u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }
 
-    /// Write buffer needed for the open program units of `streams` streams, one more unit, the
-    /// mechanisms and the indirection units that wait for the rest of their data. Data are in the
-    /// buffer as the host sent them, with a slot for each piece of a unit.
+    /// Returns the write buffer needed for the open program units of `streams` streams, one more
+    /// unit, the mechanisms and the indirection units that wait for the rest of their data. Data
+    /// are in the buffer as the host sent them, with a slot for each piece of a unit.
     pub fn buffer_needed(&self, streams: u16) -> Bytes {
         let unit = self.geometry.unit_bytes() * self.pieces_per_slot();
         let mechanisms = self.sections.buffer_bytes(&self.geometry);
         Bytes((u64::from(streams) + 1) * unit + mechanisms + self.merged_bytes())
     }
 
-    /// Bytes of the write buffer that indirection units may occupy while they wait for the rest of
-    /// their data.
+    /// Returns the number of bytes of the write buffer that indirection units may occupy while they
+    /// wait for the rest of their data.
     pub fn merged_bytes(&self) -> u64 {
         u64::from(self.merged_units * self.indirection_slots) * u64::from(SLOT_BYTES)
     }

@@ -84,7 +84,7 @@ counters! { |c: DriveCounters|
 }
 
 impl DriveCounters {
-    /// All declared counters, including those of mechanisms in the device file.
+    /// Returns all declared counters, including those of mechanisms in the device file.
     pub fn readings(counters: Option<&Self>) -> Vec<Reading> {
         readings(counters)
             .chain(readings(counters.and_then(|c| c.energy.as_ref())))

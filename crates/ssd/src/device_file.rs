@@ -147,7 +147,7 @@ fn check_modelled(root: &Table<'_>, has: impl Fn(&str) -> bool) -> Answer<()> {
     }
 }
 
-/// The geometry with the addresses that the controller needs for data reduction.
+/// Returns the geometry with the addresses that the controller needs for data reduction.
 fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<Geometry> {
     let Some(table) = root.optional_table("reduction")? else { return Ok(geometry) };
     let (config, addressed) = reduction::read(&table, geometry)?;

@@ -383,7 +383,7 @@ impl EventQueue {
         self.remove(earliest.when)
     }
 
-    /// The time of the next event; `None` if none is scheduled.
+    /// Returns the time of the next event; `None` if none is scheduled.
     pub fn next_time(&self) -> Option<Nanos> {
         (!self.is_empty()).then(|| time_of(self.next))
     }

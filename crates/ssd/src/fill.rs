@@ -110,7 +110,7 @@ impl Fills {
         &mut self.all[id as usize]
     }
 
-    /// The current fill of `frontier`.
+    /// Returns the current fill of `frontier`.
     #[inline]
     pub fn current(&mut self, frontier: FrontierId) -> FillId {
         let current = self.current[frontier.index()];
@@ -169,7 +169,7 @@ impl Fills {
         (fill.reads_pending == 0).then_some(fill.frontier)
     }
 
-    /// The next waiting unit of `frontier` that may be programmed now.
+    /// Returns the next waiting unit of `frontier` that may be programmed now.
     pub fn release(&mut self, frontier: FrontierId) -> Option<FillId> {
         let held = &mut self.held[frontier.index()];
         let &front = held.front()?;

@@ -53,7 +53,7 @@ impl Write<'_> {
     }
 }
 
-/// Bytes of a slot that lie in `offset..end`.
+/// Returns the number of bytes of a slot that lie in `offset..end`.
 #[inline]
 pub(crate) fn slot_overlap(lpn: Lpn, offset: u64, end: u64) -> u32 {
     let start = u64::from(lpn.0) * u64::from(SLOT_BYTES);
@@ -129,7 +129,7 @@ pub(crate) trait Front {
         0
     }
 
-    /// Slots of its own flash that it has programmed since the drive was new.
+    /// Returns the number of slots of its own flash that it has programmed since the drive was new.
     fn programmed_slots(&self) -> u64 {
         0
     }
@@ -139,17 +139,17 @@ pub(crate) trait Front {
         0
     }
 
-    /// Slots that it has passed to the FTL after the host's write.
+    /// Returns the number of slots that it has passed to the FTL after the host's write.
     fn folded_slots(&self) -> u64 {
         0
     }
 
-    /// Bytes that the host has written; `of_ftl` is the FTL's count.
+    /// Returns the number of bytes that the host has written; `of_ftl` is the FTL's count.
     fn host_bytes(&self, of_ftl: u64) -> u64 {
         of_ftl
     }
 
-    /// The frontier of its own flash.
+    /// Returns the frontier of its own flash.
     fn frontier(&self) -> Option<FrontierId> {
         None
     }
@@ -194,7 +194,7 @@ pub(crate) trait Front {
         Ok(())
     }
 
-    /// Written units in its open block.
+    /// Returns the number of written units in its open block.
     fn units_in_open_block(&self) -> u64 {
         0
     }
@@ -278,7 +278,7 @@ pub(crate) fn own_slots(config: &DeviceConfig) -> Option<u64> {
     config.sections.slc_cache.as_ref().map(MechanismSection::addresses)
 }
 
-/// The frontier of the front's own flash, numbered after those of the FTL.
+/// Returns the frontier of the front's own flash, numbered after those of the FTL.
 pub(crate) fn own_frontier(config: &DeviceConfig) -> FrontierId {
     FrontierId(2 * config.ftl.streams)
 }

@@ -54,7 +54,7 @@ impl Ssd {
 }
 
 impl<R: Recorder> Ssd<R> {
-    /// A drive with a recorder of its own.
+    /// Returns a drive with a recorder of its own.
     pub fn recording(mut config: DeviceConfig) -> Result<Self, ConfigError> {
         if config.max_active_dies().is_some() && !R::LIMITS_DIES {
             let message =
@@ -327,8 +327,8 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Places the data of a write if mechanisms take part, or if the command completes only when
-    /// its data are on flash. Returns `true` if the command may complete.
+    /// Places the data of a write if mechanisms take part, or if the command completes
+    /// only when its data are on flash. Returns `true` if the command may complete.
     #[cold]
     fn write_otherwise(&mut self, number: u16) -> bool {
         let in_flight = *self.commands.get(number);
@@ -570,7 +570,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.reports_causes.then(|| self.storage.backend.recorder.last()).flatten()
     }
 
-    /// The limit of the interface, or the FTL's streams.
+    /// Returns the limit of the interface, or the FTL's streams.
     fn streams(&self) -> u16 {
         match self.config.data_placement {
             Some(_) => u16::MAX,

@@ -91,7 +91,7 @@ impl<R: Recorder> Storage<R> {
         self.backend.mechanisms.die_parity.as_ref().is_some_and(|parity| parity.next.is_some())
     }
 
-    /// Returns the bytes that the FTL has allocated so far, for any reason.
+    /// Returns the number of bytes that the FTL has allocated so far, for any reason.
     #[inline]
     pub(crate) fn main_write_bytes(&self) -> u64 {
         self.ftl.allocated().total().0
@@ -122,8 +122,8 @@ impl<R: Recorder> Storage<R> {
         Direct.place(write, &mut self.ftl, &mut self.backend);
     }
 
-    /// Places any write. `awaiting` is the number of the command if it completes only when its data
-    /// are on flash; the caller must then call [`Self::await_placed`].
+    /// Places any write. `awaiting` is the number of the command if it completes only
+    /// when its data are on flash; the caller must then call [`Self::await_placed`].
     pub(crate) fn place(&mut self, command: &Command, awaiting: Option<u16>) -> Placed {
         debug_assert!(self.backend.awaiting.is_none() && self.backend.awaited == 0);
         let is_limited = self.data_placement.is_limited;

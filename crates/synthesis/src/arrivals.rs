@@ -33,7 +33,8 @@ impl Phase {
         self.left += count;
     }
 
-    /// The state after `from`: one of its successors, or of those of any state if it has none.
+    /// Returns the state after `from`: one of its successors, or of those of any state if it has
+    /// none.
     fn take(&mut self, from: u32, random: &mut Prng) -> u32 {
         let has_bag = self.bags.get(&from).is_some_and(|bag| bag.left > 0);
         let from = if has_bag { from } else { self.jump(random) };
@@ -115,7 +116,7 @@ impl<'a> Arrivals<'a> {
         }
     }
 
-    /// Times and states of the I/Os of a period. The first I/O of a pass is at 0.
+    /// Returns the times and states of the I/Os of a period. The first I/O of a pass is at 0.
     pub(super) fn period(&mut self, number: usize) -> Vec<(u64, usize)> {
         let periods = &self.model.periods;
         let key = periods.phase[number];

@@ -25,7 +25,7 @@ impl FreePlaces {
         sum
     }
 
-    /// The free place below which `before` are free; there must be one.
+    /// Returns the free place below which `before` are free; there must be one.
     pub(super) fn nth(&self, before: usize) -> usize {
         assert!(before < self.left, "{before} of {} free places", self.left);
         let (mut at, mut left) = (0, before);

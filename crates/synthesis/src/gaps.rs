@@ -28,8 +28,8 @@ impl Popularity<'_> {
         f64::from(self.weights[((drawn * self.weights.len() as u128) >> 64) as usize])
     }
 
-    /// The gaps between `groups` of I/Os with so many bytes each, from `begin` on, `left_out` bytes
-    /// in all.
+    /// Returns the gaps between `groups` of I/Os with so many bytes each, from `begin` on,
+    /// `left_out` bytes in all.
     pub(super) fn gaps(
         &self,
         begin: u64,
@@ -53,8 +53,8 @@ impl Popularity<'_> {
         }
     }
 
-    /// The pages with which groups begin: the first and the last where the span begins and ends,
-    /// the others at pages that are drawn, or next to them where two would touch.
+    /// Returns the pages with which groups begin: the first and the last where the span begins and
+    /// ends, the others at pages that are drawn, or next to them where two would touch.
     fn begins(&self, begin: u64, groups: &[u64], left_out: u64, random: &mut Prng) -> Vec<u64> {
         debug_assert!(groups.len() >= 2, "no gap between {} groups", groups.len());
         let end = begin + groups.iter().sum::<u64>() + left_out;
@@ -89,7 +89,7 @@ impl Popularity<'_> {
     }
 }
 
-/// Bytes in parts that are cut at random, none of them empty if there is enough.
+/// Returns the bytes in parts that are cut at random, none of them empty if there is enough.
 fn at_random(parts: u64, bytes: u64, random: &mut Prng) -> Vec<u64> {
     debug_assert!(parts > 0 && bytes.is_multiple_of(SECTOR_BYTES), "{bytes} B in {parts} parts");
     let unit = if bytes.is_multiple_of(SLOT_BYTES) { SLOT_BYTES } else { SECTOR_BYTES };
@@ -117,7 +117,7 @@ mod tests {
         Prng::derive(SEED, n)
     }
 
-    /// The pages of single-page groups with these gaps.
+    /// Returns the pages of single-page groups with these gaps.
     fn pages(gaps: &[u64]) -> Vec<u64> {
         gaps.iter()
             .scan(0, |at, gap| {

@@ -194,7 +194,7 @@ model_table! {
 }
 
 impl IoModel {
-    /// I/Os of a pass, flushes included.
+    /// Returns the number of I/Os of a pass, flushes included.
     pub fn ios(&self) -> u64 {
         if let Some(sweeps) = &self.sweeps {
             return sweeps.total();
@@ -211,7 +211,7 @@ impl IoModel {
         self.streams.operations.contains('t')
     }
 
-    /// The I/Os of one pass, at addresses from `offset` on.
+    /// Returns the I/Os of one pass, at addresses from `offset` on.
     pub fn expand(&self, offset: u64) -> Pass {
         let random = |label| Prng::derive(self.seed, label);
         if let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)

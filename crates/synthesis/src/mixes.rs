@@ -76,7 +76,7 @@ impl Mixes {
         })
     }
 
-    /// The I/Os of each mix.
+    /// Returns the I/Os of each mix.
     pub(super) fn all(&self) -> Vec<Left> {
         let begins = |rows: Range<usize>| {
             let middles = |row: usize| {
@@ -112,13 +112,13 @@ impl Mixes {
         self.others_of_rows().map_while(next).collect()
     }
 
-    /// I/Os of each row that begin no sweep.
+    /// Returns the I/Os of each row that begin no sweep.
     fn others_of_rows(&self) -> impl Iterator<Item = u64> {
         self.count.iter().zip(&self.begins).map(|(count, begins)| count.saturating_sub(*begins))
     }
 
-    /// The rows of the next `ios` I/Os of a sweep that has `wanted_bytes`. If the next ones of the
-    /// mix have not, up to `EXCHANGES_MAX` are exchanged for later ones.
+    /// Returns the rows of the next `ios` I/Os of a sweep that has `wanted_bytes`. If the next ones
+    /// of the mix have not, up to `EXCHANGES_MAX` are exchanged for later ones.
     pub(super) fn take(
         &self,
         left: &mut Left,
@@ -202,21 +202,21 @@ impl Mixes {
         whole_sectors(u64::from(self.back[row]))
     }
 
-    /// I/Os of each mix, and how many of them begin a sweep.
+    /// Returns the I/Os of each mix, and how many of them begin a sweep.
     pub(super) fn totals(&self) -> Vec<(u64, u64)> {
         let sum = |of: &[u64]| of.iter().sum::<u64>();
         self.rows().map(|rows| (sum(&self.count[rows.clone()]), sum(&self.begins[rows]))).collect()
     }
 }
 
-/// Rows by their places.
+/// Returns the rows by their places.
 fn in_order(places: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
     let mut sorted: Vec<(u64, usize)> = places.collect();
     sorted.sort_unstable();
     sorted.into_iter().map(|entry| entry.1).collect()
 }
 
-/// The first place of each row that is wanted.
+/// Returns the first place of each row that is wanted.
 fn first_of_each(rows: &[usize], wanted: impl Fn(usize) -> bool) -> BTreeMap<usize, usize> {
     let mut places = BTreeMap::new();
     for (place, row) in rows.iter().enumerate().filter(|entry| wanted(*entry.1)) {

@@ -79,8 +79,8 @@ fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut V
     }
 }
 
-/// Times of the uses of a place, from 0 to `life`: the times between uses have a Weibull
-/// distribution, scaled to the life.
+/// Returns the times of the uses of a place, from 0 to `life`: the times between uses have a
+/// Weibull distribution, scaled to the life.
 pub(super) fn spread(
     uses: u64,
     life: u64,

@@ -85,7 +85,7 @@ impl Runs {
         Self { random, range: model.range_bytes, of, owed }
     }
 
-    /// The address of the next I/O.
+    /// Returns the address of the next I/O.
     pub(super) fn next(
         &mut self,
         operation: u8,
@@ -154,8 +154,8 @@ fn continued(
     Some(begin)
 }
 
-/// The run that an I/O ends; else the one that was not used for longest of those that it does not
-/// end; else the one with the most left.
+/// Returns the run that an I/O ends; else the one that was not used for longest of those that it
+/// does not end; else the one with the most left.
 fn best(active: &[Run], length: u64) -> usize {
     let at = active.iter().position(|run| run.left == length);
     let at = at.or_else(|| active.iter().position(|run| run.left > length));

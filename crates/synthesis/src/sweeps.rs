@@ -56,7 +56,7 @@ model_table! {
 }
 
 impl Demand {
-    /// Times of `total` I/Os; what the intervals have too few of comes in the last one.
+    /// Returns the times of `total` I/Os; what the intervals have too few of comes in the last one.
     fn times_ns(&self, total: usize, random: &mut Prng) -> Vec<u64> {
         let mut times = Vec::with_capacity(total);
         let mut begin = 0;
@@ -77,7 +77,7 @@ impl Demand {
 type Swept = (u64, u32, usize);
 
 impl Sweeps {
-    /// The I/Os of one pass, at addresses from `offset` on.
+    /// Returns the I/Os of one pass, at addresses from `offset` on.
     pub(super) fn expand(
         &self,
         model: &IoModel,
@@ -109,11 +109,11 @@ impl Sweeps {
         }
     }
 
-    /// The I/Os of all rows in the order in which they come. A pass has as many places as I/Os.
-    /// Each sweep gets evenly spaced ones of those that are free from its first to its last I/O.
-    /// Sweeps with the least slack come first: I/Os of a burst stay together, and what comes before
-    /// and after it does not get in between. A sweep for which too few places are free is spread
-    /// evenly over all of them, and what follows moves a little.
+    /// Returns the I/Os of all rows in the order in which they come. A pass has as many places as
+    /// I/Os. Each sweep gets evenly spaced ones of those that are free from its first to its last
+    /// I/O. Sweeps with the least slack come first: I/Os of a burst stay together, and what comes
+    /// before and after it does not get in between. A sweep for which too few places are free is
+    /// spread evenly over all of them, and what follows moves a little.
     fn in_order(&self, rows: &[Vec<Swept>]) -> Vec<Swept> {
         let total = self.total() as usize;
         let mut free = FreePlaces::new(total);
@@ -144,19 +144,21 @@ impl Sweeps {
         placed.into_iter().map(|entry| entry.2).collect()
     }
 
-    /// Rows by their slack: places between their first and last I/O that are not theirs.
+    /// Returns the rows by their slack: places between their first and last I/O that are not
+    /// theirs.
     fn least_slack_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.ios.len()).collect();
         order.sort_by_key(|&n| (self.end[n] + 1 - self.begin[n]).saturating_sub(self.ios[n]));
         order
     }
 
-    /// I/Os of a pass.
+    /// Returns the number of I/Os of a pass.
     pub(super) fn total(&self) -> u64 {
         self.ios.iter().fold(0, |sum, ios| sum.saturating_add(*ios))
     }
 
-    /// The I/Os of one row. `before`: of the row before, its operation, and where its I/Os ended.
+    /// Returns the I/Os of one row. `before`: of the row before, its operation, and where its I/Os
+    /// ended.
     fn row(
         &self,
         n: usize,
@@ -197,12 +199,13 @@ impl Sweeps {
             .then(|| (self.offset[n] + end).saturating_sub(was))
     }
 
-    /// Bytes by which the I/Os of a row get further, as far as they leave nothing out.
+    /// Returns the number of bytes by which the I/Os of a row get further, as far as they leave
+    /// nothing out.
     fn bytes(&self, n: usize) -> u64 {
         self.span[n] - self.open(n).unwrap_or_default().1
     }
 
-    /// Steps of a row that leaves something out, and the bytes that are left out.
+    /// Returns the steps of a row that leaves something out, and the bytes that are left out.
     fn open(&self, n: usize) -> Option<(u64, u64)> {
         let at = (n + self.steps.len()).checked_sub(self.begin.len())?;
         Some((self.steps[at], self.left_out[at]))
@@ -293,8 +296,9 @@ fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoMod
     lengths
 }
 
-/// Addresses that go up `within` an extent, from its begin on: each begins where the one before
-/// ended, or `backs` bytes earlier, or, `steps` of them, later, so that they come to its end.
+/// Returns the addresses that go up `within` an extent, from its begin on: each begins where the
+/// one before ended, or `backs` bytes earlier, or, `steps` of them, later, so that they come to its
+/// end.
 fn upwards(
     within: std::ops::Range<u64>,
     steps: u64,

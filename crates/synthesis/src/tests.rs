@@ -66,7 +66,7 @@ pub(crate) fn assert_well_formed(pass: &Pass) {
     assert!(moved.into_iter().all(|(letter, length)| (letter == b'f') == (*length == 0)));
 }
 
-/// Addresses of the I/Os of an operation.
+/// Returns the addresses of the I/Os of an operation.
 fn offsets(log: &Pass, operation: u8) -> Vec<u64> {
     let all = log.operations.bytes().zip(&log.offsets);
     all.filter(|io| io.0 == operation).map(|io| *io.1).collect()

@@ -169,7 +169,7 @@ impl BlockFormat {
         })
     }
 
-    /// The event, and the name of its thread.
+    /// Returns the event, and the name of its thread.
     pub(crate) fn decode<'a>(&self, time_ns: u64, event: &'a [u8]) -> (BlockEvent, &'a [u8]) {
         let sectors = self.sectors.number(event) as u32;
         let (operation, flags) = parse_rwbs(self.rwbs.text(event), sectors);

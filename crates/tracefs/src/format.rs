@@ -30,7 +30,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The value of a number of up to eight bytes; 0 if the event ends before it.
+    /// Returns the value of a number of up to eight bytes; 0 if the event ends before it.
     pub fn number(self, event: &[u8]) -> u64 {
         let Some(bytes) = self.bytes(event) else { return 0 };
         let mut wide = [0; 8];
@@ -44,7 +44,7 @@ impl Field {
         value
     }
 
-    /// The text of an array of characters, up to its first zero.
+    /// Returns the text of an array of characters, up to its first zero.
     pub fn text(self, event: &[u8]) -> &[u8] {
         let bytes = self.bytes(event).unwrap_or_default();
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
@@ -76,7 +76,7 @@ impl EventFormat {
         Ok(Self { name, id, fields: parse_fields(text)? })
     }
 
-    /// A field that every kernel has. The error names it.
+    /// Returns a field that every kernel has. The error names it.
     pub fn field(&self, name: &str) -> Result<Field, FormatError> {
         self.optional(name).ok_or_else(|| FormatError::Missing {
             event: self.name.clone(),
@@ -84,13 +84,13 @@ impl EventFormat {
         })
     }
 
-    /// A field that some kernels have.
+    /// Returns a field that some kernels have.
     pub fn optional(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|(other, _)| other == name).map(|&(_, field)| field)
     }
 }
 
-/// All lines `field:TYPE NAME; offset:N; size:N; signed:N;`.
+/// Returns all lines `field:TYPE NAME; offset:N; size:N; signed:N;`.
 pub(crate) fn parse_fields(text: &str) -> Result<Vec<(String, Field)>, FormatError> {
     text.lines()
         .enumerate()

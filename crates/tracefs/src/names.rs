@@ -20,7 +20,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The number of a name.
+    /// Returns the number of a name.
     pub fn number(&mut self, name: &[u8]) -> u32 {
         if self.words.is_empty() || self.last != name {
             self.last.clear();

@@ -64,7 +64,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// The records of `page`; none of a page that is too short to have any.
+    /// Returns the records of `page`; none of a page that is too short to have any.
     pub fn of(page: &'a [u8], layout: PageLayout) -> Self {
         let commit = word(page, layout.commit_at, layout.commit_size);
         let used = (commit & !(MISSED_EVENTS | MISSED_STORED)) as usize;
@@ -83,7 +83,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// A little-endian number; 0 beyond the end.
+/// Returns a little-endian number; 0 beyond the end.
 fn word(bytes: &[u8], at: usize, size: usize) -> u64 {
     let mut wide = [0; 8];
     let Some(field) = bytes.get(at..at.saturating_add(size)) else { return 0 };

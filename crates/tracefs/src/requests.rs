@@ -119,7 +119,8 @@ impl Requests {
         self.settle();
     }
 
-    /// Requests that are known as far as they will be, in the order in which they were made.
+    /// Returns the requests that are known as far as they will be, in the order in which they were
+    /// made.
     pub fn take(&mut self) -> impl Iterator<Item = Request> + '_ {
         self.ready.drain(..)
     }
@@ -298,7 +299,7 @@ impl Requests {
     }
 }
 
-/// A row that begins with this event.
+/// Returns a row that begins with this event.
 fn of(event: &BlockEvent) -> RequestRow {
     let mut row = RequestRow::new(event.operation, event.sector, event.sectors, event.time_ns);
     (row.flags, row.thread_id, row.name) = (event.flags, event.thread_id, event.name);

@@ -15,7 +15,7 @@ impl<'a> Commas<'a> {
         self.next().ok_or("too few fields")
     }
 
-    /// The end of the line is here.
+    /// Returns the end of the line is here.
     pub(crate) fn end(&self) -> Result<(), Reason> {
         if self.0.is_none() { Ok(()) } else { Err("too many fields") }
     }

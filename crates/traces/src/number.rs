@@ -20,7 +20,8 @@ fn are_digits(bytes: u64) -> bool {
     (bytes & high) | ((bytes.wrapping_add(6 * ALL) & high) >> 4) == 0x33 * ALL
 }
 
-/// The number of eight decimal digits: pairs, then pairs of pairs, then both halves at once.
+/// Returns the number of eight decimal digits: pairs, then pairs of pairs, then both halves at
+/// once.
 #[inline]
 fn of_digits(bytes: u64) -> u64 {
     let pairs = (bytes & (0x0f * ALL)).wrapping_mul(10 * 256 + 1) >> 8;
@@ -28,8 +29,8 @@ fn of_digits(bytes: u64) -> u64 {
     (fours & 0x0000_ffff_0000_ffff).wrapping_mul((10_000 << 32) + 1) >> 32
 }
 
-/// The whole number that begins at `at`, and where it ends; None without digits, or with more than
-/// always fit.
+/// Returns the whole number that begins at `at`, and where it ends; None without digits, or with
+/// more than always fit.
 #[inline]
 pub(crate) fn leading(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let (mut value, mut end) = (0_u64, at);
@@ -51,7 +52,7 @@ pub(crate) fn leading(text: &[u8], at: usize) -> Option<(u64, usize)> {
     (end > at && end - at <= DIGITS_FIT).then_some((value, end))
 }
 
-/// A whole number in decimal digits.
+/// Returns a whole number in decimal digits.
 #[inline]
 pub(crate) fn whole(text: &[u8]) -> Result<u64, Reason> {
     match leading(text, 0) {
@@ -78,7 +79,7 @@ fn not_whole(text: &[u8]) -> Reason {
     if negative { "negative number" } else { "not a whole number" }
 }
 
-/// A whole number in hexadecimal digits, with or without 0x.
+/// Returns a whole number in hexadecimal digits, with or without 0x.
 pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
     if digits.is_empty() || digits.iter().any(|byte| !byte.is_ascii_hexdigit()) {
@@ -89,8 +90,8 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
     digits.iter().try_fold(0, add).ok_or("number too large")
 }
 
-/// A time in units of `unit_ns`, with or without a fraction, in nanoseconds; what is below one is
-/// cut off.
+/// Returns a time in units of `unit_ns`, with or without a fraction, in nanoseconds; what is below
+/// one is cut off.
 pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
     if let Some((value, end)) = leading(text, 0)
         && end == text.len()
@@ -126,7 +127,7 @@ pub(crate) fn response_ns(text: &[u8], unit_ns: u64) -> Result<i64, Reason> {
     i64::try_from(time_ns(text, unit_ns)?).map_err(|_| "time too large")
 }
 
-/// A time with an exponent, as programs write small ones; or none.
+/// Returns a time with an exponent, as programs write small ones; or none.
 #[cold]
 fn unusual_time(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
     let text = std::str::from_utf8(text).map_err(|_| "not a number")?;

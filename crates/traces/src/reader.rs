@@ -115,18 +115,19 @@ impl Reader {
         &self.sink.skipped
     }
 
-    /// I/Os so far whose time is before that of one before, by more than the window of order.
+    /// Returns the number of I/Os so far whose time is before that of one before, by more than the
+    /// window of order.
     pub fn late(&self) -> u64 {
         self.order.late
     }
 
-    /// I/Os so far, and the time of the last one since the first, in ns.
+    /// Returns the I/Os so far, and the time of the last one since the first, in ns.
     pub fn span(&self) -> (u64, i64) {
         (self.sink.records, self.latest_ns)
     }
 
-    /// Bytes of the file that have been read so far, as they are packed, and all of them; of a
-    /// trace in several files, those of all.
+    /// Returns the bytes of the file that have been read so far, as they are packed, and all of
+    /// them; of a trace in several files, those of all.
     pub fn read_of_file(&self) -> (u64, u64) {
         self.source.read_of_file()
     }
@@ -172,7 +173,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A file of which most is no I/O is of another format, or damaged.
+    /// Returns a file of which most is no I/O is of another format, or damaged.
     fn check(&self) -> Result<(), TraceError> {
         let (records, lines) = (self.sink.records, self.sink.skipped.unexpected());
         if records > 0 && lines <= records {

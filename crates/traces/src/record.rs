@@ -54,7 +54,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// An I/O of which no more is known.
+    /// Returns an I/O of which no more is known.
     pub fn new(time_ns: i64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
         Self {
             time_ns,
@@ -176,7 +176,7 @@ impl Batch {
         debug_assert_eq!(self.content.len(), self.time_ns.len(), "columns differ in length");
     }
 
-    /// Row `n`.
+    /// Returns row `n`.
     pub fn get(&self, n: usize) -> Record {
         Record {
             time_ns: self.time_ns[n],

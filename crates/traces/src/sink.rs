@@ -30,7 +30,7 @@ impl Sink {
         sink
     }
 
-    /// A time of the trace as one since its first I/O.
+    /// Returns a time of the trace as one since its first I/O.
     pub(crate) fn since_begin(&mut self, time_ns: u64) -> Result<i64, Reason> {
         let began = *self.began_ns.get_or_insert(time_ns);
         let (later, difference) = (time_ns >= began, time_ns.abs_diff(began));
@@ -114,12 +114,12 @@ impl Skipped {
         &self.0
     }
 
-    /// Number of all skipped lines.
+    /// Returns the number of all skipped lines.
     pub fn lines(&self) -> u64 {
         self.0.iter().map(|skipped| skipped.lines).sum()
     }
 
-    /// Number of skipped lines that the format does not have.
+    /// Returns the number of skipped lines that the format does not have.
     pub fn unexpected(&self) -> u64 {
         self.0.iter().filter(|skipped| !skipped.expected).map(|skipped| skipped.lines).sum()
     }

@@ -85,9 +85,9 @@ fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64
     waf
 }
 
-/// Four sequential writers at equal rates over ranges of different size, each in its own stream:
-/// all data of a reclaim unit die together, so nothing is relocated and the write amplification is
-/// exactly 1.
+/// Returns the four sequential writers at equal rates over ranges of different size, each in its
+/// own stream: all data of a reclaim unit die together, so nothing is relocated and the write
+/// amplification is exactly 1.
 pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
     let load = PlacementLoad::Sequential { reading: Lifetimes::BySize, request: 1 };
     data_placement(case, load, true, PLAIN)
@@ -134,7 +134,7 @@ fn plain(gc: GcPolicy, streams: u16, seed: u64) -> FtlConfig {
     }
 }
 
-/// A drive whose over-provisioning covers only what GC circulates through with one stream.
+/// Returns a drive whose over-provisioning covers only what GC circulates through with one stream.
 fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError> {
     let geometry = flat_geometry(case.units, case.slots)?;
     let Policies { gc_pacing, gc_destination, spare, reduction } = how;

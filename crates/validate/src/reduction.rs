@@ -19,7 +19,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// Mean compressed size as a share of a slot.
+    /// Returns the mean compressed size as a share of a slot.
     fn share(&self) -> f64 {
         f64::from(self.sizes.iter().sum::<u32>()) / (8 * self.sizes.len()) as f64
     }

@@ -50,7 +50,7 @@ impl SizeClass {
         random.below(self.slots) * self.align
     }
 
-    /// The highest aligned offset at or below `position` at which the block still fits.
+    /// Returns the highest aligned offset at or below `position` at which the block still fits.
     #[inline]
     fn align_down(&self, position: u64) -> u64 {
         let aligned =
@@ -84,7 +84,7 @@ impl SizeClasses {
         }
     }
 
-    /// Smallest alignment of all.
+    /// Returns the smallest alignment of all.
     fn unit(&self) -> u64 {
         let specific = self.writes.iter().chain(&self.trims).flatten();
         self.common.iter().chain(specific).map(|class| class.align).min().unwrap_or(1)
@@ -156,7 +156,7 @@ impl Sequential {
         offset
     }
 
-    /// Index of the position that an operation uses.
+    /// Returns the index of the position that an operation uses.
     #[inline]
     fn index(&self, operation: Operation) -> usize {
         if self.one_position { 0 } else { operation as usize }
@@ -276,8 +276,8 @@ impl AddressGenerator {
         }
     }
 
-    /// Bytes from the next offset of an operation to the end of the range, where its sequence
-    /// starts over; `None` if the addresses are not those of one sequence.
+    /// Returns the bytes from the next offset of an operation to the end of the range, where its
+    /// sequence starts over; `None` if the addresses are not those of one sequence.
     pub(crate) fn room(&self, operation: Operation) -> Option<u64> {
         match self {
             Self::Sequential(sequential) => Some(sequential.room(operation)),
@@ -286,8 +286,8 @@ impl AddressGenerator {
     }
 }
 
-/// The generator of a sequential job; `range` is the active amount if it has `segments`. Fails if
-/// its files are smaller than its blocks.
+/// Returns the generator of a sequential job; `range` is the active amount if it has `segments`.
+/// Fails if its files are smaller than its blocks.
 fn in_sequence(
     job: &JobSpec,
     range: Bytes,

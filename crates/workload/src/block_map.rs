@@ -85,7 +85,7 @@ impl BlockMap {
         }
     }
 
-    /// The first free block at or after `block`.
+    /// Returns the first free block at or after `block`.
     fn free_from(&self, block: u64) -> Option<u64> {
         let (mut level, mut bit) = (0, block);
         // Up, until a word has a free bit at or after the position.

@@ -31,7 +31,7 @@ const FLOW_MAX: u64 = 1 << 20;
 /// Tolerance for rounded percentages such as 33.3 + 33.3 + 33.4.
 const PERCENT_SLACK: f64 = 1e-6;
 
-/// The limits of workloads by name, for their reference.
+/// Returns the limits of workloads by name, for their reference.
 pub fn limits() -> [(&'static str, u64); 10] {
     [
         ("jobs", memory::JOBS_MAX as u64),

@@ -72,7 +72,7 @@ pub struct LeastRate {
 }
 
 impl SteadyEnd {
-    /// Values in a window.
+    /// Returns the values in a window.
     pub fn values(&self) -> usize {
         usize::try_from(self.window_ns / self.check_ns.max(1)).unwrap_or(usize::MAX)
     }

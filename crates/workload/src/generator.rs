@@ -116,7 +116,7 @@ struct FlushEvery {
     left: u64,
 }
 
-/// The random generator for one purpose (`part`: operations or arrivals) of a thread.
+/// Returns the random generator for one purpose (`part`: operations or arrivals) of a thread.
 pub(crate) fn thread_random(seed: u64, job: u32, thread: u32, part: u64) -> Prng {
     assert!(thread < 1 << 16, "the label of thread {thread} would be that of another job");
     // Threads are limited to 4096 and jobs are far below 2^16, so labels are unique.
@@ -144,7 +144,7 @@ impl Mix {
         Self { single, read_below, trim_below, sizes }
     }
 
-    /// Upper threshold of each size class out of 2^32; empty if there is only one.
+    /// Returns the upper threshold of each size class out of 2^32; empty if there is only one.
     fn thresholds(block_sizes: &[BlockSize], classes: &[SizeClass]) -> Vec<(u64, SizeClass)> {
         assert_eq!(block_sizes.len(), classes.len(), "a class for each block size");
         if classes.len() == 1 {

@@ -99,7 +99,7 @@ pub(crate) struct ZoneUser {
 }
 
 impl ZoneUser {
-    /// The user of a checked and resolved job, with zones of its own.
+    /// Returns the user of a checked and resolved job, with zones of its own.
     pub(crate) fn new(job: &JobSpec, device: Bytes, range: Bytes, thread: u64) -> Option<Self> {
         let spec = job.host_zones?;
         let first = job.offset_bytes / spec.size_bytes;
@@ -204,7 +204,7 @@ impl Zones {
         zone as u64 * self.size
     }
 
-    /// Returns the bytes that can still be written to a zone.
+    /// Returns the number of bytes that can still be written to a zone.
     fn rest(&self, zone: usize) -> u64 {
         self.capacity.saturating_sub(self.written[zone])
     }
@@ -246,7 +246,7 @@ impl Zones {
         true
     }
 
-    /// The nearest other zone of the range with that much data; sequential: the next one.
+    /// Returns the nearest other zone of the range with that much data; sequential: the next one.
     fn next_with(&self, user: &ZoneUser, zone: usize, least: u64) -> Option<usize> {
         let holds = |at: &usize| self.written[*at] >= least;
         if user.positions.is_some() {
@@ -285,7 +285,7 @@ impl Zones {
         }
     }
 
-    /// The zone that a write to `offset` in `zone` goes to.
+    /// Returns the zone that a write to `offset` in `zone` goes to.
     fn zone_for_write(&mut self, user: &ZoneUser, zone: usize, offset: u64) -> usize {
         let mut zone = zone;
         // Each turn of the loop closes a zone, so there are few.
@@ -321,7 +321,7 @@ impl Zones {
         true
     }
 
-    /// An open zone of the range, in proportion to the place of `offset` in it.
+    /// Returns an open zone of the range, in proportion to the place of `offset` in it.
     fn one_of_open(&self, user: &ZoneUser, offset: u64) -> Option<usize> {
         let count = self.open.len() as u128;
         let place = u128::from(offset - self.start(user.first)) * count;

@@ -158,8 +158,8 @@ impl ThreadPacing {
         self.schedule.is_none() && self.think_ns == 0
     }
 
-    /// Operation of the next I/O at `now_ns` of the step, if reads and writes have schedules of
-    /// their own.
+    /// Returns the operation of the next I/O at `now_ns` of the step, if reads and writes have
+    /// schedules of their own.
     #[inline]
     pub fn next_operation(&mut self, now_ns: u64) -> Option<Operation> {
         let (reads, writes) = self.schedule.as_ref().zip(self.writes.as_ref())?;

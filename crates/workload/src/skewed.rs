@@ -122,8 +122,8 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// Integral of x^-theta, shifted to be continuous in theta at 1: (x^(1-theta) - 1) / (1 -
-    /// theta).
+    /// Returns the integral of x^-theta, shifted to be continuous in theta at 1: (x^(1-theta) - 1)
+    /// / (1 - theta).
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let exponent = (1.0 - self.theta) * log;
@@ -299,7 +299,7 @@ struct Piece {
     units: u64,
 }
 
-/// The zones of a specification; for `hot_cold`, adds the cold zone.
+/// Returns the zones of a specification; for `hot_cold`, adds the cold zone.
 fn all_zones(spec: &AddressSpec) -> Vec<Zone> {
     let mut zones = spec.zones.clone();
     if let (AddressKind::HotCold, Some(hot)) = (spec.kind, spec.zones.first()) {
@@ -340,7 +340,8 @@ impl Zoned {
         zone.first + random.below(zone.units)
     }
 
-    /// The last zone with accesses, because rounding must not send an access into a zone of 0 %.
+    /// Returns the last zone with accesses, because rounding must not send an access into a zone of
+    /// 0 %.
     #[cold]
     fn last_used(&self) -> Option<&Piece> {
         let top = self.zones.last()?.threshold;

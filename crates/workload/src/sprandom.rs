@@ -79,14 +79,14 @@ impl Sprandom {
         unit
     }
 
-    /// Share of the data of a region that is valid in the end.
+    /// Returns the share of the data of a region that is valid in the end.
     fn validity(&self, region: u64) -> f64 {
         let age = ((self.regions - 1 - region) as f64 + 0.5) / self.regions as f64;
         (-self.decay * age).exp()
     }
 }
 
-/// The a with (1 - exp(-a)) / a = 1 / (1 + spare).
+/// Returns the a with (1 - exp(-a)) / a = 1 / (1 + spare).
 fn decay(spare: f64) -> f64 {
     let mean = 1.0 / (1.0 + spare);
     // The mean falls from 1 at a = 0 and is below 1 / a.

@@ -168,7 +168,7 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecErro
     Ok(WorkloadFile { name, precondition, expect: expect.unwrap_or_default(), steps })
 }
 
-/// The limits of the table `expect`, each as one text.
+/// Returns the limits of the table `expect`, each as one text.
 fn expect(table: Table<'_>) -> Answer<Vec<String>> {
     let limits = table.keys().into_iter().map(|figure| {
         let text = table.text(figure)?.unwrap_or_default().trim();
@@ -203,7 +203,7 @@ fn steps(tables: Vec<Table<'_>>, common: Common) -> Answer<Vec<FileStep>> {
     Ok(steps)
 }
 
-/// A step without I/O; it ends with a single read, which finds the drive at rest.
+/// Returns a step without I/O; it ends with a single read, which finds the drive at rest.
 fn rest(table: Table<'_>, rest_ns: u64, name: String, common: Common) -> Answer<FileStep> {
     table.finish()?;
     let job = JobSpec {
@@ -218,7 +218,7 @@ fn rest(table: Table<'_>, rest_ns: u64, name: String, common: Common) -> Answer<
     Ok(FileStep { workload, rest_ns, measured: false, until_steady: false, max_rounds: 1 })
 }
 
-/// The jobs of a step, or of a file that is one step.
+/// Returns the jobs of a step, or of a file that is one step.
 fn load(table: Table<'_>, name: String, common: Common) -> Answer<FileStep> {
     let LoadKeys { until, max_rounds, measure: measured, job: jobs } = Section::read_keys(&table)?;
     let until_steady = until.unwrap_or(false);
@@ -303,7 +303,7 @@ fn single_block(table: &Table<'_>) -> Answer<Option<BlockSize>> {
     Ok(Some(BlockSize { bytes: size.0, weight: 1.0, sequential_pct: 0.0 }))
 }
 
-/// Block sizes and alignment of one operation, in a table of their own.
+/// Returns the block sizes and alignment of one operation, in a table of their own.
 pub(crate) fn own_blocks(table: Table<'_>) -> Answer<OwnBlocks> {
     let mut blocks = OwnBlocks::read_keys(&table)?;
     match single_block(&table)? {

@@ -55,7 +55,7 @@ fn walk(source: &Source, table: &dyn TableLike, path: &str, entries: &mut Vec<Do
     }
 }
 
-/// The comment, and the lines below the value that belong to it.
+/// Returns the comment, and the lines below the value that belong to it.
 fn comment_beside(source: &Source, key_line: usize, value_end: usize) -> (String, Range<usize>) {
     let last_line = source.line_of(value_end);
     let line_start = source.line_starts[last_line - 1];

@@ -55,7 +55,7 @@ impl LocatedToml {
         Ok(document.to_string())
     }
 
-    /// The document without continuation lines of the comments that `changes` replace.
+    /// Returns the document without continuation lines of the comments that `changes` replace.
     fn without_continuations(&self, changes: &[Change]) -> DocumentMut {
         let is_replaced = |key: &str| changes.iter().any(|c| c.key == key && c.source.is_some());
         let rows = self.documented();

@@ -50,9 +50,9 @@ impl<'a> Table<'a> {
         Self { record: Rc::clone(&self.record), ..Self::new(self.source, items, path, line) }
     }
 
-    /// Every value that was read from the whole file, one `key = value` per line, without the
-    /// `documentary` keys, which describe the drive but do not affect its behaviour. The notation
-    /// of a value ("1 GiB", "1024 MiB") does not matter.
+    /// Returns every value that was read from the whole file, one `key = value` per line, without
+    /// the `documentary` keys, which describe the drive but do not affect its behaviour. The
+    /// notation of a value ("1 GiB", "1024 MiB") does not matter.
     pub fn canonical(&self, documentary: &[&str]) -> String {
         let record = self.record.borrow();
         let lines = record.iter().filter(|(key, _)| !documentary.contains(&key.as_str()));
@@ -95,12 +95,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Dotted path of this table in the file; empty for the file itself.
+    /// Returns the dotted path of this table in the file; empty for the file itself.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Line of the table's header, or of the key of an inline table.
+    /// Returns the line of the table's header, or of the key of an inline table.
     pub fn line(&self) -> usize {
         self.line
     }
@@ -110,17 +110,17 @@ impl<'a> Table<'a> {
         self.item(key).is_some()
     }
 
-    /// All keys in file order. Does not count as a request for them.
+    /// Returns all keys in file order. Does not count as a request for them.
     pub fn keys(&self) -> Vec<&'a str> {
         self.items.iter().map(|(key, _)| key).collect()
     }
 
-    /// An error at the line of `key`, or of the table if the key is absent.
+    /// Returns an error at the line of `key`, or of the table if the key is absent.
     pub fn error(&self, key: &str, message: impl Display, hint: Option<String>) -> LocatedError {
         self.source.error(self.line_of(key), format!("{key}: {message}"), hint)
     }
 
-    /// The error for a missing key. Suggests a similar key of the table, if there is one.
+    /// Returns the error for a missing key. Suggests a similar key of the table, if there is one.
     pub fn missing(&self, key: &str) -> LocatedError {
         let location =
             if self.path.is_empty() { String::new() } else { format!(" in {}", self.path) };
@@ -193,7 +193,7 @@ impl<'a> Table<'a> {
         Ok(self.read(key, value))
     }
 
-    /// A whole number without a unit, inside `range`.
+    /// Returns a whole number without a unit, inside `range`.
     pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>) -> Answer<Option<u64>> {
         let Some(value) = self.value(key, "a whole number", Item::as_integer)? else {
             return Ok(None);
@@ -215,7 +215,7 @@ impl<'a> Table<'a> {
         Err(self.error(key, message, hint))
     }
 
-    /// A list of numbers inside `range`.
+    /// Returns a list of numbers inside `range`.
     pub(crate) fn numbers(
         &self,
         key: &str,
@@ -229,7 +229,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// A list of whole numbers inside `range`.
+    /// Returns a list of whole numbers inside `range`.
     pub(crate) fn integers(
         &self,
         key: &str,
@@ -245,7 +245,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// A table `[key]` or `key = { ... }`.
+    /// Returns a table `[key]` or `key = { ... }`.
     pub fn optional_table(&self, key: &str) -> Answer<Option<Table<'a>>> {
         let Some(item) = self.item(key) else { return Ok(None) };
         let items = item.as_table_like().ok_or_else(|| {
@@ -254,7 +254,7 @@ impl<'a> Table<'a> {
         Ok(Some(self.inner(items, self.join(key), self.line_of(key))))
     }
 
-    /// The tables `[[key]]`, or `key = [{ ... }, { ... }]`; empty if the key is absent.
+    /// Returns the tables `[[key]]`, or `key = [{ ... }, { ... }]`; empty if the key is absent.
     pub fn array_of_tables(&self, key: &str) -> Answer<Vec<Table<'a>>> {
         let Some(item) = self.item(key) else { return Ok(Vec::new()) };
         let wrong = || self.wrong(key, item, &format!("tables, [[{}]]", self.join(key)), None);
@@ -326,7 +326,7 @@ impl<'a> Table<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Line of a key, or of the table if the key is absent.
+    /// Returns the line of a key, or of the table if the key is absent.
     pub fn line_of(&self, key: &str) -> usize {
         let Some((position, item)) = self.items.get_key_value(key) else { return self.line };
         // The span of a header's key is the header; a dotted key has a span, its implied table
@@ -388,7 +388,7 @@ fn limits<T: Display>(range: &RangeInclusive<T>, unit: &str) -> String {
     format!("{}{unit} to {}{unit}", range.start(), range.end())
 }
 
-/// A bare number as the share that it may stand for: 0.7 and 70 as `"70 %"`.
+/// Returns a bare number as the share that it may stand for: 0.7 and 70 as `"70 %"`.
 fn share_text(value: f64) -> String {
     let pct = if value > 0.0 && value < 1.0 { 100.0 * value } else { value };
     format!("\"{} %\"", (1e9 * pct).round() / 1e9) // 7 for 0.07, not 7.000000000000001

@@ -99,7 +99,7 @@ pub(crate) fn mutated(text: &str, changes: &[Change]) -> String {
     lines.join("\n")
 }
 
-/// The texts of all files of a folder of the repository that end with `suffix`.
+/// Returns the texts of all files of a folder of the repository that end with `suffix`.
 pub(crate) fn corpus(folder: &str, suffix: &str) -> Vec<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let mut paths: Vec<_> =

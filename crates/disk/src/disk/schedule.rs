@@ -41,7 +41,7 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Sectors of the write cache that this access writes back.
+    /// Returns the number of sectors of the write cache that this access writes back.
     pub(super) fn cached_sectors(&self) -> u64 {
         match self {
             Self::Destage { extent, .. } => extent.last + 1 - extent.first,

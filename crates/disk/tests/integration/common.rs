@@ -48,7 +48,7 @@ pub(crate) const TURN: Nanos = Nanos(10_000_000);
 /// Firmware, link and status of a 4 KiB read.
 pub(crate) const OVERHEAD: Nanos = Nanos(20_000 + 13_654 + 1_000);
 
-/// The configuration with `changes` of `(from, to)` applied to the device file.
+/// Returns the configuration with `changes` of `(from, to)` applied to the device file.
 pub(crate) fn config(changes: &[(&str, &str)]) -> DiskConfig {
     let mut text = DISK.to_owned();
     for (from, to) in changes {
@@ -96,7 +96,7 @@ pub(crate) fn keep(
     completions
 }
 
-/// Random 4 KiB blocks over the whole disk.
+/// Returns random 4 KiB blocks over the whole disk.
 pub(crate) fn random_blocks(
     seed: u64,
     operation: Operation,

@@ -4,7 +4,7 @@ use crate::common::DISK;
 use writecliff_base::located::LocatedToml;
 use writecliff_disk::device_file;
 
-/// Message and hint for the device file with one change.
+/// Returns the message and hint for the device file with one change.
 fn refused(from: &str, to: &str) -> String {
     assert!(DISK.contains(from), "{from}");
     let error = device_file::read(&DISK.replace(from, to), "disk.toml", 1).unwrap_err();

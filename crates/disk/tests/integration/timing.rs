@@ -15,7 +15,7 @@ fn sequence(
     move |index| (Read, start + index as u64 * u64::from(length), length)
 }
 
-/// Mean seek time between uniformly drawn sectors, by sampling the layout.
+/// Returns the mean seek time between uniformly drawn sectors, by sampling the layout.
 fn mean_seek_ns() -> f64 {
     let config = config(&[]);
     let layout = config.layout().unwrap();

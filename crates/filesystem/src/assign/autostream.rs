@@ -4,7 +4,7 @@
 use super::{Assigner, Piece};
 use crate::BlockRequest;
 
-/// Number of chunks of `size` blocks that cover a drive of `blocks` blocks.
+/// Returns the number of chunks of `size` blocks that cover a drive of `blocks` blocks.
 fn chunks(blocks: u32, size: u32) -> usize {
     blocks.div_ceil(size) as usize
 }

@@ -97,7 +97,8 @@ impl<'a> Oracle<'a> {
     }
 }
 
-/// Sorted lifetimes of a systematic sample of the writes, which is equal for equal traces.
+/// Returns the sorted lifetimes of a systematic sample of the writes, which is equal for equal
+/// traces.
 fn lifetimes(deaths: &[u32]) -> Vec<u32> {
     let lifetime = |(clock, &death): (usize, &u32)| match death {
         NEVER => NEVER,
@@ -109,7 +110,8 @@ fn lifetimes(deaths: &[u32]) -> Vec<u32> {
     lives
 }
 
-/// Lifetime bounds that divide the writes into `parts` equal shares; equal bounds are merged.
+/// Returns the lifetime bounds that divide the writes into `parts` equal shares; equal bounds are
+/// merged.
 fn quantiles(deaths: &[u32], parts: usize) -> Vec<u32> {
     let lives = lifetimes(deaths);
     let mut bounds: Vec<u32> =
@@ -118,8 +120,8 @@ fn quantiles(deaths: &[u32], parts: usize) -> Vec<u32> {
     bounds
 }
 
-/// Lifetime bounds that keep the least dead data waiting, see the module documentation. Data that
-/// outlive the trace count as living for its full length.
+/// Returns the lifetime bounds that keep the least dead data waiting, see the module documentation.
+/// Data that outlive the trace count as living for its full length.
 fn least_spare(deaths: &[u32], parts: usize) -> Vec<u32> {
     let mut lives = lifetimes(deaths);
     let whole = deaths.len() as u32;

@@ -135,7 +135,7 @@ impl Shadow {
 mod tests {
     use super::*;
 
-    /// A log with segments of 4 blocks.
+    /// Returns a log with segments of 4 blocks.
     fn log() -> Shadow {
         Shadow::new(1024)
     }

@@ -37,20 +37,20 @@ impl Geometry {
         Ok(grouped.consistent())
     }
 
-    /// The reclaim group of a reclaim unit.
+    /// Returns the reclaim group of a reclaim unit.
     pub fn group_of(&self, unit: ReclaimUnitId) -> u32 {
         debug_assert!(unit.0 < self.reclaim_units, "no reclaim unit of the flash");
         unit.0 / (self.reclaim_units / self.reclaim_groups)
     }
 
-    /// The reclaim units of a reclaim group.
+    /// Returns the reclaim units of a reclaim group.
     pub fn units_of_group(&self, group: u32) -> Range<u32> {
         debug_assert!(group < self.reclaim_groups, "no reclaim group of the flash");
         let units = self.reclaim_units / self.reclaim_groups;
         group * units..(group + 1) * units
     }
 
-    /// The dies that a reclaim unit is on.
+    /// Returns the dies that a reclaim unit is on.
     pub fn dies_of(&self, unit: ReclaimUnitId) -> Range<u32> {
         // Units behind those of the drive are of an SLC cache, which has all dies.
         if self.reclaim_groups == 1 {

@@ -30,7 +30,7 @@ impl BadBlocks {
         may
     }
 
-    /// The number of the next failure.
+    /// Returns the number of the next failure.
     fn number(&self) -> u64 {
         let counts = &self.counts;
         counts.erase_failures + counts.program_failures + self.due.len() as u64
@@ -41,7 +41,7 @@ impl BadBlocks {
         uniform(self.failures_salt, 2 * self.number()) < self.config.found_by_erase
     }
 
-    /// The program in which a block fails.
+    /// Returns the program in which a block fails.
     fn failing_program(&self, position: u32) -> u32 {
         let rows = self.programs_per_unit / self.dies;
         let row = (uniform(self.failures_salt, 2 * self.number() + 1) * f64::from(rows)) as u32;

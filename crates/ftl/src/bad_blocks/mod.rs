@@ -129,7 +129,7 @@ counters! { |c: BadBlockCounters|
         "1 once no spare space is left and the drive refuses writes (`[bad_blocks]`)";
 }
 
-/// Draw number `n`, uniform in `[0, 1)`.
+/// Returns draw number `n`, uniform in `[0, 1)`.
 fn uniform(salt: u64, n: u64) -> f64 {
     (nth(salt, n) >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -137,7 +137,7 @@ fn uniform(salt: u64, n: u64) -> f64 {
 saved! { BadBlocks { counts, [spare], due } check is_possible }
 
 impl BadBlocks {
-    /// The blocks of a new drive, those of the factory replaced.
+    /// Returns the blocks of a new drive, those of the factory replaced.
     pub fn new(config: BadBlocksConfig, geometry: &Geometry, seed: u64, least_units: u32) -> Self {
         let salt = |label| Prng::derive(seed, label).next_u64();
         let (planes, dies) = (geometry.shape.planes_per_die, geometry.dies);
@@ -206,7 +206,7 @@ impl BadBlocks {
         }
     }
 
-    /// Reclaim units that are in use.
+    /// Returns the number of reclaim units that are in use.
     pub fn usable_units(&self) -> u32 {
         debug_assert!(self.counts.dropped_units <= u64::from(self.units));
         self.units - self.counts.dropped_units as u32
@@ -224,7 +224,7 @@ impl BadBlocks {
         }
     }
 
-    /// Slots moved from failed blocks.
+    /// Returns the number of slots moved from failed blocks.
     pub fn moved_slots(&self) -> u64 {
         self.counts.moved_slots
     }

@@ -39,7 +39,7 @@ pub struct ReductionConfig {
 }
 
 impl ReductionConfig {
-    /// The geometry with addresses for as many pieces as the flash may hold.
+    /// Returns the geometry with addresses for as many pieces as the flash may hold.
     ///
     /// # Errors
     /// Fails if `min_stored_sectors` is not one of its values, or if there are too many addresses.
@@ -79,7 +79,7 @@ counters! { |c: ReductionCounters|
 }
 
 impl ReductionCounters {
-    /// Host data stored after reduction, in bytes.
+    /// Returns the host data stored after reduction, in bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.host_sectors * u64::from(SLOT_BYTES / SECTORS_PER_SLOT)
     }

@@ -32,13 +32,13 @@ pub(crate) struct Pieces {
     pub free: Vec<u32>,
 }
 
-/// The shared-data number in a map entry.
+/// Returns the shared-data number in a map entry.
 #[inline]
 fn number(entry: Ppa) -> Option<usize> {
     (entry.0 & SHARED != 0 && !entry.is_none()).then_some((entry.0 & !SHARED) as usize)
 }
 
-/// The map entry of shared data.
+/// Returns the map entry of shared data.
 fn entry(number: usize) -> Ppa {
     // Never all ones, because there are fewer than 2^31 - 1 logical pages.
     debug_assert!(number < (SHARED - 1) as usize);
@@ -64,13 +64,14 @@ impl Pieces {
         number(Ppa(entry.0)).and_then(|n| self.shared.get(n)).is_some_and(|data| data.ppa == ppa)
     }
 
-    /// The shared data of a map entry, if it does not contain an address.
+    /// Returns the shared data of a map entry, if it does not contain an address.
     #[inline]
     pub(crate) fn get(&self, entry: Ppa) -> Option<&SharedData> {
         number(entry).map(|n| &self.shared[n])
     }
 
-    /// Sectors of the piece that an entry of the map of `lpn`, or a reverse entry, refers to.
+    /// Returns the number of sectors of the piece that an entry of the map of `lpn`, or a reverse
+    /// entry, refers to.
     #[inline]
     pub(crate) fn size(&self, lpn: Lpn, entry: Ppa) -> u32 {
         u32::from(self.get(entry).map_or_else(|| self.sectors[lpn.index()], |data| data.sectors))
@@ -106,7 +107,7 @@ impl Pieces {
         is_last
     }
 
-    /// The shared data of a map entry that does not contain an address.
+    /// Returns the shared data of a map entry that does not contain an address.
     pub(crate) fn of(&mut self, entry: Ppa) -> &mut SharedData {
         &mut self.shared[number(entry).expect("an entry of shared data")]
     }
@@ -181,7 +182,7 @@ impl Pieces {
         if forward.iter().any(is_unknown) { Err(damaged("ftl.forward")) } else { Ok(()) }
     }
 
-    /// The shared data as words, for digests.
+    /// Returns the shared data as words, for digests.
     pub(crate) fn shared_words(&self) -> impl Iterator<Item = u64> + '_ {
         let data = |d: &SharedData| [u64::from(d.ppa.0), u64::from(d.references)];
         let free = self.free.iter().map(|&n| u64::from(n));

@@ -23,7 +23,7 @@ pub enum SparePolicy {
 }
 
 impl SparePolicy {
-    /// The policy's measurements; `None` if it measures nothing.
+    /// Returns the policy's measurements; `None` if it measures nothing.
     pub(crate) fn measurements(self, streams: u16, units: u32) -> Option<SelfTuned> {
         (self == Self::SelfTuned).then(|| SelfTuned::new(streams, units))
     }

@@ -151,8 +151,8 @@ impl SelfTuned {
         census
     }
 
-    /// The stream whose spare space exceeds its budget most, among those with any. Every stream may
-    /// keep one unit for the data that it is overwriting.
+    /// Returns the stream whose spare space exceeds its budget most, among those with any. Every
+    /// stream may keep one unit for the data that it is overwriting.
     fn most_over_budget(
         &self,
         census: &Census,
@@ -227,7 +227,7 @@ mod tests {
     use crate::table::{Owner, UnitState};
     use crate::theory;
 
-    /// Closed units of 100 slots: (stream, valid slots).
+    /// Returns the closed units of 100 slots: (stream, valid slots).
     fn table(units: &[(u16, u32)]) -> UnitTable {
         let mut table = UnitTable::new(units.len() as u32, 100);
         for (index, &(stream, valid)) in units.iter().enumerate() {

@@ -42,8 +42,8 @@ impl WearPolicy {
         free.remove(position)
     }
 
-    /// A closed unit of `among` whose data should be relocated because its blocks lag in wear.
-    /// `since_last` is the number of reclaim-unit erases since the last such relocation.
+    /// Returns a closed unit of `among` whose data should be relocated because its blocks lag in
+    /// wear. `since_last` is the number of reclaim-unit erases since the last such relocation.
     pub fn cold_unit(
         self,
         table: &UnitTable,

@@ -33,7 +33,7 @@ fn bad(factory: f64, failed_at_rated: f64, replaces: bool) -> BadBlocksConfig {
     BadBlocksConfig { factory, life, found_by_erase: 0.5, replaces }
 }
 
-/// A drive of which `user` reclaim units' worth of data is the host's.
+/// Returns a drive of which `user` reclaim units' worth of data is the host's.
 fn drive(bad_blocks: BadBlocksConfig, user: u32, seed: u64) -> Ftl {
     let geometry = geometry();
     let config = FtlConfig {

@@ -216,8 +216,8 @@ fn irreducible_data_are_stored_as_without_reduction() {
     assert_eq!(sectors, reducing.table().valid);
 }
 
-/// A drive of 2,048 units of 256 slots; its over-provisioning covers only what GC circulates
-/// through, as in theory.
+/// Returns a drive of 2,048 units of 256 slots; its over-provisioning covers only what GC
+/// circulates through, as in theory.
 fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
     let units = 2048_u32;
     let shape = Shape {
@@ -242,8 +242,8 @@ fn wide(gc: GcPolicy, overprovision: f64, duplicates: bool) -> Ftl {
     Ftl::new(Geometry::new(shape).unwrap(), config).unwrap()
 }
 
-/// Sectors allocated per sector that the host wrote, measured over as many overwrites of the
-/// capacity as there were for warm-up.
+/// Returns the number of sectors allocated per sector that the host wrote, measured over as many
+/// overwrites of the capacity as there were for warm-up.
 fn waf(ftl: &mut Ftl, passes: u32, mut content: impl FnMut(&mut Prng, u32) -> Content) -> f64 {
     let user = ftl.user_slots();
     let mut random = Prng::new(11);

@@ -80,7 +80,7 @@ impl Host {
     }
 }
 
-/// Spare (invalid) slots in the closed units of a stream.
+/// Returns the spare (invalid) slots in the closed units of a stream.
 fn spare_of(ftl: &Ftl, stream: u16) -> u32 {
     let table = ftl.table();
     table

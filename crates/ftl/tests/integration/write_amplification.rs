@@ -89,7 +89,7 @@ fn relocating_much_at_once_does_not_change_random_write_amplification() {
     }
 }
 
-/// Largest number of slots that one host write relocates in steady state.
+/// Returns the largest number of slots that one host write relocates in steady state.
 fn largest_burst(gc_pacing: GcPacing) -> u64 {
     let mut ftl = ftl(GcPolicy::Greedy, gc_pacing, 1);
     let user = ftl.user_slots();

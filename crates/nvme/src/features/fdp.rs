@@ -24,7 +24,7 @@ pub(super) fn get(entry: Entry<'_>) -> Answered {
     Ok(Answer::result(ENABLED))
 }
 
-/// An endurance group with a namespace cannot be changed.
+/// Returns an endurance group with a namespace cannot be changed.
 pub(super) fn set(entry: Entry<'_>) -> Result<(), Refusal> {
     own_group(entry)?;
     Err(Status::SEQUENCE_ERROR.into())

@@ -92,7 +92,7 @@ fn of_io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity)
     page.u16(2048, power);
 }
 
-/// Atomic Write Unit, a 0's based number of logical blocks.
+/// Returns the Atomic Write Unit, a 0's based number of logical blocks.
 pub(super) fn atomic_blocks(context: &Context<'_>) -> u16 {
     let identity = context.drive.identity();
     let blocks = identity.atomic_write.0 / context.block_bytes().0;

@@ -27,7 +27,7 @@ pub(super) fn endurance_groups(first: u16) -> Page {
     numbered((first <= ENDURANCE_GROUP).then_some(ENDURANCE_GROUP).into_iter())
 }
 
-/// A number of entries and the entries, of two bytes each.
+/// Returns a number of entries and the entries, of two bytes each.
 fn numbered(listed: impl Iterator<Item = u16>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     let mut count = 0;

@@ -23,8 +23,8 @@ const OF_CONTROLLER: u32 = 1 << 21;
 const OF_ENDURANCE_GROUP: u32 = 1 << 23;
 const OF_SUBSYSTEM: u32 = 1 << 25;
 
-/// The page for an I/O command set; those other than the NVM command set have no commands here.
-/// (nvme-cli asks for every set that it knows, and takes a refusal for a failure.)
+/// Returns the page for an I/O command set; those other than the NVM command set have no commands
+/// here. (nvme-cli asks for every set that it knows, and takes a refusal for a failure.)
 pub(super) fn page(identity: &Identity, command_set: u32) -> Page {
     let mut page = Page::new(4096);
     for opcode in (0..=u8::MAX).filter(|&opcode| admin::is_supported(opcode, identity)) {

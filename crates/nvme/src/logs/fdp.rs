@@ -72,7 +72,8 @@ pub(super) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
     page
 }
 
-/// The reclaim group of an event with this identifier; the first one if the namespace lacks it.
+/// Returns the reclaim group of an event with this identifier; the first one if the namespace lacks
+/// it.
 fn group_of(context: &Context<'_>, identifier: u16) -> u16 {
     let fdp = context.drive.identity().fdp().filter(|fdp| fdp.has(identifier));
     fdp.map_or(0, |fdp| fdp.split(identifier).0)

@@ -25,7 +25,7 @@ const READ_ONLY: u8 = 1 << 3;
 /// in use (JESD218), and below what hosts warn of.
 const NOMINAL_CELSIUS: f64 = 40.0;
 
-/// A temperature as the standard states it.
+/// Returns a temperature as the standard states it.
 pub(crate) fn kelvin(celsius: f64) -> u16 {
     (celsius + 273.15).round().clamp(1.0, 65_534.0) as u16
 }

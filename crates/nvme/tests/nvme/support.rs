@@ -314,7 +314,7 @@ pub(crate) fn log(id: u32, bytes: u32) -> Command {
     Command::new(0x02).nsid(u32::MAX).dword(10, id | (bytes / 4 - 1) << 16)
 }
 
-/// A command of I/O queues about `count` blocks from `lba` on.
+/// Returns a command of I/O queues about `count` blocks from `lba` on.
 pub(crate) fn blocks(opcode: u8, lba: u64, count: u32) -> Command {
     let command = Command::new(opcode).nsid(1).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
     command.dword(12, count - 1)
@@ -397,7 +397,7 @@ impl Host {
         self.subsystem.submit(self.controller, queue, Request { entry, data, buffer })
     }
 
-    /// An admin command with a large buffer that completes at once.
+    /// Returns an admin command with a large buffer that completes at once.
     pub(crate) fn admin(&mut self, command: Command) -> Reply {
         self.admin_with(command, &[])
     }
@@ -409,7 +409,7 @@ impl Host {
         }
     }
 
-    /// The data of an admin command that succeeds.
+    /// Returns the data of an admin command that succeeds.
     pub(crate) fn page(&mut self, command: Command) -> Vec<u8> {
         let reply = self.admin(command);
         assert_eq!(reply.status, Status::SUCCESS);
@@ -427,7 +427,7 @@ impl Host {
         }
     }
 
-    /// The status of a command on a queue, if it needs no work.
+    /// Returns the status of a command on a queue, if it needs no work.
     pub(crate) fn status(
         &mut self,
         queue: u16,
@@ -493,7 +493,7 @@ pub(crate) fn u64_at(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(page[at..at + 8].try_into().unwrap())
 }
 
-/// A number of `bytes` bytes.
+/// Returns a number of `bytes` bytes.
 pub(crate) fn number(page: &[u8], at: usize, bytes: usize) -> u128 {
     page[at..at + bytes].iter().rev().fold(0, |number, &byte| number << 8 | u128::from(byte))
 }

@@ -85,7 +85,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// A connection whose queue is connected.
+    /// Returns a connection whose queue is connected.
     pub(crate) fn new(wishes: Wishes, limits: Limits) -> Self {
         let mut receiver = Receiver::new(limits);
         let mut events = Vec::new();
@@ -119,7 +119,7 @@ impl Host {
         make(6, u8::from(last) << 2, &header, data, self.wishes)
     }
 
-    /// The bytes of a successful completion.
+    /// Returns the bytes of a successful completion.
     pub(crate) fn complete(&mut self, id: u16, data: Vec<u8>) -> Vec<u8> {
         self.reply(&success(id, 7, data))
     }
@@ -130,7 +130,7 @@ impl Host {
         out
     }
 
-    /// The PDUs of a completion without data.
+    /// Returns the PDUs of a completion without data.
     pub(crate) fn completed(&mut self, id: u16) -> Vec<Pdu> {
         let bytes = self.complete(id, Vec::new());
         self.read(&bytes)
@@ -174,13 +174,13 @@ pub(crate) fn success(command_id: u16, result: u64, data: Vec<u8>) -> Reply {
     Reply { controller, queue, command_id, result, status, logged: false, data }
 }
 
-/// The only command among what was found.
+/// Returns the only command among what was found.
 pub(crate) fn command(events: &[Received]) -> &Command {
     let [Received::Command(command)] = events else { panic!("{events:?}") };
     command
 }
 
-/// The bytes to be sent among what was found.
+/// Returns the bytes to be sent among what was found.
 pub(crate) fn sent(events: &[Received]) -> Vec<u8> {
     let bytes = events.iter().filter_map(|reply| match reply {
         Received::Send(bytes) => Some(bytes.as_slice()),

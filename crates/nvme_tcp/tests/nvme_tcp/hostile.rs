@@ -27,7 +27,7 @@ fn plain() -> Host {
     Host::new(Wishes::default(), Limits::default())
 }
 
-/// A host whose write of 1024 bytes was asked for; the transfer tag.
+/// Returns a host whose write of 1024 bytes was asked for; the transfer tag.
 fn asked(wishes: Wishes) -> (Host, u16) {
     let mut host = Host::new(wishes, Limits::default());
     let events = host.send(&host.capsule(entry(0x01, 6, BY_TRANSPORT, 1024), &[])).unwrap();
@@ -137,7 +137,7 @@ fn more_commands_than_the_queue_holds_end_the_connection() {
     assert_eq!(second.fault, Fault::Sequence, "before Connect is answered");
 }
 
-/// Bytes that look like PDUs, more or less.
+/// Returns the bytes that look like PDUs, more or less.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let pdu = (
         prop_oneof![Just(4u8), Just(6), Just(2), Just(0), any::<u8>()],

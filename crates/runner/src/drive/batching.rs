@@ -10,7 +10,7 @@ use super::Run;
 use super::flushes::Flushes;
 use crate::device::DriveModel;
 
-/// Bytes written to the drive and to its flash since it was new.
+/// Returns the bytes written to the drive and to its flash since it was new.
 pub(super) fn written<D: DriveModel>(drive: &D) -> BytesWritten {
     let meters = drive.meters(drive.now());
     let nand = meters.nand_write_bytes.map_or(f64::NAN, |bytes| bytes as f64);

@@ -14,7 +14,7 @@ use crate::watch::EndedBy;
 const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
 impl Run {
-    /// The error is the length of a step whose series is too long to be kept, in ns.
+    /// Returns the error is the length of a step whose series is too long to be kept, in ns.
     pub(super) fn finish<D: DriveModel>(
         mut self,
         drive: &mut D,

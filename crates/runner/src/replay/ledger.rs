@@ -87,7 +87,7 @@ impl Ledger {
         self.written.len()
     }
 
-    /// Blocks that hold data.
+    /// Returns the blocks that hold data.
     pub(super) fn live(&self) -> impl Iterator<Item = u32> {
         let alive = |(block, written): (usize, &LastWrite)| {
             (written.clock != NEVER).then_some(block as u32)

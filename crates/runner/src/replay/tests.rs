@@ -196,7 +196,7 @@ fn passes_of_an_oracle_are_shares_of_one_whole() {
     assert!(seen.0.len() > 8 && seen.0[seen.0.len() - 1] > 0.9, "{:?}", seen.0);
 }
 
-/// A file that exists before the trace, overwritten in 4 KiB pieces.
+/// Returns a file that exists before the trace, overwritten in 4 KiB pieces.
 fn overwrites(blocks: impl Iterator<Item = u64>) -> Events {
     let mut events = Events::default();
     for block in blocks {

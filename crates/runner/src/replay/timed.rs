@@ -33,7 +33,7 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Index of the first request of the timed part.
+    /// Returns the index of the first request of the timed part.
     pub(super) fn begin(&self, trace: &BlockTrace) -> usize {
         let mut left = self.written_blocks.min(trace.written_blocks / 2);
         for (index, request) in trace.requests.iter().enumerate().rev() {

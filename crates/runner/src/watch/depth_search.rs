@@ -54,7 +54,7 @@ impl DepthSearch {
         if is_met { self.met() } else { self.missed() }
     }
 
-    /// All I/Os of the job, and those within the target.
+    /// Returns all I/Os of the job, and those within the target.
     fn counts(&self, results: &[OperationOutcome; OPERATIONS]) -> (u64, u64) {
         let buckets = || results.iter().flat_map(|result| result.service.buckets());
         let within = buckets().filter(|(lower, _, _)| *lower <= self.target.latency_ns);

@@ -31,7 +31,7 @@ queue_depth = 1024
 
 pub(crate) const CAPACITY: u64 = 1_000_000_000;
 
-/// The configuration with `changes` of `(from, to)` applied to the device file.
+/// Returns the configuration with `changes` of `(from, to)` applied to the device file.
 pub(crate) fn config(changes: &[(&str, &str)]) -> ScmConfig {
     let mut text = SCM.to_owned();
     for (from, to) in changes {

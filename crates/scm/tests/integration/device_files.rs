@@ -4,7 +4,7 @@ use crate::common::SCM;
 use writecliff_base::located::LocatedToml;
 use writecliff_scm::device_file;
 
-/// Message and hint for the device file with one change.
+/// Returns the message and hint for the device file with one change.
 fn refused(from: &str, to: &str) -> String {
     assert!(SCM.contains(from), "{from}");
     let error = device_file::read(&SCM.replace(from, to), "scm.toml").unwrap_err();

@@ -83,7 +83,7 @@ fn the_past_changes_nothing() {
     assert_eq!(run(&[(50.0, 4096, 100_000)]), new);
 }
 
-/// The longest read of a mix with two commands outstanding.
+/// Returns the longest read of a mix with two commands outstanding.
 fn longest_read(read_pct: f64) -> Nanos {
     const COUNT: u32 = 20_000;
     let mut scm = scm(&[]);

@@ -71,13 +71,13 @@ fn invalid() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidData)
 }
 
-/// An export's name behind its length at the begin of `data`, and the rest.
+/// Returns an export's name behind its length at the begin of `data`, and the rest.
 fn name_of(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = data.split_first_chunk::<4>()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-/// The items of information that a client asks for.
+/// Returns the items of information that a client asks for.
 fn asked(data: &[u8]) -> Option<Vec<u16>> {
     let (count, items) = data.split_first_chunk::<2>()?;
     let (items, []) = items.as_chunks::<2>() else { return None };
@@ -254,7 +254,7 @@ impl Handshake<'_> {
         });
     }
 
-    /// The stream of the export with this name, if there is one.
+    /// Returns the stream of the export with this name, if there is one.
     fn stream_of(&self, name: &[u8]) -> Option<StreamId> {
         if name.is_empty() || name == self.name().as_bytes() {
             return Some(StreamId::DEFAULT);

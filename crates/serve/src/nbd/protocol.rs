@@ -115,7 +115,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// `None` if it does not begin as a request.
+    /// Returns `None` if it does not begin as a request.
     pub fn read(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         let (words, _) = bytes.as_chunks();
         let word = |n: usize| u32::from_be_bytes(words[n]);
@@ -130,12 +130,12 @@ impl Header {
     }
 }
 
-/// A reply to a request that has no data.
+/// Returns a reply to a request that has no data.
 pub fn simple_reply(error: u32, cookie: u64) -> [[u8; 4]; 4] {
     [SIMPLE_REPLY, error, (cookie >> 32) as u32, cookie as u32].map(u32::to_be_bytes)
 }
 
-/// The begin of the only chunk of a reply.
+/// Returns the begin of the only chunk of a reply.
 pub fn only_chunk(kind: u16, cookie: u64, length: u32) -> [[u8; 4]; 5] {
     let kind = u32::from(chunk::DONE) << 16 | u32::from(kind);
     [CHUNK, kind, (cookie >> 32) as u32, cookie as u32, length].map(u32::to_be_bytes)

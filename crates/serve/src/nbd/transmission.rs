@@ -192,7 +192,7 @@ impl Transmission<'_> {
         self.ready.push((request, failure));
     }
 
-    /// The request to the drive; `None` if this one is not valid.
+    /// Returns the request to the drive; `None` if this one is not valid.
     fn request(&self, header: &Header) -> Option<Request> {
         let Header { flags, command, cookie, offset, length } = *header;
         let trims = self.session.served().refuses_trim().is_none();

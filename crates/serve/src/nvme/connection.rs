@@ -97,7 +97,7 @@ impl Connection<'_> {
         input.receive(self.outbox.socket(), is_alone)
     }
 
-    /// The connection's queue if it is not an admin queue.
+    /// Returns the connection's queue if it is not an admin queue.
     fn io_queue(&self) -> Option<Association> {
         self.association.filter(|association| association.queue > 0)
     }

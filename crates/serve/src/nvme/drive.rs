@@ -73,7 +73,7 @@ impl Drive for SimulatedDrive {
         self.served.with_drive(|drive| drive.set_write_cache(enabled));
     }
 
-    /// A purge takes the simulated drive no time.
+    /// Returns a purge takes the simulated drive no time.
     fn start_sanitize(&mut self, _: Erase) -> Result<(), Failure> {
         self.erase()
     }

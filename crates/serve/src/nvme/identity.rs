@@ -11,7 +11,7 @@ use crate::served::LOGICAL_BLOCKS;
 /// The unit that simulated drives map, and write as a whole.
 const MAPPING_UNIT: Bytes = Bytes(SLOT_BYTES);
 
-/// Identity of a drive with a serial number of its own.
+/// Returns the identity of a drive with a serial number of its own.
 pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {
     let described = config.identity();
     let identifier = identifier(&format!("{}\n{serial}", described.model));
@@ -70,14 +70,14 @@ fn identifier(text: &str) -> [u8; 16] {
     hash.to_be_bytes()
 }
 
-/// A UUID of one's own making: version 8, variant 1 (RFC 9562).
+/// Returns a UUID of one's own making: version 8, variant 1 (RFC 9562).
 fn uuid(mut bytes: [u8; 16]) -> [u8; 16] {
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     bytes
 }
 
-/// An EUI-64 that is administered locally.
+/// Returns an EUI-64 that is administered locally.
 fn eui64(bytes: &[u8; 16]) -> [u8; 8] {
     let mut eui = [0; 8];
     eui.copy_from_slice(&bytes[8..]);
@@ -85,7 +85,7 @@ fn eui64(bytes: &[u8; 16]) -> [u8; 8] {
     eui
 }
 
-/// The subsystem's qualified name, from the namespace's UUID (Base 2.1, 4.7).
+/// Returns the subsystem's qualified name, from the namespace's UUID (Base 2.1, 4.7).
 pub(super) fn nqn(identity: &Identity) -> String {
     let number = u128::from_be_bytes(identity.uuid);
     let hex = format!("{number:032x}");

@@ -83,7 +83,7 @@ impl Target {
         self.subsystem().advertise(tcp.collect());
     }
 
-    /// The subsystem's qualified name.
+    /// Returns the subsystem's qualified name.
     pub fn nqn(&self) -> String {
         self.subsystem().nqn().to_owned()
     }

@@ -49,7 +49,7 @@ impl Session {
         self.powered()?.deallocate(offset, length)
     }
 
-    /// The contents, unless the power was cut since the session began.
+    /// Returns the contents, unless the power was cut since the session began.
     fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, ContentsError> {
         let contents = self.served.contents();
         if self.has_power() {

@@ -18,7 +18,7 @@ fn is_served(server: &Server) {
     assert_eq!(client.read(0, 512), [5; 512]);
 }
 
-/// The memory of this process that is in use.
+/// Returns the memory of this process that is in use.
 pub(crate) fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = pages.split(' ').nth(1).unwrap().parse().unwrap();

@@ -38,7 +38,7 @@ fn the_export_is_described() {
     server.end();
 }
 
-/// The option that asks for an export.
+/// Returns the option that asks for an export.
 fn export(name: &str) -> Vec<u8> {
     [&(name.len() as u32).to_be_bytes()[..], name.as_bytes(), &[0, 1, 0, 1]].concat()
 }
@@ -84,7 +84,7 @@ fn old_clients_name_the_export() {
     server.end();
 }
 
-/// A client that has greeted with these flags.
+/// Returns a client that has greeted with these flags.
 fn raw(server: &Server, flags: u32) -> Client {
     let mut client = Client::connect_silently(&server.path);
     client.send(&flags.to_be_bytes());

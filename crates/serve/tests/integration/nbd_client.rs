@@ -139,7 +139,7 @@ impl Client {
         }
     }
 
-    /// A request without data, or a read; returns error and data.
+    /// Returns a request without data, or a read; returns error and data.
     pub(crate) fn call(&mut self, flags: u16, command: u16, range: (u64, u32)) -> (u32, Vec<u8>) {
         self.request(flags, command, 99, range);
         let (cookie, error, data) = self.reply(if command == READ { range.1 } else { 0 });

@@ -66,7 +66,7 @@ impl Host {
         (host, controller)
     }
 
-    /// An admin queue and an I/O queue.
+    /// Returns an admin queue and an I/O queue.
     pub(crate) fn both(port: u16, nqn: &str, digests: bool) -> (Self, Self) {
         let (admin, controller) = Self::admin(port, nqn, digests);
         let mut io = Self::begin(port, digests);
@@ -112,7 +112,8 @@ impl Host {
         (pdu, data)
     }
 
-    /// The next completion, and the data that came before it; sends data that are asked for.
+    /// Returns the next completion, and the data that came before it; sends data that are asked
+    /// for.
     pub(crate) fn complete(&mut self, to_send: &[u8]) -> (Completion, Vec<u8>) {
         let mut read = Vec::new();
         loop {
@@ -135,8 +136,8 @@ impl Host {
         }
     }
 
-    /// The next completion of a command that transfers nothing more; `None` at the end of the
-    /// connection.
+    /// Returns the next completion of a command that transfers nothing more; `None` at the end of
+    /// the connection.
     pub(crate) fn completion(&mut self) -> Option<Completion> {
         let mut first = [0];
         match self.stream.peek(&mut first) {
@@ -154,7 +155,7 @@ impl Host {
         (completion, read)
     }
 
-    /// The data of a command that succeeds.
+    /// Returns the data of a command that succeeds.
     pub(crate) fn read(&mut self, entry: Entry, length: u32) -> Vec<u8> {
         let (completion, data) = self.run(entry, Data::Read(length));
         assert_eq!((completion.status, data.len()), (0, length as usize));

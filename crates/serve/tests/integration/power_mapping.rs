@@ -82,7 +82,7 @@ impl Load {
         eventually("all completes", || self.replies.count() == self.sent);
     }
 
-    /// Address of each page, and the number of the write whose data it has.
+    /// Returns the address of each page, and the number of the write whose data it has.
     fn state(&self) -> Vec<(Ppa, u64)> {
         let lookup = |page| {
             let location = |drive: &mut AnyDrive| {
@@ -129,7 +129,7 @@ fn a_page_that_has_lost_data_is_mapped_to_those_that_it_has() {
     }
 }
 
-/// A drive that is full but for its first pages, with a section more.
+/// Returns a drive that is full but for its first pages, with a section more.
 fn worn_in(first: u64, section: &str) -> AnyDrive {
     let mut drive = losing_power_and(&[VOLATILE, ("[link]", &format!("{section}[link]"))]);
     let (operation, content) = (Operation::Write, Content::default());

@@ -14,13 +14,14 @@ const UNRECOVERED_READ: u16 = 0x281;
 const SLOT: u32 = 4096;
 const SLOTS: u64 = 1000;
 
-/// A drive of which a bit in every 50th slot flips in the buffer, found when the slot is read.
+/// Returns a drive of which a bit in every 50th slot flips in the buffer, found when the slot is
+/// read.
 fn flipping() -> AnyDrive {
     let section = "[integrity]\nbuffer_flips = 0.02\nguard = true\n[link]";
     losing_power_and(&[("[link]", section)])
 }
 
-/// A drive that cannot correct a few percent of its flash reads; `more` are other sections.
+/// Returns a drive that cannot correct a few percent of its flash reads; `more` are other sections.
 fn erring(more: &str) -> AnyDrive {
     let section = format!(
         "[ecc]\nrber = 0.0067\nrber_at_rated = 0.0067\nretries_max = 0\ncodeword = \"1 KiB\"\n\

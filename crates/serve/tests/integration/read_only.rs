@@ -16,7 +16,7 @@ const NOT_PERMITTED: u32 = 1;
 const WRITE_PROTECTED: u16 = 0x020;
 const CHUNK: usize = 1 << 20;
 
-/// A drive of which half of the blocks fail within twelve cycles.
+/// Returns a drive of which half of the blocks fail within twelve cycles.
 fn frail() -> AnyDrive {
     let section = "[bad_blocks]\nfailed_at_rated = \"50 %\"\nshape = 4\n[link]";
     losing_power_and(&[("rated_cycles = 1000", "rated_cycles = 12"), ("[link]", section)])

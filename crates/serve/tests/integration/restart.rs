@@ -76,7 +76,7 @@ impl Folder {
         self.0.join("drive.state")
     }
 
-    /// The files that a server leaves if it is killed now.
+    /// Returns the files that a server leaves if it is killed now.
     fn killed_now(&self) -> Self {
         let copy = Self::new();
         for file in fs::read_dir(&self.0).unwrap() {
@@ -106,7 +106,7 @@ fn new_parts() -> ServedParts {
     ServedParts::new(drive(), contents)
 }
 
-/// A session of the drive in a state file, and `true` if the session before was killed.
+/// Returns a session of the drive in a state file, and `true` if the session before was killed.
 fn begin(path: &Path, timing: Timing) -> (Served, bool) {
     let mut parts = new_parts();
     let was_killed = state::open(&mut parts, path).unwrap();

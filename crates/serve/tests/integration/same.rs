@@ -54,7 +54,7 @@ fn job(load: &Load, ios: u64) -> JobSpec {
     }
 }
 
-/// The drive, all of it written once.
+/// Returns the drive, all of it written once.
 fn filled(mut drive: AnyDrive) -> AnyDrive {
     let fill = JobSpec {
         pattern: Pattern::Sequential,
@@ -89,8 +89,8 @@ impl Seen {
     }
 }
 
-/// The load in virtual time, by a host that takes `outside` from each completion to the next
-/// request in its place.
+/// Returns the load in virtual time, by a host that takes `outside` from each completion to the
+/// next request in its place.
 fn simulated(mut drive: AnyDrive, load: &Load, ios: u64, outside: Nanos) -> Seen {
     let capacity = drive.any_config().user_capacity();
     let mut requests = ThreadGenerator::new(&job(load, ios), capacity, SEED, 0, 0).unwrap();

@@ -16,7 +16,7 @@ fn empty() -> Contents {
     Contents::in_memory(Bytes(CAPACITY), MemoryOptions::default())
 }
 
-/// Parts of a drive that was written at every second mebibyte.
+/// Returns the parts of a drive that was written at every second mebibyte.
 fn used(contents: Contents) -> ServedParts {
     let served = Served::new(ServedParts::new(drive(), contents), Timing::Fast);
     let (session, _) = session(&served);

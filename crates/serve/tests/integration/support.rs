@@ -11,7 +11,7 @@ use writecliff_serve::{Address, Listener, Served, ServedParts, Timing, nbd};
 pub(crate) const CAPACITY: u64 = 64 << 20;
 pub(crate) const REAL: Timing = Timing::Real { slow_down: 1.0 };
 
-/// The test drive, with one line of its file replaced.
+/// Returns the test drive, with one line of its file replaced.
 pub(crate) fn drive_with(line: &str, by: &str) -> AnyDrive {
     let text = include_str!("drive.toml").replace(line, by);
     AnyDrive::new(Device::read(&text, "drive.toml").unwrap().with_seed(1), false).unwrap()
@@ -50,7 +50,7 @@ pub(crate) fn serve(drive: AnyDrive, timing: Timing) -> Served {
     Served::new(ServedParts::new(drive, contents), timing)
 }
 
-/// A path for a file of a test.
+/// Returns a path for a file of a test.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

@@ -58,7 +58,7 @@ impl Fdp {
         }
     }
 
-    /// Route of each placement identifier.
+    /// Returns the route of each placement identifier.
     pub(crate) fn routes(&self) -> Vec<u16> {
         let ids = || self.identifiers();
         let last = ids().map(|(id, _)| id).max().unwrap_or(0);
@@ -72,7 +72,7 @@ impl Fdp {
         self.groups.next_power_of_two().trailing_zeros()
     }
 
-    /// The placement identifiers with their FTL streams, group after group.
+    /// Returns the placement identifiers with their FTL streams, group after group.
     pub(crate) fn identifiers(&self) -> impl Iterator<Item = (u16, u16)> {
         let lower = u16::BITS - self.rgif();
         debug_assert!(self.handles.len() <= 1 << lower, "identifiers of two groups are equal");
@@ -84,7 +84,7 @@ impl Fdp {
         })
     }
 
-    /// The FTL streams of a placement handle, one in each group.
+    /// Returns the FTL streams of a placement handle, one in each group.
     pub(crate) fn streams_of(&self, placement_handle: u16) -> Result<Vec<u16>, Refusal> {
         let handle = self.handles.get(usize::from(placement_handle)).copied();
         let groups = 0..self.groups;
@@ -104,12 +104,12 @@ impl Fdp {
         }
     }
 
-    /// The placement identifier that is mapped to an FTL stream.
+    /// Returns the placement identifier that is mapped to an FTL stream.
     pub(crate) fn placement_id(&self, stream: u16) -> Option<u16> {
         self.identifiers().find(|&(_, routed)| routed == stream).map(|(id, _)| id)
     }
 
-    /// The FTL streams of a list of placement identifiers; an error if any is invalid.
+    /// Returns the FTL streams of a list of placement identifiers; an error if any is invalid.
     pub(crate) fn checked(&self, ids: &[u16]) -> Result<Vec<u16>, Refusal> {
         let (count, most) = (ids.len(), self.handles.len() * usize::from(self.groups));
         if ids.is_empty() || count > most {

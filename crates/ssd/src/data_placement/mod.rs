@@ -106,7 +106,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// `None` for a drive without an interface.
+    /// Returns `None` for a drive without an interface.
     pub fn of(config: &DeviceConfig) -> Option<Self> {
         let DataPlacement { interface, sizes, .. } = DataPlacement::new(config);
         match interface {
@@ -192,7 +192,7 @@ impl DataPlacement {
         }
     }
 
-    /// FTL stream of a write of `bytes` with stream number `number`.
+    /// Returns the FTL stream of a write of `bytes` with stream number `number`.
     #[inline]
     pub(crate) fn route(&mut self, number: StreamId, bytes: u32, now: Nanos) -> StreamId {
         match self.route.get(number.index()) {

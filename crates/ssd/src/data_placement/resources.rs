@@ -34,7 +34,7 @@ impl Resources {
         Self { open: vec![None; usize::from(limit)], openings: 0 }
     }
 
-    /// Maximum number of open streams.
+    /// Returns the maximum number of open streams.
     pub(crate) fn limit(&self) -> u16 {
         self.open.len() as u16
     }
@@ -51,7 +51,7 @@ impl Resources {
         self.find(id).is_some()
     }
 
-    /// Open identifiers in ascending order, as in both standards.
+    /// Returns the open identifiers in ascending order, as in both standards.
     pub(crate) fn ids(&self) -> Vec<u16> {
         let mut ids: Vec<u16> = self.open.iter().flatten().map(|open| open.id).collect();
         ids.sort_unstable();
@@ -94,7 +94,7 @@ impl Resources {
         });
     }
 
-    /// The identifier that has been open longest.
+    /// Returns the identifier that has been open longest.
     pub(crate) fn oldest(&self) -> Option<u16> {
         self.open.iter().flatten().min_by_key(|open| open.order).map(|open| open.id)
     }

@@ -47,7 +47,7 @@ impl NvmeStreams {
         }
     }
 
-    /// Number of streams that the namespace may have open.
+    /// Returns the number of streams that the namespace may have open.
     pub(crate) fn most(&self) -> u16 {
         if self.allocated > 0 { self.allocated } else { self.resources.limit() }
     }

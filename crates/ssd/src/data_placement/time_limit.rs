@@ -29,13 +29,13 @@ impl TimeLimit {
         (self.limit.0 / NANOS_PER_S) as u32
     }
 
-    /// Time at which the first handle reaches the limit.
+    /// Returns the time at which the first handle reaches the limit.
     pub(crate) fn deadline(&self) -> Nanos {
         let first = self.open.iter().flatten().map(|&(_, since)| since).min();
         first.map_or(Nanos::MAX, |since| since + self.limit)
     }
 
-    /// The first handle that has reached the limit by `now`, and when.
+    /// Returns the first handle that has reached the limit by `now`, and when.
     pub(crate) fn due(&self, now: Nanos) -> Option<(u16, Nanos)> {
         let open = self.open.iter().enumerate();
         let since = open.filter_map(|(handle, open)| open.map(|(_, since)| (since, handle)));
@@ -52,8 +52,8 @@ impl TimeLimit {
         }
     }
 
-    /// Estimated Active Reclaim Unit Time Remaining, in seconds, rounded up; the whole limit for an
-    /// empty unit.
+    /// Returns the Estimated Active Reclaim Unit Time Remaining, in seconds, rounded up; the whole
+    /// limit for an empty unit.
     pub(crate) fn remaining_s(&self, handle: u16, now: Nanos) -> u32 {
         let Some((_, since)) = self.open[usize::from(handle)] else { return self.seconds() };
         let left = (since + self.limit).0.saturating_sub(now.0);

@@ -104,8 +104,8 @@ pub fn resized(
     Ok(changes)
 }
 
-/// The flash closest to `old` that holds `raw_bytes` in about `wanted` units; word lines are
-/// removed before dies.
+/// Returns the flash closest to `old` that holds `raw_bytes` in about `wanted` units; word lines
+/// are removed before dies.
 fn fitting(old: Flash, raw_bytes: f64, wanted: u64) -> Flash {
     let mut new = Flash { word_lines: 1, ..old };
     let units = |flash: Flash| raw_bytes / flash.unit_bytes() as f64;

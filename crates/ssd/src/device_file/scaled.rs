@@ -52,15 +52,15 @@ impl Resizing<'_> {
     }
 }
 
-/// Supported scale factors, largest first, without 1.
+/// Returns the supported scale factors, largest first, without 1.
 pub fn scales(config: &DeviceConfig) -> Vec<f64> {
     let lines = config.word_lines();
     let counts = (0..u32::BITS).map(|n| 1 << n).take_while(|&count| count < lines);
     counts.map(|count| f64::from(lines) / f64::from(count)).collect()
 }
 
-/// The least scale at which the drive can be simulated: 1 unless it is beyond page numbers. Then it
-/// is what leaves 2 TB or less, or as little as can be.
+/// Returns the least scale at which the drive can be simulated: 1 unless it is beyond page numbers.
+/// Then it is what leaves 2 TB or less, or as little as can be.
 pub fn least_scale(config: &DeviceConfig) -> f64 {
     if config.check_addresses().is_ok() {
         return 1.0;
@@ -71,8 +71,8 @@ pub fn least_scale(config: &DeviceConfig) -> f64 {
     enough.or(scales.first()).copied().unwrap_or(1.0)
 }
 
-/// The scale nearest to `scale` that leaves whole word lines: any other changes the share of spare
-/// flash.
+/// Returns the scale nearest to `scale` that leaves whole word lines: any other changes the share
+/// of spare flash.
 pub fn nearest_scale(config: &DeviceConfig, scale: f64) -> f64 {
     let lines = f64::from(config.word_lines());
     lines / (lines / scale).round_ties_even().clamp(1.0, lines)

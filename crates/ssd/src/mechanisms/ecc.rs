@@ -148,7 +148,8 @@ pub struct Ecc {
 saved! { Ecc { salt, [written_at], untimed_from, counters, (care) } }
 
 impl Ecc {
-    /// Raw bit error rate of data written `age` ago, in a block that was read `reads` times since.
+    /// Returns the raw bit error rate of data written `age` ago, in a block that was read `reads`
+    /// times since.
     fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
         let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
         let Some(care) = &self.care else { return errors.rate(wear, age) };
@@ -158,8 +159,8 @@ impl Ecc {
         (errors.rate(wear, age) + care.config.read_disturb * reads * worn).min(0.5)
     }
 
-    /// Probability that `codewords` codewords of one page cannot all be corrected after `retries`
-    /// retries.
+    /// Returns the probability that `codewords` codewords of one page cannot all be corrected after
+    /// `retries` retries.
     fn failure(&self, rate: f64, codewords: f64, retries: u8) -> f64 {
         debug_assert!((0.0..=0.5).contains(&rate), "not a bit error rate");
         let left = rate * self.config.retry_gain.powi(i32::from(retries));
@@ -199,8 +200,8 @@ impl Ecc {
         Retries { count, fails: needed.is_none() }
     }
 
-    /// Probability that a codeword is lost which fails with probability `failure`: with parity, if
-    /// another codeword of its stripe also fails.
+    /// Returns the probability that a codeword is lost which fails with probability `failure`: with
+    /// parity, if another codeword of its stripe also fails.
     fn unrecovered(&self, failure: f64) -> f64 {
         match self.stripe {
             1 => failure,
@@ -226,7 +227,8 @@ impl Ecc {
         (rate > limit).then_some(worst)
     }
 
-    /// Error rates to expect now of the data in a unit: the mean of its blocks, and the worst.
+    /// Returns the error rates to expect now of the data in a unit: the mean of its blocks, and the
+    /// worst.
     fn expected(&self, unit: ReclaimUnitId, now: Nanos) -> (f64, f64) {
         let index = unit.index();
         let age = now.saturating_sub(self.written_at[index]);
@@ -237,7 +239,8 @@ impl Ecc {
         (rate(mean), rate(f64::from(reads.iter().copied().max().unwrap_or(0))))
     }
 
-    /// Error rates to expect of all data on flash, after the last retry for the uncorrectable ones.
+    /// Returns the error rates to expect of all data on flash, after the last retry for the
+    /// uncorrectable ones.
     pub fn care_counters(&self, table: &UnitTable, now: Nanos) -> Option<CellCareCounters> {
         let care = self.care.as_ref()?;
         let mut counters =

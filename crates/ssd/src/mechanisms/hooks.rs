@@ -202,7 +202,7 @@ pub(crate) trait Numbered {
         SsdEvent::Due { mechanism: Self::NUMBER, token }
     }
 
-    /// The destination of a flash read at whose end [`Mechanism::due`] is called.
+    /// Returns the destination of a flash read at whose end [`Mechanism::due`] is called.
     fn request(token: u16) -> ReadFor {
         ReadFor::Mechanism { request: u32::from(Self::NUMBER) << 16 | u32::from(token) }
     }

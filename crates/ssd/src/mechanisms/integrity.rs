@@ -131,7 +131,7 @@ impl Integrity {
         IntegrityCounts { wrong_slots: self.wrong.len() as u64, ..self.counts }
     }
 
-    /// Draw `which` for the current slot, uniform in `[0, 1)`.
+    /// Returns draw `which` for the current slot, uniform in `[0, 1)`.
     fn draw(&self, which: u64) -> f64 {
         (nth(self.salt, DRAWS * self.drawn + which) >> 11) as f64 / (1_u64 << 53) as f64
     }

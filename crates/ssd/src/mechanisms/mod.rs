@@ -87,23 +87,25 @@ pub(crate) trait MechanismSection {
         true
     }
 
-    /// Page numbers that the mechanism uses after the page numbers of the main flash.
+    /// Returns the number of page numbers that the mechanism uses after the page numbers of the
+    /// main flash.
     fn addresses(&self) -> u64 {
         0
     }
 
-    /// Firmware time of a slot that the mechanism moves to the main flash; `None` for the time of a
-    /// slot that the host writes.
+    /// Returns the firmware time of a slot that the mechanism moves to the main flash; `None` for
+    /// the time of a slot that the host writes.
     fn move_time(&self) -> Option<Nanos> {
         None
     }
 
-    /// Maximum number of open program units in the mechanism's own blocks.
+    /// Returns the maximum number of open program units in the mechanism's own blocks.
     fn open_units(&self, _: &Geometry) -> u64 {
         0
     }
 
-    /// Bytes of the write buffer that the mechanism needs in addition to those of the streams.
+    /// Returns the number of bytes of the write buffer that the mechanism needs in addition to
+    /// those of the streams.
     fn buffer_bytes(&self, _: &Geometry) -> u64 {
         0
     }
@@ -134,7 +136,7 @@ macro_rules! sections {
                 true $(&& <$config>::places_alike(self.$name.as_ref(), other.$name.as_ref()))*
             }
 
-            /// The mechanisms of the drive.
+            /// Returns the mechanisms of the drive.
             pub(crate) fn present(&self) -> impl Iterator<Item = &dyn MechanismSection> {
                 let all = [$(self.$name.as_ref().map(|s| s as &dyn MechanismSection)),*];
                 all.into_iter().flatten()

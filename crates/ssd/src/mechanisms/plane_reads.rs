@@ -68,7 +68,7 @@ impl Planes {
 saved! { Planes {} }
 
 impl FlashMechanism for Planes {
-    /// `None` if a read takes all planes.
+    /// Returns `None` if a read takes all planes.
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let dies = config.geometry.dies as usize;
         config

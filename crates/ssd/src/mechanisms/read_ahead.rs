@@ -76,7 +76,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// The slot that the host needs next.
+    /// Returns the slot that the host needs next.
     fn slot(&self) -> u32 {
         (self.next / u64::from(SLOT_BYTES)) as u32
     }
@@ -330,7 +330,7 @@ impl Mechanism for ReadAhead {
         self.drop_slot(lpn.0);
     }
 
-    /// A page has arrived in the controller.
+    /// Returns a page has arrived in the controller.
     fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, token: u16) -> bool {
         let Some(fetch) = self.fetches.get_mut(usize::from(token)).and_then(Option::take) else {
             return false;

@@ -14,7 +14,7 @@ const SUSPENDS: (&str, &str) = (
     "rated_cycles = 1000\nprogram_suspend = \"20 us\"\nerase_suspend = \"20 us\"",
 );
 
-/// The round drive with power and these limits, in one of the states.
+/// Returns the round drive with power and these limits, in one of the states.
 fn config(limits: &str, state: usize) -> DeviceConfig {
     let section = format!(
         "[power]\nidle = \"1 W\"\nread = \"500 mW\"\nprogram = \"1 W\"\nerase = \"1 W\"\n{limits}\n\
@@ -64,7 +64,7 @@ fn any(random: &mut Prng) -> Command {
     if random.below(2) == 0 { read(slot, 1) } else { write(slot, 1) }
 }
 
-/// Seconds and mean watts of a load.
+/// Returns the seconds and mean watts of a load.
 fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Command) -> (f64, f64) {
     let joules = |ssd: &Ssd<R>| ssd.meters(ssd.now()).joules.unwrap();
     let (from, before) = (ssd.now(), joules(ssd));
@@ -121,7 +121,7 @@ fn a_power_state_chooses_the_limit_and_is_no_part_of_the_device() {
     assert_eq!(refused.key, "max_active_dies");
 }
 
-/// A drive whose dies program, and wait to.
+/// Returns a drive whose dies program, and wait to.
 fn working(limits: &str, state: usize) -> Ssd<Attribution> {
     let mut ssd = settled(Ssd::recording(config(limits, state)).unwrap());
     run(&mut ssd, 300, |random| write(random.below(8_000), 1));

@@ -10,7 +10,7 @@ use writecliff_ssd::{Attribution, Command, Completion, Drive, Operation, Ssd};
 
 type Attributed = Ssd<Attribution>;
 
-/// A drive on which every slot is on flash, in order.
+/// Returns a drive on which every slot is on flash, in order.
 fn attributed(changes: &[(&str, &str)]) -> Attributed {
     let mut ssd = Ssd::recording(config(changes)).unwrap();
     fill(&mut ssd, 0);

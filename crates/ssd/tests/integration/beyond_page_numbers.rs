@@ -6,7 +6,7 @@ use writecliff_ssd::{DeviceConfig, Ssd, device_file};
 
 use crate::common::{DRIVE, assert_refused};
 
-/// The round drive with other capacities and numbers of blocks, of 65,536 pages each.
+/// Returns the round drive with other capacities and numbers of blocks, of 65,536 pages each.
 fn large(user: &str, blocks: u32) -> String {
     DRIVE
         .replace("40 MiB", user)

@@ -28,7 +28,7 @@ fn settled(keys: &str) -> Ssd {
     ssd
 }
 
-/// Chance that a read of one slot of such an error rate has to be repeated.
+/// Returns the chance that a read of one slot of such an error rate has to be repeated.
 fn chance(rate: f64) -> f64 {
     1.0 - (1.0 - CODE.failure(rate)).powi(4)
 }

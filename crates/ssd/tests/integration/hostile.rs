@@ -6,7 +6,7 @@ use writecliff_ssd::{Drive, device_file};
 use crate::common::{self, SLC, drive};
 use crate::mutate::{changes, corpus, mutated};
 
-/// The texts that are changed: the drive of these tests, and those that ship.
+/// Returns the texts that are changed: the drive of these tests, and those that ship.
 fn texts() -> Vec<String> {
     let mut texts = corpus("python/writecliff/devices", "tlc-120.toml");
     texts.extend(corpus("python/writecliff/devices", "tlc-960.toml"));

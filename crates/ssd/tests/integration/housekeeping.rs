@@ -16,7 +16,7 @@ fn section(keys: &str) -> Vec<(&'static str, String)> {
     vec![("[link]", format!("[housekeeping]\n{keys}\n[link]"))]
 }
 
-/// A drive with such a section, every page on flash and nothing in the buffer.
+/// Returns a drive with such a section, every page on flash and nothing in the buffer.
 fn settled(keys: &str) -> Ssd {
     settled_with(&section(keys))
 }
@@ -33,7 +33,7 @@ fn settled_with(changes: &[(&'static str, String)]) -> Ssd {
     ssd
 }
 
-/// Latency of a read of one slot (of a fast page) on `die`, submitted at `at`.
+/// Returns the latency of a read of one slot (of a fast page) on `die`, submitted at `at`.
 fn read_at(ssd: &mut Ssd, die: u32, at: Nanos) -> u64 {
     ssd.idle_until(at);
     alone(ssd, read(u64::from(die) * 4, 1))

@@ -13,7 +13,7 @@ const UNITS: [(&str, &str); 2] = [
     ("streams = 4", "streams = 4\nindirection_unit = \"16 KiB\""),
 ];
 
-/// Bytes of the host and bytes of flash for them, since the drive was new.
+/// Returns the bytes of the host and bytes of flash for them, since the drive was new.
 fn bytes(ssd: &Ssd) -> (u64, u64) {
     (ssd.counters().host_write_bytes, ssd.counters().nand_write_bytes)
 }

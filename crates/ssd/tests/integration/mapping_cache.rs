@@ -30,7 +30,7 @@ const FROM_FLASH: u64 = 1_000 + 30_000 + 4 * BUS_SLOT;
 /// A command on the link, four slots on it, the latency.
 const FROM_HOST: u64 = 3_000 + 4 * LINK_SLOT + 2_000;
 
-/// A drive whose slots are all on flash in order, with `section` before its link.
+/// Returns a drive whose slots are all on flash in order, with `section` before its link.
 fn filled(section: &str, more: &[(&str, &str)]) -> Ssd {
     let with = format!("{section}[link]");
     let mut changes = LARGE.to_vec();
@@ -110,7 +110,7 @@ fn a_small_range_is_read_at_full_speed() {
     assert_eq!(since(before, counts(&ssd)), [2000, 0, 0]);
 }
 
-/// Random reads a second at a queue depth of 32.
+/// Returns random reads a second at a queue depth of 32.
 fn read_rate(ssd: &mut Ssd) -> f64 {
     let (user, mut random) = (user_slots(ssd), Prng::new(8));
     let done = closed_loop(ssd, 32, 20_000, |_| read(random.below(user), 1));

@@ -11,7 +11,7 @@ const PATROL: &str = "patrol_interval = \"200 ms\"\npatrol_length = \"100 ms\"\n
 /// Latency of a read alone.
 const READ: u64 = COMMAND_TIME + 5_000 + 1_000 + 50_000 + BUS_SLOT + 3_000 + LINK_SLOT;
 
-/// A drive that its firmware bounds, at 20,000 reads a second.
+/// Returns a drive that its firmware bounds, at 20,000 reads a second.
 fn drive(keys: &str) -> Ssd {
     let section = format!("[housekeeping]\n{keys}\n[link]");
     let changes =

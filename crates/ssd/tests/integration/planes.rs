@@ -32,7 +32,7 @@ fn independent() -> Vec<(&'static str, &'static str)> {
     [&PLANES[..], &[INDEPENDENT]].concat()
 }
 
-/// Time between the ends of two reads that begin together.
+/// Returns the time between the ends of two reads that begin together.
 fn time_between(changes: &[(&str, &str)], slots: [u64; 2]) -> u64 {
     let mut ssd = filled(changes);
     let done = closed_loop(&mut ssd, 2, 2, |n| read(slots[n as usize], 1));
@@ -87,8 +87,9 @@ fn reads_a_second(planes: u32, changes: &[(&str, &str)]) -> f64 {
     7_400.0 / (done[7_399].at - begun).as_secs_f64()
 }
 
-/// The rate of `planes` planes that always have work. The channel serves in order of arrival, so
-/// the commands of a round wait for the transfers of the round before, and sensing for its command.
+/// Returns the rate of `planes` planes that always have work. The channel serves in order of
+/// arrival, so the commands of a round wait for the transfers of the round before, and sensing for
+/// its command.
 fn theory(planes: u32, sense: f64, transfer: f64) -> f64 {
     let planes = f64::from(planes);
     planes / (planes * (COMMAND + transfer) + sense)

@@ -22,7 +22,7 @@ const PLANES: [(&str, &str); 3] = [
     ("rated_cycles = 1000", "rated_cycles = 1000\nindependent_plane_reads = true"),
 ];
 
-/// A drive whose slots are all on flash in order.
+/// Returns a drive whose slots are all on flash in order.
 fn filled(more: &[(&str, &str)]) -> Ssd {
     let mut ssd = Ssd::new(config(more)).unwrap();
     precondition(&mut ssd, 0);
@@ -41,7 +41,7 @@ fn counts(ssd: &Ssd) -> ReadAheadCounts {
     ssd.counters().read_ahead.unwrap()
 }
 
-/// Mean latency of 16 KiB reads in order, one at a time.
+/// Returns the mean latency of 16 KiB reads in order, one at a time.
 fn sequential(ssd: &mut Ssd) -> f64 {
     let first = ssd.now();
     let done = closed_loop(ssd, 1, 2000, |n| read(u64::from(n) * 4, 4));

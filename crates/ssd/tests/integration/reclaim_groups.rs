@@ -46,8 +46,9 @@ fn settled() -> Ssd {
 /// Tag of the reads.
 const READ: u32 = 1000;
 
-/// The times of 2000 reads of the first tenant, one after the other, and what they were spent on at
-/// the dies for others; meanwhile eight writes of the tenant that is noisy are outstanding.
+/// Returns the times of 2000 reads of the first tenant, one after the other, and what they were
+/// spent on at the dies for others; meanwhile eight writes of the tenant that is noisy are
+/// outstanding.
 fn reads_beside(noise: Option<u64>) -> (Vec<u64>, Nanos) {
     let mut ssd: Ssd<Attribution> = Ssd::recording(config(&GROUPS)).unwrap();
     fill(|command| ssd.fast_forward(command));

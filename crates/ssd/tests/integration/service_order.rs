@@ -7,7 +7,7 @@ use writecliff_ssd::{Command, Drive, Ssd};
 const BARRIER: (&str, &str) =
     ("latency = \"5 us\"", "latency = \"5 us\"\nservice_order = \"barrier\"");
 
-/// All slots of the small drive are on flash.
+/// Returns all slots of the small drive are on flash.
 fn filled(changes: &[(&str, &str)]) -> Ssd {
     let mut ssd = drive(changes);
     (0..common::user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
@@ -16,7 +16,7 @@ fn filled(changes: &[(&str, &str)]) -> Ssd {
     ssd
 }
 
-/// Mean time of an I/O at queue depth 16, half of them reads, in runs of `run`.
+/// Returns the mean time of an I/O at queue depth 16, half of them reads, in runs of `run`.
 fn mix(changes: &[(&str, &str)], run: u32) -> f64 {
     let mut ssd = filled(changes);
     let begun = ssd.now();

@@ -39,12 +39,12 @@ fn stream_in(ssd: &mut Ssd, from: u64, count: u32) -> Vec<Completion> {
     closed_loop(ssd, 32, count, |n| write((from + u64::from(n) * 16) % (user - 16), 16))
 }
 
-/// MB/s of 64 KiB commands between two completions.
+/// Returns the MB/s of 64 KiB commands between two completions.
 fn rate(done: &[Completion], from: usize, to: usize) -> f64 {
     (to - from) as f64 * 65_536.0 / (done[to].at - done[from].at).as_secs_f64() / 1e6
 }
 
-/// MB/s of four dies that program 16 KiB in so many us, and the load of the bus before.
+/// Returns the MB/s of four dies that program 16 KiB in so many us, and the load of the bus before.
 fn program_rate(program_us: f64) -> f64 {
     let load_us = 16_384.0 / 400.0 + 1.0;
     4.0 * 16_384.0 / (program_us + load_us)
@@ -368,7 +368,8 @@ fn invalid_sizes_are_rejected_with_their_line() {
     assert!(unknown.contains("fold_att") && unknown.contains("fold_at"), "{unknown}");
 }
 
-/// A cache of `mib` MiB of what the drive has free, with two bits a cell of it (`DRIVE` is MLC).
+/// Returns a cache of `mib` MiB of what the drive has free, with two bits a cell of it (`DRIVE` is
+/// MLC).
 fn dynamic(mib: u32, rest: &str) -> Ssd {
     let section = format!(
         "[slc_cache]\nsize = \"{mib} MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n\

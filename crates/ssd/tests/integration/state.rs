@@ -173,7 +173,7 @@ fn both_clocks_agree(changes: &[(&str, &str)]) {
     assert_eq!(timed.storage().log(), fast.storage().log());
 }
 
-/// A stream for each quarter of the addresses.
+/// Returns a stream for each quarter of the addresses.
 fn stream_of(command: &Command) -> StreamId {
     StreamId((command.offset / (1 << 20) % 4) as u16)
 }

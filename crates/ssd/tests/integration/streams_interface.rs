@@ -5,7 +5,7 @@ use writecliff_base::StreamId;
 use writecliff_host_interface::placement::{DataPlacement, Directives, Refusal};
 use writecliff_ssd::{Command, Drive, Operation, Ssd};
 
-/// The drive of the tests, with this section. It has 4 streams, the default one included.
+/// Returns the drive of the tests, with this section. It has 4 streams, the default one included.
 fn with(section: &str) -> Ssd {
     drive(&[("[controller]", &format!("[data_placement]\n{section}\n[controller]"))])
 }

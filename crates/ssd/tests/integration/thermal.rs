@@ -25,7 +25,7 @@ fn celsius(ssd: &Ssd) -> f64 {
     ssd.counters().thermal.unwrap().celsius
 }
 
-/// Random reads, eight at a time; returns I/Os a second.
+/// Returns random reads, eight at a time; returns I/Os a second.
 fn load(ssd: &mut Ssd, count: u32, seed: u64) -> f64 {
     let (user, mut random, from) = (user_slots(ssd), Prng::new(seed), ssd.now());
     closed_loop(ssd, 8, count, |_| read(random.below(user), 1));

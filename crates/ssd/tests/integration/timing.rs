@@ -12,7 +12,7 @@ const CONTROLLER: u64 = 2_000 + 5_000;
 const LINK_COMMAND: u64 = 3_000;
 const FLASH_COMMAND: u64 = 1_000;
 
-/// A drive with every page on flash and nothing in the buffer.
+/// Returns a drive with every page on flash and nothing in the buffer.
 fn settled(changes: &[(&str, &str)]) -> Ssd {
     let mut ssd = drive(changes);
     for slot in 0..common::user_slots(&ssd) {
@@ -82,7 +82,7 @@ fn a_flush_waits_for_what_was_written() {
     assert_eq!(again, CONTROLLER + LINK_COMMAND, "nothing was left to flush");
 }
 
-/// MB/s of `count` writes of 64 KiB at queue depth 32, after the buffer has filled.
+/// Returns the MB/s of `count` writes of 64 KiB at queue depth 32, after the buffer has filled.
 fn write_rate(changes: &[(&str, &str)], count: u32) -> f64 {
     let mut ssd = drive(changes);
     let user = common::user_slots(&ssd);
@@ -121,7 +121,7 @@ fn firmware_bounds_small_reads() {
     assert!((1000.0 / seconds / 10_000.0 - 1.0).abs() < 0.01, "{} IOPS", 1000.0 / seconds);
 }
 
-/// Latency of a read that arrives `after` the start of a program on its die.
+/// Returns the latency of a read that arrives `after` the start of a program on its die.
 fn read_behind_a_program(after: u64, changes: &[(&str, &str)]) -> u64 {
     let mut ssd = settled(changes);
     // Fill the page of die 0's next unit: user slots are a multiple of 16, so row starts on die 0.

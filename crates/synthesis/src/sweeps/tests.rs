@@ -3,8 +3,8 @@
 use super::*;
 use crate::{IoModel, Streams};
 
-/// A file of eight 16 KiB writes, one of which writes the last block again, and a flush; then every
-/// other page of it, read; then two more writes that continue behind it.
+/// Returns a file of eight 16 KiB writes, one of which writes the last block again, and a flush;
+/// then every other page of it, read; then two more writes that continue behind it.
 fn model() -> IoModel {
     IoModel {
         seed: 7,

@@ -5,7 +5,7 @@ use writecliff_tracefs::{Capture, EventFormat, Operation, PageLayout, Records, R
 
 use crate::{formats, layout};
 
-/// The recorded pages, which are kept as hexadecimal digits.
+/// Returns the recorded pages, which are kept as hexadecimal digits.
 fn recorded() -> Vec<u8> {
     let digits: Vec<u8> = include_str!("recorded/pages.hex")
         .bytes()
@@ -15,7 +15,7 @@ fn recorded() -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// A page that begins at `time_ns` and holds `data`.
+/// Returns a page that begins at `time_ns` and holds `data`.
 fn page(time_ns: u64, commit: u64, data: &[u8]) -> Vec<u8> {
     let mut page = time_ns.to_le_bytes().to_vec();
     page.extend(commit.to_le_bytes());
@@ -75,7 +75,7 @@ fn losses_are_read_from_the_page() {
     assert_eq!(Records::of(&page(0, 8, &data), layout()).lost, 0);
 }
 
-/// The requests of recorded pages.
+/// Returns the requests of recorded pages.
 fn requests(pages: &[u8], layout: PageLayout) -> (Vec<Request>, Capture) {
     let mut capture = Capture::new(&formats(), Requests::new(0, u64::MAX)).unwrap();
     for page in pages.chunks(4096) {

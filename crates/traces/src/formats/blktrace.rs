@@ -56,7 +56,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The header at the front of `bytes`; None if there is none. Both byte orders are known.
+    /// Returns the header at the front of `bytes`; None if there is none. Both byte orders are
+    /// known.
     pub(crate) fn parse(bytes: &[u8], big_endian: &mut Option<bool>) -> Option<Self> {
         let four = |at: usize| -> Option<[u8; 4]> { bytes.get(at..at + 4)?.try_into().ok() };
         let big = *big_endian.get_or_insert(u32::from_be_bytes(four(0)?) & MAGIC_MASK == MAGIC);

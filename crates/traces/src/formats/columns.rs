@@ -207,7 +207,7 @@ impl LineFormat for OwnColumns {
     }
 }
 
-/// A number for data by the text of their hash.
+/// Returns a number for data by the text of their hash.
 pub fn content_of(text: &[u8]) -> u64 {
     if text.is_empty() {
         return 0;

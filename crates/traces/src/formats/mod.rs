@@ -78,7 +78,8 @@ fn trial(format: &'static Format, head: &[u8], whole: bool) -> Trial {
     }
 }
 
-/// The format that a file has: that with the most I/Os, if it has more of them than other lines.
+/// Returns the format that a file has: that with the most I/Os, if it has more of them than other
+/// lines.
 pub fn recognised(trials: &[(&'static Format, Trial)]) -> Option<&'static Format> {
     let likely =
         trials.iter().filter(|(_, trial)| trial.records > 0 && trial.records >= trial.lines);

@@ -24,7 +24,8 @@ struct Msr {
 }
 
 impl Msr {
-    /// The number of the volume `host,disk`, which is that of the line before nearly always.
+    /// Returns the number of the volume `host,disk`, which is that of the line before nearly
+    /// always.
     fn volume(&mut self, host: &[u8], disk: &[u8], to: &mut Sink) -> u32 {
         let same = self.last.len() == host.len() + disk.len() + 1
             && self.last.starts_with(host)
@@ -51,8 +52,8 @@ struct Fields<'a> {
     response_ticks: u64,
 }
 
-/// The fields of a line as it is in nearly all files: without blanks, fractions and long numbers.
-/// None for all others, which are read field by field.
+/// Returns the fields of a line as it is in nearly all files: without blanks, fractions and long
+/// numbers. None for all others, which are read field by field.
 #[inline]
 fn plain(line: &[u8]) -> Option<Fields<'_>> {
     let number = |at: usize| {

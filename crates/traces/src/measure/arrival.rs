@@ -38,7 +38,7 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// The length of an interval.
+    /// Returns the length of an interval.
     pub(crate) fn width_ns(&self) -> u64 {
         1 << self.bits
     }

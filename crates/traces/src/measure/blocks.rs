@@ -9,7 +9,7 @@ use writecliff_base::random;
 
 use super::histogram::WeightedHistogram;
 
-/// A bijection of 64 bits that looks random.
+/// Returns a bijection of 64 bits that looks random.
 #[inline]
 pub(crate) fn mixed(value: u64) -> u64 {
     random::nth(value, 0)
@@ -151,7 +151,7 @@ impl Blocks {
         self.used
     }
 
-    /// The standard error of a number of blocks, relative to it.
+    /// Returns the standard error of a number of blocks, relative to it.
     pub(crate) fn relative_error(&self) -> f64 {
         if self.scale > 1.0 { 1.0 / (self.used.max(1) as f64).sqrt() } else { 0.0 }
     }

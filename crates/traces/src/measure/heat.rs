@@ -60,7 +60,8 @@ impl Heat {
         }
     }
 
-    /// Rows by address, without those behind the last that is used; `which`: 0 reads, 1 writes.
+    /// Returns the rows by address, without those behind the last that is used; `which`: 0 reads, 1
+    /// writes.
     pub(crate) fn rows(&self, which: usize) -> Vec<Vec<u32>> {
         let used = |n: &usize| self.cells[*n] != [0; 2];
         let last = (0..self.cells.len()).filter(used).map(|n| n / TIMES).max().unwrap_or(0);

@@ -43,12 +43,13 @@ impl WeightedHistogram {
         (self.total > 0.0).then(|| self.sum / self.total)
     }
 
-    /// The weight of the value 0.
+    /// Returns the weight of the value 0.
     pub(crate) fn at_zero(&self) -> f64 {
         self.weights[0]
     }
 
-    /// The value below or at which a share of `q` is: an upper bound, never above the maximum.
+    /// Returns the value below or at which a share of `q` is: an upper bound, never above the
+    /// maximum.
     pub(crate) fn quantile(&self, q: f64) -> Option<u64> {
         if self.total <= 0.0 {
             return None;
@@ -65,7 +66,7 @@ impl WeightedHistogram {
         Some(self.max)
     }
 
-    /// The weight of all values below a power of two.
+    /// Returns the weight of all values below a power of two.
     pub(crate) fn below_power(&self, exponent: u32) -> f64 {
         self.weights[..log_linear::bucket_of::<BITS>(1 << exponent)].iter().sum()
     }

@@ -35,7 +35,8 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     pct(part as f64, whole as f64)
 }
 
-/// Mean, quantiles and maximum of a distribution, each divided by `unit`; null without values.
+/// Returns the mean, quantiles and maximum of a distribution, each divided by `unit`; null without
+/// values.
 fn distribution(of: &WeightedHistogram, unit: f64) -> Value {
     let Some(mean) = of.mean() else { return Value::Null };
     let at = |q: f64| of.quantile(q).map(|value| value as f64 / unit);
@@ -68,7 +69,7 @@ fn data_ios(counts: &[Count; 4]) -> u64 {
     counts[0].ios + counts[1].ios
 }
 
-/// The most frequent sizes, and the rest as one.
+/// Returns the most frequent sizes, and the rest as one.
 fn sizes(of: &Sizes, ios: u64) -> Value {
     let mut all: Vec<(u64, Kinds)> = of.iter().collect();
     all.sort_by_key(|(size, kinds)| (std::cmp::Reverse(kinds.iter().sum::<u64>()), *size));
@@ -119,7 +120,7 @@ fn streams(of: &Sizes, ios: u64) -> Value {
 }
 
 impl Measures {
-    /// All measures. Times are in the unit that their name ends with.
+    /// Returns all measures. Times are in the unit that their name ends with.
     pub fn result(&self) -> Value {
         let ios = data_ios(&self.counts);
         let [read, write, ..] = self.counts;
@@ -169,7 +170,7 @@ impl Measures {
         })
     }
 
-    /// The time steps, if they are counted: length, streams of all of them, each one.
+    /// Returns the time steps, if they are counted: length, streams of all of them, each one.
     pub fn steps(&self) -> Option<Value> {
         let duration_ns = u64::try_from(self.last_ns).unwrap_or(0);
         self.steps.as_ref().map(|steps| steps.result(duration_ns, &self.process_names))
@@ -244,7 +245,7 @@ impl Measures {
         })
     }
 
-    /// Bytes of the blocks of which `which` holds.
+    /// Returns the number of bytes of the blocks of which `which` holds.
     fn unique_bytes(&self, which: impl Fn(&super::blocks::Block) -> bool) -> f64 {
         let count = self.blocks.iter().filter(|block| which(block)).count();
         count as f64 * self.blocks.scale * SLOT_BYTES as f64
@@ -263,8 +264,8 @@ impl Measures {
         })
     }
 
-    /// The share of the traffic that the most used blocks have, for all, reads and writes; and
-    /// points of the Lorenz curve of all.
+    /// Returns the share of the traffic that the most used blocks have, for all, reads and writes;
+    /// and points of the Lorenz curve of all.
     fn hottest(&self) -> Value {
         let sorted = |of: fn(&super::blocks::Block) -> u64| {
             let mut uses: Vec<u64> =
@@ -363,7 +364,7 @@ impl Measures {
         })
     }
 
-    /// Numbers of the volumes, those with the most I/Os first.
+    /// Returns the numbers of the volumes, those with the most I/Os first.
     fn by_ios(&self) -> Vec<usize> {
         let ios = |n: &usize| self.volumes[*n].counts.iter().map(|count| count.ios).sum::<u64>();
         let mut order: Vec<usize> = (0..self.volumes.len()).filter(|n| ios(n) > 0).collect();

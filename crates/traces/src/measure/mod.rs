@@ -116,7 +116,7 @@ impl Measures {
         }
     }
 
-    /// I/Os so far.
+    /// Returns the number of I/Os so far.
     pub fn ios(&self) -> u64 {
         self.counts.iter().map(|count| count.ios).sum()
     }

@@ -110,7 +110,7 @@ impl Reuse {
         }
     }
 
-    /// Last uses before `at`.
+    /// Returns the number of last uses before `at`.
     fn sum(&self, at: u32) -> u32 {
         let (mut n, mut sum) = (at as usize, 0_u32);
         while n > 0 {

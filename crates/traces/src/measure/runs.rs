@@ -27,7 +27,7 @@ const BACK_MAX: u64 = 64 << 10;
 struct Ends(Vec<(u64, u32)>);
 
 impl Ends {
-    /// The run that an I/O continues, and by how much it goes back.
+    /// Returns the run that an I/O continues, and by how much it goes back.
     fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
         let exact = self.0.iter().rposition(|run| run.0 == begin);
         // A repeated I/O continues a run only at once: else it is a place that is used often.
@@ -77,7 +77,8 @@ pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
     RunsOf { run, back, ranks }
 }
 
-/// The ranks by recent use of the runs that are continued, among those that are not at their end.
+/// Returns the ranks by recent use of the runs that are continued, among those that are not at
+/// their end.
 fn ranks(operation: &[u8], run: &[u32]) -> [Vec<u64>; 2] {
     let mut left = vec![0_u32; run.len()];
     for begin in run {

@@ -51,19 +51,19 @@ impl Sizes {
         self.others.entry(length).or_default()[kind] += 1;
     }
 
-    /// All sizes with I/Os.
+    /// Returns all sizes with I/Os.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Kinds)> + '_ {
         let table = (0_u64..).zip(&self.table).map(|(n, kinds)| (n * SECTOR_BYTES, *kinds));
         let others = self.others.iter().map(|(size, kinds)| (*size, *kinds));
         table.chain(others).filter(|(_, kinds)| kinds.iter().sum::<u64>() > 0)
     }
 
-    /// I/Os of sizes that are not counted one by one.
+    /// Returns the number of I/Os of sizes that are not counted one by one.
     pub(crate) fn rest(&self) -> u64 {
         self.rest.iter().sum()
     }
 
-    /// Returns the I/Os of one kind whose sizes did not fit.
+    /// Returns the number of I/Os of one kind whose sizes did not fit.
     pub(crate) fn rest_of(&self, kind: usize) -> u64 {
         self.rest[kind]
     }

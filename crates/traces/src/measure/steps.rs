@@ -157,7 +157,7 @@ impl Steps {
         true
     }
 
-    /// All steps as JSON; the last one may be shorter than the others.
+    /// Returns all steps as JSON; the last one may be shorter than the others.
     pub(crate) fn result(&self, duration_ns: u64, process_names: &[String]) -> Value {
         let mut all: BTreeMap<Stream, u64> = BTreeMap::new();
         for (stream, ios) in self.rows.iter().flat_map(|step| &step.streams) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::packed::{Bytes, BytesRead};
 use crate::formats::blktrace::{HEADER_BYTES, Header};
 
-/// The files `NAME.blktrace.N` of the trace that `path` is one of; None for other files.
+/// Returns the files `NAME.blktrace.N` of the trace that `path` is one of; None for other files.
 pub(super) fn beside(path: &Path) -> Option<Vec<PathBuf>> {
     let name = path.file_name()?.to_str()?;
     let (stem, number) = name.rsplit_once('.')?;

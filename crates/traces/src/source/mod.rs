@@ -64,7 +64,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), read, size_bytes, tar, only, member })
     }
 
-    /// The next trace; None at the end. The bytes of the one before can no longer be read.
+    /// Returns the next trace; None at the end. The bytes of the one before can no longer be read.
     pub(crate) fn next(&mut self) -> Result<Option<Member>, TraceError> {
         if let Some(bytes) = self.only.take() {
             return Ok(Some(Member { name: String::new(), bytes }));
@@ -94,7 +94,7 @@ impl Source {
     }
 }
 
-/// An error while bytes are unpacked: most often a file that is cut off.
+/// Returns an error while bytes are unpacked: most often a file that is cut off.
 pub(crate) fn unpacking(path: &Path, error: &std::io::Error) -> TraceError {
     let text = match error.kind() {
         std::io::ErrorKind::UnexpectedEof => "its packed data are cut off".to_owned(),

@@ -26,7 +26,7 @@ impl BytesRead {
         Box::new(Counted { bytes, count: self.clone() })
     }
 
-    /// The count so far.
+    /// Returns the count so far.
     pub(super) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -69,8 +69,8 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The bytes as they were before they were compressed. Raises for kinds that are not known here.
-/// `file` counts those of the file that they are from.
+/// Returns the bytes as they were before they were compressed. Raises for kinds that are not known
+/// here. `file` counts those of the file that they are from.
 pub(super) fn unpacked(mut bytes: Bytes, file: &BytesRead) -> std::io::Result<Bytes> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     bytes.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;

@@ -62,7 +62,7 @@ impl Tar {
     }
 }
 
-/// The path in the fields of a header of POSIX 2001: `27 path=FOLDER/NAME\n`.
+/// Returns the path in the fields of a header of POSIX 2001: `27 path=FOLDER/NAME\n`.
 fn path_of(fields: &[u8]) -> Option<String> {
     let fields = String::from_utf8_lossy(fields);
     let path = fields.lines().find_map(|line| line.split_once(" path=").map(|(_, path)| path));
@@ -79,7 +79,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// A size, in octal digits, or as a binary number with the first bit set.
+/// Returns a size, in octal digits, or as a binary number with the first bit set.
 fn size_of(field: &[u8]) -> Option<u64> {
     if field[0] & 0x80 != 0 {
         return Some(field[4..].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)));

@@ -103,7 +103,7 @@ fn gz(bytes: &[u8]) -> Vec<u8> {
     to.finish().unwrap()
 }
 
-/// A member of an archive, whose header declares `size` bytes.
+/// Returns a member of an archive, whose header declares `size` bytes.
 fn member(name: &str, kind: u8, size: u64, data: &[u8]) -> Vec<u8> {
     let mut header = vec![0; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());

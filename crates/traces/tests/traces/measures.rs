@@ -9,7 +9,7 @@ use writecliff_traces::{
 
 const BLOCK: u64 = 4096;
 
-/// Random I/Os of three volumes, some of them sequential, with flushes and discards.
+/// Returns random I/Os of three volumes, some of them sequential, with flushes and discards.
 fn trace(count: usize, seed: u64) -> Vec<Record> {
     let mut state = seed;
     let mut random = move |below: u64| {

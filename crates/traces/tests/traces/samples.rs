@@ -8,7 +8,7 @@ use writecliff_traces::{Batch, Choice, NO_RESPONSE, Operation, Reader, Record, T
 
 static FILES: AtomicU32 = AtomicU32::new(0);
 
-/// A new file of these bytes; it has no meaning in its name.
+/// Returns a new file of these bytes; it has no meaning in its name.
 pub(crate) fn file(bytes: &[u8]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("writecliff-traces-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -17,7 +17,7 @@ pub(crate) fn file(bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// All of a trace, and its reader.
+/// Returns all of a trace, and its reader.
 pub(crate) fn read(
     path: &std::path::Path,
     choice: Choice,
@@ -210,7 +210,7 @@ pub(crate) fn fio_iolog(records: &[Record], version: u8) -> String {
     all
 }
 
-/// The events of requests in the order of time: queued, made, issued, done.
+/// Returns the events of requests in the order of time: queued, made, issued, done.
 fn events(records: &[Record]) -> Vec<(i64, char, Record)> {
     let mut all: Vec<_> = records
         .iter()
@@ -312,7 +312,7 @@ pub(crate) fn vscsi(records: &[Record], version: u16) -> Vec<u8> {
     all
 }
 
-/// An event of blktrace's own form.
+/// Returns an event of blktrace's own form.
 pub(crate) fn blktrace_event(
     time_ns: i64,
     action: u32,

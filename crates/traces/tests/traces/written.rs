@@ -22,7 +22,7 @@ fn written(format: &str, records: &[Record], volumes: &[&str]) -> (Vec<Record>, 
     (records, writer)
 }
 
-/// Numbers of volumes in the order of their appearance, as a reader gives them.
+/// Returns the numbers of volumes in the order of their appearance, as a reader gives them.
 fn renumbered(mut records: Vec<Record>) -> Vec<Record> {
     let first = records[0].volume;
     for record in &mut records {

@@ -192,7 +192,7 @@ fn draw(kind: &Kind, random: &mut Prng) -> Drawn {
     }
 }
 
-/// A drive of a kind, with 1 to 8 dies and some hundred program units.
+/// Returns a drive of a kind, with 1 to 8 dies and some hundred program units.
 pub(super) fn config(kind: &Kind, random: &mut Prng) -> Result<DeviceConfig, String> {
     let mut drawn = draw(kind, random);
     let dies = drawn.channels * drawn.dies;
@@ -209,7 +209,7 @@ pub(super) fn config(kind: &Kind, random: &mut Prng) -> Result<DeviceConfig, Str
     device_file::read(&text, "power-cuts.toml", random.next_u64()).map_err(|e| e.to_string())
 }
 
-/// The section of the SLC cache: of one page of every die to some blocks.
+/// Returns the section of the SLC cache: of one page of every die to some blocks.
 fn slc_cache(extra: Extra, drawn: &Drawn, random: &mut Prng) -> String {
     let page = if drawn.page == "8 KiB" { 8 } else { 4 };
     let size = drawn.channels * drawn.dies * page * (1 + random.below(3 * drawn.pages));

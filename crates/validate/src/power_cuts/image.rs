@@ -284,7 +284,7 @@ impl FlashImage {
         }
     }
 
-    /// The mapping has the newest copy, or nothing if a newer deallocation survives.
+    /// Returns the mapping has the newest copy, or nothing if a newer deallocation survives.
     fn check_page(
         &mut self,
         lpn: usize,

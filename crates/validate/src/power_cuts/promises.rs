@@ -41,7 +41,7 @@ fn held(version: u32) -> Write {
     Write { version, submitted: 0, completed: Some(0), is_durable: true, tag: version }
 }
 
-/// The pages of a command: all that a write touches, all that a deallocation covers.
+/// Returns the pages of a command: all that a write touches, all that a deallocation covers.
 fn pages(command: &Command) -> std::ops::Range<u32> {
     let (first, end) = (command.offset, command.offset + u64::from(command.length));
     match command.operation {

@@ -57,7 +57,7 @@ impl WorkloadSpec {
         length_ns.div_ceil(self.interval_ns.max(1)).saturating_mul(self.cells())
     }
 
-    /// The error of a step of `length_ns`, whose series has more rows than are kept.
+    /// Returns the error of a step of `length_ns`, whose series has more rows than are kept.
     pub fn series_too_long(&self, length_ns: u64) -> SpecError {
         let rows = self.series_rows(length_ns);
         let least_ns = least_interval_ns(length_ns, self.cells());
@@ -90,7 +90,7 @@ impl JobSpec {
         each.saturating_mul(u64::from(self.threads))
     }
 
-    /// A map of the range, if it is known and the job keeps one.
+    /// Returns a map of the range, if it is known and the job keeps one.
     fn block_map_bytes(&self) -> u64 {
         let smallest = self.all_block_sizes().map(|size| size.bytes).min().unwrap_or(1);
         let unit = self.align_bytes.unwrap_or(smallest).max(1);

@@ -70,7 +70,7 @@ struct Streams {
 }
 
 impl Course {
-    /// The course of a job; `None` if its I/Os are plain draws.
+    /// Returns the course of a job; `None` if its I/Os are plain draws.
     pub(super) fn of(job: &JobSpec, classes: &SizeClasses, range: u64) -> Option<Box<Self>> {
         let is_mix_of_sizes = job.all_block_sizes().count() > 1;
         let fitted =
@@ -123,7 +123,7 @@ impl Course {
         })
     }
 
-    /// The next operation with its offset in the range and its length.
+    /// Returns the next operation with its offset in the range and its length.
     pub(super) fn next(
         &mut self,
         random: &mut Prng,
@@ -171,7 +171,7 @@ impl Course {
         (operation, offset, class.length)
     }
 
-    /// The stream of a write, if the job has several.
+    /// Returns the stream of a write, if the job has several.
     pub(super) fn stream(&mut self, random: &mut Prng) -> Option<StreamId> {
         let Streams { all, next, at_random } = &mut self.streams;
         if *at_random && !all.is_empty() {

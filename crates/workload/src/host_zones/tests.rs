@@ -29,7 +29,7 @@ fn job(pattern: Pattern, block: u64, host_zones: HostZones) -> JobSpec {
     JobSpec { pattern, block_sizes, range_bytes, host_zones, ios: Some(1), ..JobSpec::default() }
 }
 
-/// The generators of these jobs' threads, with shared zones.
+/// Returns the generators of these jobs' threads, with shared zones.
 fn generators(jobs: &[JobSpec]) -> Vec<ThreadGenerator> {
     let mut zones = None;
     let new = |(index, job): (usize, &JobSpec)| {

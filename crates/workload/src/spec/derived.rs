@@ -34,13 +34,14 @@ impl JobSpec {
         job
     }
 
-    /// Size of the range on a drive of `capacity`; 0 if the offset lies beyond the drive.
+    /// Returns the size of the range on a drive of `capacity`; 0 if the offset lies beyond the
+    /// drive.
     pub fn range_on(&self, capacity: Bytes) -> Bytes {
         let job = self.resolved(capacity);
         Bytes(job.range_bytes.unwrap_or(capacity.0.saturating_sub(job.offset_bytes)))
     }
 
-    /// Block sizes of an operation: its own, or the job's.
+    /// Returns the block sizes of an operation: its own, or the job's.
     pub fn block_sizes_of(&self, operation: Operation) -> &[BlockSize] {
         self.own_blocks(operation).map_or(&self.block_sizes, |blocks| &blocks.block_sizes)
     }
@@ -53,13 +54,13 @@ impl JobSpec {
         }
     }
 
-    /// All block sizes that the job may use.
+    /// Returns all block sizes that the job may use.
     pub(crate) fn all_block_sizes(&self) -> impl Iterator<Item = &BlockSize> {
         let sizes = self.writes.iter().chain(&self.trims).flat_map(|blocks| &blocks.block_sizes);
         self.block_sizes.iter().chain(sizes)
     }
 
-    /// Mean block size in bytes, over the mix of operations.
+    /// Returns the mean block size in bytes, over the mix of operations.
     pub fn mean_block_bytes(&self) -> f64 {
         let of = |operation: Operation| {
             let sizes = self.block_sizes_of(operation);

@@ -48,7 +48,7 @@ segments = { count = 2048, amount = "8 GiB" }
 ios = 5
 "#;
 
-/// The workload of a file that is one step.
+/// Returns the workload of a file that is one step.
 fn only(text: &str) -> WorkloadSpec {
     let mut file = read(text, "w.toml").unwrap();
     assert_eq!(file.steps.len(), 1);

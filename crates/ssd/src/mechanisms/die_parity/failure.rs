@@ -13,7 +13,7 @@ impl DieParityCounters {
     }
 }
 
-/// Slots of parity programmed so far.
+/// Returns the number of slots of parity programmed so far.
 fn parity_slots<R: Recorder>(storage: &Storage<R>) -> u64 {
     let unit = storage.backend.geometry.slots_per_program_unit;
     storage.ftl.parity_programs() * u64::from(unit)

@@ -143,7 +143,7 @@ impl Housekeeping {
         MediaOperation { die: share(u64::from(self.dies), draw) as u32, at }
     }
 
-    /// The next media operation that has not ended at `now`; it may have started.
+    /// Returns the next media operation that has not ended at `now`; it may have started.
     pub fn next_media(&mut self, now: Nanos) -> Option<MediaOperation> {
         let work = self.media?;
         // All operations up to this number have ended.

@@ -34,7 +34,7 @@ pub struct PatrolConfig {
 }
 
 impl PatrolConfig {
-    /// The patrol of a section; `None` if none of its keys is present.
+    /// Returns the patrol of a section; `None` if none of its keys is present.
     ///
     /// # Errors
     /// Fails at the key if one is missing, a scan is longer than its interval or a step longer than
@@ -97,8 +97,9 @@ impl Patrol {
         Self { config, salt, next: (0, 0) }
     }
 
-    /// The next page that is due by `now`. The firmware, free since `free`, has read the earlier
-    /// pages while it was idle; it may still be reading the last of them, which is returned.
+    /// Returns the next page that is due by `now`. The firmware, free since `free`, has read the
+    /// earlier pages while it was idle; it may still be reading the last of them, which is
+    /// returned.
     #[inline]
     pub fn due(&mut self, now: Nanos, free: Nanos) -> Option<Nanos> {
         let mut at = self.at(self.next);
@@ -127,7 +128,7 @@ impl Patrol {
         self.next = self.next.max((number, pages));
     }
 
-    /// Pages of a scan.
+    /// Returns the number of pages of a scan.
     fn pages(&self) -> u64 {
         self.config.length.0.div_ceil(self.config.step.0)
     }

@@ -169,7 +169,8 @@ fn together(table: &Table<'_>, key: &str, other: &str) -> Answer<()> {
     Ok(())
 }
 
-/// A value with the duration that is required with it, above zero and possible for a die operation.
+/// Returns a value with the duration that is required with it, above zero and possible for a die
+/// operation.
 fn timed<T>(
     table: &Table<'_>,
     key: &str,

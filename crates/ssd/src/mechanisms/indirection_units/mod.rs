@@ -248,8 +248,8 @@ impl Front for LargeUnits {
         self.filled
     }
 
-    /// The units continue to wait after a power cut. The next power cut programs only the units to
-    /// which the host has written since.
+    /// Returns the units continue to wait after a power cut. The next power cut programs only the
+    /// units to which the host has written since.
     fn take_unsaved(&mut self) -> u32 {
         let unsaved = self.waiting.iter_mut().filter(|partial| !partial.is_saved);
         let slots = |partial: &mut PartialUnit| {

@@ -197,7 +197,7 @@ impl Pages {
         self.flags = flags;
     }
 
-    /// Pages of a part, most recently used first.
+    /// Returns the pages of a part, most recently used first.
     fn in_order(&self, tier: Tier) -> impl Iterator<Item = u32> + '_ {
         let page_at = |link: u32| (link != NONE).then_some(link);
         let first = page_at(self.parts[tier as usize].first);

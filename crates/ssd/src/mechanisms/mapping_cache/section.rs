@@ -39,7 +39,8 @@ impl MappingCacheConfig {
         self.page.0 as u32 / SLOT_BYTES
     }
 
-    /// Pages that the controller holds, and further pages that the host memory buffer holds.
+    /// Returns the pages that the controller holds, and further pages that the host memory buffer
+    /// holds.
     pub(crate) fn pages_held(&self) -> [u32; 2] {
         let pages = |size: Bytes| (size.0 / self.page.0) as u32;
         let controller = pages(self.size);

@@ -42,7 +42,7 @@ impl ActiveDies {
 }
 
 impl FlashMechanism for ActiveDies {
-    /// `None` for a drive without power states.
+    /// Returns `None` for a drive without power states.
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let dies = config.geometry.dies;
         let power = config.sections.power.as_ref()?;

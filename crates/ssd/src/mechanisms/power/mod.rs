@@ -77,7 +77,7 @@ impl Energy {
         Some(Self::of(config, &drive.storage.backend.busy, active, link, time))
     }
 
-    /// Energy consumed from new until `time`.
+    /// Returns the energy consumed from new until `time`.
     pub fn of(
         config: &PowerConfig,
         busy: &BusyTimes,

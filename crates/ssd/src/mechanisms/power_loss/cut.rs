@@ -154,7 +154,7 @@ impl Unfinished {
     }
 }
 
-/// Program units of an open reclaim unit, from the first to the last that was started.
+/// Returns the program units of an open reclaim unit, from the first to the last that was started.
 fn begun(unit: ReclaimUnitId, full: u32, unfinished: &Unfinished) -> u32 {
     let waits =
         |index: u32| unfinished.waiting.iter().any(|w| w.reclaim_unit == unit && w.unit == index);

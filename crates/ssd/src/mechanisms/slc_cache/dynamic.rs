@@ -15,7 +15,7 @@ pub(crate) struct Borrowed {
 }
 
 impl Borrowed {
-    /// Slots that the cache may hold now, at most `most`.
+    /// Returns the number of slots that the cache may hold now, at most `most`.
     pub(crate) fn limit(self, ftl: &Ftl, most: usize) -> usize {
         let user = u64::from(ftl.user_slots());
         let free = user.saturating_sub(ftl.mapped_slots());

@@ -94,7 +94,7 @@ struct Entry {
 
 const EMPTY: Entry = Entry { lpn: Lpn::NONE, stream: StreamId::DEFAULT };
 
-/// Slots of a block of each plane of all dies, with one bit per cell.
+/// Returns the number of slots of a block of each plane of all dies, with one bit per cell.
 pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
     let shape = &geometry.shape;
     let pages = (shape.pages_per_block / shape.cell.page_types()).max(1);
@@ -214,7 +214,7 @@ impl SlcCache {
         self.tail + self.entries.len() as u64
     }
 
-    /// Slots of all flash blocks of the cache.
+    /// Returns the number of slots of all flash blocks of the cache.
     fn ring(&self) -> u64 {
         self.block_slots * self.blocks
     }
@@ -227,7 +227,7 @@ impl SlcCache {
         self.filled() > 0 && position / self.unit_slots == self.head() / self.unit_slots
     }
 
-    /// Position of the newest data of a logical page, if they are in the log.
+    /// Returns the position of the newest data of a logical page, if they are in the log.
     fn position_of(&self, lpn: Lpn) -> Option<u64> {
         if self.cached[lpn.index() / 64] >> (lpn.0 % 64) & 1 == 0 {
             return None;
@@ -235,7 +235,7 @@ impl SlcCache {
         self.newest.get(&lpn.0).copied()
     }
 
-    /// Address of a position of the log.
+    /// Returns the address of a position of the log.
     fn address(&self, position: u64) -> Ppa {
         Ppa(self.base + (position % self.ring()) as u32)
     }

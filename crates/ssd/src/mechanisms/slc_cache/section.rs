@@ -62,7 +62,7 @@ impl MechanismSection for SlcCacheConfig {
         changes
     }
 
-    /// The decisions of a cache depend on the data written, not on its timing.
+    /// Returns the decisions of a cache depend on the data written, not on its timing.
     fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {
         let untimed =
             |slc: &Self| Self { program: Nanos::ZERO, read: Nanos::ZERO, fold_time: None, ..*slc };
@@ -81,7 +81,7 @@ impl MechanismSection for SlcCacheConfig {
         super::block_slots(geometry) / u64::from(geometry.slots_per_read_group)
     }
 
-    /// The size of a program of one die.
+    /// Returns the size of a program of one die.
     fn buffer_bytes(&self, geometry: &Geometry) -> u64 {
         u64::from(geometry.slots_per_read_group * SLOT_BYTES)
     }
