@@ -189,7 +189,7 @@ def choose_drive(
     measured = measure(question, plan.contenders, runs_of(folder, names))
     measurable = {key for one in measured.values() for key in one.figures}
     load = kinds_of_load(question)
-    weights = weights_of(question, open_loop=not load.full_rate, known=measurable)
+    weights = weights_of(question, open_loop=not load.full_rate, available=measurable)
     ranked = ranking_of(question, weights, measured, load)
     changed: tuple[Changed, ...] = ()
     if question.what_if:
@@ -241,12 +241,12 @@ def _has_runs(path: Path) -> bool:
 
 def _possible(question: Question, named: Collection[str], note: Callable[[str], None]) -> Question:
     """Leave out drives that are too large for this machine, except those that are `named`."""
-    from writecliff.choice.too_large import said, without_too_large
+    from writecliff.choice.too_large import left_out_text, without_too_large
     from writecliff.parallel import available_memory_bytes
 
     found = without_too_large(question, named, budget_bytes=available_memory_bytes())
     if found.left_out:
-        note(f"left out, too large for this load: {said(found.left_out)}")
+        note(f"left out, too large for this load: {left_out_text(found.left_out)}")
     return found
 
 

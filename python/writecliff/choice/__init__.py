@@ -1,12 +1,13 @@
-"""Which drive? One load on many simulated drives, limits and weights, and an answer with reasons.
+"""Choose a drive: run a load on many simulated drives, apply limits and weights, and rank them.
 
-question.py    what is asked: load, limits, weights, prices; kept as choice.json
-candidates.py  the drives that are compared
-plan.py        a run for each of them
-measured.py    the figures of a drive from its runs
-certainty.py   how far off its model is elsewhere
-ranking.py     who passes, in which order, and why the others lose
-variants.py    what would change the answer
-answer.py      all of it together
-page.py        the page about it
+question.py    load, limits, weights and prices of a choice; stored as choice.json
+candidates.py  drives that are compared
+plan.py        runs of each candidate
+measured.py    figures of a drive, from its runs
+load_kinds.py  kinds of a load, by which model errors are grouped
+certainty.py   errors of drive models on held-out figures
+ranking.py     ranking, with the reasons why drives lose
+variants.py    changes that might alter the ranking
+answer.py      complete answer to a choice
+page.py        report page of a choice
 """

@@ -1,4 +1,4 @@
-"""The drives that a choice is between."""
+"""Candidates of a choice, selected by name, pattern, group and capacity."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ ALL, TODAY = "all", "today"
 def find_candidates(
     words: Iterable[str], *, capacity: str | None = None, least: int = 2
 ) -> tuple[str, ...]:
-    """The drives that `words` name, each once: names of the catalogue, patterns ("pm863-*"), paths
-    of device files, "today" (the default) or "all". `capacity` limits them to a range: "1TB..2TB".
+    """Return the names of the selected drives, without duplicates.
 
-    Raises ConfigError: no such drive, a real one, fewer than `least`.
+    Args:
+        words: presets, patterns ("pm863-*"), paths of device files, "today" (the default: current
+            drives) or "all" (every preset except hard disks); commas separate several in a word.
+        capacity: range of capacities to select, such as "1TB..2TB".
+        least: minimum number of drives.
+
+    Raises:
+        ConfigError: a drive is unknown or a real drive, or fewer than `least` drives are selected.
     """
-    found: dict[str, None] = {}
+    selected: dict[str, None] = {}
     for word in [*words] or [TODAY]:
         for name in (part.strip() for part in word.split(",")):
-            found.update(dict.fromkeys(_named(name)))
-    names = _within(found, capacity) if capacity is not None else tuple(found)
+            selected.update(dict.fromkeys(_named(name)))
+    names = _within(selected, capacity) if capacity is not None else tuple(selected)
     if len(names) < least:
         raise ConfigError(
-            f"a choice needs two drives or more, here {'is one' if names else 'are none'}",
+            f"a choice needs two or more drives, {'only one is' if names else 'none is'} selected",
             hint="give --candidates, see `writecliff device list`",
         )
     return names
@@ -47,24 +53,26 @@ def _named(text: str) -> Sequence[str]:
     if name == TODAY:
         return drives_of_today()
     if name == ALL:
-        return [one for one in preset_names() if show_device(one).kind != "disk"]
+        return [preset for preset in preset_names() if show_device(preset).kind != "disk"]
     if any(mark in name for mark in "*?["):
-        matching = [one for one in preset_names() if fnmatchcase(one, name)]
+        matching = [preset for preset in preset_names() if fnmatchcase(preset, name)]
         if not matching:
-            raise ConfigError(f"no drive of the catalogue matches '{text}'")
+            raise ConfigError(
+                f"no drive of the catalogue matches '{text}'", hint="see `writecliff device list`"
+            )
         return matching
-    show_device(name)  # refuses what is not there
+    show_device(name)  # raises ConfigError if there is no such drive
     return [str(Path(name).resolve()) if name.endswith(".toml") or "/" in name else name]
 
 
 def _within(names: Iterable[str], capacity: str) -> tuple[str, ...]:
     low, dots, high = capacity.partition("..")
     if not dots:
-        raise ConfigError(f"--capacity {capacity} is no range", hint="for example 1TB..2TB")
+        raise ConfigError(f"--capacity {capacity} is not a range", hint="give one such as 1TB..2TB")
     smallest, largest = units.parse_size(low), units.parse_size(high)
     return tuple(n for n in names if smallest <= show_device(n).capacity_bytes <= largest)
 
 
 def target_of(name: str) -> str:
-    """The target of a candidate."""
+    """Return the target of a candidate, such as "sim:pm863-480"."""
     return name if is_simulated(name) else f"{SIMULATED}{name}"

@@ -1,7 +1,7 @@
-"""The figures of a drive from its runs, over all measured steps of the load.
+"""Figures of a drive from its runs, over all measured steps of the load.
 
-Latencies are those of `latency_basis`, service times have names with `service/`. Life is counted
-until the flash has its rated cycles or the vendor's TBW is written, whichever comes first, at the
+Latencies follow `latency_basis`; names of service times have the prefix `service/`. Life ends when
+the flash reaches its rated cycles or the vendor's TBW is written, whichever comes first, at the
 load's own rate all day or at a given volume a day.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from writecliff.report.loads import Done, Load
 
 DAY_S, YEAR_S = 86_400.0, 365 * 86_400.0
-LIFE_MOST_YEARS = 100.0  # of a load that hardly writes: nobody knows more
+LIFE_MOST_YEARS = 100.0  # the longest life that is reported
 _LATENCIES = {
     "mean": "mean_ms", "p99": "p99_ms", "p99.9": "p999_ms", "p99.99": "p9999_ms", "max": "max_ms",
     "reads/p99.99": "read_p9999_ms", "writes/p99.99": "write_p9999_ms",
@@ -34,7 +34,7 @@ _LATENCIES = {
 _FLUSH_FIGURES = {
     "iops": "iops", "mean": "mean_ms", "p99": "p99_ms", "p99.9": "p999_ms", "p99.99": "p9999_ms",
 }  # fmt: skip
-_WORDS: Mapping[Basis, str] = {"arrival": "Latency", "service": "Service time"}
+_LABELS: Mapping[Basis, str] = {"arrival": "Latency", "service": "Service time"}
 METRICS: Mapping[str, str] = {
     "iops": "iops", "mb_per_s": "mb_per_s", **_LATENCIES,
     **{f"{FLUSH}/{key}": f"{FLUSH}_{name}" for key, name in _FLUSH_FIGURES.items()},
@@ -52,19 +52,19 @@ LifeEnd = Literal["rated cycles", "rated bytes (TBW)"]
 def figures_of(
     loads: Sequence[Load], device: DeviceDescription, question: Question, price: float | None
 ) -> dict[str, Headline]:
-    """The figures of one run, by name; those that it cannot have are left out."""
-    measured = [one for load in loads for one in load.done]
-    done = [one for one in measured if one.operation != FLUSH]
-    flushes = [one for one in measured if one.operation == FLUSH]
+    """Return the figures of a run, by name, without those that it cannot have."""
+    measured = [batch for load in loads for batch in load.done]
+    done = [batch for batch in measured if batch.operation != FLUSH]
+    flushes = [batch for batch in measured if batch.operation == FLUSH]
     seconds = sum(load.elapsed_ns for load in loads) / 1e9
     measured_s = sum(load.measured_ns for load in loads) / 1e9
-    found: list[Headline] = []
+    figures: list[Headline] = []
     if measured_s:
-        rate = sum(one.bytes for one in done) / measured_s / MB_S.size
-        iops = sum(one.ios for one in done) / measured_s
+        rate = sum(batch.bytes for batch in done) / measured_s / MB_S.size
+        iops = sum(batch.ios for batch in done) / measured_s
         whole = _measured(loads, done, "service")
-        found += headline("iops", "IOPS", iops, "IOPS", interval=_interval(whole.iops(iops)))
-        found += headline(
+        figures += headline("iops", "IOPS", iops, "IOPS", interval=_interval(whole.iops(iops)))
+        figures += headline(
             "mb_per_s",
             "Throughput",
             rate,
@@ -73,26 +73,26 @@ def figures_of(
         )
     asked = percentiles_of(question.expectations())
     quantiles = {**QUOTED, **{f"p{pct:.10g}": pct / 100 for pct in asked}}
-    for basis, word in _WORDS.items():
-        found += _latencies(prefix_of(basis), word, basis, done, loads, quantiles)
+    for basis, label in _LABELS.items():
+        figures += _latencies(prefix_of(basis), label, basis, done, loads, quantiles)
         for operation in ("read", "write"):
-            mine = [one for one in done if one.operation == operation]
+            mine = [batch for batch in done if batch.operation == operation]
             prefix = f"{operation}s/{prefix_of(basis)}"
-            found += _latencies(prefix, f"{word} of {operation}s", basis, mine, loads, quantiles)
+            figures += _latencies(prefix, f"{label} of {operation}s", basis, mine, loads, quantiles)
     if measured_s and flushes:
-        rate = sum(one.ios for one in flushes) / measured_s
+        rate = sum(batch.ios for batch in flushes) / measured_s
         interval = _interval(_measured(loads, flushes, "arrival").iops(rate))
-        found += headline(f"{FLUSH}/iops", "Flushes a second", rate, "IOPS", interval=interval)
-    found += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes, loads, quantiles)
-    found += _wear(_Wear.of(loads, seconds), device, question)
+        figures += headline(f"{FLUSH}/iops", "Flushes a second", rate, "IOPS", interval=interval)
+    figures += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes, loads, quantiles)
+    figures += _wear(_Wear.of(loads, seconds), device, question)
     joules = [load.counters.get("energy_j") for load in loads]
     if seconds and joules and None not in joules:
         watts = sum(filter(None, joules)) / seconds
-        found += headline("watts", "Power", watts, "W", higher_is_better=False)
+        figures += headline("watts", "Power", watts, "W", higher_is_better=False)
     if late := next((load.not_sustained for load in loads if load.not_sustained), ""):
-        found = [_marked(figure, late) for figure in found]
-    found += headline(PRICE, "Price", price, "", higher_is_better=False)
-    return {one.key: one for one in found}
+        figures = [_marked(figure, late) for figure in figures]
+    figures += headline(PRICE, "Price", price, "", higher_is_better=False)
+    return {figure.key: figure for figure in figures}
 
 
 def _marked(figure: Headline, not_sustained: str) -> Headline:
@@ -106,12 +106,14 @@ def _measured(loads: Sequence[Load], wanted: Sequence[Done], basis: Basis) -> Me
     """Return the batches of the given operations of all loads."""
     stretches = []
     for load in loads:
-        mine = [one for one in wanted if one.ios and any(one is other for other in load.done)]
+        mine = [
+            batch for batch in wanted if batch.ios and any(batch is other for other in load.done)
+        ]
         if mine:
             stretches.append(load.stretch(mine, basis))
-    known = [stretch for stretch in stretches if stretch is not None]
+    available = [stretch for stretch in stretches if stretch is not None]
     capacity_bytes = loads[0].batch_capacity_bytes if loads else 0
-    return Measured(known if len(known) == len(stretches) else [], capacity_bytes)
+    return Measured(available if len(available) == len(stretches) else [], capacity_bytes)
 
 
 def _interval(bounds: Bounds | None, unit: float = 1.0) -> Interval | None:
@@ -128,7 +130,7 @@ def _latencies(
     loads: Sequence[Load],
     quantiles: Mapping[str, float],
 ) -> Iterator[Headline]:
-    times = [one.latency(basis) for one in done if one.ios]
+    times = [batch.latency(basis) for batch in done if batch.ios]
     total = merged(h for h in times if h is not None)
     if total is None or not total.count or None in times:
         return
@@ -146,7 +148,7 @@ def _latencies(
 
 @dataclass(frozen=True)
 class _Wear:
-    """What the load wrote, and what the flash programmed for it."""
+    """Bytes that the load wrote, bytes that the flash programmed for it, and the write rate."""
 
     host_bytes: float
     nand_bytes: float | None
@@ -156,8 +158,8 @@ class _Wear:
     def of(cls, loads: Sequence[Load], seconds: float) -> _Wear:
         host = sum(load.counters["host_write_bytes"] or 0.0 for load in loads)
         nand = [load.counters["nand_write_bytes"] for load in loads]
-        known = None if None in nand else sum(filter(None, nand))
-        return cls(host, known, host / seconds if seconds else 0.0)
+        nand_bytes = None if None in nand else sum(filter(None, nand))
+        return cls(host, nand_bytes, host / seconds if seconds else 0.0)
 
 
 def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterator[Headline]:
@@ -169,7 +171,7 @@ def _wear(wear: _Wear, device: DeviceDescription, question: Question) -> Iterato
     if question.writes_per_day_bytes is not None:
         rate = question.writes_per_day_bytes / DAY_S
     ends = _ends(device, waf)
-    if not ends and device.raw_bytes is None:  # no flash, and nobody rates its life
+    if not ends and device.raw_bytes is None:  # no flash and no rated life
         return
     years = min((end / rate / YEAR_S for end in ends.values() if rate), default=LIFE_MOST_YEARS)
     yield from headline(LIFE, "Life", min(years, LIFE_MOST_YEARS), "years")
@@ -186,8 +188,9 @@ def _ends(device: DeviceDescription, waf: float | None) -> dict[LifeEnd, float]:
 
 
 def life_end(figures: Figures, device: DeviceDescription) -> LifeEnd | None:
-    """Return the rating that a drive with these figures reaches first; None if it reaches
-    the longest time that is quoted, or has no rating.
+    """Return the rating that ends the life of a drive with these figures.
+
+    None: the drive has no rating, or reaches none within the longest life that is reported.
     """
     life = figures.get(LIFE)
     if life is None or life.value >= LIFE_MOST_YEARS:
@@ -204,19 +207,19 @@ def over_seeds(runs: Sequence[Figures]) -> dict[str, Headline]:
     """
     if len(runs) == 1:
         return dict(runs[0])
-    found = {}
+    means = {}
     for key in dict.fromkeys(chain.from_iterable(runs)):
         of_all = [run[key] for run in runs if key in run]
-        values = [one.value for one in of_all]
+        values = [figure.value for figure in of_all]
         mean = fmean(values)
         interval = mean_interval(values, mean, f"mean over {len(values)} seeds")
-        late = next((one.not_sustained for one in of_all if one.not_sustained), "")
-        steady = all(one.steady for one in of_all)
-        found[key] = replace(of_all[0], value=mean, interval=interval,
+        late = next((figure.not_sustained for figure in of_all if figure.not_sustained), "")
+        steady = all(figure.steady for figure in of_all)
+        means[key] = replace(of_all[0], value=mean, interval=interval,
                              steady=steady, not_sustained=late)  # fmt: skip
-    return found
+    return means
 
 
 def metrics_of(figures: Figures) -> dict[str, float | None]:
-    """The figures as JSON has them; those that are unknown are null."""
+    """Return the figures by their names in JSON; None for those that are not known."""
     return {name: figures[key].value if key in figures else None for key, name in METRICS.items()}

@@ -1,4 +1,4 @@
-"""The page about a choice: ranking with reasons, pictures, certainty, what would change it."""
+"""Report page of a choice: ranking with reasons, plots, confidence and variants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writecliff.choice.certainty import FigureError
 from writecliff.choice.measured import METRICS, metrics_of
 from writecliff.choice.question import LIFE, PRICE
 from writecliff.choice.ranking import LIFE_ENOUGH_YEARS, Ranked
-from writecliff.choice.too_large import said
+from writecliff.choice.too_large import left_out_text
 from writecliff.report import REPORT_NAME, kinds
 from writecliff.report.axes import Axis, Line
 from writecliff.report.colours import one_page
@@ -44,12 +44,16 @@ _PAIRS = (("p99.99", LIFE), ("p99.99", PRICE), ("p99.99", "iops"))
 
 @one_page()
 def write_choice_page(answer: Answer, folder: Path) -> Path:
-    """Write the page into the folder and return its path. Raises StoreError."""
+    """Write the page into the folder and return its path.
+
+    Raises:
+        StoreError: the page cannot be written.
+    """
     return write_page(page_of(answer, folder), folder / PAGE_NAME)
 
 
 def page_of(answer: Answer, folder: Path) -> Page:
-    """The page; links are relative to `folder`."""
+    """Return the page, with links relative to `folder`."""
     data = _data(answer)
     question = answer.question
     limits = ", ".join(question.limits) or "none"
@@ -61,9 +65,9 @@ def page_of(answer: Answer, folder: Path) -> Page:
         verdict=answer.verdict,
         sections=(
             section("Ranking", _RULE, _ranking(answer, data)),
-            section("Pictures", _PICTURES, *_pictures(answer, data)),
+            section("Plots", _PLOTS, *_plots(answer, data)),
             section("Figures", "", _figures(answer, data)),
-            section("Confidence", _SURE, _certainty(answer)),
+            section("Confidence", _CONFIDENCE, _certainty(answer)),
             *_what_if(answer),
         ),
         summary=_summary(answer),
@@ -74,15 +78,15 @@ def page_of(answer: Answer, folder: Path) -> Page:
 
 
 _RULE = (
-    "Drives that meet all limits come first, ordered by score: the weighted geometric mean of how "
-    "near a drive comes to the best one in each figure that counts. "
+    "Drives that meet all limits come first, ordered by score: the weighted geometric mean of "
+    "the ratios of a drive's figures to the best ones. "
     f"A life beyond {LIFE_ENOUGH_YEARS:g} years counts as {LIFE_ENOUGH_YEARS:g}."
 )
-_PICTURES = (
-    "Each point is a drive. Circled are the drives that no other one is better than in every "
-    "figure that counts."
+_PLOTS = (
+    "Each point is a drive. A circle marks a drive for which no other drive is better in every "
+    "weighted figure."
 )
-_SURE = (
+_CONFIDENCE = (
     "The difference to the first drive is compared with the errors of both models. The error of a "
     "figure is the median error of held-out published figures of the same kind of load: of the "
     "drive's family, or of other drives if the family has fewer than three. Figures that repeat "
@@ -94,35 +98,35 @@ _SURE = (
 
 
 def _summary(answer: Answer) -> dict[str, Any]:
-    """The answer without paths of this machine."""
-    found = answer.mapping()
+    """Return the answer without paths of this machine."""
+    summary = answer.mapping()
     rows = [
         {key: value for key, value in row.items() if key not in ("runs", "candidate")}
-        for row in found["ranking"]
+        for row in summary["ranking"]
     ]
-    return {**found, "workload": Path(answer.question.workload).name, "ranking": rows}
+    return {**summary, "workload": Path(answer.question.workload).name, "ranking": rows}
 
 
 def _data(answer: Answer) -> DataFile:
     head = ("rank", "device", "passes", "score", *METRICS.values())
     rows = [
-        (one.rank, one.name, int(one.passes), one.score, *metrics_of(one.figures).values())
-        for one in answer.ranked
+        (row.rank, row.name, int(row.passes), row.score, *metrics_of(row.figures).values())
+        for row in answer.ranked
     ]
     return data_file("ranking.csv", head, rows)
 
 
 def _head(answer: Answer, key: str) -> str:
-    figure = next((o.figures[key] for o in answer.ranked if key in o.figures), None)
+    figure = next((row.figures[key] for row in answer.ranked if key in row.figures), None)
     if figure is None:
         return key
     name = key if key.startswith(("p", "reads/", "writes/")) and key != PRICE else figure.label
     return Label(name, "" if figure.unit == name else figure.unit)
 
 
-def _cells(one: Ranked, keys: Sequence[str]) -> list[float | None]:
-    found = [one.figures.get(key) for key in keys]
-    return [None if figure is None else figure.value for figure in found]
+def _cells(row: Ranked, keys: Sequence[str]) -> list[float | None]:
+    figures = [row.figures.get(key) for key in keys]
+    return [None if figure is None else figure.value for figure in figures]
 
 
 def _columns(answer: Answer, keys: Sequence[str]) -> list[Column]:
@@ -141,71 +145,72 @@ def _ranking(answer: Answer, data: DataFile) -> Table:
     )
     rows = [
         (
-            one.rank,
-            one.name,
-            "met" if one.passes else "missed",
-            one.score,
-            *_cells(one, keys),
-            one.why,
+            row.rank,
+            row.name,
+            "met" if row.passes else "missed",
+            row.score,
+            *_cells(row, keys),
+            row.why,
         )
-        for one in answer.ranked
+        for row in answer.ranked
     ]
     return table("", head, rows, data=data)
 
 
 def _figures(answer: Answer, data: DataFile) -> Table:
-    keys = [key for key in _SHOWN if any(key in one.figures for one in answer.ranked)]
+    keys = [key for key in _SHOWN if any(key in row.figures for row in answer.ranked)]
     head = ("Drive", *(_head(answer, key) for key in keys), "Life ends by", "Power-loss protection")
     rows = [
         (
-            one.name,
+            row.name,
             *(
-                f"{value_text(one.figures[key].value)}{interval_text(one.figures[key].interval)}"
-                if key in one.figures
+                f"{value_text(row.figures[key].value)}{interval_text(row.figures[key].interval)}"
+                if key in row.figures
                 else units.UNKNOWN
                 for key in keys
             ),
-            answer.measured[one.name].life_end or units.UNKNOWN,
-            _PROTECTION[answer.measured[one.name].power_loss_protection],
+            answer.measured[row.name].life_end or units.UNKNOWN,
+            _PROTECTION[answer.measured[row.name].power_loss_protection],
         )
-        for one in answer.ranked
+        for row in answer.ranked
     ]
     note = "95 % intervals, from the batches of a run or over the seeds"
     align = "w" + "r" * len(keys) + "ll"
     return table("Figures that count and others", head, rows, align, note=note, data=data)
 
 
-def _pictures(answer: Answer, data: DataFile) -> Iterator[Figure | None]:
+def _plots(answer: Answer, data: DataFile) -> Iterator[Figure | None]:
     for x_key, y_key in _PAIRS:
         if y_key not in answer.weights:
             continue
-        have = [one for one in answer.ranked if {x_key, y_key} <= set(one.figures)]
-        if len(have) < 2:
+        complete = [row for row in answer.ranked if {x_key, y_key} <= set(row.figures)]
+        if len(complete) < 2:
             continue
-        found = [
-            Line(one.name, [one.figures[x_key].value], [one.figures[y_key].value]) for one in have
+        points = [
+            Line(row.name, [row.figures[x_key].value], [row.figures[y_key].value])
+            for row in complete
         ]
         circled = [
-            (one.figures[x_key].value, one.figures[y_key].value)
-            for one in have
-            if one.name in answer.pareto
+            (row.figures[x_key].value, row.figures[y_key].value)
+            for row in complete
+            if row.name in answer.pareto
         ]
         x, y = _head(answer, x_key), _head(answer, y_key)
         name = f"{y_key}-{x_key}".replace(".", "")
-        title = f"{have[0].figures[y_key].label} v {x_key}"
-        yield lines(name, title, data, found, Axis(x, log=True), Axis(y), joined=False,
+        title = f"{complete[0].figures[y_key].label} v {x_key}"
+        yield lines(name, title, data, points, Axis(x, log=True), Axis(y), joined=False,
                     marks=[Marks("no drive is better in all", circled)])  # fmt: skip
 
 
 def _certainty(answer: Answer) -> Table:
     rows = [
         (
-            one.name,
-            one.sure or "",
-            *(error_cell(one.error.of(key)) for key in answer.axes),
-            "" if _scale(answer, one) == 1 else f"1/{_scale(answer, one):g}",
+            row.name,
+            row.sure or "",
+            *(error_cell(row.error.of(key)) for key in answer.axes),
+            "" if _scale(answer, row) == 1 else f"1/{_scale(answer, row):g}",
         )
-        for one in answer.ranked
+        for row in answer.ranked
     ]
     heads = [f"Error of {key}" for key in answer.axes]
     return table("", ("Drive", "Difference to the first", *heads, "Simulated at"), rows,
@@ -218,7 +223,7 @@ def error_cell(error: FigureError) -> str:
     An error of 100 % or more is shown as a factor.
     """
     if not error.kinds:
-        return "a rating or list"
+        return "rating or price list"
     unknown = [kind.kind for kind in error.kinds if kind.pct is None]
     if unknown:
         return f"not known ({', '.join(unknown)})"
@@ -231,8 +236,8 @@ def error_cell(error: FigureError) -> str:
     return f"{least}{shown} ({worst.kind}; {worst.figures} figures{scope})"
 
 
-def _scale(answer: Answer, one: Ranked) -> float:
-    measured: Measured = answer.measured[one.name]
+def _scale(answer: Answer, row: Ranked) -> float:
+    measured: Measured = answer.measured[row.name]
     return measured.scale
 
 
@@ -241,21 +246,21 @@ def _what_if(answer: Answer) -> Iterator[Section]:
         return
     keys = list(answer.weights)
     rows = []
-    for one in answer.changed:
-        for number, each in enumerate(one.ranked):
-            said = f"{each.name} is first" if number == 0 else ""
-            changes = number == 0 and each.name != answer.first.name
+    for change in answer.changed:
+        for number, row in enumerate(change.ranked):
+            remark = f"{row.name} is first" if number == 0 else ""
+            changes = number == 0 and row.name != answer.first.name
             rows.append((
-                one.text if number == 0 else "",
-                each.name if each.name in one.applied else f"{each.name} (as it is)",
-                "met" if each.passes else "missed",
-                *_cells(each, keys),
-                f"{said}: another answer" if changes else said,
+                change.text if number == 0 else "",
+                row.name if row.name in change.applied else f"{row.name} (as it is)",
+                "met" if row.passes else "missed",
+                *_cells(row, keys),
+                f"{remark}: another answer" if changes else remark,
             ))  # fmt: skip
     head: Head = ("Change", Column("Drive", kinds.WHOLE), Column("Limits"), *_columns(answer, keys),
-                  Column("Then"))  # fmt: skip
-    intro = f"The first {len(answer.changed[0].ranked)} drives again, one thing changed at a time."
-    yield section("What would change the answer", intro,
+                  Column("Result"))  # fmt: skip
+    intro = f"The first {len(answer.changed[0].ranked)} drives again, with one change at a time."
+    yield section("Variants", intro,
                   table("", head, rows))  # fmt: skip
 
 
@@ -265,20 +270,21 @@ def _disclosures(answer: Answer) -> Iterator[str]:
     if question.writes_per_day_bytes is not None:
         rate = f"{units.size(question.writes_per_day_bytes)} written a day"
     yield (
-        f"Life is until the rated cycles of the flash or the vendor's TBW, at {rate}; "
-        "TBW where a device file has it."
+        f"Life ends at the rated cycles of the flash or at the vendor's TBW, at {rate}; "
+        "TBW is known only for drives whose device files give it."
     )
     if answer.smaller:
         yield answer.smaller
     if question.left_out:
-        yield f"Left out, too large for this load on this machine: {said(question.left_out)}."
+        omitted = left_out_text(question.left_out)
+        yield f"Omitted because they are too large for this load on this machine: {omitted}."
     if question.prices:
-        yield "Prices are those of the given list."
+        yield "Prices come from the price list."
 
 
 def _links(answer: Answer, folder: Path) -> Iterator[Link]:
-    for one in answer.ranked:
-        for number, run in enumerate(answer.measured[one.name].runs, 1):
-            many = len(answer.measured[one.name].runs) > 1
-            text = f"{one.name}, seed {number}" if many else one.name
+    for row in answer.ranked:
+        for number, run in enumerate(answer.measured[row.name].runs, 1):
+            many = len(answer.measured[row.name].runs) > 1
+            text = f"{row.name}, seed {number}" if many else row.name
             yield Link(text, linked(f"{os.path.relpath(run, folder)}/{REPORT_NAME}"))

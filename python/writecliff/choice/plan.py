@@ -1,7 +1,7 @@
-"""A run for each drive of a choice: the load, from a drive that is preconditioned for it.
+"""Runs of a choice: the load on each candidate, after preconditioning.
 
-To save time, drives are simulated scaled down, by at most `question.scale` and only as far as their
-loads stay long enough to have tails: see `engines/scaled.py`. The guide to `choose` describes the
+To save time, drives are simulated scaled down by at most `question.scale`, and only as far as their
+loads remain long enough to measure tails (`engines/scaled.py`). The guide to `choose` describes the
 effect on tails.
 """
 
@@ -24,15 +24,19 @@ from writecliff.suite.sweep import OVERPROVISION, changed_device
 from writecliff.workload.load import load_workload
 from writecliff.workload.model import SECOND_NS, Job
 
-PRECONDITION = "sustained"  # where neither the user nor the load says another
-SHORTEST_STEP_NS = 10 * SECOND_NS  # on the small drive
+PRECONDITION = "sustained"  # default if neither the user nor the load sets one
+SHORTEST_STEP_NS = 10 * SECOND_NS  # of a drive that is simulated scaled down
 Change = Callable[[WorkloadRun], WorkloadRun]
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A drive as it is run. `name` is that of its row and its run, `drive` the candidate that it is
-    made of.
+    """A drive as it is simulated.
+
+    Attributes:
+        name: the name of its row and of its runs.
+        drive: the candidate from which it derives.
+        target: the target of its runs.
     """
 
     name: str
@@ -42,7 +46,13 @@ class Contender:
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of a choice. `members` by contender and seed, `devices` are files to write."""
+    """Runs of a choice.
+
+    Attributes:
+        contenders: the drives, in the order of the candidates.
+        members: the runs, by name of the contender and seed.
+        devices: the device files to write, by path.
+    """
 
     contenders: tuple[Contender, ...]
     members: Mapping[tuple[str, int], Member]
@@ -50,60 +60,81 @@ class Plan:
 
 
 def plan_choice(question: Question, folder: Path) -> Plan:
-    """The runs that answer `question`; writes nothing. Raises ConfigError: a load or drive that
-    cannot be read, a load that does not fit on a drive, drives of the same name.
+    """Return the runs that answer `question`, without writing anything.
+
+    Raises:
+        ConfigError: a load or a drive cannot be read, the load does not fit on a drive, or two
+            candidates have the same name.
     """
     contenders: dict[str, Contender] = {}
     devices: dict[Path, str] = {}
     for drive in question.candidates:
         made = [Contender(label_of(drive), drive, target_of(drive))]
         for spare in question.spare_pct:
-            one, text = with_spare(made[0], spare, folder)
-            devices[device_path(one)] = text
-            made.append(one)
-        for one in made:
-            if one.name in contenders:
-                raise ConfigError(f"two candidates are called {one.name}")
-            contenders[one.name] = one
+            contender, text = with_spare(made[0], spare, folder)
+            devices[device_path(contender)] = text
+            made.append(contender)
+        for contender in made:
+            if contender.name in contenders:
+                raise ConfigError(
+                    f"two candidates have the name {contender.name}", hint="rename a device file"
+                )
+            contenders[contender.name] = contender
     members = {
-        (one.name, seed): member_of(question, one, seed, text=_text(one, devices))
-        for one in contenders.values()
+        (contender.name, seed): member_of(question, contender, seed, text=_text(contender, devices))
+        for contender in contenders.values()
         for seed in range(1, question.seeds + 1)
     }
     return Plan(tuple(contenders.values()), members, devices)
 
 
-def with_spare(one: Contender, spare_pct: float, folder: Path) -> tuple[Contender, str]:
-    """The drive with another over-provisioning, and its device file, which belongs in `folder`.
-    Raises ConfigError: no flash, or no such drive can be made.
+def with_spare(contender: Contender, spare_pct: float, folder: Path) -> tuple[Contender, str]:
+    """Return the drive with another over-provisioning, and the text of its device file.
+
+    Args:
+        contender: the drive to change.
+        spare_pct: the over-provisioning, in percent.
+        folder: the folder of the new device file.
+
+    Raises:
+        ConfigError: the drive has no flash, or cannot have this over-provisioning.
     """
-    text = changed_device(one.target, {OVERPROVISION: spare_pct})
-    name = f"{one.name}-op{spare_pct:g}"
-    return Contender(name, one.drive, f"{SIMULATED}{folder.resolve() / name}.toml"), text
+    text = changed_device(contender.target, {OVERPROVISION: spare_pct})
+    name = f"{contender.name}-op{spare_pct:g}"
+    return Contender(name, contender.drive, f"{SIMULATED}{folder.resolve() / name}.toml"), text
 
 
-def device_path(one: Contender) -> Path:
-    """The device file of a contender that has one of its own."""
-    return Path(one.target.removeprefix(SIMULATED))
+def device_path(contender: Contender) -> Path:
+    """Return the path of the device file of a contender that does not use a preset."""
+    return Path(contender.target.removeprefix(SIMULATED))
 
 
-def _text(one: Contender, devices: Mapping[Path, str]) -> str | None:
-    return devices.get(device_path(one))
+def _text(contender: Contender, devices: Mapping[Path, str]) -> str | None:
+    return devices.get(device_path(contender))
 
 
 def member_of(
     question: Question,
-    one: Contender,
+    contender: Contender,
     seed: int,
     change: Change | None = None,
     *,
     text: str | None = None,
 ) -> Member:
-    """The run of the load on a drive, changed if `change` says how. `text` is that of a device file
-    which is not written yet. Raises ConfigError.
+    """Return the run of the load on a drive.
+
+    Args:
+        question: the load and its options.
+        contender: the drive.
+        seed: seed of the run.
+        change: change to the run, if any.
+        text: device file of the contender, if it is not written yet.
+
+    Raises:
+        ConfigError: the load or the drive cannot be read, or the load does not fit on the drive.
     """
-    given = None if text is None else (text, str(device_path(one)))
-    with closing(open_target(one.target, seed=seed, device_file=given)) as engine:
+    given = None if text is None else (text, str(device_path(contender)))
+    with closing(open_target(contender.target, seed=seed, device_file=given)) as engine:
         identity = engine.identify()
         file = load_workload(question.workload, capacity_bytes=identity.capacity_bytes)
         asked = question.precondition
@@ -117,7 +148,7 @@ def member_of(
             run = run.with_jobs(lambda job: _lasting(job, length_ns))
         run = change(run) if change is not None else run
         run = replace(run, expect=(), scale=_scale(question, run, engine))
-    return Member(run.name, run.options_mapping(), one.target, {"drive": one.name})
+    return Member(run.name, run.options_mapping(), contender.target, {"drive": contender.name})
 
 
 def _lasting(job: Job, length_ns: int) -> Job:
@@ -127,7 +158,7 @@ def _lasting(job: Job, length_ns: int) -> Job:
 def _scale(question: Question, run: WorkloadRun, engine: Engine) -> float | None:
     jobs = [job for step in run.steps for job in step.workload.jobs]
     if not isinstance(engine, ScalableEngine) or any(job.model or job.log for job in jobs):
-        return None  # the addresses of a trace do not shrink
+        return None  # the addresses of a trace cannot be scaled
     possible = possible_scales(run, engine, SHORTEST_STEP_NS, SHORTEST_BURST_NS)
     scale = max((scale for scale in possible if scale <= question.scale), default=1.0)
     scale = max(scale, engine.least_scale())

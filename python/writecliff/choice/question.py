@@ -1,6 +1,7 @@
-"""What is asked of `writecliff choose`, and where it is kept: `choice.json` beside the runs.
+"""Question of a choice: load, candidates, limits, weights and prices.
 
-Limits, weights and prices may be given anew for runs that are there: nothing is measured again.
+It is stored as `choice.json` beside the runs. Limits, weights and prices can be changed later,
+without new measurements.
 """
 
 from __future__ import annotations
@@ -39,113 +40,140 @@ FIGURE_UNITS: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked. `spare_pct` are over-provisionings beside that of the drive as sold."""
+    """Question of a choice."""
 
-    workload: str  # the file
+    workload: str  # path of the workload
     candidates: tuple[str, ...]  # names of drives or paths of device files
-    limits: tuple[str, ...] = ()  # as given: "p99.99 <= 2 ms"
+    limits: tuple[str, ...] = ()  # as the user wrote them: "p99.99 <= 2 ms"
     weights: Mapping[str, float] = field(
         default_factory=dict
     )  # by figure; empty: `DEFAULT_WEIGHTS`
     prices: Mapping[str, float] = field(default_factory=dict)  # by drive
-    writes_per_day_bytes: int | None = None  # None: the load's own rate, all day
-    precondition: str | None = None  # a recipe; None: as the load asks, else "sustained"
-    duration_ns: int | None = None  # of each job; None: as the load says
-    spare_pct: tuple[float, ...] = ()
+    writes_per_day_bytes: int | None = None  # None: the rate of the load, all day
+    precondition: str | None = None  # None: that of the load, or else "sustained"
+    duration_ns: int | None = None  # of each job; None: the load's durations
+    spare_pct: tuple[float, ...] = ()  # over-provisionings to try beside the drive's
     seeds: int = 1
-    scale: float = 16.0  # at most so many times smaller are the drives simulated; 1: whole
+    scale: float = 16.0  # largest factor by which drives are scaled down; 1: full size
     what_if: bool = True
-    # Candidates of a group that cannot be simulated here, and why.
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)  # reasons, by omitted candidate
 
     def __post_init__(self) -> None:
-        """Raises ConfigError for what cannot be asked."""
+        """Check the values.
+
+        Raises:
+            ConfigError: a value is out of range, or a price is missing.
+        """
         if not 1 <= self.seeds <= 100:
             raise ConfigError(f"--seeds must be 1 to 100, not {self.seeds}")
         if not 1 <= self.scale <= 1024:
             raise ConfigError(f"--scale must be 1 to 1024, not {self.scale:g}")
-        if any(not 0 < one <= 1000 for one in self.spare_pct):
-            raise ConfigError("--overprovision takes percentages above 0, such as 7,28")
+        if any(not 0 < spare <= 1000 for spare in self.spare_pct):
+            raise ConfigError(
+                "--overprovision must be percentages above 0 and up to 1000, such as 7,28"
+            )
         for key, weight in self.weights.items():
             if not (isfinite(weight) and weight >= 0):
                 raise ConfigError(f"the weight of {key} must be 0 or more, not {weight:g}")
         if self.weights and not any(self.weights.values()):
-            raise ConfigError("all weights are 0: nothing would rank the drives")
+            raise ConfigError("all weights are 0, so drives cannot be ranked; give one above 0")
         if self.prices:
             for drive in self.candidates:
                 if self.price_of(drive) is None:
-                    raise ConfigError(f"there is no price of {drive}", hint="see --prices")
+                    raise ConfigError(
+                        f"the price of {drive} is missing", hint="add it to the file of --prices"
+                    )
         self.expectations()
 
     def price_of(self, drive: str) -> float | None:
-        """The price of a candidate; a device file may be called by its name without folder."""
+        """Return the price of a candidate, or None; a device file also goes by its file name."""
         return self.prices.get(drive, self.prices.get(label_of(drive)))
 
     def expectations(self) -> Sequence[Expectation]:
-        """The limits. Raises ConfigError."""
+        """Return the limits.
+
+        Raises:
+            ConfigError: a limit is malformed, or names an unknown figure.
+        """
         limits = parse_expectations(self.limits)
         check_figures(limits, FIGURE_UNITS)
         return limits
 
     def write(self, folder: Path) -> None:
-        """Write choice.json. Raises StoreError."""
+        """Write choice.json to a folder.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         write_document(folder / FILE_NAME, SCHEMA, asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The question of a folder. Raises ConfigError: there is none; StoreError: damaged."""
+        """Read the question of a folder.
+
+        Raises:
+            ConfigError: the folder is not that of a choice.
+            StoreError: choice.json is damaged.
+        """
         path = folder / FILE_NAME
         if not path.is_file():
             raise ConfigError(
                 f"{folder} is not a choice: it has no {FILE_NAME}",
-                hint="give the directory that `writecliff choose` named",
+                hint="give the directory that `writecliff choose` printed",
             )
         return typed(read_document(path, SCHEMA), cls, path)
 
 
 def label_of(drive: str) -> str:
-    """What a candidate is called: the name of its file, or its own."""
+    """Return the display name of a candidate: its preset, or the name of its device file."""
     return Path(drive).stem if drive.endswith(".toml") else drive
 
 
 def read_weights(texts: Iterable[str]) -> dict[str, float]:
-    """Weights from "p99.99=2". Raises ConfigError."""
-    found = {}
+    """Return the weights in texts such as "p99.99=2", by figure.
+
+    Raises:
+        ConfigError: a text is not FIGURE=WEIGHT.
+    """
+    weights = {}
     for text in texts:
         key, _, value = text.partition("=")
         try:
-            found[key.strip()] = float(value)
+            weights[key.strip()] = float(value)
         except ValueError:
             raise ConfigError(
                 f"'{text}' is not FIGURE=WEIGHT", hint='for example "p99.99=2" or "life=1"'
             ) from None
-    return found
+    return weights
 
 
 def read_prices(path: Path) -> dict[str, float]:
-    """A price list: lines of drive and price, with or without a header; any currency.
+    """Read a price list in CSV: lines of drive and price in any currency, with or without a header.
 
-    Raises ConfigError, with the line: a price that is not a positive number, a drive twice.
+    Raises:
+        ConfigError: a price is not a positive number, or a drive has two; names the line.
     """
     try:
         lines = list(csv.reader(read_text(path).removeprefix("\ufeff").splitlines()))
     except csv.Error as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
-    found: dict[str, float] = {}
+    prices: dict[str, float] = {}
     for number, cells in enumerate(lines, 1):
         if not any(cell.strip() for cell in cells):
             continue
         name, price = cells[0].strip(), _price(cells)
-        if price is None and not found and number == 1:
+        if price is None and not prices and number == 1:
             continue  # a header
         if price is None or not name:
             raise ConfigError(
                 f"{path}, line {number}: not a drive and a price", hint="for example pm863-960,249"
             )
-        if name in found:
-            raise ConfigError(f"{path}, line {number}: {name} has a price already")
-        found[name] = price
-    return found
+        if name in prices:
+            raise ConfigError(
+                f"{path}, line {number}: {name} already has a price; remove one of the two lines"
+            )
+        prices[name] = price
+    return prices
 
 
 def _price(cells: Sequence[str]) -> float | None:

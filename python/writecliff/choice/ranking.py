@@ -1,8 +1,8 @@
-"""Who passes, in which order, and why the others lose.
+"""Ranking of the candidates, with the reasons why drives lose.
 
-Drives that meet all limits come first. Among them the score decides: the weighted geometric mean of
-how near a drive comes, in each figure that counts, to the best of them. So 80 % means four fifths
-of the best drive of each figure, on average; a factor of two counts the same in every figure.
+Drives that meet all limits come first, ordered by score: the weighted geometric mean of the ratios
+of a drive's figures to the best ones. So 80 % means four fifths of the best drive in each figure,
+on average, and a factor of two counts the same in every figure.
 """
 
 from __future__ import annotations
@@ -20,28 +20,30 @@ from writecliff.operation_names import FLUSH
 from writecliff.report.expectations import Judged, judge
 from writecliff.report.headline import Headline, value_text
 
-LIFE_ENOUGH_YEARS = 10.0  # a longer life counts as this one
-_TAIL, _LESS = "p99.99", ("p99.9", "p99", "mean")
-_SAID = 2  # figures that say why a drive loses
-_TOLD = 0.02  # a smaller difference of scores is none
+LIFE_ENOUGH_YEARS = 10.0  # a longer life counts as this
+_TAIL, _LOWER = "p99.99", ("p99.9", "p99", "mean")
+_REASONS_SHOWN = 2  # largest number of figures that explain why a drive loses
+_TIE_THRESHOLD = 0.02  # relative difference of scores below which drives are equal
 
 Sure = Literal["clear", "within the model's error", "error unknown"]
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """A drive in the answer. `score` from 0 to 1; None if a figure that counts is unknown."""
+    """A drive in the answer."""
 
     name: str
     drive: str
     figures: Figures
     judged: Sequence[Judged]
     error: ModelError
-    score: float | None
+    score: float | None  # 0 to 1; None: a weighted figure is not known
     rank: int = 0  # from 1
     why: str = ""
-    sure: Sure | None = None  # of the difference to the first; None: of the first itself
-    shares: Mapping[str, float] = field(default_factory=dict)  # of the best, by figure that counts
+    sure: Sure | None = None  # confidence in the difference to the first; None: first
+    shares: Mapping[str, float] = field(
+        default_factory=dict
+    )  # ratios to the best, by weighted figure
 
     @property
     def not_sustained(self) -> str:
@@ -50,38 +52,44 @@ class Ranked:
 
     @property
     def passes(self) -> bool:
-        """The drive keeps up with the load and meets all limits."""
-        return not self.not_sustained and all(one.met for one in self.judged)
+        """`True` if the drive sustains the load and meets all limits."""
+        return not self.not_sustained and all(limit.met for limit in self.judged)
 
 
 def not_sustained_of(figures: Figures) -> str:
     """Return the reason why a drive did not keep up with the load; "" if it did."""
-    return next((one.not_sustained for one in figures.values() if one.not_sustained), "")
+    return next((figure.not_sustained for figure in figures.values() if figure.not_sustained), "")
 
 
 def weights_of(
-    question: Question, *, open_loop: bool, known: Collection[str] | None = None
+    question: Question, *, open_loop: bool, available: Collection[str] | None = None
 ) -> dict[str, float]:
-    """The figures that count, and how much: as asked, else latency, life, the price if there is a
-    price list, IOPS if drives run as fast as they can, and the latency of flushes if the load has
-    some. Of a load too short for its slowest I/Os or flushes the highest percentile counts that is
-    among those `known`, the figures of any drive.
+    """Return the weights of figures, by figure.
+
+    Without weights of the user these are latency and life; the price if there is a price list; IOPS
+    if drives run as fast as they can; and the latency of flushes if the load has flushes. A load
+    may be too short for a high percentile. Then the highest available percentile counts.
+
+    Args:
+        question: weights and prices.
+        open_loop: `True` if the load has a rate.
+        available: figures that at least one drive has; None: all.
     """
     if question.weights:
-        found = {key: weight for key, weight in question.weights.items() if weight}
+        weights = {key: weight for key, weight in question.weights.items() if weight}
     else:
-        found = dict(DEFAULT_WEIGHTS)
+        weights = dict(DEFAULT_WEIGHTS)
         if not question.prices:
-            del found[PRICE]
+            del weights[PRICE]
         if not open_loop:
-            found["iops"] = 1.0
-        if known is not None and _TAIL not in known:
-            weight = found.pop(_TAIL)
-            found |= dict.fromkeys([key for key in _LESS if key in known][:1], weight)
-        if known is not None:
-            commits = [f"{FLUSH}/{key}" for key in _LESS if f"{FLUSH}/{key}" in known]
-            found |= dict.fromkeys(commits[:1], 1.0)
-    return found
+            weights["iops"] = 1.0
+        if available is not None and _TAIL not in available:
+            weight = weights.pop(_TAIL)
+            weights |= dict.fromkeys([key for key in _LOWER if key in available][:1], weight)
+        if available is not None:
+            commits = [f"{FLUSH}/{key}" for key in _LOWER if f"{FLUSH}/{key}" in available]
+            weights |= dict.fromkeys(commits[:1], 1.0)
+    return weights
 
 
 def rank(
@@ -89,35 +97,44 @@ def rank(
     question: Question,
     weights: Mapping[str, float],
 ) -> list[Ranked]:
-    """The drives in order; `drives` by name: the candidate, its figures, and the error of its
-    model. Raises ConfigError: a weight of a figure that no drive has.
+    """Return the drives in order.
+
+    Args:
+        drives: candidate, figures and model error of each drive, by name.
+        question: limits.
+        weights: weights of figures.
+
+    Raises:
+        ConfigError: no drive has a figure that has a weight.
     """
     expected = question.expectations()
-    known = {key: one for _, figures, _ in drives.values() for key, one in figures.items()}
+    available = {
+        key: figure for _, figures, _ in drives.values() for key, figure in figures.items()
+    }
     for key in weights:
-        if key not in known:
-            raise ConfigError.unknown("figure", key, list(known), where="--weight")
+        if key not in available:
+            raise ConfigError.unknown("figure", key, list(available), where="--weight")
     judged = {
-        name: [judge(one, list(figures.values()), _missing(figures)) for one in expected]
+        name: [judge(limit, list(figures.values()), _missing(figures)) for limit in expected]
         for name, (_, figures, _) in drives.items()
     }
     passing = [
         name
-        for name, found in judged.items()
-        if all(one.met for one in found) and not not_sustained_of(drives[name][1])
+        for name, limits in judged.items()
+        if all(limit.met for limit in limits) and not not_sustained_of(drives[name][1])
     ]
     best = _best([drives[name][1] for name in passing or drives], weights)
     rows = []
     for name, (drive, figures, error) in drives.items():
         shares = {key: _share(figures.get(key), best.get(key)) for key in weights}
-        told = {key: share for key, share in shares.items() if share is not None}
+        known_shares = {key: share for key, share in shares.items() if share is not None}
         score = None
-        if len(told) == len(weights):
-            sums = sum(weights[key] * log(share) for key, share in told.items())
+        if len(known_shares) == len(weights):
+            sums = sum(weights[key] * log(share) for key, share in known_shares.items())
             score = exp(sums / sum(weights.values()))
-        rows.append(Ranked(name, drive, figures, judged[name], error, score, shares=told))
-    rows.sort(key=lambda one: (_misses(one), -(one.score or 0.0), one.name))
-    return [_placed(one, number, rows, weights) for number, one in enumerate(rows, 1)]
+        rows.append(Ranked(name, drive, figures, judged[name], error, score, shares=known_shares))
+    rows.sort(key=lambda limit: (_misses(limit), -(limit.score or 0.0), limit.name))
+    return [_placed(limit, number, rows, weights) for number, limit in enumerate(rows, 1)]
 
 
 def _missing(figures: Figures) -> Mapping[str, str]:
@@ -126,54 +143,54 @@ def _missing(figures: Figures) -> Mapping[str, str]:
     return dict.fromkeys(FIGURE_UNITS.keys() - figures.keys(), why)
 
 
-def _misses(one: Ranked) -> int:
-    return sum(not limit.met for limit in one.judged) + bool(one.not_sustained)
+def _misses(row: Ranked) -> int:
+    return sum(not limit.met for limit in row.judged) + bool(row.not_sustained)
 
 
-def counted_value(one: Headline) -> float:
-    """The value of a figure as it counts."""
-    return min(one.value, LIFE_ENOUGH_YEARS) if one.key == LIFE else one.value
+def counted_value(figure: Headline) -> float:
+    """Return the value of a figure as the score counts it: life is at most 10 years."""
+    return min(figure.value, LIFE_ENOUGH_YEARS) if figure.key == LIFE else figure.value
 
 
 def _best(of: Sequence[Figures], keys: Mapping[str, float]) -> dict[str, Headline]:
-    found = {}
+    best = {}
     for key in keys:
         have = [figures[key] for figures in of if key in figures]
         if have:
             higher = have[0].higher_is_better is not False
-            found[key] = (max if higher else min)(have, key=counted_value)
-    return found
+            best[key] = (max if higher else min)(have, key=counted_value)
+    return best
 
 
-def _share(one: Headline | None, best: Headline | None) -> float | None:
-    """How near a figure comes to the best; more than 1 only for drives that do not pass."""
-    if one is None or best is None:
+def _share(figure: Headline | None, best: Headline | None) -> float | None:
+    """Return the ratio of a figure to the best; above 1 only for drives that do not pass."""
+    if figure is None or best is None:
         return None
-    value, best_value = counted_value(one), counted_value(best)
+    value, best_value = counted_value(figure), counted_value(best)
     if min(value, best_value) <= 0:
         return 1.0 if value == best_value else 1e-9
-    return value / best_value if one.higher_is_better is not False else best_value / value
+    return value / best_value if figure.higher_is_better is not False else best_value / value
 
 
-def _placed(one: Ranked, rank: int, rows: Sequence[Ranked], weights: Mapping[str, float]) -> Ranked:
+def _placed(row: Ranked, rank: int, rows: Sequence[Ranked], weights: Mapping[str, float]) -> Ranked:
     first = rows[0]
-    sure = None if one.name == first.name else _sure(one, first, weights)
-    return Ranked(**{**vars(one), "rank": rank, "sure": sure, "why": _why(one, rows)})
+    sure = None if row.name == first.name else _sure(row, first, weights)
+    return Ranked(**{**vars(row), "rank": rank, "sure": sure, "why": _why(row, rows)})
 
 
-def _sure(one: Ranked, first: Ranked, weights: Mapping[str, float]) -> Sure:
+def _sure(row: Ranked, first: Ranked, weights: Mapping[str, float]) -> Sure:
     """Return how the difference to the first compares with the errors of both models.
 
     If only a lower bound of an error is known, the error can explain a difference, but the
     difference cannot be clear.
     """
-    if first.passes and not one.passes:
-        return _sure_of_limits(one)
-    if one.score is None or first.score is None:
+    if first.passes and not row.passes:
+        return _sure_of_limits(row)
+    if row.score is None or first.score is None:
         return "error unknown"
-    errors = [_score_error(each, weights) for each in (one, first)]
+    errors = [_score_error(each, weights) for each in (row, first)]
     return _compared(
-        abs(log(one.score / first.score)),
+        abs(log(row.score / first.score)),
         hypot(*(error for error, _ in errors)),
         is_bound=any(is_bound for _, is_bound in errors),
     )
@@ -185,56 +202,58 @@ def _compared(difference: float, error: float, *, is_bound: bool) -> Sure:
     return "error unknown" if is_bound else "clear"
 
 
-def _score_error(one: Ranked, weights: Mapping[str, float]) -> tuple[float, bool]:
+def _score_error(row: Ranked, weights: Mapping[str, float]) -> tuple[float, bool]:
     """Return the error of the logarithm of a score, and whether it is only a lower bound."""
-    errors = {key: one.error.of(key) for key in weights}
+    errors = {key: row.error.of(key) for key in weights}
     sizes = (weight * log(1 + errors[key].least_pct / 100) for key, weight in weights.items())
     return hypot(*sizes) / sum(weights.values()), any(error.is_bound for error in errors.values())
 
 
-def _sure_of_limits(one: Ranked) -> Sure:
+def _sure_of_limits(row: Ranked) -> Sure:
     """Return how the clearest miss of a limit compares with the model's error."""
-    if one.not_sustained:
+    if row.not_sustained:
         return "within the model's error"
     misses: set[Sure] = set()
-    for limit in one.judged:
+    for limit in row.judged:
         if limit.met or limit.value is None or not limit.value or not limit.limit:
             continue
-        error = one.error.of(limit.figure)
+        error = row.error.of(limit.figure)
         difference = abs(log(limit.value / limit.limit))
         misses.add(_compared(difference, log(1 + error.least_pct / 100), is_bound=error.is_bound))
     order: tuple[Sure, ...] = ("clear", "error unknown", "within the model's error")
     return next((sure for sure in order if sure in misses), "within the model's error")
 
 
-def _why(one: Ranked, rows: Sequence[Ranked]) -> str:
+def _why(row: Ranked, rows: Sequence[Ranked]) -> str:
     """Explain why a drive wins or loses. Superlatives hold for all `rows` of the table."""
-    first, late = rows[0], one.not_sustained
-    limits = [limit for limit in one.judged if not limit.met]
+    first, late = rows[0], row.not_sustained
+    limits = [limit for limit in row.judged if not limit.met]
     missed = [_missed(limit) for limit in limits if not late or limit.note != late]
     if late or missed:
         return "; ".join([*([late] if late else []), *missed])
-    if one.score is None:
-        gone = "too few I/Os, or the drive does not tell"
-        return f"a figure that counts is unknown: {gone}"
-    if one.name == first.name:
-        best = [said_of(one.figures[key]) for key in one.shares if _is_best(one, key, rows)]
+    if row.score is None:
+        gone = "too few I/Os, or the drive does not report it"
+        return f"a weighted figure is unknown: {gone}"
+    if row.name == first.name:
+        best = [figure_text(row.figures[key]) for key in row.shares if _is_best(row, key, rows)]
         return f"best {' and '.join(best)}" if best else "highest score"
-    if abs(one.score / (first.score or one.score) - 1) < _TOLD:
-        return f"score within {100 * _TOLD:g} % of the first"
-    ratios = {key: share / first.shares[key] for key, share in one.shares.items()
+    if abs(row.score / (first.score or row.score) - 1) < _TIE_THRESHOLD:
+        return f"score within {100 * _TIE_THRESHOLD:g} % of the first"
+    ratios = {key: share / first.shares[key] for key, share in row.shares.items()
               if key in first.shares}  # fmt: skip
-    behind = [key for key, ratio in ratios.items() if ratio < 1 - _TOLD]
+    behind = [key for key, ratio in ratios.items() if ratio < 1 - _TIE_THRESHOLD]
     behind = behind or [key for key, ratio in ratios.items() if ratio < 1]
     worst = sorted(behind, key=lambda key: ratios[key])
-    return "; ".join(_behind(one.figures[key], first.figures[key]) for key in worst[:_SAID])
+    return "; ".join(
+        _behind(row.figures[key], first.figures[key]) for key in worst[:_REASONS_SHOWN]
+    )
 
 
-def _is_best(one: Ranked, key: str, rows: Sequence[Ranked]) -> bool:
-    """`True` if no drive of the table has a better value, whether it passes or not."""
-    mine = one.figures[key]
+def _is_best(row: Ranked, key: str, rows: Sequence[Ranked]) -> bool:
+    """Return `True` if no drive of the table has a better value, passing or not."""
+    figure = row.figures[key]
     values = [row.figures[key].value for row in rows if key in row.figures]
-    return mine.value == (max if mine.higher_is_better is not False else min)(values)
+    return figure.value == (max if figure.higher_is_better is not False else min)(values)
 
 
 def _missed(limit: Judged) -> str:
@@ -247,10 +266,10 @@ def _missed(limit: Judged) -> str:
     )
 
 
-def _behind(mine: Headline, best: Headline) -> str:
-    return f"{said_of(mine)}, the first {best.text}"
+def _behind(figure: Headline, best: Headline) -> str:
+    return f"{figure_text(figure)}, the first {best.text}"
 
 
-def said_of(one: Headline) -> str:
-    """A figure with its name: "p99.99 1.2 ms", "195,945 IOPS", "life 7 years"."""
-    return one.text if one.unit == one.label else f"{one.key} {one.text}"
+def figure_text(figure: Headline) -> str:
+    """Return a figure with its name: "p99.99 1.2 ms", "195,945 IOPS", "life 7 years"."""
+    return figure.text if figure.unit == figure.label else f"{figure.key} {figure.text}"

@@ -17,33 +17,41 @@ from writecliff.devices import show_device
 from writecliff.errors import ConfigError
 from writecliff.parallel import drive_memory_bytes
 
-LEAST = 2  # drives that a choice is between
+LEAST = 2  # minimum number of candidates of a choice
 
 
 def without_too_large(question: Question, named: Collection[str], *, budget_bytes: int) -> Question:
-    """The question without candidates that need more than `budget_bytes` of memory under its load,
-    but for those that are `named`. Raises ConfigError: fewer than two are left of more.
+    """Return the question without candidates whose runs need more than `budget_bytes` of memory.
+
+    Args:
+        question: the question, with all candidates.
+        named: candidates that the user named, which are never omitted.
+        budget_bytes: memory available to a simulated drive.
+
+    Raises:
+        ConfigError: fewer than two of several candidates remain.
     """
     out: dict[str, str] = {}
     for drive in question.candidates:
         if drive not in named and (why := _too_large(question, drive, budget_bytes)):
             out[drive] = why
-    kept = tuple(drive for drive in question.candidates if drive not in out)
-    if out and len(kept) < LEAST:
+    remaining = tuple(drive for drive in question.candidates if drive not in out)
+    if out and len(remaining) < LEAST:
         raise ConfigError(
-            f"{'one drive is' if kept else 'no drives are'} left to choose from: {said(out)}",
+            f"{'one drive is' if remaining else 'no drives are'} left to choose from: "
+            f"{left_out_text(out)}",
             hint="give --candidates, or --capacity, for smaller drives",
         )
-    return replace(question, candidates=kept, left_out=out)
+    return replace(question, candidates=remaining, left_out=out)
 
 
-def said(left_out: Mapping[str, str]) -> str:
-    """The drives that were left out, and why."""
+def left_out_text(left_out: Mapping[str, str]) -> str:
+    """Return the omitted drives, each with its reason, as a comma-separated list."""
     return ", ".join(f"{label_of(drive)} {why}" for drive, why in left_out.items())
 
 
 def _too_large(question: Question, drive: str, budget_bytes: int) -> str:
-    """Why a drive cannot be simulated here under the load; "" if it can."""
+    """Return the reason why a drive cannot be simulated here under the load; "" if it can."""
     shown = show_device(drive)
     needed = drive_memory_bytes(shown.capacity_bytes, shown.mapped_bytes)
     if needed <= budget_bytes:

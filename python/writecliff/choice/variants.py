@@ -1,4 +1,4 @@
-"""What would change the answer: the first drives again, with one thing changed at a time."""
+"""Variants of a choice: runs of the first drives with one change each."""
 
 from __future__ import annotations
 
@@ -17,18 +17,23 @@ from writecliff.workload.model import Job
 
 FIRST = 3  # drives that are run again
 SPARE_PCT = 28.0
-_LESS_SPARE_PCT = SPARE_PCT - 3  # a drive with more has nearly as much
+_LESS_SPARE_PCT = SPARE_PCT - 3  # a drive with more would hardly change
 RATE_FACTOR = 1.25
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One change. `members` are the runs by contender; drives that it does not apply to are as
-    they were.
+    """A change, with the runs of the drives to which it applies.
+
+    Attributes:
+        key: short name, part of the names of runs: "spare".
+        text: description: "28 % over-provisioning".
+        members: the runs, by name of the contender. Other drives keep their figures.
+        devices: the device files to write, by path.
     """
 
-    key: str  # "spare", in names of runs
-    text: str  # "28 % over-provisioning"
+    key: str
+    text: str
     members: Mapping[str, Member]
     devices: Mapping[Path, str]
 
@@ -36,32 +41,32 @@ class Variant:
 def plan_variants(
     question: Question, first: Sequence[Contender], folder: Path
 ) -> Iterator[Variant]:
-    """The changes that apply to a drive in `first`; writes nothing."""
+    """Yield the variants that apply to a drive in `first`, without writing anything."""
     yield from _spare(question, first, folder)
     for key, text, change in _CHANGES:
         members = {}
-        for one in first:
-            device = show_device(one.target.removeprefix(SIMULATED))
-            member = _changed(question, one, change, device)
+        for contender in first:
+            device = show_device(contender.target.removeprefix(SIMULATED))
+            member = _changed(question, contender, change, device)
             if member is not None:
-                members[one.name] = member
+                members[contender.name] = member
         if members:
             yield Variant(key, text, members, {})
     if question.seeds == 1:
-        again = {one.name: member_of(question, one, seed=2) for one in first}
+        again = {contender.name: member_of(question, contender, seed=2) for contender in first}
         yield Variant("seed", "another seed", again, {})
 
 
 def _spare(question: Question, first: Sequence[Contender], folder: Path) -> Iterator[Variant]:
     members, devices = {}, {}
-    for one in first:
-        device = show_device(one.target.removeprefix(SIMULATED))
+    for contender in first:
+        device = show_device(contender.target.removeprefix(SIMULATED))
         if device.overprovision_pct is None or device.overprovision_pct > _LESS_SPARE_PCT:
             continue
-        made, text = with_spare(one, SPARE_PCT, folder)
+        made, text = with_spare(contender, SPARE_PCT, folder)
         try:
-            members[one.name] = member_of(question, made, seed=1, text=text)
-        except ConfigError:  # the load needs all of the drive
+            members[contender.name] = member_of(question, made, seed=1, text=text)
+        except ConfigError:  # the load needs the full capacity
             continue
         devices[device_path(made)] = text
     if members:
@@ -69,9 +74,9 @@ def _spare(question: Question, first: Sequence[Contender], folder: Path) -> Iter
 
 
 def _changed(
-    question: Question, one: Contender, change: _Make, device: DeviceDescription
+    question: Question, contender: Contender, change: _Make, device: DeviceDescription
 ) -> Member | None:
-    """The run with a change; None if there is nothing to change."""
+    """Return the changed run; None if the change does not affect it."""
     changes = 0
 
     def counted(run: WorkloadRun) -> WorkloadRun:
@@ -80,7 +85,7 @@ def _changed(
         changes += made != run
         return made
 
-    member = member_of(question, one, seed=1, change=counted)
+    member = member_of(question, contender, seed=1, change=counted)
     return member if changes else None
 
 
@@ -109,7 +114,7 @@ def _faster(job: Job) -> Job:
 
 
 def _streams(device: DeviceDescription) -> Change:
-    """A stream for each job that writes, as far as the drive has streams."""
+    """Give each writing job a stream of its own, up to the number of streams of the drive."""
 
     def change(run: WorkloadRun) -> WorkloadRun:
         jobs = [job for step in run.steps for job in step.workload.jobs if job.read_pct < 100]

@@ -298,7 +298,7 @@ def test_a_drive_within_two_per_cent_of_the_best_is_not_called_the_best() -> Non
 
 def test_flushes_count_where_the_load_has_some() -> None:
     known = {"p99.99", "life", "iops", "flush/mean", "flush/p99"}
-    assert weights_of(asked(), open_loop=True, known=known) == {
+    assert weights_of(asked(), open_loop=True, available=known) == {
         "p99.99": 1.0, "life": 1.0, "flush/p99": 1.0,
     }  # fmt: skip
 
@@ -323,11 +323,11 @@ def test_drives_without_flash_have_no_error_of_drives_with_flash() -> None:
 
 def test_a_short_load_is_ranked_by_the_highest_percentile_that_it_has() -> None:
     question = asked()
-    short = weights_of(question, open_loop=True, known={"p99", "mean", "life"})
+    short = weights_of(question, open_loop=True, available={"p99", "mean", "life"})
     assert short == {"life": 1.0, "p99": 1.0}
-    assert "p99.99" in weights_of(question, open_loop=True, known={"p99.99", "p99", "life"})
+    assert "p99.99" in weights_of(question, open_loop=True, available={"p99.99", "p99", "life"})
     given = asked(weights={"p99.99": 2.0})
-    assert weights_of(given, open_loop=True, known={"p99"}) == {"p99.99": 2.0}
+    assert weights_of(given, open_loop=True, available={"p99"}) == {"p99.99": 2.0}
 
 
 def test_the_error_of_a_twin_is_that_of_what_it_kept_aside(tmp_path: Path) -> None:

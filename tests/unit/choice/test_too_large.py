@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.small_drive import write_small_drive
 from writecliff.choice.question import Question
-from writecliff.choice.too_large import said, without_too_large
+from writecliff.choice.too_large import left_out_text, without_too_large
 from writecliff.cli.main import main
 from writecliff.errors import ConfigError
 
@@ -30,7 +30,7 @@ def test_a_short_load_leaves_out_what_it_cannot_make_smaller(tmp_path: Path) -> 
     asked = question(tmp_path, SHORT, "fl6-1600", LARGE, "p5800x-400")
     found = without_too_large(asked, (), budget_bytes=20 * GB)
     assert found.candidates == ("fl6-1600", "p5800x-400")
-    assert said(found.left_out) == f"{LARGE} needs 32 GB of memory where 20 GB are free"
+    assert left_out_text(found.left_out) == f"{LARGE} needs 32 GB of memory where 20 GB are free"
     assert without_too_large(asked, (), budget_bytes=40 * GB) == asked
     # Named drives stay, and are refused with a reason when they are run.
     assert without_too_large(asked, (LARGE,), budget_bytes=20 * GB) == asked
