@@ -53,15 +53,15 @@ def figures_of(
     loads: Sequence[Load], device: DeviceDescription, question: Question, price: float | None
 ) -> dict[str, Headline]:
     """Return the figures of a run, by name, without those that it cannot have."""
-    measured = [batch for load in loads for batch in load.done]
-    done = [batch for batch in measured if batch.operation != FLUSH]
-    flushes = [batch for batch in measured if batch.operation == FLUSH]
+    measured = [completed for load in loads for completed in load.done]
+    done = [completed for completed in measured if completed.operation != FLUSH]
+    flushes = [completed for completed in measured if completed.operation == FLUSH]
     seconds = sum(load.elapsed_ns for load in loads) / 1e9
     measured_s = sum(load.measured_ns for load in loads) / 1e9
     figures: list[Headline] = []
     if measured_s:
-        rate = sum(batch.bytes for batch in done) / measured_s / MB_S.size
-        iops = sum(batch.ios for batch in done) / measured_s
+        rate = sum(completed.bytes for completed in done) / measured_s / MB_S.size
+        iops = sum(completed.ios for completed in done) / measured_s
         whole = _measured(loads, done, "service")
         figures += headline("iops", "IOPS", iops, "IOPS", interval=_interval(whole.iops(iops)))
         figures += headline(
@@ -76,11 +76,11 @@ def figures_of(
     for basis, label in _LABELS.items():
         figures += _latencies(prefix_of(basis), label, basis, done, loads, quantiles)
         for operation in ("read", "write"):
-            mine = [batch for batch in done if batch.operation == operation]
+            mine = [completed for completed in done if completed.operation == operation]
             prefix = f"{operation}s/{prefix_of(basis)}"
             figures += _latencies(prefix, f"{label} of {operation}s", basis, mine, loads, quantiles)
     if measured_s and flushes:
-        rate = sum(batch.ios for batch in flushes) / measured_s
+        rate = sum(completed.ios for completed in flushes) / measured_s
         interval = _interval(_measured(loads, flushes, "arrival").iops(rate))
         figures += headline(f"{FLUSH}/iops", "Flushes a second", rate, "IOPS", interval=interval)
     figures += _latencies(f"{FLUSH}/", "Latency of flushes", "arrival", flushes, loads, quantiles)
@@ -107,7 +107,9 @@ def _measured(loads: Sequence[Load], wanted: Sequence[Done], basis: Basis) -> Me
     stretches = []
     for load in loads:
         mine = [
-            batch for batch in wanted if batch.ios and any(batch is other for other in load.done)
+            completed
+            for completed in wanted
+            if completed.ios and any(completed is other for other in load.done)
         ]
         if mine:
             stretches.append(load.stretch(mine, basis))
@@ -130,7 +132,7 @@ def _latencies(
     loads: Sequence[Load],
     quantiles: Mapping[str, float],
 ) -> Iterator[Headline]:
-    times = [batch.latency(basis) for batch in done if batch.ios]
+    times = [completed.latency(basis) for completed in done if completed.ios]
     total = merged(h for h in times if h is not None)
     if total is None or not total.count or None in times:
         return

@@ -1,4 +1,4 @@
-"""`writecliff choose` on small drives: from the command to the page, resumed, asked again."""
+"""`writecliff choose` on small drives: the command, its page, resuming, and changed limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 @pytest.fixture
 def drives(tmp_path: Path) -> list[str]:
-    """A drive, one whose flash is slower, and one with more life."""
+    """Return the paths of a drive, of a drive with slower flash, and of a drive with longer life."""
     changed = {
         "usual": {},
         "slow": {"program": '["9 ms"]', "read": '["300 us", "300 us", "300 us"]'},
@@ -55,9 +55,9 @@ def asked(load: Path, drives: list[str], output: Path, *more: str) -> list[str]:
     return [*words, "--quiet", "--output", str(output), *more]
 
 
-def answered(said: Any, code: int = 0) -> dict[str, Any]:
-    assert said.code == code, said.err
-    answer = json.loads(said.out)
+def answered(output: Any, code: int = 0) -> dict[str, Any]:
+    assert output.code == code, output.err
+    answer = json.loads(output.out)
     assert isinstance(answer, dict)
     return answer
 
@@ -71,10 +71,10 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     more = ["--writes-per-day", "100GB", "--prices", str(prices), "--limit", "p99.9 <= 1 s"]
     first = answered(cli(asked(load, drives, output, *more)))
     ranking = first["ranking"]
-    assert [one["device"] for one in ranking] == ["lasting", "usual", "slow"]
-    assert [one["rank"] for one in ranking] == [1, 2, 3]
-    assert all(one["passes"] for one in ranking)
-    by_name = {one["device"]: one["metrics"] for one in ranking}
+    assert [row["device"] for row in ranking] == ["lasting", "usual", "slow"]
+    assert [row["rank"] for row in ranking] == [1, 2, 3]
+    assert all(row["passes"] for row in ranking)
+    by_name = {row["device"]: row["metrics"] for row in ranking}
     assert by_name["usual"]["iops"] == by_name["lasting"]["iops"] > by_name["slow"]["iops"]
     assert by_name["usual"]["p999_ms"] < by_name["slow"]["p999_ms"]
     assert by_name["lasting"]["life_years"] > by_name["usual"]["life_years"]
@@ -84,10 +84,10 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     unknown = [
         key
         for key in first["weights"]
-        if any(one["model_error"]["by_figure"][key]["error_pct"] is None for one in ranking[:2])
+        if any(row["model_error"]["by_figure"][key]["error_pct"] is None for row in ranking[:2])
     ]
     assert first["verdict"].endswith(f"the model's error of {' and '.join(unknown)} is not known")
-    changes = {one["change"]: one for one in first["what_if"]}
+    changes = {change["change"]: change for change in first["what_if"]}
     assert {"28 % over-provisioning", "twice the queue depth", "another seed"} <= set(changes)
     waf = {
         each["device"]: each["metrics"]["waf"]
@@ -98,7 +98,7 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     assert "Which drive? mixed" in page and "slow/report.html" in page
     assert str(tmp_path) not in page
 
-    # Other limits: nothing is measured again, and nobody passes.
+    # Other limits do not need new measurements, and no drive meets them.
     begun = {path: path.stat().st_mtime_ns for path in output.glob("*/*.parquet")}
     words = ["choose", "--resume", str(output), "--json", "--quiet", "--limit", "p99.9 <= 1 ns"]
     again = answered(cli(words), code=3)
@@ -106,11 +106,11 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     assert again["verdict"].startswith("None of 3 drives meets all limits")
     assert begun == {path: path.stat().st_mtime_ns for path in output.glob("*/*.parquet")}
 
-    # What would change the answer is left out, and asked for again.
+    # Variants can be omitted, and added later.
     words = ["choose", "--resume", str(output), "--json", "--quiet", "--limit", "p99.9 <= 1 s"]
     assert answered(cli([*words, "--no-what-if"]))["what_if"] == []
     assert answered(cli(words))["what_if"] == []
-    assert {one["change"] for one in answered(cli([*words, "--what-if"]))["what_if"]} == set(
+    assert {change["change"] for change in answered(cli([*words, "--what-if"]))["what_if"]} == set(
         changes
     )
 
@@ -122,10 +122,10 @@ def test_the_same_question_has_the_same_answer(
         answered(cli(asked(load, drives[:2], tmp_path / name, "--no-what-if")))
         for name in ("one", "two")
     ]
-    for one in answers:
+    for answer in answers:
         for key in ("folder", "report"):
-            del one[key]
-        for row in one["ranking"]:
+            del answer[key]
+        for row in answer["ranking"]:
             del row["runs"]
     assert answers[0] == answers[1]
     assert answers[0]["what_if"] == []
@@ -137,19 +137,19 @@ def test_over_provisionings_and_seeds_are_rows_and_runs(
     output = tmp_path / "choice"
     more = ["--overprovision", "28", "--seeds", "2", "--no-what-if", "--duration", "1s"]
     answer = answered(cli(asked(load, drives[:2], output, *more)))
-    rows = {one["device"]: one for one in answer["ranking"]}
+    rows = {row["device"]: row for row in answer["ranking"]}
     assert set(rows) == {"usual", "usual-op28", "slow", "slow-op28"}
     assert rows["usual-op28"]["metrics"]["waf"] < rows["usual"]["metrics"]["waf"]
-    assert all(len(one["runs"]) == 2 for one in rows.values())
+    assert all(len(row["runs"]) == 2 for row in rows.values())
     low, high = rows["usual"]["intervals"]["iops"]
     assert low < rows["usual"]["metrics"]["iops"] < high
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("choose", "no load given"),
-        ("choose --workload oltp-4k --candidates pm863-480", "two drives or more"),
+        ("choose --workload oltp-4k --candidates pm863-480", "two or more drives"),
         ("choose --workload oltp-4k --overprovision many", "no list of percentages"),
         ("choose --workload oltp-4k --limit fast", "'fast' is not FIGURE >= LIMIT"),
         ("choose --workload absent.toml --candidates pm863-480,pm863-960", "absent.toml"),
@@ -157,10 +157,10 @@ def test_over_provisionings_and_seeds_are_rows_and_runs(
         ("choose --resume nowhere", "not a choice"),
     ],
 )
-def test_mistakes_are_said_in_one_line(words: str, said: str, cli: CommandLine) -> None:
+def test_errors_take_a_single_line(words: str, message: str, cli: CommandLine) -> None:
     answer = cli(words)
     assert answer.code == 2
-    assert said in answer.err.splitlines()[0]
+    assert message in answer.err.splitlines()[0]
 
 
 def test_a_price_list_has_all_drives(
@@ -169,7 +169,7 @@ def test_a_price_list_has_all_drives(
     prices = tmp_path / "prices.csv"
     prices.write_text("other,5\n")
     answer = cli(asked(load, drives, tmp_path / "choice", "--prices", str(prices)))
-    assert answer.code == 2 and "there is no price of" in answer.err
+    assert answer.code == 2 and "the price of" in answer.err
     assert not (tmp_path / "choice").exists()
 
 
@@ -187,17 +187,17 @@ def test_a_trace_is_a_load(
     answer = answered(cli(asked(trace, drives[:2], tmp_path / "choice", *more)))
     assert answer["workload"].endswith("workload.toml")
     made = tmp_path / "choice" / "synthetic"
-    assert {one.name for one in made.iterdir()} == {
+    assert {path.name for path in made.iterdir()} == {
         "workload.toml",
         "workload.fio",
         "synthetic.html",
     }
-    assert not any(one.name.endswith("-synthetic") for one in tmp_path.iterdir())
+    assert not any(path.name.endswith("-synthetic") for path in tmp_path.iterdir())
     again = answered(cli(["choose", "--resume", str(tmp_path / "choice"), "--json", "--quiet"]))
     assert again["ranking"] == answer["ranking"]
-    assert [one["device"] for one in answer["ranking"]] == ["usual", "slow"]
-    assert all(one["scale"] == 1 for one in answer["ranking"])
-    assert "p99.99" not in answer["weights"]  # of so few I/Os nobody knows it
+    assert [row["device"] for row in answer["ranking"]] == ["usual", "slow"]
+    assert all(row["scale"] == 1 for row in answer["ranking"])
+    assert "p99.99" not in answer["weights"]  # too few I/Os for this percentile
 
 
 def test_one_drive_may_be_asked_about_a_limit(

@@ -1,4 +1,4 @@
-"""What is asked of a choice: limits, weights, prices, and where they are kept."""
+"""Questions of a choice: limits, weights, prices and choice.json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from writecliff.errors import ConfigError, StoreError
 ASKED = Question(workload="oltp-4k.toml", candidates=("pm863-480", "pm863-960"))
 
 
-def test_a_question_is_kept_as_it_was_asked(tmp_path: Path) -> None:
+def test_a_question_is_stored_unchanged(tmp_path: Path) -> None:
     asked = Question(
         workload="x.toml",
         candidates=("pm863-480", "pm863-960"),
@@ -27,12 +27,12 @@ def test_a_question_is_kept_as_it_was_asked(tmp_path: Path) -> None:
     )
     asked.write(tmp_path)
     assert Question.read(tmp_path) == asked
-    assert [(one.figure, one.relation, one.limit, one.unit) for one in asked.expectations()] == [
+    assert [(limit.figure, limit.relation, limit.limit, limit.unit) for limit in asked.expectations()] == [
         ("p99.99", "<=", 2.0, "ms"), ("life", ">=", 5.0, "years"),
     ]  # fmt: skip
 
 
-def test_a_damaged_question_is_said(tmp_path: Path) -> None:
+def test_a_damaged_question_is_reported(tmp_path: Path) -> None:
     ASKED.write(tmp_path)
     path = tmp_path / FILE_NAME
     text = path.read_text()
@@ -44,7 +44,7 @@ def test_a_damaged_question_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"seeds": 0}, "--seeds must be 1 to 100, not 0"),
         ({"scale": 0.5}, "--scale must be 1 to 1024"),
@@ -55,8 +55,8 @@ def test_a_damaged_question_is_said(tmp_path: Path) -> None:
         ({"limits": ("fast",)}, "'fast' is not FIGURE >= LIMIT"),
     ],
 )
-def test_what_cannot_be_asked(wrong: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_invalid_options_are_rejected(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         Question(**{**vars(ASKED), **wrong})
 
 
@@ -75,19 +75,19 @@ def test_a_price_list_with_and_without_a_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("pm863-480,99\npm863-960,cheap\n", "line 2: not a drive and a price"),
         ("pm863-480,99\n,5\n", "line 2: not a drive and a price"),
         ("pm863-480,99\npm863-960,-1\n", "line 2"),
         ("pm863-480,99\npm863-960,nan\n", "line 2"),
-        ("pm863-480,99\npm863-480,98\n", "line 2: pm863-480 has a price already"),
+        ("pm863-480,99\npm863-480,98\n", "line 2: pm863-480 already has a price"),
     ],
 )
-def test_a_wrong_price_list_names_the_line(text: str, said: str, tmp_path: Path) -> None:
+def test_a_wrong_price_list_names_the_line(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "prices.csv"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         read_prices(path)
 
 
@@ -110,9 +110,9 @@ def test_candidates_by_name_pattern_file_and_capacity(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["pm863-480"], "two drives or more, here is one"),
+        (["pm863-480"], "two or more drives, only one is selected"),
         (["pm86-480", "pm863-960"], "pm863-480"),
         (["qm*"], "no drive of the catalogue matches 'qm\\*'"),
         (["/dev/sda", "pm863-960"], "/dev/sda is a real drive"),
@@ -122,14 +122,14 @@ def test_candidates_by_name_pattern_file_and_capacity(tmp_path: Path) -> None:
         (["/dev/shm/absent.toml", "pm863-960"], "there is no device file /dev/shm/absent.toml"),
     ],
 )
-def test_candidates_that_are_none(words: list[str], said: str) -> None:
+def test_invalid_candidates_are_rejected(words: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as error:
         find_candidates(words)
     import re
 
-    assert re.search(said, f"{error.value} {error.value.hint}")
+    assert re.search(message, f"{error.value} {error.value.hint}")
 
 
 def test_a_range_of_capacity_is_two_sizes() -> None:
-    with pytest.raises(ConfigError, match="--capacity 1TB is no range"):
+    with pytest.raises(ConfigError, match="--capacity 1TB is not a range"):
         find_candidates(["pm863-*"], capacity="1TB")

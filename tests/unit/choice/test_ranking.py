@@ -1,4 +1,4 @@
-"""Who is first, and why: on figures that are given."""
+"""Rankings of given figures, with their reasons."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def asked(*limits: str, **more: object) -> Question:
 def figures(
     p9999: float | None = None, life: float | None = None, **more: float
 ) -> dict[str, Headline]:
-    found = {
+    values = {
         "p99.99": (p9999, "ms", False), "life": (life, "years", True),
         **{key: (value, "", key != "price") for key, value in more.items()},
     }  # fmt: skip
     return {
         key: Headline(key=key, label=key, value=value, unit=unit, higher_is_better=higher)
-        for key, (value, unit, higher) in found.items()
+        for key, (value, unit, higher) in values.items()
         if value is not None
     }
 
@@ -65,11 +65,11 @@ def ranked(
 
 
 def test_the_score_is_the_geometric_mean_of_the_shares_of_the_best() -> None:
-    one, two = ranked(asked(), a=figures(1.0, 2.0), b=figures(4.0, 8.0))
-    assert (one.name, two.name) == ("a", "b")  # equal scores: by name
-    assert one.score is not None and isclose(one.score, (1.0 * 0.25) ** 0.5)
-    assert two.score is not None and isclose(two.score, (0.25 * 1.0) ** 0.5)
-    assert two.why == "score within 2 % of the first"
+    first, second = ranked(asked(), a=figures(1.0, 2.0), b=figures(4.0, 8.0))
+    assert (first.name, second.name) == ("a", "b")  # equal scores: by name
+    assert first.score is not None and isclose(first.score, (1.0 * 0.25) ** 0.5)
+    assert second.score is not None and isclose(second.score, (0.25 * 1.0) ** 0.5)
+    assert second.why == "score within 2 % of the first"
 
 
 def test_weights_decide() -> None:
@@ -85,7 +85,7 @@ def test_drives_that_meet_the_limits_come_first() -> None:
         asked("p99.99 <= 2 ms", "life >= 3 years"),
         a=figures(0.1, 1.0), b=figures(1.9, 3.5), c=figures(3.0, 1.0), d=figures(2500.0, 9.0),
     )  # fmt: skip
-    assert [(one.name, one.rank, one.passes) for one in order] == [
+    assert [(row.name, row.rank, row.passes) for row in order] == [
         ("b", 1, True), ("a", 2, False), ("d", 3, False), ("c", 4, False),
     ]  # fmt: skip
     assert order[1].why == "life is 1.000 years, the limit is >= 3.000 years"
@@ -97,7 +97,7 @@ def test_a_limit_has_a_unit_of_its_own() -> None:
     assert (first.name, first.passes, second.passes) == ("b", True, False)
 
 
-def test_a_loser_hears_where_it_is_behind() -> None:
+def test_the_reason_of_a_losing_drive_is_its_worst_figure() -> None:
     _, second = ranked(asked(), a=figures(1.0, 8.0), b=figures(2.0, 7.9))
     assert second.why == "p99.99 2.000 ms, the first 1.000 ms"
 
@@ -110,11 +110,11 @@ def test_life_beyond_enough_counts_no_more() -> None:
 
 def test_a_drive_without_a_figure_that_counts_is_last() -> None:
     order = ranked(asked(), a=figures(None, 9.0), b=figures(5.0, 1.0))
-    assert [one.name for one in order] == ["b", "a"]
+    assert [row.name for row in order] == ["b", "a"]
     assert order[1].score is None and "unknown" in order[1].why
 
 
-def test_a_weight_of_no_figure_is_refused() -> None:
+def test_a_weight_of_an_unknown_figure_is_rejected() -> None:
     with pytest.raises(ConfigError, match="lief"):
         ranked(asked(), {"lief": 1.0}, a=figures(1.0, 2.0), b=figures(4.0, 8.0))
 
@@ -127,7 +127,7 @@ def test_a_weight_of_no_figure_is_refused() -> None:
         (2.0, ModelError(MIX), "error unknown"),
     ],
 )
-def test_a_difference_is_held_against_the_errors_of_the_models(
+def test_differences_are_compared_with_the_errors_of_the_models(
     behind: float, error: ModelError, sure: str
 ) -> None:
     first, second = ranked(
@@ -137,7 +137,7 @@ def test_a_difference_is_held_against_the_errors_of_the_models(
 
 
 @pytest.mark.parametrize(("value", "sure"), [(2.1, "within the model's error"), (4.0, "clear")])
-def test_so_is_a_missed_limit(value: float, sure: str) -> None:
+def test_a_missed_limit_is_compared_with_the_error_of_the_model(value: float, sure: str) -> None:
     _, second = ranked(asked("p99.99 <= 2 ms"), a=figures(1.0, 2.0), b=figures(value, 2.0))
     assert second.sure == sure
 
@@ -219,8 +219,8 @@ def test_the_error_of_a_model_is_that_of_the_load_on_its_family() -> None:
     mix = model_error("pm863-960", kinds(read_pct=70)).of("iops")
     assert mix == model_error("pm863-480", kinds(read_pct=70)).of("iops")
     assert mix.pct is not None and mix.kinds[0].scope == "family"
-    own = [f.error_pct for f in cross_validated() if (f.family, f.kind) == ("pm863", "mixes")]
-    assert mix.pct == median(own) and mix.kinds[0].figures == len(own)
+    errors = [f.error_pct for f in cross_validated() if (f.family, f.kind) == ("pm863", "mixes")]
+    assert mix.pct == median(errors) and mix.kinds[0].figures == len(errors)
     assert model_error("pm863-960", kinds(read_pct=70)).of("life").pct is None
     assert model_error("./my-drive.toml", MIX).of("iops").pct is None
 
@@ -253,16 +253,14 @@ def test_current_drives_have_the_errors_of_their_held_out_figures_by_kind() -> N
     assert model_error("t500-1000", kinds(read_pct=70)).by_kind.get("mean latency of mixes") is None
     skew = model_error("pm9a3-7680", kinds(addresses=Addresses("zipf", theta=0.8)))
     assert skew.by_kind["skewed writes"].scope == "family"
-    own = [f.error_pct for f in ssd_iq() if (f.family, f.kind) == ("pm9a3", "skewed writes")]
-    assert skew.of("iops").pct == median(own)
+    errors = [f.error_pct for f in ssd_iq() if (f.family, f.kind) == ("pm9a3", "skewed writes")]
+    assert skew.of("iops").pct == median(errors)
     tail = skew.of("p99.99")
     assert tail.is_bound and tail.pct is not None  # the class defaults were set with them in view
 
 
 def test_a_current_drive_wins_no_mix_clearly() -> None:
-    """The table has two mixes of current drives, too few for an error. Both were seen before a
-    constant was set.
-    """
+    """Two mixes of current drives are too few for an error, and both were seen before a fit."""
     error = model_error("t500-1000", kinds(read_pct=70))
     fast, slow = figures(1.0, 2.0, iops=100.0), figures(1.0, 2.0, iops=10.0)
     _, second = ranked(asked(), {"iops": 1.0}, error, a=fast, b=slow)
@@ -297,8 +295,8 @@ def test_a_drive_within_two_per_cent_of_the_best_is_not_called_the_best() -> Non
 
 
 def test_flushes_count_where_the_load_has_some() -> None:
-    known = {"p99.99", "life", "iops", "flush/mean", "flush/p99"}
-    assert weights_of(asked(), open_loop=True, available=known) == {
+    measurable = {"p99.99", "life", "iops", "flush/mean", "flush/p99"}
+    assert weights_of(asked(), open_loop=True, available=measurable) == {
         "p99.99": 1.0, "life": 1.0, "flush/p99": 1.0,
     }  # fmt: skip
 
@@ -330,13 +328,13 @@ def test_a_short_load_is_ranked_by_the_highest_percentile_that_it_has() -> None:
     assert weights_of(given, open_loop=True, available={"p99"}) == {"p99.99": 2.0}
 
 
-def test_the_error_of_a_twin_is_that_of_what_it_kept_aside(tmp_path: Path) -> None:
+def test_the_error_of_a_twin_is_that_of_its_held_out_figures(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     line = "# kept aside: 25 figures; median errors: rates 2.0 %, 99th percentiles 6.6 %\n"
     path.write_text(line + 'name = "mine"\n')
-    found = model_error(str(path), MIX)
-    assert (found.of("iops").pct, found.of("mean").pct, found.of("p99").pct) == (2.0, None, 6.6)
-    assert found.of("p99.99").pct is None and found.of("iops").kinds[0].figures == 25
+    error = model_error(str(path), MIX)
+    assert (error.of("iops").pct, error.of("mean").pct, error.of("p99").pct) == (2.0, None, 6.6)
+    assert error.of("p99.99").pct is None and error.of("iops").kinds[0].figures == 25
     path.write_text('name = "mine"\n')
     assert model_error(str(path), MIX).by_kind == {}
 

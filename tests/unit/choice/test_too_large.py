@@ -1,4 +1,4 @@
-"""Drives of a group that cannot be simulated on this machine are left out, and it is said."""
+"""Drives of a group that this machine cannot simulate are omitted and reported."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ def question(folder: Path, duration: str, *candidates: str) -> Question:
     return Question(workload=str(load), candidates=candidates)
 
 
-def test_a_short_load_leaves_out_what_it_cannot_make_smaller(tmp_path: Path) -> None:
+def test_a_short_load_omits_drives_that_cannot_be_scaled_down(tmp_path: Path) -> None:
     asked = question(tmp_path, SHORT, "fl6-1600", LARGE, "p5800x-400")
-    found = without_too_large(asked, (), budget_bytes=20 * GB)
-    assert found.candidates == ("fl6-1600", "p5800x-400")
-    assert left_out_text(found.left_out) == f"{LARGE} needs 32 GB of memory where 20 GB are free"
+    possible = without_too_large(asked, (), budget_bytes=20 * GB)
+    assert possible.candidates == ("fl6-1600", "p5800x-400")
+    assert left_out_text(possible.left_out) == f"{LARGE} needs 32 GB of memory where 20 GB are free"
     assert without_too_large(asked, (), budget_bytes=40 * GB) == asked
-    # Named drives stay, and are refused with a reason when they are run.
+    # Drives given by name stay, and are rejected with a reason when they run.
     assert without_too_large(asked, (LARGE,), budget_bytes=20 * GB) == asked
 
 
-def test_a_long_load_leaves_out_nothing(tmp_path: Path) -> None:
+def test_a_long_load_omits_nothing(tmp_path: Path) -> None:
     """Its drives are simulated 16 times smaller."""
     asked = question(tmp_path, LONG, "fl6-1600", LARGE, BEYOND)
     assert without_too_large(asked, (), budget_bytes=20 * GB) == asked
 
 
-def test_a_trace_needs_drives_that_can_be_simulated_whole(tmp_path: Path) -> None:
+def test_a_trace_needs_drives_that_can_be_simulated_at_full_size(tmp_path: Path) -> None:
     assert main(["trace", "synthesise", "example:sqlite", "--output", str(tmp_path)]) == 0
     load = str(tmp_path / "workload.toml")
     asked = Question(workload=load, candidates=("fl6-1600", BEYOND, "p5800x-400"))
-    found = without_too_large(asked, (), budget_bytes=20 * GB)
-    assert found.candidates == ("fl6-1600", "p5800x-400")
-    assert found.left_out == {BEYOND: "cannot be simulated whole"}
+    possible = without_too_large(asked, (), budget_bytes=20 * GB)
+    assert possible.candidates == ("fl6-1600", "p5800x-400")
+    assert possible.left_out == {BEYOND: "cannot be simulated whole"}
 
 
-def test_the_answer_says_what_was_left_out(
+def test_the_answer_lists_omitted_drives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a machine with 3 GB, a drive of 1.6 TB is too large for a short load."""
@@ -68,7 +68,7 @@ def test_the_answer_says_what_was_left_out(
     done = capsys.readouterr()
     answer = json.loads(done.out)
     assert list(answer["left_out"]) == ["fl6-1600"]
-    assert "fl6-1600" not in {one["device"] for one in answer["ranking"]}
+    assert "fl6-1600" not in {row["device"] for row in answer["ranking"]}
     assert "left out, too large for this load: fl6-1600 needs 4 GB" in done.err
     assert "fl6-1600 needs 4 GB" in Path(answer["report"]).read_text(encoding="utf-8")
 
