@@ -1,0 +1,57 @@
+"""`tools/prose` finds the project's messages and draws sentences."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def _prose(*arguments: str) -> str:
+    command = [sys.executable, str(ROOT / "tools" / "prose"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def sections() -> dict[str, str]:
+    """Return the list of messages by kind."""
+    kinds = re.split(r"^## (\w+) .*$", _prose("messages"), flags=re.MULTILINE)
+    return dict(zip(kinds[1::2], kinds[2::2], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("Error", "invalid size '{text}' (python/writecliff/units.py:"),
+        ("Error", "the drive is read-only (crates/contents/src/lib.rs:"),
+        ("Error", "unknown format '{name}' (crates/traces/src/reader.rs:"),
+        ("Hint", "write it as 30 s, 1.5 ms or 2 min (python/writecliff/units.py:"),
+        ("Hint", "choose another with --format, or --columns (crates/traces/src/reader.rs:"),
+        ("Warning", "in fio the {zones.count} segments are evenly spaced (python/"),
+        ("Progress", "converting it for the replay (python/writecliff/api/block_traces.py:"),
+    ],
+)
+def test_a_message_of_each_kind_is_listed(
+    sections: dict[str, str], kind: str, message: str
+) -> None:
+    assert f"\n- {message}" in sections[kind]
+
+
+def test_panics_and_docstrings_are_no_messages(sections: dict[str, str]) -> None:
+    listed = "".join(sections.values())
+    assert "crates/ssd/src/device_file" in listed
+    assert "removing comment lines keeps the TOML valid" not in listed
+    assert "Raises:" not in listed
+
+
+def test_a_sample_has_twenty_sentences_of_each_kind() -> None:
+    sample = _prose("sample", "--seed", "7")
+    assert re.findall(r"^## (\w+) \((\d+)\)$", sample, re.MULTILINE) == [
+        (kind, "20") for kind in ("Page", "Docstring", "Error", "Help", "Comment")
+    ]
+    assert sample == _prose("sample", "--seed", "7")
