@@ -14,6 +14,7 @@ import pytest
 from tests.support.dashboard import Served, dashboard
 from tests.support.long_run import make_long_run
 from tests.support.many_runs import make_many_runs
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.run_store import make_run
 from tests.support.synthetic_run import Drive, manifest, records
 from writecliff.runs.catalogue import Catalogue
@@ -74,7 +75,7 @@ class Look:
 
 def until(page: Any, expression: str) -> None:
     """Wait until an expression is true. Playwright's own way needs `eval`, which pages refuse."""
-    end_s = time.monotonic() + 60
+    end_s = time.monotonic() + WAIT_LIMIT_S
     while not page.evaluate(expression):
         assert time.monotonic() < end_s, expression
         page.wait_for_timeout(50)

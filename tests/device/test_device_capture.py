@@ -270,7 +270,7 @@ def test_requests_that_are_open_at_the_end_are_said(loop: str, tmp_path: Path) -
 def test_what_a_killed_capture_left_is_removed(loop: str, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "writecliff", "capture", "--device", loop, "--for", "1h"]
     child = subprocess.Popen([*words, "-o", str(tmp_path / "k.parquet")])
-    require(lambda: _instances(child.pid), 60)
+    require(lambda: _instances(child.pid))
     child.send_signal(signal.SIGKILL)
     child.wait()
     with run.instance():
@@ -300,7 +300,7 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
             for name in _instances(child.pid)
         )
 
-    require(recording, 60)
+    require(recording)
     subprocess.run(
         ["dd", "if=/dev/zero", f"of={loop}", "bs=4k", "count=5", "oflag=direct", "status=none"],
         check=True,

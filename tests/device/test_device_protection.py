@@ -40,7 +40,7 @@ def partitioned(attach: Callable[..., str], image: Path) -> Iterator[str]:
     device = attach(image)
     # partx reads the table itself: not every kernel is built to understand DOS tables.
     subprocess.run([partx, "--add", device], check=True, capture_output=True)
-    if not wait_for(lambda: os.path.exists(f"{device}p1")):
+    if not wait_for(lambda: os.path.exists(f"{device}p1"), 30):
         pytest.skip("device tests: no partitions on loop devices here")
     subprocess.run([mkfs, "-q", "-F", f"{device}p1"], check=True)
     yield device

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import alive, children, wait_for
+from tests.support.processes import WAIT_LIMIT_S, alive, children, wait_for
 from writecliff.store.manifest import MANIFEST_NAME
 from writecliff.store.rundir import RunDirectory
 
@@ -42,11 +42,11 @@ def test_kill_9_of_a_sweep_ends_its_member_and_its_fio(loop: str, tmp_path: Path
         return bool(fios)
 
     try:
-        assert wait_for(writing, 60)
+        assert wait_for(writing)
         sweep.kill()
-        sweep.wait(10)
-        assert wait_for(lambda: not any(map(alive, fios)), 15), "fio goes on writing"
-        assert wait_for(lambda: not any(map(alive, members)), 15)
+        sweep.wait(WAIT_LIMIT_S)
+        assert wait_for(lambda: not any(map(alive, fios)), 30), "fio goes on writing"
+        assert wait_for(lambda: not any(map(alive, members)), 30)
     finally:
         for process in filter(alive, [*members, *fios]):
             os.kill(process, signal.SIGKILL)

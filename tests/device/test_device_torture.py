@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.support.cli import CommandLine
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 
 pytestmark = pytest.mark.skipif(
@@ -120,7 +121,7 @@ def test_nothing_stays_mounted_after_sigterm(drive: str, folder: Path) -> None:
     assert "preparing" in process.stderr.readline()
     assert "[1/1000]" in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=120)
+    process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 128 + signal.SIGINT
     assert not attached(folder)
 

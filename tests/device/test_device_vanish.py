@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.engines.base import Progress
 from writecliff.engines.fio import FioEngine
 from writecliff.errors import EngineError
@@ -70,13 +71,13 @@ def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> 
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + WAIT_LIMIT_S
     while not (run / "rounds" / "000002.parquet").exists():
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
     drop_out(loop, image)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 1
     # Writes in flight make the image longer again, so the drive may be seen as smaller before it is gone.
     causes = ("vanished: it has no capacity", "changed its size: it has ")
@@ -107,7 +108,7 @@ def test_an_unusable_fio_is_reported_first(
         env=dict(os.environ, PYTHONPATH=str(ROOT / "python"), PATH=f"{tools}"),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_LIMIT_S,
         check=False,
     )
     assert done.returncode == 1

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.processes import alive, children, wait_for
+from tests.support.processes import WAIT_LIMIT_S, alive, children, wait_for
 from writecliff.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,7 +69,7 @@ def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
     process = start(
         "--on", loop, "--destroy", loop, "--output", str(run), "--json", *for_steps(STEPS)
     )
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0, err
     outcome = json.loads(out)
     rows = pq.read_table(run / "rounds.parquet").to_pylist()
@@ -104,16 +104,16 @@ def test_a_kill_loses_the_step_in_progress_only(loop: str, tmp_path: Path, victi
         fios[:] = children(process.pid, b"workload.fio")
         return bool(fios) and (run / "rounds" / "000001.parquet").exists()
 
-    assert wait_for(writing, 60)
+    assert wait_for(writing)
     os.kill(process.pid if victim == "writecliff" else fios[0], signal.SIGKILL)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=WAIT_LIMIT_S)
     if victim == "fio":
         assert process.returncode == 1
         assert "error: fio failed: killed by SIGKILL\nhint: complete steps kept: " in err
         assert f"--resume {run} --destroy {loop}`" in err
-    assert wait_for(lambda: not any(map(alive, fios)))
+    assert wait_for(lambda: not any(map(alive, fios)), 30)
     again = start("--resume", str(run), "--destroy", loop)
-    _, err = again.communicate(timeout=60)
+    _, err = again.communicate(timeout=WAIT_LIMIT_S)
     assert again.returncode == 0, err
     with RunDirectory.open(run) as finished:
         assert finished.status == "complete"

@@ -121,7 +121,7 @@ def test_an_nvme_drive_is_pulled_and_the_run_resumed(
     rows = failing.assert_kept(ended, f"^{drive.path}: the drive vanished: the kernel has removed")
     wanted = {"id": drive.identifier, "bus": "slot_free0", "serial": drive.serial}
     qmp.execute("device_add", driver="nvme", drive=f"node_{drive.serial}", **wanted)
-    require(lambda: drive.serial in drives_by_serial(), 60)
+    require(lambda: drive.serial in drives_by_serial())
     back = drives_by_serial()[drive.serial].path
     failing.assert_resumes(rows, "--on", back, "--destroy", drive.serial)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.served_in_guest import connected, kernel_warnings, run, served, write_and_check
 from tests.support.small_drive import write_small_drive
 from writecliff.serve import DriveServer, ServeOptions
@@ -31,7 +32,7 @@ def serving(path: Path, state: Path | None = None) -> Iterator[DriveServer]:
 
 
 def until(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WAIT_LIMIT_S
     while not what():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -106,11 +107,11 @@ def test_io_goes_on_when_the_server_is_back(how: str, tmp_path: Path) -> None:
             assert writer.poll() is None
             if how == "power cut":
                 server.power_cut()
-                said = writer.communicate(timeout=120)[0]
+                said = writer.communicate(timeout=WAIT_LIMIT_S)[0]
             else:
                 server.end()
                 with serving(path, state) as again:
                     served(again, int(at[0]))
-                    said = writer.communicate(timeout=120)[0]
+                    said = writer.communicate(timeout=WAIT_LIMIT_S)[0]
     assert writer.returncode == 0, said
     assert not kernel_warnings(before, lost=True)

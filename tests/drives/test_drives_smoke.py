@@ -12,6 +12,7 @@ import pytest
 
 from tests.guest.qmp import Qmp, QmpError
 from tests.support.guest_drives import Drive, drives_by_serial, pull
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.engines.fio import FioEngine
 from writecliff.workload.model import Job, Workload
 
@@ -76,7 +77,7 @@ def test_a_drive_comes_and_goes(plug: Callable[..., Drive], qmp: Qmp) -> None:
     drive = plug("QMORE001", size_bytes=16 * MIB)
     assert drive.size_bytes == 16 * MIB
     pull(qmp, drive.identifier)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + WAIT_LIMIT_S
     while "QMORE001" in drives_by_serial():
         assert time.monotonic() < deadline
         time.sleep(0.1)

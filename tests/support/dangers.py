@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 
 import pytest
 
-from tests.support.processes import wait_for
+from tests.support.processes import WAIT_LIMIT_S, wait_for
 from writecliff.cli.main import main
 from writecliff.engines.blockdev.tools import find_tool
 from writecliff.engines.target import open_target
@@ -140,7 +140,7 @@ def succeeds(*argv: str | Path) -> bool:
     return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
-def require(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+def require(condition: Callable[[], object], timeout_s: float = WAIT_LIMIT_S) -> None:
     """Wait for `condition`; the test fails if it does not become true in time."""
     assert wait_for(condition, timeout_s), "what the test waits for does not happen"
 
@@ -245,7 +245,7 @@ class Bench(contextlib.ExitStack):
     @staticmethod
     def _end(process: subprocess.Popen[str]) -> None:
         with contextlib.suppress(BrokenPipeError):
-            process.communicate("\n", timeout=10)
+            process.communicate("\n", timeout=WAIT_LIMIT_S)
 
     def node(self, path: str, number: tuple[int, int]) -> str:
         os.mknod(path, 0o060600, os.makedev(*number))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.ui.access import Access
 from writecliff.ui.server import UiOptions, serve
 
@@ -61,7 +62,7 @@ class Served:
         **headers: str,
     ) -> Answer:
         """The answer to `path`, which is sent as it is."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_LIMIT_S)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if cookie is not None:
             sent["Cookie"] = "; ".join(filter(None, (self.cookie, cookie)))
@@ -115,12 +116,12 @@ def dashboard(root: Path, *, allow_changes: bool = False) -> Iterator[Served]:
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        assert begun.wait(60)
+        assert begun.wait(WAIT_LIMIT_S)
         if failed:
             raise failed[0]
         yield served
     finally:
         if ended:
             ended[0]()
-        thread.join(30)
+        thread.join(WAIT_LIMIT_S)
     assert not thread.is_alive()

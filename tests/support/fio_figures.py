@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff import SimEngine
 from writecliff.engines.fiojson import fio_json
 from writecliff.workload.fiojob import load_fio_job
@@ -272,7 +273,7 @@ def _run(path: Path, folder: Path, fio: str) -> tuple[tuple[int, int], list[_Ent
     given.write_text(path.read_text().replace("[global]\n", f"[global]\nfilename={target}\n", 1))
     done = subprocess.run(
         [*shlex.split(fio), "--output-format=json", str(given)],
-        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+        cwd=folder, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=False,
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(done.stderr + done.stdout[:2000])

@@ -7,6 +7,8 @@ import struct
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from tests.support.processes import WAIT_LIMIT_S
+
 _GO, _ACK = 7, 1
 _READ, _WRITE, _FLUSH, _TRIM = 0, 1, 3, 4
 
@@ -21,7 +23,7 @@ class NbdClient:
             self._socket.connect(parse_qs(parts.query)["socket"][0])
         else:
             self._socket = socket.create_connection((parts.hostname, parts.port))
-        self._socket.settimeout(20)
+        self._socket.settimeout(WAIT_LIMIT_S)
         assert self._take(18) == b"NBDMAGICIHAVEOPT\0\3"
         self._socket.sendall(struct.pack(">I8sII6s", 3, b"IHAVEOPT", _GO, 6, bytes(6)))
         self.size = 0

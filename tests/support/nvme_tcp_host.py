@@ -8,6 +8,8 @@ import struct
 from types import TracebackType
 from typing import Self
 
+from tests.support.processes import WAIT_LIMIT_S
+
 HOST_NQN = b"nqn.2014-08.org.nvmexpress:uuid:python-tests"
 _ENABLE = 0x0046_0001  # CC: 64-byte entries, 16-byte completions, enabled
 _DATA_PLACEMENT = 2  # directive type (Base 2.1, 8.1.8)
@@ -15,7 +17,7 @@ _DATA_PLACEMENT = 2  # directive type (Base 2.1, 8.1.8)
 
 class _Queue:
     def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=10)
+        self._socket = socket.create_connection((host, port), timeout=WAIT_LIMIT_S)
         self._socket.sendall(bytes([0, 0, 128, 0, 128]).ljust(128, b"\0"))
         self._take(128)
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+WAIT_LIMIT_S = 300.0  # bounds waits only: more than a busy machine needs
+
 
 def children(pid: int, program: bytes) -> list[int]:
     """The children of all threads of `pid` with `program` in their command line."""
@@ -41,8 +43,8 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> bool:
-    """Whether `condition` becomes true in time."""
+def wait_for(condition: Callable[[], object], timeout_s: float = WAIT_LIMIT_S) -> bool:
+    """Return whether `condition` becomes true in time."""
     end_s = time.monotonic() + timeout_s
     while not (met := bool(condition())) and time.monotonic() < end_s:
         time.sleep(0.02)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.serve import DriveServer
 
 HOST_ID = "12345678-1234-1234-1234-123456789abc"
@@ -16,7 +17,7 @@ HOST = ("--hostnqn", f"nqn.2014-08.org.nvmexpress:uuid:{HOST_ID}", "--hostid", H
 
 
 def run(*words: str) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WAIT_LIMIT_S)
     assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
     return done.stdout
 

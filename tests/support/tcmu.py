@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tests.support.processes import WAIT_LIMIT_S
+
 _CONFIG = Path("/sys/kernel/config/target")
 _COMMAND_HEAD, _COMMAND_TAIL = 12, 64  # offsets in the mailbox
 _PAD, _COMMAND = 0, 1
@@ -77,7 +79,7 @@ class _Ring:
 
     def close(self) -> None:
         self._stop.set()
-        self._thread.join(10)
+        self._thread.join(WAIT_LIMIT_S)
         self._memory.close()
         os.close(self._fd)
 
@@ -173,7 +175,7 @@ def attached(drive: Answers, name: str, size_bytes: int) -> Iterator[Path]:
 
 
 def _new_disk(before: set[Path]) -> Path:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WAIT_LIMIT_S
     while time.monotonic() < deadline:
         for entry in set(Path("/sys/block").glob("sd*")) - before:
             path = Path("/dev") / entry.name

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.capture.run import Options, capture, recover
 from writecliff.capture.trace import read_trace
 from writecliff.cli.main import main
@@ -342,7 +343,7 @@ def test_what_is_interrupted_keeps_what_it_has(place: Path, number: signal.Signa
         os.killpg(child.pid, number)  # as a terminal does
     else:
         child.send_signal(number)
-    code = child.wait(20)
+    code = child.wait(WAIT_LIMIT_S)
     assert code == (130 if number == signal.SIGINT else 128 + number)
     rows = read_trace(place / "t.parquet").table.to_pylist()
     assert _short(rows, "op", "length_bytes") == [("create", 0), ("write", 3)]
@@ -351,7 +352,7 @@ def test_what_is_interrupted_keeps_what_it_has(place: Path, number: signal.Signa
 def test_a_killed_capture_is_recovered(place: Path) -> None:
     child = _started(place)
     os.killpg(child.pid, signal.SIGKILL)
-    child.wait(20)
+    child.wait(WAIT_LIMIT_S)
     time.sleep(0.05)
     left = place / "t.parquet.events"
     assert left.exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.capture import strace
 from writecliff.capture.convert import convert
 from writecliff.capture.run import Options
@@ -162,7 +163,9 @@ def test_a_static_program_is_seen(tmp_path: Path) -> None:
         'int f = open("out", O_CREAT | O_WRONLY, 0644);\nreturn write(f, "hello", 5) != 5; }\n'
     )
     program = tmp_path / "s"
-    built = subprocess.run(["cc", "-static", "-o", program, source], check=False, timeout=60)
+    built = subprocess.run(
+        ["cc", "-static", "-o", program, source], check=False, timeout=WAIT_LIMIT_S
+    )
     if built.returncode:
         pytest.skip("no static C library")
     options = Options(tmp_path / "s.parquet", root=tmp_path)

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.cli import CommandLine
 from tests.support.nbd_client import NbdClient
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 from writecliff.serve import DriveServer, ServeOptions
 from writecliff.serve.addresses import is_open_to_others
@@ -45,7 +46,7 @@ def test_a_signal_ends_it_with_a_summary_and_the_state(
     with NbdClient(_address(process)) as client:
         client.write(0, b"x" * 65536)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0, err
     said = json.loads(out)
     assert said["schema"] == "writecliff/serve/1"
@@ -68,7 +69,7 @@ def test_an_idle_server_takes_no_cpu_and_says_what_it_did(tmp_path: Path) -> Non
         time.sleep(2.5)
         assert _cpu_s(process) - before < 0.25, "a look every second, and nothing else"
     process.terminate()
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0
     assert re.search(r"^write +1 \(0 IOPS\), 4.1 kB, mean ", out, re.M), out
     assert re.search(r"^lateness +mean ", out, re.M), out
@@ -116,7 +117,7 @@ def test_a_warning_is_one_line_on_stderr(tmp_path: Path) -> None:
     assert process.stderr is not None
     assert process.stderr.readline().startswith("warning: nbd://0.0.0.0:")
     process.terminate()
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=WAIT_LIMIT_S)
     assert len(json.loads(out)["warnings"]) == 1
 
 
@@ -152,7 +153,7 @@ def test_power_is_cut_at_a_write_and_by_a_signal(tmp_path: Path) -> None:
             except OSError:
                 break
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0, err
     first, second = json.loads(out)["power_cuts"]
     assert (first["writes"], first["seed"], second["seed"]) == (3, 5, 6)
@@ -177,7 +178,7 @@ def test_power_is_cut_after_times_and_by_the_command(
     assert (said["pid"], said["addresses"], said["number"]) == (process.pid, [address], 3)
     assert cli(f"serve power-cut {process.pid}").out.startswith("sim:")
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0, err
     cuts = json.loads(out)["power_cuts"]
     assert [cut["seed"] for cut in cuts] == [1, 2, 3, 4]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.engines.blockdev.tools import ABSENT, ToolResult
 from writecliff.engines.fio import capability
 from writecliff.engines.fio.process import Document, Exit, FioProcess
@@ -35,7 +36,7 @@ def stand_in(tmp_path: Path) -> Any:
 
 def gone(pid: int) -> bool:
     """Whether a process has ended (a zombie has, but must not be ours)."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + WAIT_LIMIT_S
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)
@@ -106,7 +107,7 @@ def test_reports_are_read_while_nobody_takes_them(stand_in: Any, tmp_path: Path)
     text = DOCUMENT.encode("unicode_escape").decode()
     script = f"head -c 1000000 /dev/zero | tr '\\0' '\\n'; printf '{text}'; touch {done}"
     process = FioProcess(stand_in(script), "", 1000).start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + WAIT_LIMIT_S
     while not done.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     try:
@@ -147,7 +148,7 @@ STARTS = {
     "main thread": "process.start().next()",
     "another thread": (
         "import threading, time; "
-        "threading.Thread(target=lambda: process.start().next()).start(); time.sleep(60)"
+        "threading.Thread(target=lambda: process.start().next()).start(); time.sleep(3600)"
     ),
 }
 
@@ -155,14 +156,14 @@ STARTS = {
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS.keys())
 def test_the_child_dies_with_its_parent(stand_in: Any, tmp_path: Path, start: str) -> None:
     pid_file = tmp_path / "pid"
-    program = stand_in(f"echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 60")
+    program = stand_in(f"echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; exec sleep 3600")
     code = (
         "from writecliff.engines.fio.process import FioProcess\n"
         f"process = FioProcess({program!r}, '', 1000)\n{start}\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", code])
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + WAIT_LIMIT_S
         while not pid_file.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         pid = int(pid_file.read_text())

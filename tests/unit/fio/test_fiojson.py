@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from tests.guest.fetch import cache
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff import SimEngine
 from writecliff._native import Histogram
 from writecliff.engines.base import JobResult, OperationResult, StepResult
@@ -51,7 +52,7 @@ def _real(fio: str, text: str, folder: Path) -> dict[str, Any]:
     (folder / "real.fio").write_text(text)
     done = subprocess.run(
         [fio, "--output-format=json+", "real.fio"],
-        cwd=folder, capture_output=True, text=True, timeout=60, check=True,
+        cwd=folder, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=True,
     )  # fmt: skip
     document: dict[str, Any] = json.loads(done.stdout[done.stdout.index("{") :])
     return document
@@ -259,7 +260,7 @@ def test_bins_are_keyed_as_by_fio(tmp_path: Path) -> None:
     assert FIO is not None
     done = subprocess.run(
         [FIO, "--name=n", "--ioengine=null", "--size=200m", "--output-format=json+"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+        cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=True,
     )  # fmt: skip
     bins = json.loads(done.stdout)["jobs"][0]["read"]["clat_ns"]["bins"]
     keys = [int(key) for key in bins]

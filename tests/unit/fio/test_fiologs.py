@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.engines.base import JobResult, StepResult
 from writecliff.engines.counters import Counters
 from writecliff.engines.fiologs import write_logs
@@ -66,7 +67,9 @@ def test_names_and_columns_are_those_of_fio(tmp_path: Path) -> None:
     )
     job_file = _job_file(tmp_path, text)
     assert FIO is not None
-    subprocess.run([FIO, "job.fio"], cwd=tmp_path, capture_output=True, timeout=60, check=True)
+    subprocess.run(
+        [FIO, "job.fio"], cwd=tmp_path, capture_output=True, timeout=WAIT_LIMIT_S, check=True
+    )
     theirs = {path.name: path.read_text() for path in tmp_path.glob("*.log")}
     ours = write_logs(job_file, [STEP], tmp_path / "logs")
     # A simulated drive has no submission, so no slat.
@@ -98,7 +101,7 @@ def test_the_text_is_that_of_fio(tmp_path: Path) -> None:
     assert FIO is not None
     said = subprocess.run(
         [FIO, "--output-format=normal,json+", "--eta=never", "job.fio"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+        cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=True,
     ).stdout  # fmt: skip
     begin, end = said.index("\n{"), said.rindex("\n}") + 2
     document = json.loads(said[begin:end])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.guest import stubs
+from tests.support.processes import WAIT_LIMIT_S
 
 VERSIONED = "LIBNBD_1.0 { global: nbd_create; };\nLIBNBD_2.0 { global: nbd_close; };\n"
 SOURCES = {
@@ -33,7 +34,7 @@ int main(int count, char **words) {
 def build(source: str, output: Path, *words: str) -> None:
     file = output.with_name(f"{output.name}.c")
     file.write_text(source)
-    subprocess.run(["cc", "-o", str(output), str(file), *words], check=True, timeout=60)
+    subprocess.run(["cc", "-o", str(output), str(file), *words], check=True, timeout=WAIT_LIMIT_S)
 
 
 @pytest.mark.skipif(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import writecliff
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff import _native
 
 PACKAGE = Path(writecliff.__file__).parent
@@ -80,7 +81,7 @@ def test_the_stub_and_the_module_have_the_same_names_and_signatures(tmp_path: Pa
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=WAIT_LIMIT_S,
         check=False,
     )
     assert said.returncode == 0, said.stdout + said.stderr

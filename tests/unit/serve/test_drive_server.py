@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.dangers import require
 from tests.support.nbd_client import NbdClient
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 from writecliff.cli.cmd_serve import cut_text
 from writecliff.errors import ConfigError, EngineError, TargetError
@@ -148,7 +149,7 @@ def test_a_host_of_nvme_tcp_is_answered(drive: str) -> None:
         found = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(nqn\.2014-08\..*:uuid:.{36})", uri)
         assert found is not None
         assert server.addresses == [uri]
-        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=10) as host:
+        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=WAIT_LIMIT_S) as host:
             host.sendall(request)
             answer = host.recv(128, socket.MSG_WAITALL)
         assert (answer[0], answer[2], len(answer)) == (1, 128, 128)

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.nbd_client import NbdClient
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 from writecliff.errors import ConfigError, EngineError
 from writecliff.serve import DriveServer, ServeOptions
@@ -83,7 +84,7 @@ def test_the_reference_lists_every_metric() -> None:
 def _get(address: str, request: str) -> bytes:
     """The answer to a request that is sent as it is."""
     host, _, port = address.removeprefix("http://").removesuffix("/metrics").rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=WAIT_LIMIT_S) as connection:
         connection.sendall(request.encode())
         answer = b""
         while more := connection.recv(65536):

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.nbd_client import NbdClient
 from tests.support.nvme_tcp_host import NvmeTcpHost
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 
 PAGE = 4096
@@ -56,7 +57,7 @@ class Server:
 
     def restart(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
-        code = self.process.wait(60)
+        code = self.process.wait(WAIT_LIMIT_S)
         assert code == (-number if number == signal.SIGKILL else 0)
         self.start(self.uris[0].removeprefix("nvme+tcp://").split("/")[0])
 
@@ -100,7 +101,7 @@ class Writer(Thread):
     def write_more(self) -> None:
         """Wait until it has written more. Raises what it was answered."""
         enough = self.count + WRITES_BETWEEN
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + WAIT_LIMIT_S
         while self.count < enough and self.failure is None:
             assert time.monotonic() < deadline, f"{self.count} writes"
             time.sleep(0.01)
@@ -129,7 +130,7 @@ def test_clients_lose_nothing_when_the_server_restarts(
             writer.ended.set()
         server.restart(signal.SIGKILL)
         for writer in writers:
-            writer.join(30)
+            writer.join(WAIT_LIMIT_S)
         with NbdClient(server.uris[1]) as client:
             for writer in writers:
                 assert len(writer.acknowledged) >= 2 * WRITES_BETWEEN
@@ -150,7 +151,7 @@ def test_a_state_has_one_server(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=WAIT_LIMIT_S,
         )
         assert second.returncode == 2
         assert "another server uses the state" in second.stderr

@@ -17,6 +17,7 @@ import pytest
 from tests.support.dangers import require
 from tests.support.nbd_client import NbdClient
 from tests.support.nvme_tcp_host import NvmeTcpHost
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 from writecliff.api import advise_streams, compare, replay_trace
 from writecliff.capture.trace import read_trace
@@ -209,7 +210,7 @@ def test_a_signal_completes_the_run(tmp_path: Path) -> None:
     with NbdClient(uri) as client:
         client.write(0, BLOCK)
         process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0, err
     said: dict[str, Any] = json.loads(out)
     assert (said["run"], said["report"]) == (str(run), str(run / "report.html"))
@@ -224,7 +225,7 @@ def test_a_killed_server_leaves_a_run_that_says_so(tmp_path: Path) -> None:
     with NbdClient(uri) as client:
         client.write(0, BLOCK)
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=WAIT_LIMIT_S)
     found = RunDirectory.open(run)
     assert (found.status, found.steps) == ("interrupted", 0)
     assert not (run / TRACE_NAME).exists()

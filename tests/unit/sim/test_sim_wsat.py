@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,7 +26,7 @@ def command(device: Path, output: Path, *more: str) -> list[str]:
 
 
 def run(words: list[str]) -> dict[str, object]:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WAIT_LIMIT_S)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert isinstance(answer, dict)
@@ -72,7 +73,9 @@ def test_a_stopped_run_resumes_to_the_same_tables(
     words = command(whole[0], tmp_path / "cut")
     words[1:3] = [str(ROOT / "tests/support/stop_itself.py"), str(int(how)), "step:12"]
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
-    cut = subprocess.run(words, env=environment, capture_output=True, check=False, timeout=60)
+    cut = subprocess.run(
+        words, env=environment, capture_output=True, check=False, timeout=WAIT_LIMIT_S
+    )
     assert cut.returncode == (-9 if how == signal.SIGKILL else 130), cut.stderr
     manifest = json.loads((tmp_path / "cut" / "manifest.json").read_text())
     assert manifest["status"] != "complete"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.synthetic_run import build_run, manifest, records
 from writecliff.errors import StoreError
 from writecliff.store import files as store_files
@@ -148,7 +149,7 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
 def test_a_full_disk_keeps_what_was_measured(tmp_path: Path) -> None:
     path = tmp_path / "run"
     process = writer(path, limit=2048)  # no file may grow beyond this: the next part fails
-    output = process.communicate(timeout=60)[0].splitlines()
+    output = process.communicate(timeout=WAIT_LIMIT_S)[0].splitlines()
     assert output[:2] == ["1", "2"]
     assert output[2].startswith("StoreError cannot write ")
     assert "free some space" in output[2]

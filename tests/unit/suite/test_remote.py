@@ -18,6 +18,7 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 from writecliff import cluster
 from writecliff.cluster import MEMORY, Cluster, connected
@@ -153,7 +154,7 @@ def test_the_device_file_and_the_report_travel(client: Client, tmp_path: Path) -
     assert device.read_text() == text
     for name in folder.members:
         assert (folder.run_directory(name) / "report.html").is_file()
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + WAIT_LIMIT_S
     while not any(one.text.startswith("started: ") for one in events):  # sent apart from results
         assert time.monotonic() < deadline_s
         time.sleep(0.05)

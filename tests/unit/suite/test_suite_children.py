@@ -39,7 +39,7 @@ def test_a_signal_that_is_lost_is_sent_again(
     stop = Event()
 
     def stop_at_the_end() -> None:
-        assert wait_for((tmp_path / "run" / MARK).exists, 60)
+        assert wait_for((tmp_path / "run" / MARK).exists)
         stop.set()
 
     thread = Thread(target=stop_at_the_end)

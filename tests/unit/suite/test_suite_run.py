@@ -8,13 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.processes import alive, children, wait_for
+from tests.support.processes import WAIT_LIMIT_S, alive, children, wait_for
 from tests.support.small_drive import write_small_drive
 from writecliff.store.rundir import RunDirectory
 
@@ -120,15 +119,13 @@ def test_ctrl_c_ends_a_sweep_at_any_moment(tmp_path: Path, lines: int) -> None:
     for _ in range(lines):
         process.stderr.readline()
     started = children(process.pid, MEMBER) if lines > 1 else []
-    began_s = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     said = process.stderr.read()
-    process.wait(60)
+    process.wait(WAIT_LIMIT_S)
     assert process.returncode in INTERRUPTED, said
     assert "Traceback" not in said
     if lines > 1:  # with the first line, the sweep itself has not begun
         assert "stopped; complete: 0 of 3" in said
-    assert time.monotonic() - began_s < 20  # of which most is the interpreter's start
     assert not any(map(alive, started))
 
 
@@ -144,13 +141,13 @@ def test_members_end_when_their_suite_is_killed(tmp_path: Path) -> None:
         if "rounds" in line:
             break
     runs = [tmp_path / "s" / name for name in ("queue-depth-4", "queue-depth-32")]
-    assert wait_for(lambda: all((run / "manifest.json").exists() for run in runs), 30)
+    assert wait_for(lambda: all((run / "manifest.json").exists() for run in runs))
     members = children(process.pid, MEMBER)
     assert len(members) == 2
     os.kill(process.pid, signal.SIGKILL)
-    process.wait(10)
+    process.wait(WAIT_LIMIT_S)
     try:
-        assert wait_for(lambda: not any(map(alive, members)), 10)
+        assert wait_for(lambda: not any(map(alive, members)), 30)
     finally:
         for member in filter(alive, members):
             os.kill(member, signal.SIGKILL)
@@ -174,7 +171,7 @@ def test_a_complete_sweep_has_nothing_left_to_do_and_says_its_answer(
 ) -> None:
     before = tables(made[1])
     words = command("sweep", "--resume", str(made[1]))
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=200)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=WAIT_LIMIT_S)
     assert tables(made[1]) == before
     lines = done.stdout.splitlines()
     assert any(line.startswith("p99.99 ") for line in lines)

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
+
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
 
@@ -36,13 +38,13 @@ def test_it_prints_its_address_and_ends_when_it_is_told(
         parts = urlsplit(address)
         assert parts.hostname == "127.0.0.1" and len(parts.query) > len("token=") + 16
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-        with opener.open(address, timeout=60) as page:
+        with opener.open(address, timeout=WAIT_LIMIT_S) as page:
             assert b"This store has no runs yet" in page.read()
             assert "token" not in page.geturl()
         with pytest.raises(HTTPError, match="403"):
-            urllib.request.urlopen(f"http://{parts.netloc}/", timeout=60)
+            urllib.request.urlopen(f"http://{parts.netloc}/", timeout=WAIT_LIMIT_S)
         process.send_signal(number)
-        assert process.wait(60) == 0
+        assert process.wait(WAIT_LIMIT_S) == 0
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
@@ -59,12 +61,12 @@ def test_json_is_there_when_it_is_ready(tmp_path: Path) -> None:
         assert (found["store"], found["allow_changes"]) == (str(tmp_path), True)
         assert found["schema"] == "writecliff/ui/1"
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(WAIT_LIMIT_S) == 0
 
 
 def run(*words: str) -> tuple[int, str, str]:
     process = begin(*words)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=WAIT_LIMIT_S)
     return process.returncode, out, err
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob.commandline import read_command_line
 from writecliff.workload.model import SECOND_NS
@@ -75,7 +76,7 @@ def test_fio_understands_the_same_jobs(tmp_path: Path) -> None:
     assert FIO is not None
     done = subprocess.run(
         [FIO, "--output-format=json", *words],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+        cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=True,
     )  # fmt: skip
     document = json.loads(done.stdout[done.stdout.index("{") :])
     loaded = read_command_line(words).load(CAPACITY)

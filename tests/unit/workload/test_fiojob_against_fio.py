@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.support.fio_figures import compare, job_file
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff import SimEngine, _native
 from writecliff.errors import ConfigError
 from writecliff.workload.fiojob import load_fio_job
@@ -144,7 +145,7 @@ def _run_fio(directory: Path, cases: dict[str, str]) -> dict[str, Issued]:
     assert FIO is not None
     done = subprocess.run(
         [FIO, "--output-format=json", str(job_file)],
-        cwd=directory, capture_output=True, text=True, timeout=120, check=False,
+        cwd=directory, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr + done.stdout[:2000]
     issued = {}
@@ -261,7 +262,7 @@ def test_what_fio_rejects_is_rejected(name: str, tmp_path: Path) -> None:
     assert FIO is not None
     done = subprocess.run(
         [FIO, "--output-format=json", str(file)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=False,
     )  # fmt: skip
     assert done.returncode != 0 or '"jobs"' not in done.stdout
     with pytest.raises(ConfigError, match=r"case\.fio:\d+: "):
@@ -305,7 +306,7 @@ def test_groups_names_options_and_totals_are_those_of_fio(tmp_path: Path) -> Non
     assert FIO is not None
     done = subprocess.run(
         [FIO, "--output-format=json", str(file)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+        cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=True,
     )  # fmt: skip
     document = json.loads(done.stdout[done.stdout.index("{") :])
     loaded = load_fio_job(file, device_capacity_bytes=CAPACITY)
@@ -356,7 +357,7 @@ def test_rates_are_those_of_fio(tmp_path: Path) -> None:
     assert FIO is not None
     done = subprocess.run(
         [FIO, "--output-format=json", str(file)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+        cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=True,
     )  # fmt: skip
     entries = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
     (workload,) = load_fio_job(file, device_capacity_bytes=64 * MIB).workloads

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from writecliff.workload.fiojob import load_fio_job
 from writecliff.workload.fiojob.option import Treatment
 from writecliff.workload.fiojob.options import all_options, by_name
@@ -42,7 +43,9 @@ def test_every_row_has_a_text_and_every_target_exists() -> None:
 
 def _listed(*arguments: str) -> set[str]:
     assert FIO is not None
-    done = subprocess.run([FIO, *arguments], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        [FIO, *arguments], capture_output=True, text=True, check=True, timeout=WAIT_LIMIT_S
+    )
     return set(re.findall(r"^ *([a-z][\w-]*) *: ", done.stdout, re.MULTILINE))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import WAIT_LIMIT_S
 from tests.support.small_drive import write_small_drive
 from writecliff import SimEngine
 from writecliff.errors import ConfigError
@@ -206,7 +207,7 @@ def _ios_of_fio(folder: Path, text: str) -> list[tuple[str, int, int]]:
     assert FIO is not None
     done = subprocess.run(
         [FIO, "--output-format=json", str(file_of_jobs)],
-        cwd=folder, capture_output=True, text=True, timeout=60, check=True,
+        cwd=folder, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=True,
     )  # fmt: skip
     assert "jobs" in json.loads(done.stdout[done.stdout.index("{") :])
     lines = re.findall(r"^\S.*\b(read|write) (\d+) (\d+)$", log.read_text(), re.MULTILINE)
