@@ -19,8 +19,8 @@ use writecliff_host_interface::{Arrival, Cause, TimeByCause};
 
 use self::timeline::Timeline;
 
-/// A read of a command on a die: when it began to wait for the channel, when the channel was free,
-/// and when sensing and retries ended.
+/// A flash read of a command: the times at which it started to wait for the channel, the channel
+/// became free, and sensing and retries ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlashRead {
     pub(crate) started: Nanos,
@@ -32,7 +32,8 @@ pub struct FlashRead {
 /// Receives the causes of latency. `command` is the number in the command table; times that are
 /// passed may lie in the future.
 pub trait Recorder: Default {
-    /// `true` if anything is recorded; guards code that computes only arguments of these methods.
+    /// `true` if the recorder records anything; guards code that only computes arguments of these
+    /// methods.
     const RECORDS: bool = false;
     /// `true` if changes that are not on flash are recorded.
     const KEEPS_UNWRITTEN: bool = false;
@@ -40,70 +41,71 @@ pub trait Recorder: Default {
     /// drives without a limit use a recorder for which this is `false`.
     const LIMITS_DIES: bool = false;
 
-    /// The drive begins with a command that came before.
+    /// Records that the drive starts to process a command that arrived earlier.
     fn begun(&mut self, _command: u16, _arrival: Arrival, _now: Nanos) {}
-    /// All further time of the command until `until` is spent on `cause`.
+    /// Charges all further time of the command until `until` to `cause`.
     fn spent(&mut self, _command: u16, _cause: Cause, _until: Nanos) {}
-    /// The firmware processes no commands.
+    /// Records that the firmware processes no commands from `from` to `until`.
     fn firmware_stalled(&mut self, _from: Nanos, _until: Nanos) {}
-    /// From now on, writes wait because of `cause`.
+    /// Records that writes wait because of `cause` from now on.
     fn writes_wait(&mut self, _now: Nanos, _cause: Cause) {}
-    /// A write waits no longer.
+    /// Records that a write no longer waits.
     fn admitted(&mut self, _command: u16, _now: Nanos) {}
-    /// A die has made room in the write buffer.
+    /// Records that a die has made room in the write buffer.
     fn buffer_freed(&mut self, _die: u16, _now: Nanos) {}
-    /// From `from` on, a die delays commands because of `activity`; `None`: it is idle.
+    /// Records that a die delays commands because of `activity` from `from` on. `None`: the die is
+    /// idle.
     fn die_does(&mut self, _die: u16, _from: Nanos, _activity: Option<Cause>) {}
-    /// A host read starts on a die.
+    /// Records that a host read starts on a die.
     fn read_started(&mut self, _die: u16, _channel: u16, _read: FlashRead) {}
-    /// The data of the host read on a die are transferred.
+    /// Records the transfer of the data of a host read from a die.
     fn read_transferred(&mut self, _die: u16, _begun: Nanos, _ended: Nanos) {}
-    /// The data transferred last from a die are the last that the command needs. `read`: the die,
-    /// or the number under which the times of the read were reported.
+    /// Records that the last data that a command needs were transferred from a die. `read` is the
+    /// die, or the number under which the times of the read were reported.
     fn read_done(&mut self, _command: u16, _die: u16, _read: u16) {}
-    /// A program has ended on a die, the last that the command needs.
+    /// Records the end of the last program that a command waits for.
     fn programmed(&mut self, _command: u16, _die: u16, _now: Nanos) {}
-    /// A channel takes no new transfers.
+    /// Records that a channel starts no transfers from `from` to `until`.
     fn channel_stopped(&mut self, _channel: u16, _from: Nanos, _until: Nanos) {}
-    /// The command completes at the host.
+    /// Records that the command has completed at the host.
     fn completed(&mut self, _command: u16, _now: Nanos) {}
 
     // Contents of the flash; see `power_loss.rs`.
 
-    /// A write or deallocation of the host with this tag is being placed.
+    /// Records that a host write or deallocation with this tag is about to be placed.
     fn writing(&mut self, _tag: u32) {}
-    /// The host has written a logical page, to `at`, which is not on flash yet; until then it was
-    /// at `before`.
+    /// Records that a host write has moved a logical page from `before` to `at`. The new data are
+    /// not on flash yet.
     fn placed(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
     /// Records a page that the drive relocates, like [`Self::placed`] for the host.
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
         self.placed(lpn, at, before);
     }
-    /// A logical page that was at `before` is deallocated.
+    /// Records the deallocation of a logical page that was at `before`.
     fn trimmed(&mut self, _lpn: Lpn, _before: Ppa) {}
     /// Returns `true` if a deallocation of this size is journaled at once, without
     /// [`Self::trimmed`].
     fn journals(&mut self, _first: Lpn, _slots: u32) -> bool {
         false
     }
-    /// All deallocations so far survive a loss of power.
+    /// Records that all deallocations so far survive a power loss.
     fn journaled(&mut self) {}
-    /// The erase of a reclaim unit that is opened has to wait. Data placed there from now on are
-    /// not programmed before [`Self::released`].
+    /// Records that the erase of a newly opened reclaim unit waits. Data placed in the unit from
+    /// now on are not programmed before [`Self::released`].
     fn held(&mut self, _ppas: Range<u32>) {}
-    /// A held erase has been issued.
+    /// Records that a held erase was issued.
     fn released(&mut self, _ppas: Range<u32>) {}
-    /// A program unit is on flash.
-    fn landed(&mut self, _ppas: Range<u32>) {}
-    /// The blocks of a reclaim unit on a die are erased.
+    /// Records that a program unit is on flash.
+    fn unit_programmed(&mut self, _ppas: Range<u32>) {}
+    /// Records that the blocks of a reclaim unit on a die are erased.
     fn erased(&mut self, _unit: ReclaimUnitId, _die: u32) {}
-    /// All reclaim units are erased.
+    /// Records that all reclaim units are erased.
     fn purged(&mut self) {}
     /// Takes the changes that are not on flash, newest first; `None` if they are not recorded.
     fn take_unwritten(&mut self) -> Option<Vec<Unwritten>> {
         None
     }
-    /// The drive is idle, and all full program units are on flash.
+    /// Records that the drive is idle and all full program units are on flash.
     fn settled(&mut self)
     where
         Self: Sized,
@@ -128,7 +130,7 @@ impl Recorder for Unrecorded {}
 pub struct Attribution {
     /// By number.
     commands: Vec<Spent>,
-    /// Commands in the order in which they began; the first one is in flight.
+    /// Commands in the order in which they started; the first is in flight.
     begun: VecDeque<(u16, Nanos)>,
     dies: Vec<DieRecord>,
     /// The last stop of each channel.
@@ -137,7 +139,7 @@ pub struct Attribution {
     stall: Interval,
     /// Cause for which writes wait.
     gate: Timeline,
-    /// The die that made room in the buffer last, and when.
+    /// The die that last made room in the buffer, and the time.
     freed: (u16, Nanos),
     last: TimeByCause,
 }
@@ -147,7 +149,7 @@ pub struct Attribution {
 struct Spent {
     in_flight: bool,
     begun: Nanos,
-    /// Until when its time is charged.
+    /// Time until which the command's time is charged.
     until: Nanos,
     by_cause: TimeByCause,
 }

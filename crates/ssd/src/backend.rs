@@ -53,8 +53,8 @@ pub struct HostData {
 pub enum Outcome {
     /// No command depends on the operation.
     Nothing,
-    /// A program unit is on flash. Commands may wait for its fill, whose number is about to be
-    /// reused.
+    /// A program unit is on flash. Commands that wait for its fill must be completed before the
+    /// number of the fill is reused.
     Programmed {
         /// Program unit that has been programmed.
         unit: ProgramUnit,
@@ -95,7 +95,7 @@ pub struct Backend<R> {
     pub(crate) mechanisms: FlashMechanisms,
 }
 
-/// Parts of the backend that the start of an operation uses, apart from its die.
+/// Parts of the backend needed to start an operation, except its die.
 struct Starter<'a, R> {
     times: &'a Times,
     channels: &'a mut Channels,
@@ -457,7 +457,7 @@ impl<R: Recorder> Backend<R> {
         let outcome = match state {
             DieState::Busy(FlashOperation::Program { fill, .. }) if fill != NO_FILL => {
                 let (unit, frontier) = self.fills.programmed(fill);
-                self.recorder.landed(self.front.ppas_of_program(&self.geometry, &unit));
+                self.recorder.unit_programmed(self.front.ppas_of_program(&self.geometry, &unit));
                 if !self.held_erases.is_empty() {
                     self.erase_held(fill);
                 }
@@ -505,7 +505,8 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
-    /// Programs the fills that may be programmed, after something that a fill waits for has ended.
+    /// Called when something that a fill waits for has ended: programs the fills that may now be
+    /// programmed.
     #[inline]
     pub(crate) fn waited(&mut self, fill: FillId) {
         let Some(frontier) = self.fills.read_done(fill) else { return };

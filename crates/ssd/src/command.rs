@@ -39,7 +39,8 @@ impl InFlight {
     }
 }
 
-/// Many are outstanding, and each I/O touches its own several times.
+/// Commands stay small, because many are outstanding and each I/O accesses its command several
+/// times.
 const _: () = assert!(size_of::<InFlight>() == 48);
 
 /// The commands in the drive, and the stages between the host and the write buffer or the flash:
@@ -150,7 +151,7 @@ impl Commands {
     }
 
     /// Records that data for which a read waits have arrived. Returns `true` if these were the last
-    /// data; the time until now is then due to `cause`.
+    /// data; the time until now is then charged to `cause`.
     pub(crate) fn arrived<R: Recorder>(
         &mut self,
         number: u16,

@@ -10,7 +10,7 @@ use writecliff_host_interface::{Duplex, Identity, LinkConfig};
 use crate::data_placement::DataPlacementConfig;
 use crate::mechanisms::Sections;
 
-/// Order in which commands begin.
+/// Order in which commands start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ServiceOrder {
     /// In order of arrival, reads and writes overlapped.
@@ -116,15 +116,16 @@ pub struct DeviceConfig {
 }
 
 impl DeviceConfig {
-    /// Returns the limit on active dies in the power state in force; `None`: all may be active.
+    /// Returns the limit on active dies in the current power state; `None` if all dies may be
+    /// active.
     pub fn max_active_dies(&self) -> Option<u32> {
         let limit = *self.sections.power.as_ref()?.max_active_dies.get(self.power_state)?;
         (limit < self.geometry.dies).then_some(limit)
     }
 
-    /// Returns the power states that the file describes, from 0 on: dies that may be active, and
-    /// the most power in watts that the modelled drive draws. Empty: it has one, which limits
-    /// nothing.
+    /// Returns the power states that the file describes, from 0 on: the number of dies that may be
+    /// active, and the maximum power of the drive in watts. Empty if the only power state has no
+    /// limit.
     pub fn power_states(&self) -> Vec<(u32, f64)> {
         let Some(power) = &self.sections.power else { return Vec::new() };
         let directions = if self.link.duplex == Duplex::Full { 2 } else { 1 };
@@ -133,7 +134,8 @@ impl DeviceConfig {
         states.map(|&dies| (dies, power.most(dies, channels, directions))).collect()
     }
 
-    /// Returns `true` if a read of a slot occupies its die, which follows from its address alone.
+    /// Returns `true` if a read of a slot occupies its whole die, and the address alone determines
+    /// the die.
     #[inline]
     pub fn reads_slots_alone(&self) -> bool {
         self.sections.die_parity.is_none()
@@ -141,7 +143,7 @@ impl DeviceConfig {
             && !self.timing.independent_plane_reads
     }
 
-    /// Checks that page numbers reach all flash, as they must of a drive that is simulated whole.
+    /// Checks that every page of the flash has a page number, as an unscaled simulation requires.
     ///
     /// # Errors
     /// Fails if the drive can only be simulated scaled down.
@@ -160,7 +162,7 @@ impl DeviceConfig {
             && self.ftl == other.ftl
     }
 
-    /// (raw − user) / user.
+    /// Returns the over-provisioning, (raw − user) / user.
     pub fn overprovisioning(&self) -> f64 {
         let user = self.user_capacity.0 as f64;
         (self.geometry.raw_bytes().0 as f64 - user) / user
@@ -177,7 +179,8 @@ impl DeviceConfig {
         self.geometry.shape.pages_per_block / self.geometry.shape.cell.page_types()
     }
 
-    /// Pieces of compressed data that one slot of flash may hold; 1 without compression.
+    /// Returns the maximum number of pieces of compressed data in one slot of flash; 1 without
+    /// compression.
     pub fn pieces_per_slot(&self) -> u64 {
         u64::from(self.geometry.ppas_per_read_group / self.geometry.slots_per_read_group)
     }

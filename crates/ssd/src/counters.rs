@@ -10,7 +10,7 @@ use writecliff_host_interface::Drive;
 use crate::mechanisms::cell_care::CellCareCounters;
 use crate::mechanisms::die_parity::DieParityCounters;
 use crate::mechanisms::ecc::EccCounters;
-use crate::mechanisms::endurance::HeldUp;
+use crate::mechanisms::endurance::ThrottleTime;
 use crate::mechanisms::housekeeping::HousekeepingCounters;
 use crate::mechanisms::integrity::IntegrityCounts;
 use crate::mechanisms::mapping_cache::MappingCacheCounts;
@@ -52,7 +52,7 @@ pub struct DriveCounters {
     /// Temperature and throttling.
     pub thermal: Option<ThermalCounters>,
     /// Time for which endurance throttling delayed writes.
-    pub held_up: Option<HeldUp>,
+    pub throttle_time: Option<ThrottleTime>,
     /// Traffic of the SLC cache.
     pub slc_cache: Option<SlcCounters>,
     /// Data stored after compression and deduplication.
@@ -89,7 +89,7 @@ impl DriveCounters {
         readings(counters)
             .chain(readings(counters.and_then(|c| c.energy.as_ref())))
             .chain(readings(counters.and_then(|c| c.thermal.as_ref())))
-            .chain(readings(counters.and_then(|c| c.held_up.as_ref())))
+            .chain(readings(counters.and_then(|c| c.throttle_time.as_ref())))
             .chain(readings(counters.and_then(|c| c.ecc.as_ref())))
             .chain(readings(counters.and_then(|c| c.housekeeping.as_ref())))
             .chain(readings(counters.and_then(|c| c.reduction.as_ref())))
@@ -131,7 +131,7 @@ impl DriveCounters {
                 .joules
                 .zip(mechanisms.thermal.as_ref())
                 .map(|(j, t)| t.counters(now, j)),
-            held_up: mechanisms.endurance.as_ref().map(|plan| plan.held_up),
+            throttle_time: mechanisms.endurance.as_ref().map(|plan| plan.throttle_time),
             slc_cache: slc,
             reduction: ftl.reduction().copied(),
             bad_blocks: ftl.bad_blocks().map(BadBlocks::counters),

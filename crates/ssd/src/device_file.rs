@@ -29,11 +29,11 @@ pub use resized::{ResizeError, resized};
 pub use scaled::{least_scale, nearest_scale, scaled, scales};
 pub use streams::with_streams;
 
-/// Largest capacity of a drive that can be described: four times that of 2025's largest.
+/// Largest capacity that a device file may have: four times that of the largest drives of 2025.
 const CAPACITY_MAX: Bytes = Bytes(1 << 50);
 
 section! {
-    /// Keys at the top of the file, besides the identity.
+    /// Keys at the top of the file, in addition to the identity.
     struct Top {
         user_capacity: required SizeWithin(Bytes(SLOT_BYTES as u64)..=CAPACITY_MAX),
             "capacity for the host ([very large drives](../guides/devices.md#very-large-drives))";

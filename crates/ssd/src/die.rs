@@ -25,7 +25,7 @@ pub enum ReadFor {
         /// Fill of the program unit that takes the data.
         fill: FillId,
     },
-    /// A mechanism: its number, and below it, in 16 bits, the token by which it knows the read.
+    /// A mechanism, with the token by which it identifies the read.
     Mechanism {
         /// Mechanism in the upper 16 bits, token in the lower 16.
         request: u32,
@@ -100,7 +100,8 @@ pub(crate) const PLANE_SHIFT: u32 = 13;
 /// The page type and retries of a read, without such marks.
 pub const SENSE_MASK: u16 = SENSE_MEDIUM - 1;
 
-/// Number of media beside the FTL's flash: one for the FTL's front, the others for mechanisms.
+/// Number of media in addition to the FTL's flash: one for the FTL's front, the others for
+/// mechanisms.
 pub const MEDIA: usize = 1 << (u16::BITS - PLANE_SHIFT);
 /// The medium of the FTL's front.
 pub const FRONT_MEDIUM: u8 = 0;
@@ -108,10 +109,10 @@ pub const FRONT_MEDIUM: u8 = 0;
 /// Returns the medium of a mechanism.
 ///
 /// # Panics
-/// Panics if `mechanism` is too large a number for a medium.
+/// Panics if `mechanism` is too large to have a medium.
 pub const fn medium_of(mechanism: u8) -> u8 {
     let medium = FRONT_MEDIUM + 1 + mechanism;
-    assert!((medium as usize) < MEDIA, "only the first mechanisms of the list can own flash");
+    assert!((medium as usize) < MEDIA, "only the first mechanisms in the list can own flash");
     medium
 }
 
@@ -579,7 +580,7 @@ mod tests {
     fn a_queue_keeps_its_order_while_it_grows_and_shrinks() {
         let (mut queue, mut model) = (Queue::default(), std::collections::VecDeque::new());
         for n in 0..1000_u16 {
-            // Grows, shrinks, and is empty now and then.
+            // The queue grows, shrinks, and is sometimes empty.
             if n % 100 < 50 || n % 3 == 0 {
                 queue.push(read(n));
                 model.push_back(read(n));

@@ -20,7 +20,7 @@ pub(crate) const NO_FILL: FillId = FillId::MAX;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Fill {
     pub(crate) frontier: FrontierId,
-    /// Known when the unit is full.
+    /// The program unit; `None` until it is full.
     pub unit: Option<ProgramUnit>,
     pub(crate) reads_pending: u32,
     /// Commands that complete when the unit is on flash.
@@ -32,7 +32,7 @@ pub(crate) struct Fill {
 #[derive(Clone, Debug, Default)]
 struct InFlight {
     count: u32,
-    /// A bit for each program unit, as far as needed so far.
+    /// A bit for each program unit, up to the highest unit used so far.
     bits: Vec<u64>,
     /// Program units that were erased and filled again while their bit was set; a unit is listed
     /// once for each refill.
@@ -75,7 +75,7 @@ pub struct Fills {
     all: Vec<Fill>,
     free: Vec<FillId>,
     current: Vec<FillId>,
-    /// Full units by frontier that wait for reads or for an earlier unit that does.
+    /// Full units, by frontier, that wait for reads or for an earlier unit that waits for reads.
     held: Vec<VecDeque<FillId>>,
     /// Full units not yet on flash, by reclaim unit.
     in_flight: Vec<InFlight>,
@@ -139,7 +139,7 @@ impl Fills {
         id
     }
 
-    /// Handles that `frontier`'s unit is full. Returns its fill if it may be programmed at once.
+    /// Marks the unit of `frontier` as full. Returns its fill if it can be programmed at once.
     #[inline]
     pub fn filled(&mut self, frontier: FrontierId, unit: ProgramUnit) -> Option<FillId> {
         let id = self.current(frontier);

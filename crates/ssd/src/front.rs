@@ -29,7 +29,7 @@ pub(crate) struct Write<'a> {
 }
 
 impl Write<'_> {
-    /// Returns the slots of the write if the host writes all of them in whole.
+    /// Returns the slots of the write if it covers all of them completely.
     #[inline]
     pub(crate) fn whole_slots(&self) -> Option<Range<u32>> {
         let Command { offset, length, .. } = *self.command;
@@ -129,17 +129,20 @@ pub(crate) trait Front {
         0
     }
 
-    /// Returns the number of slots of its own flash that it has programmed since the drive was new.
+    /// Returns the number of slots that the front has programmed in its own flash since the drive
+    /// was new.
     fn programmed_slots(&self) -> u64 {
         0
     }
 
-    /// Erases of its own blocks, each on all dies, since the drive was new.
+    /// Returns the number of erases of the front's own blocks, each on all dies, since the drive
+    /// was new.
     fn erases(&self) -> u64 {
         0
     }
 
-    /// Returns the number of slots that it has passed to the FTL after the host's write.
+    /// Returns the number of slots that the front has passed to the FTL after the host's write
+    /// completed.
     fn folded_slots(&self) -> u64 {
         0
     }
@@ -149,7 +152,7 @@ pub(crate) trait Front {
         of_ftl
     }
 
-    /// Returns the frontier of its own flash.
+    /// Returns the frontier of the front's own flash.
     fn frontier(&self) -> Option<FrontierId> {
         None
     }
@@ -160,13 +163,13 @@ pub(crate) trait Front {
         0
     }
 
-    /// Returns the number of these slots that a power cut programs: all that no earlier cut has
+    /// Returns the number of these slots that a power cut programs: those that no earlier cut has
     /// programmed.
     fn take_unsaved(&mut self) -> u32 {
         self.filled()
     }
 
-    /// Closes the unit of its own flash that is being filled.
+    /// Closes the unit of the front's own flash that is being filled.
     fn pad<S: LogSink>(&mut self, _sink: &mut S) {}
 
     /// Returns `true` if a flush must close the unit of a stream: it may hold data that the host
@@ -189,12 +192,12 @@ pub(crate) trait Front {
         None
     }
 
-    /// Checks its invariants; returns the first violated invariant.
+    /// Checks the front's invariants; returns the first violated one.
     fn check(&self, _ftl: &Ftl) -> Result<(), String> {
         Ok(())
     }
 
-    /// Returns the number of written units in its open block.
+    /// Returns the number of written units in the front's open block.
     fn units_in_open_block(&self) -> u64 {
         0
     }
@@ -202,13 +205,13 @@ pub(crate) trait Front {
     /// Undoes the last `count` erases, which had not started when the power failed.
     fn unerase(&mut self, _count: u64) {}
 
-    /// Maps a logical page to its address before a change that a loss of power has undone.
+    /// Maps a logical page to its address before a change that a power loss has undone.
     fn return_to(&mut self, change: &Unwritten, ftl: &mut Ftl) {
         ftl.return_to(change.lpn, change.before);
     }
 
-    /// Continues after a loss of power; `waiting` are the full units of its own flash that were not
-    /// programmed.
+    /// Continues after a power loss; `waiting` are the full units of the front's own flash that
+    /// were not programmed.
     fn power_up(&mut self, _waiting: Vec<u32>) {}
 }
 
@@ -220,7 +223,7 @@ impl Front for Direct {
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn place<S: PlacementSink>(&mut self, write: Write<'_>, ftl: &mut Ftl, sink: &mut S) -> Placed {
-        // Apart, because most writes are of whole slots, whose size is then a constant.
+        // Separate code for whole slots, the most frequent case: their size is then a constant.
         let Some(lpns) = write.whole_slots() else {
             Self::place_in_part(write, ftl, sink);
             return Placed::default();
@@ -267,13 +270,13 @@ pub(crate) enum AnyFront {
 
 saved! { enum AnyFront { Logged, LargeUnits } }
 
-/// Returns the times of the front's own flash, if it has some.
+/// Returns the timing of the front's own flash, if it has any.
 pub(crate) fn medium(config: &DeviceConfig) -> Option<Medium> {
     let slc = config.sections.slc_cache?;
     Some(Medium { read: slc.read, program: slc.program })
 }
 
-/// Returns the number of addresses of the front's own flash, if it has some.
+/// Returns the number of addresses of the front's own flash, if it has any.
 pub(crate) fn own_slots(config: &DeviceConfig) -> Option<u64> {
     config.sections.slc_cache.as_ref().map(MechanismSection::addresses)
 }
@@ -283,7 +286,7 @@ pub(crate) fn own_frontier(config: &DeviceConfig) -> FrontierId {
     FrontierId(2 * config.ftl.streams)
 }
 
-/// Applies an expression to the front of any kind.
+/// Applies an expression to the front, whatever its kind.
 macro_rules! any {
     ($front:expr, $name:ident => $value:expr) => {
         match $front {
@@ -296,7 +299,7 @@ macro_rules! any {
     };
 }
 
-/// Forwards methods to the front of any kind.
+/// Forwards methods to the front, whatever its kind.
 macro_rules! forward {
     ($(fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty;)*) => {$(
         fn $name(&self $(, $arg: $type)*) -> $result {

@@ -74,7 +74,7 @@ impl IdleTime {
         self.schedule(now + self.interval, storage);
     }
 
-    /// Prevents background work until [`Self::quiesced`].
+    /// Suppresses background work until [`Self::quiesced`].
     pub(crate) fn quiesce(&mut self) {
         assert!(!self.is_quiescing, "`quiesce` was called twice");
         self.is_quiescing = true;

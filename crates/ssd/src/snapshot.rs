@@ -31,12 +31,12 @@ impl<R: Recorder> Ssd<R> {
             && self.buffer.can_hold(u64::from(storage.front.filled()) + storage.unprogrammed())
     }
 
-    /// Takes the state of `other`, which has nothing outstanding. After an error this drive must
-    /// not be used.
+    /// Copies the state of `other`, which must have no outstanding commands. After an error, this
+    /// drive must not be used.
     ///
-    /// A new drive also takes it from another device whose flash and FTL are the same, if that has
-    /// only been fast-forwarded: fast-forward depends on nothing else, neither on times nor on the
-    /// link or the buffer.
+    /// A new drive also accepts the state of a different device with the same flash and FTL, if
+    /// that drive was only fast-forwarded: fast-forward depends neither on times nor on link or
+    /// buffer.
     pub fn copy_from<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
         let (ours, theirs) = (&self.config, &other.config);
         if ours.canonical == theirs.canonical {

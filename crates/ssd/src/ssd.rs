@@ -30,14 +30,14 @@ use crate::storage::Storage;
 use crate::write_buffer::WriteBuffer;
 
 /// A simulated SSD. Commands must be submitted in time order; `step` advances to the next
-/// completion. `R` decides whether it records what the time of commands is spent on.
+/// completion. The recorder `R` determines whether causes of latency are recorded.
 pub struct Ssd<R = Unrecorded> {
     pub(crate) config: DeviceConfig,
     pub(crate) commands: Commands,
     pub(crate) buffer: WriteBuffer,
     pub(crate) storage: Storage<R>,
     pub(crate) mechanisms: Mechanisms,
-    /// Steps in which mechanisms, or parts that act like them, take part.
+    /// Steps in which mechanisms, or other optional parts of the drive, take part.
     pub(crate) steps: Steps,
     pub(crate) idle: IdleTime,
     pub(crate) active: ActiveTime,
@@ -54,7 +54,7 @@ impl Ssd {
 }
 
 impl<R: Recorder> Ssd<R> {
-    /// Returns a drive with a recorder of its own.
+    /// Returns a new drive with a recorder.
     pub fn recording(mut config: DeviceConfig) -> Result<Self, ConfigError> {
         if config.max_active_dies().is_some() && !R::LIMITS_DIES {
             let message =
@@ -92,17 +92,17 @@ impl<R: Recorder> Ssd<R> {
         &self.config
     }
 
-    /// Returns mapping, garbage collection and wear.
+    /// Returns the FTL: mapping, garbage collection and wear.
     pub fn ftl(&self) -> &Ftl {
         &self.storage.ftl
     }
 
-    /// Returns flash translation and flash hardware.
+    /// Returns the storage: FTL, front and flash.
     pub fn storage(&self) -> &Storage<R> {
         &self.storage
     }
 
-    /// Returns the recorder for updates.
+    /// Returns the recorder, mutably.
     pub fn recorder_mut(&mut self) -> &mut R {
         &mut self.storage.backend.recorder
     }
@@ -127,14 +127,14 @@ impl<R: Recorder> Ssd<R> {
         cut
     }
 
-    /// Does due work until `limit` while the host has nothing outstanding.
+    /// Does the work that is due until `limit`. The host must have no outstanding commands.
     #[inline(never)]
     fn work_until(&mut self, limit: Nanos) {
         let lost = self.step(limit);
         assert!(lost.is_none(), "completion without a command");
     }
 
-    /// Begins with a command that has waited at the host.
+    /// Starts a command that has waited at the host.
     #[inline(never)]
     fn begin_waiting(&mut self, command: Command, submitted: Nanos) {
         self.begin(command, submitted);
@@ -177,7 +177,7 @@ impl<R: Recorder> Ssd<R> {
         self.begin_decoded(command, arrival, delay);
     }
 
-    /// `hiccup` is additional latency; writes have their own later.
+    /// Starts a decoded command. `hiccup` is additional latency; writes incur it later.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn begin_decoded(&mut self, command: Command, arrival: Arrival, hiccup: Nanos) {
@@ -187,7 +187,7 @@ impl<R: Recorder> Ssd<R> {
         let first = command.offset / slot;
         let slots = (command.offset % slot + u64::from(command.length)).div_ceil(slot) as u32;
         let number = self.commands.begin(command, slots);
-        // Its host announced it long ago if many are outstanding.
+        // The host submitted it long ago if many commands are outstanding.
         self.storage.ftl.prefetch_now(Lpn(first as u32));
         let backend = &mut self.storage.backend;
         backend.recorder.begun(number, arrival, now);
@@ -198,7 +198,7 @@ impl<R: Recorder> Ssd<R> {
                 backend.queue.push(Lane::Ready, ready, SsdEvent::ReadReady { command: number });
             }
             Operation::Write => {
-                // If others are already waiting, admission cannot have changed.
+                // If other writes already wait, this one has to wait as well.
                 if self.buffer.first_waiting().is_none() && self.admits_write(slots) {
                     self.admit(number, slots, command.length, arrival.decoded);
                 } else {
@@ -390,7 +390,7 @@ impl<R: Recorder> Ssd<R> {
         }
     }
 
-    /// Reads several slots, or on a drive whose mechanisms take part.
+    /// Reads several slots, or reads on a drive whose mechanisms take part.
     #[inline(never)]
     fn read_otherwise(&mut self, number: u16) {
         if !Mechanisms::holds_read(self, number) {
@@ -458,8 +458,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         }
     }
 
-    // Always inlined, as is what it calls for an event: idle time has a copy of it, and the
-    // compiler would otherwise make functions of what both share.
+    // Always inlined, with everything it calls for an event: idle time contains a second copy, and
+    // the compiler would otherwise outline the shared code.
     #[expect(clippy::inline_always)]
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> Option<Completion> {
@@ -498,8 +498,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.storage.backend.queue.next_time()
     }
 
-    /// Leaves the drive idle until `time`; it may garbage-collect in the background meanwhile. The
-    /// host must have nothing outstanding.
+    /// Leaves the drive idle until `time`; it may collect garbage in the background meanwhile. The
+    /// host must have no outstanding commands.
     ///
     /// If the drive has not completed a command since it was opened, filled on the fast-forward
     /// clock or quiesced, its idle delay counts from then.
@@ -509,7 +509,7 @@ impl<R: Recorder> Drive for Ssd<R> {
             self.work_until(at);
             self.storage.backend.now = self.storage.backend.now.max(at);
             let has_worked = Mechanisms::work(self, at);
-            assert!(has_worked, "a mechanism has no work at the time that it has named");
+            assert!(has_worked, "a mechanism has no work at the time that it returned");
         }
         self.work_until(time);
         self.storage.backend.now = self.storage.backend.now.max(time);
@@ -527,7 +527,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         }
     }
 
-    /// The fast-forward clock: applies the effect of a write or TRIM without its timing. Reads and
+    /// Applies the effect of a write or TRIM without its timing (the fast-forward clock). Reads and
     /// flushes change nothing. The drive must be idle; call `end_fast_forward` after the last
     /// command.
     #[inline]
@@ -570,7 +570,7 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.reports_causes.then(|| self.storage.backend.recorder.last()).flatten()
     }
 
-    /// Returns the limit of the interface, or the FTL's streams.
+    /// Returns the number of streams that the interface permits, or of the FTL's streams.
     fn streams(&self) -> u16 {
         match self.config.data_placement {
             Some(_) => u16::MAX,
@@ -590,8 +590,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.buffer.is_cache
     }
 
-    /// If the cache is disabled and there is no power-loss protection, a write completes once it
-    /// is on flash.
+    /// Enables or disables the write cache. With the cache disabled and without power-loss
+    /// protection, a write completes once it is on flash.
     fn set_write_cache(&mut self, enabled: bool) {
         self.buffer.is_cache = enabled;
     }
@@ -600,8 +600,8 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.buffer.is_volatile()
     }
 
-    /// Returns the drive to the state of "no writes": erases every block. Takes the time of one
-    /// erase of every block in turn, on all dies at once.
+    /// Erases every block, which returns the drive to its fresh state. Takes the time to erase all
+    /// blocks of a die one after the other, on all dies in parallel.
     fn purge(&mut self) {
         self.quiesce();
         self.storage.ftl.purge();
@@ -613,8 +613,9 @@ impl<R: Recorder> Drive for Ssd<R> {
         self.storage.backend.erased_all(blocks);
     }
 
-    /// A Controller Level Reset disables the Streams directive. Without power-loss protection, the
-    /// drive also abandons its open units: reclaim unit handles then reference empty ones.
+    /// Performs a Controller Level Reset, which disables the Streams directive. Without power-loss
+    /// protection, the drive also abandons its open units; reclaim unit handles then reference
+    /// empty units.
     fn controller_reset(&mut self) {
         self.quiesce();
         let now = self.storage.backend.now;

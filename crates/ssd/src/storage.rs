@@ -68,7 +68,7 @@ impl<R: Recorder> Storage<R> {
     }
 
     /// Returns the FTL stream to which a write with stream number `number` would go now; `None` if
-    /// the interface does not know the number.
+    /// the number is invalid for the interface.
     pub fn routed(&self, number: u16) -> Option<StreamId> {
         let stream = self.data_placement.route.get(usize::from(number)).copied();
         stream.filter(|&stream| stream < self.ftl.config().streams).map(StreamId)
@@ -184,8 +184,8 @@ impl<R: Recorder> Storage<R> {
         units
     }
 
-    /// Pads and programs the open units of the host's frontiers; with `waited_for`, only those for
-    /// which a command waits.
+    /// Pads and programs the open units of the host's frontiers; if `waited_for`, only the units
+    /// for which a command waits.
     fn close_units(&mut self, waited_for: bool) {
         for stream in 0..self.ftl.config().streams {
             let frontier = FrontierId(stream);
@@ -210,7 +210,7 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Returns `true` if a read-only drive rejects a write, and counts it.
+    /// Returns `true` if the drive is read-only and rejects a write; counts the rejection.
     pub(crate) fn refuses_write(&mut self) -> bool {
         let is_refused = self.ftl.is_read_only();
         if is_refused {
@@ -220,7 +220,7 @@ impl<R: Recorder> Storage<R> {
     }
 
     /// Returns `true` if an erase waits for programs. Writes wait until it starts: the mapping must
-    /// not run so far ahead of the flash that a loss of power leaves no unit free.
+    /// not run so far ahead of the flash that a power loss leaves no free unit.
     pub(crate) fn holds_writes(&mut self) -> bool {
         let is_held = !self.backend.held_erases.is_empty();
         if is_held {
@@ -293,7 +293,7 @@ impl<R: Recorder> Storage<R> {
         (self.backend.mechanisms.awaited_reads(reads), outcome)
     }
 
-    /// Starts the read of one slot, which may need retries only if `retries`. Returns the number of
+    /// Starts the read of one slot, which can need retries only if `retries`. Returns the number of
     /// flash reads, 0 if the slot is not on flash.
     #[expect(clippy::inline_always)]
     #[inline(always)]

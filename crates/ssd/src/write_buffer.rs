@@ -10,11 +10,11 @@ use crate::die::Queue;
 /// on flash.
 pub(crate) struct WriteBuffer {
     slots: i64,
-    /// Free slots; negative while a command larger than the buffer is in it.
+    /// Free slots; negative while the buffer contains a command larger than the buffer.
     pub(crate) free: i64,
-    /// Slots that are free whenever no data are on their way to flash.
+    /// Slots that are free whenever no program is outstanding.
     assured: i64,
-    /// Writes waiting for space, and the time when firmware had processed them.
+    /// Writes that wait for space, and the time at which the firmware had processed each of them.
     waiting: Queue<(u16, Nanos)>,
     /// Writes whose data are being transferred over the link.
     in_transfer: u32,
@@ -44,14 +44,14 @@ impl WriteBuffer {
         }
     }
 
-    /// Returns `true` if at least `held` slots are in use. Apart from these, one command that is
-    /// larger than the buffer may be in it.
+    /// Returns `true` if at least `held` slots are in use. In addition, the buffer may contain one
+    /// command that is larger than itself.
     pub(crate) fn can_hold(&self, held: u64) -> bool {
         let used = self.slots.checked_sub(self.free).and_then(|used| u64::try_from(used).ok());
         used.is_some_and(|used| (held..=u64::from(u32::MAX)).contains(&used))
     }
 
-    /// Sets the buffer to contain exactly the `held` slots of partly filled units.
+    /// Sets the contents of the buffer to exactly the `held` slots of partly filled units.
     pub(crate) fn resynchronise(&mut self, held: u32) {
         assert!(self.is_settled(), "resynchronised while writes were on their way");
         self.free = self.slots - i64::from(held);
@@ -63,7 +63,7 @@ impl WriteBuffer {
         self.is_cache || self.is_protected
     }
 
-    /// Returns `true` if a loss of power may lose data of completed writes.
+    /// Returns `true` if a power loss may lose data of completed writes.
     pub(crate) fn is_volatile(&self) -> bool {
         self.is_cache && !self.is_protected
     }

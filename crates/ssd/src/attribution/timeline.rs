@@ -1,11 +1,11 @@
-//! Activities of a resource over time, as far back as a command may ask.
+//! Activities of a resource over time, kept as long as a command may need them.
 
 use std::collections::VecDeque;
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::Cause;
 
-/// Activities by the time at which they began; each lasts until the next.
+/// Activities by start time; each lasts until the start of the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timeline {
     began: VecDeque<(Nanos, Option<Cause>)>,
@@ -18,7 +18,8 @@ impl Timeline {
         while self.began.back().is_some_and(|&(begun, _)| begun >= from) {
             self.began.pop_back();
         }
-        // Programs and erases stay apart, because a command may ask for the last one.
+        // Consecutive programs and erases are not merged, because a command may need the start of
+        // the last one.
         let is_flow = matches!(activity, None | Some(Cause::OtherReads));
         if is_flow && self.began.back().is_some_and(|&(_, before)| before == activity) {
             return;
@@ -29,8 +30,8 @@ impl Timeline {
         }
     }
 
-    /// Calls `each` with every activity between two times and the end of its part; `None`: idle or
-    /// unknown.
+    /// Calls `each` with every activity between two times, and the time until which it lasts in
+    /// that range. `None` stands for idle or unknown.
     pub(super) fn walk(
         &self,
         from: Nanos,

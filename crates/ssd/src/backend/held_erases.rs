@@ -72,7 +72,7 @@ impl HeldErases {
         self.all.iter()
     }
 
-    /// Makes the erase of `unit`, unless it is already erased, and a frontier's programs wait.
+    /// Holds the erase of `unit`, unless the unit is already erased, and a frontier's programs.
     /// Returns `false` if no awaited program is outstanding.
     pub(crate) fn hold(
         &mut self,
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(full, 0);
         assert!(held(|_| ()));
         assert!(held(|erase| erase.awaits = Awaits::FreedAt(5)));
-        assert!(!held(|erase| erase.awaits = Awaits::FreedAt(4)), "no program since then");
+        assert!(!held(|erase| erase.awaits = Awaits::FreedAt(4)), "no program since");
         assert!(!held(|erase| erase.awaits = Awaits::Fills(vec![1])), "not full");
         assert!(!held(|erase| erase.awaits = Awaits::Fills(vec![9])), "no fill");
         assert!(!held(|erase| erase.awaits = Awaits::Fills(vec![])), "nothing to wait for");

@@ -16,7 +16,8 @@ saved! {
     } check resume
 }
 
-/// Latest time of a restored drive, from which no simulation reaches the latest time of all.
+/// Latest permitted time of a restored drive: no simulation that starts by then reaches the latest
+/// time that can be represented.
 const LATEST: Nanos = Nanos(END.0 / 2);
 
 /// Flash operations that have not ended.

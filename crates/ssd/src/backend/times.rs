@@ -69,7 +69,7 @@ impl Times {
         if is_plain(sense) { first } else { self.sensing_otherwise(first, sense) }
     }
 
-    /// Returns the time of sensing with retries, or the tR of a medium other than the FTL's flash.
+    /// Returns the time of sensing with retries, or the tR of a medium that is not the FTL's flash.
     #[cold]
     fn sensing_otherwise(&self, first: Nanos, sense: u16) -> Nanos {
         if sense & SENSE_MEDIUM > 0 {

@@ -90,7 +90,7 @@ impl<R: Recorder> Storage<R> {
         fdp.identifiers().map(status).collect()
     }
 
-    /// Abandons the unit of a handle if it is partly written; returns `true` if it was.
+    /// Abandons the unit of a handle if it is partly written; returns `true` if so.
     fn abandon(&mut self, handle: u16) -> bool {
         let frontier = FrontierId(handle);
         let is_open = self.ftl.host_room(frontier).1;
@@ -130,7 +130,7 @@ impl<R: Recorder> Storage<R> {
         self.data_placement.deadline = limit.deadline();
     }
 
-    /// Generates events from the GC log since the last time.
+    /// Generates events from the GC log since the last call.
     pub(crate) fn gather_events(&mut self) {
         self.end_old_units();
         if let Some(fdp) = self.data_placement.fdp_mut() {
@@ -139,7 +139,7 @@ impl<R: Recorder> Storage<R> {
         }
     }
 
-    /// Abandons the open units of all handles in a controller reset at `at`, which is reported if
+    /// Abandons the open units of all handles in a controller reset at `at`, and reports this if
     /// there were any.
     pub(crate) fn abandon_all(&mut self, at: Nanos) {
         let mut modified = false;

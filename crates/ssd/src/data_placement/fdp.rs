@@ -24,12 +24,12 @@ pub(crate) struct Fdp {
     pub(crate) events: EventLog,
     /// Reclaim unit handle of each placement handle.
     pub(crate) handles: Vec<u16>,
-    /// By FTL stream.
+    /// Isolation type of each FTL stream.
     types: Vec<Isolation>,
     groups: u16,
     /// Reclaim unit handles, each with a stream in every group.
     pub(crate) reclaim_unit_handles: u16,
-    /// Blocks left unwritten in units that the host or a reset abandoned.
+    /// Blocks left unwritten in units abandoned by the host or by a reset.
     pub(crate) abandoned_slots: u64,
     pub(crate) limit: Option<TimeLimit>,
 }
@@ -109,7 +109,8 @@ impl Fdp {
         self.identifiers().find(|&(_, routed)| routed == stream).map(|(id, _)| id)
     }
 
-    /// Returns the FTL streams of a list of placement identifiers; an error if any is invalid.
+    /// Returns the FTL streams of a list of placement identifiers, or an error if any of them is
+    /// invalid.
     pub(crate) fn checked(&self, ids: &[u16]) -> Result<Vec<u16>, Refusal> {
         let (count, most) = (ids.len(), self.handles.len() * usize::from(self.groups));
         if ids.is_empty() || count > most {

@@ -46,7 +46,7 @@ use crate::front::Placed;
 pub use config::{DataPlacementConfig, InterfaceKind, Overflow};
 
 /// Stream numbers whose overflow is counted individually.
-const NUMBERS_TOLD: usize = 64;
+const STREAM_NUMBERS_COUNTED: usize = 64;
 
 /// Sizes that the interfaces report, from the drive's geometry.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ impl Sizes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlacementTally {
     pub(crate) opened: u64,
-    /// Released by the controller to make room.
+    /// Streams released by the controller to make room.
     pub(crate) released: u64,
     /// Writes to a stream that went to the default stream instead, and their bytes.
     pub(crate) overflow_writes: u64,
@@ -87,7 +87,7 @@ impl PlacementTally {
     pub(crate) fn overflow(&mut self, number: u16, bytes: u32) {
         self.overflow_writes += 1;
         self.overflow_bytes += u64::from(bytes);
-        let full = self.overflow_by_number.len() == NUMBERS_TOLD;
+        let full = self.overflow_by_number.len() == STREAM_NUMBERS_COUNTED;
         let is_counted = self.overflow_by_number.contains_key(&number);
         let number = if full && !is_counted { u16::MAX } else { number };
         *self.overflow_by_number.entry(number).or_default() += u64::from(bytes);

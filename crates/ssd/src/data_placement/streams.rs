@@ -24,7 +24,7 @@ pub(crate) struct NvmeStreams {
 saved! { NvmeStreams { enabled, allocated, resources } }
 
 impl NvmeStreams {
-    /// Enabled, as the host's driver leaves it after discovering the drive.
+    /// Creates the directive in the enabled state, as the host's driver leaves it after discovery.
     pub(crate) fn new(limit: u16, overflow: Overflow) -> Self {
         Self { resources: Resources::new(limit), enabled: true, allocated: 0, overflow }
     }

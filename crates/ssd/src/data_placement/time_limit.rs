@@ -35,7 +35,7 @@ impl TimeLimit {
         first.map_or(Nanos::MAX, |since| since + self.limit)
     }
 
-    /// Returns the first handle that has reached the limit by `now`, and when.
+    /// Returns the first handle that has reached the limit by `now`, and the time at which it did.
     pub(crate) fn due(&self, now: Nanos) -> Option<(u16, Nanos)> {
         let open = self.open.iter().enumerate();
         let since = open.filter_map(|(handle, open)| open.map(|(_, since)| (since, handle)));

@@ -12,7 +12,7 @@ use writecliff_ftl::{FtlConfig, GcPacing};
 
 use crate::mechanisms::indirection_units::MERGED_MAX;
 
-/// Largest quantum of garbage collection: some blocks of every die of a large drive.
+/// Largest quantum of garbage collection: several blocks of every die of a large drive.
 const QUANTUM_MAX: Bytes = Bytes(1 << 30);
 
 // Parameters of policies are separate keys, which `read` fills in.

@@ -15,8 +15,8 @@ use crate::DeviceConfig;
 
 const SOURCE: &str = "resized";
 const UNITS_MIN: u64 = 256;
-/// Minimum units of spare space, so that those that streams and garbage collection keep open are a
-/// small part of it.
+/// Minimum number of reclaim units of spare space, so that the units kept open by streams and
+/// garbage collection are a small part of it.
 const SPARE_UNITS: u64 = 16;
 const SPARE_UNITS_PER_STREAM: u64 = 4;
 
@@ -30,7 +30,7 @@ pub struct ResizeError {
     pub hint: String,
 }
 
-/// Flash of which dies and word lines may be removed.
+/// Flash from which dies and word lines may be removed.
 #[derive(Clone, Copy)]
 struct Flash {
     channels: u32,
@@ -46,7 +46,7 @@ impl Flash {
     }
 }
 
-/// Changes to the device file for a drive with about `capacity` for the host.
+/// Returns the changes to the device file for a drive with about `capacity` for the host.
 ///
 /// `units` is the approximate number of reclaim units; without it, they keep their size as long as
 /// there are enough for `streams`.

@@ -27,8 +27,8 @@ use crate::DeviceConfig;
 use crate::mechanisms::indirection_units::MERGED_SHARE;
 
 const SOURCE: &str = "scaled";
-/// Capacity of a simulation of a drive that is beyond page numbers: it needs 4 GB of memory. The
-/// same on every machine, as results are.
+/// Capacity at which a drive with more pages than page numbers is simulated, which takes 4 GB of
+/// memory. It does not depend on the machine, so that results do not either.
 const BEYOND_AS: f64 = 2e12;
 /// Program units in the buffer per die: one is programmed while the next one fills.
 const UNITS_PER_DIE: u64 = 2;
@@ -59,8 +59,9 @@ pub fn scales(config: &DeviceConfig) -> Vec<f64> {
     counts.map(|count| f64::from(lines) / f64::from(count)).collect()
 }
 
-/// Returns the least scale at which the drive can be simulated: 1 unless it is beyond page numbers.
-/// Then it is what leaves 2 TB or less, or as little as can be.
+/// Returns the smallest scale factor at which the drive can be simulated: 1 unless it has more
+/// pages than page numbers. Otherwise the factor reduces the drive to 2 TB or less, or as far as
+/// possible.
 pub fn least_scale(config: &DeviceConfig) -> f64 {
     if config.check_addresses().is_ok() {
         return 1.0;
@@ -71,15 +72,15 @@ pub fn least_scale(config: &DeviceConfig) -> f64 {
     enough.or(scales.first()).copied().unwrap_or(1.0)
 }
 
-/// Returns the scale nearest to `scale` that leaves whole word lines: any other changes the share
-/// of spare flash.
+/// Returns the scale nearest to `scale` that leaves whole word lines. Any other scale would change
+/// the share of spare flash.
 pub fn nearest_scale(config: &DeviceConfig, scale: f64) -> f64 {
     let lines = f64::from(config.word_lines());
     lines / (lines / scale).round_ties_even().clamp(1.0, lines)
 }
 
-/// Changes to the device file for a drive that is `scale` times smaller. `largest_io` is the
-/// largest command of the load, which must fit into the buffer.
+/// Returns the changes to the device file for a drive that is `scale` times smaller. `largest_io`
+/// is the largest command of the load, which must fit into the buffer.
 pub fn scaled(config: &DeviceConfig, scale: f64, largest_io: Bytes) -> Vec<Change> {
     let (shape, controller) = (&config.geometry.shape, &config.controller);
     let bits = shape.cell.page_types();

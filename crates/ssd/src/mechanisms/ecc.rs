@@ -131,7 +131,7 @@ pub struct Ecc {
     /// Erase count of each reclaim unit, and when it was first written since its last erase.
     erases: Vec<u32>,
     written_at: Vec<Nanos>,
-    /// A read of any unit needs no retry if its draw is not below this.
+    /// A read of any unit needs no retry if its draw is at least this.
     worst: f64,
     /// `worst` is valid until this time, for units with up to this many erases.
     worst_until: Nanos,
@@ -139,7 +139,7 @@ pub struct Ecc {
     /// Host slots written before the start of fast-forward.
     pub(crate) untimed_from: u64,
     pub(crate) care: Option<CellCare>,
-    /// Dies of a stripe with parity; 1 without.
+    /// Dies per stripe; 1 without parity.
     stripe: u32,
     pub(crate) counters: EccCounters,
 }
@@ -153,7 +153,7 @@ impl Ecc {
     fn rate(&self, erases: u32, age: Nanos, reads: f64) -> f64 {
         let (errors, wear) = (&self.config.errors, f64::from(erases) / self.rated_cycles);
         let Some(care) = &self.care else { return errors.rate(wear, age) };
-        // Wear alone, as a share of the rate at the rated cycles.
+        // The effect of wear alone, as a share of the rate at the rated cycles.
         let worn = errors.worn(wear) / errors.at_rated.max(f64::MIN_POSITIVE);
         let age = Nanos((age.0 as f64 * care.config.aging) as u64);
         (errors.rate(wear, age) + care.config.read_disturb * reads * worn).min(0.5)
@@ -171,7 +171,7 @@ impl Ecc {
     fn find_worst(&mut self, now: Nanos) {
         self.worst_until = Nanos(2 * now.0) + Nanos::from_secs(86_400);
         let rate = self.rate(self.worst_erases, self.worst_until, 0.0);
-        // With cell care every read is counted, and any may be the worst.
+        // With cell care every read is counted, and any unit may be the worst.
         let is_counted = self.care.is_some();
         self.worst = if is_counted { 1.0 } else { self.failure(rate, self.codewords_max, 0) };
     }
@@ -200,8 +200,8 @@ impl Ecc {
         Retries { count, fails: needed.is_none() }
     }
 
-    /// Returns the probability that a codeword is lost which fails with probability `failure`: with
-    /// parity, if another codeword of its stripe also fails.
+    /// Returns the probability of losing a codeword that fails with probability `failure`. With
+    /// parity, it is lost only if another codeword of its stripe also fails.
     fn unrecovered(&self, failure: f64) -> f64 {
         match self.stripe {
             1 => failure,
@@ -227,8 +227,8 @@ impl Ecc {
         (rate > limit).then_some(worst)
     }
 
-    /// Returns the error rates to expect now of the data in a unit: the mean of its blocks, and the
-    /// worst.
+    /// Returns the expected error rates of the data in a unit now: the mean over its blocks, and
+    /// the worst block's.
     fn expected(&self, unit: ReclaimUnitId, now: Nanos) -> (f64, f64) {
         let index = unit.index();
         let age = now.saturating_sub(self.written_at[index]);
@@ -239,8 +239,8 @@ impl Ecc {
         (rate(mean), rate(f64::from(reads.iter().copied().max().unwrap_or(0))))
     }
 
-    /// Returns the error rates to expect of all data on flash, after the last retry for the
-    /// uncorrectable ones.
+    /// Returns the expected error rates of all data on flash. Uncorrectable errors are those left
+    /// after the last retry.
     pub fn care_counters(&self, table: &UnitTable, now: Nanos) -> Option<CellCareCounters> {
         let care = self.care.as_ref()?;
         let mut counters =
@@ -263,7 +263,7 @@ impl Ecc {
         Some(counters)
     }
 
-    /// Called after fast-forward or a purge: the age of data written by it counts from now.
+    /// Called after fast-forward or a purge: the age of the data written meanwhile counts from now.
     pub fn after_untimed(&mut self, wear: &Wear, table: &UnitTable, now: Nanos) {
         self.take_wear(wear);
         let units = table.state.iter().zip(&table.closed_at);

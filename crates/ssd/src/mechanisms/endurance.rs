@@ -45,9 +45,9 @@ impl MechanismSection for EnduranceConfig {
 
 /// Total time for which the plan has delayed writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldUp(pub Nanos);
+pub struct ThrottleTime(pub Nanos);
 
-counters! { |c: HeldUp|
+counters! { |c: ThrottleTime|
     Integer "held_up_ns" Nanoseconds: c.0.0,
         "time for which endurance throttling delayed writes (`[endurance]`)";
 }
@@ -60,10 +60,10 @@ pub struct Endurance {
     rated_bytes: f64,
     /// `true` if an event is scheduled that admits writes again.
     wake_scheduled: bool,
-    pub(crate) held_up: HeldUp,
+    pub(crate) throttle_time: ThrottleTime,
 }
 
-saved! { Endurance { wake_scheduled, held_up } }
+saved! { Endurance { wake_scheduled, throttle_time } }
 
 impl Endurance {
     /// Returns the state of a new drive; `None` if the drive has no endurance plan.
@@ -74,7 +74,7 @@ impl Endurance {
                 config: section,
                 rated_bytes: rated,
                 wake_scheduled: false,
-                held_up: HeldUp::default(),
+                throttle_time: ThrottleTime::default(),
             })
         })
     }
@@ -102,7 +102,7 @@ impl Mechanism for Endurance {
         };
         drive.storage.backend.recorder.writes_wait(now, Cause::Throttling);
         if !std::mem::replace(&mut self.wake_scheduled, true) {
-            self.held_up.0 += opens - now;
+            self.throttle_time.0 += opens - now;
             drive.storage.backend.queue.push(Lane::DieLong, opens, Self::event(0));
         }
         true

@@ -40,7 +40,7 @@ pub(crate) struct PlaneData {
     pub data: HostData,
 }
 
-/// The die of a plane at the end of tR or of a transfer, and the data of the host read after tR.
+/// The die of a plane whose tR or transfer has ended, and after tR the data of the host read.
 pub(crate) type PlaneDone = (usize, Option<PlaneData>);
 
 /// A mechanism that takes part in flash operations. While one of its hooks runs, the backend that
@@ -72,7 +72,8 @@ pub(crate) trait FlashMechanism: Saved {
         false
     }
 
-    /// Returns the number of flash reads that a host command waits for after it queued `queued`.
+    /// Returns the number of flash reads that a host command waits for, of which `queued` were
+    /// queued by the backend.
     fn awaited_reads(&mut self, queued: u32) -> u32 {
         queued
     }
@@ -182,7 +183,7 @@ impl FlashMechanisms {
 }
 
 /// Declares [`FlashMechanisms`] from a line for each mechanism, and the macro `flash_hook`, which
-/// calls a hook of each mechanism of a backend.
+/// calls a hook of each of a backend's mechanisms.
 macro_rules! flash_mechanisms {
     (($dollar:tt) $($name:ident: $type:ty,)*) => {
         /// The mechanisms of a drive that take part in flash operations.

@@ -98,7 +98,8 @@ impl Steps {
     }
 }
 
-/// A mechanism of a drive. A hook that receives the drive finds it without this mechanism.
+/// A mechanism of a drive. While a hook that receives the drive runs, the drive does not contain
+/// this mechanism.
 pub(crate) trait Mechanism: Saved {
     /// Steps of the drive in which the mechanism takes part.
     const STEPS: Steps;
@@ -119,7 +120,7 @@ pub(crate) trait Mechanism: Saved {
     /// Called when a command starts.
     fn command_begins<R: Recorder>(&mut self, _drive: &mut Ssd<R>) {}
 
-    /// Returns additional latency of a command.
+    /// Returns the additional latency of a command.
     fn command_delay(&mut self) -> Nanos {
         Nanos::ZERO
     }
@@ -158,7 +159,7 @@ pub(crate) trait Mechanism: Saved {
         false
     }
 
-    /// Returns the time at which the next work is due, unless that is after `until`. An idle drive
+    /// Returns the time at which the next work is due; `None` if it is after `until`. An idle drive
     /// does the work at that time.
     fn next_work<R: Recorder>(&self, _drive: &Ssd<R>, _until: Nanos) -> Option<Nanos> {
         None
@@ -208,10 +209,11 @@ pub(crate) trait Numbered {
     }
 }
 
-/// Calls a hook of each mechanism of the drive. The drive is without the mechanism during the call.
+/// Calls a hook of each mechanism of the drive. The drive does not contain the mechanism during the
+/// call.
 macro_rules! each {
     ($drive:ident, [$($name:ident),*], $mechanism:ident => $call:expr) => {$(
-        // Two tests, because most drives have few mechanisms and taking also writes.
+        // The check comes first because most drives have few mechanisms and `take` also writes.
         if $drive.mechanisms.$name.is_some()
             && let Some(mut $mechanism) = $drive.mechanisms.$name.take()
         {
@@ -223,7 +225,7 @@ macro_rules! each {
 
 pub(crate) use each;
 
-/// Declares [`Mechanisms`]: a line for each mechanism.
+/// Declares [`Mechanisms`] from a line for each mechanism.
 macro_rules! mechanisms {
     ($($name:ident: $type:ty,)*) => {
         /// The mechanisms that a drive has.
@@ -271,7 +273,7 @@ macro_rules! mechanisms {
                 Nanos::ZERO $(+ self.$name.as_mut().map_or(Nanos::ZERO, |m| m.command_delay()))*
             }
 
-            /// Returns `true` if a mechanism holds writes; asks only until the first that does.
+            /// Returns `true` if a mechanism holds writes; stops at the first that does.
             pub(crate) fn holds_writes<R: Recorder>(drive: &mut Ssd<R>) -> bool {
                 let mut holds = false;
                 each!(drive, [$($name),*], m => holds = holds || m.holds_writes(drive));
@@ -296,7 +298,7 @@ macro_rules! mechanisms {
                 holds
             }
 
-            /// Returns the outcome of a read; `outcome` is that of its flash reads.
+            /// Returns the outcome of a host read; `outcome` is the outcome of its flash reads.
             pub(crate) fn read(&mut self, read: &Access<'_>, outcome: Status) -> Status {
                 $(let outcome = match &mut self.$name {
                     Some(m) => m.read(read, outcome),
@@ -326,7 +328,7 @@ macro_rules! mechanisms {
                 }
             }
 
-            /// Returns the time of the next work of any mechanism, unless it is after `until`.
+            /// Returns the time of the next work of any mechanism; `None` if it is after `until`.
             pub(crate) fn next_work<R: Recorder>(drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
                 let all = &drive.mechanisms;
                 [$(all.$name.as_ref().and_then(|m| m.next_work(drive, until))),*]

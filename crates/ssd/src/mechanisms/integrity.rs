@@ -1,5 +1,5 @@
-//! Faults on the way of the data, and end-to-end protection against them: section `[integrity]` of
-//! a device file.
+//! Faults on the data path, and end-to-end protection against them: section `[integrity]` of a
+//! device file.
 //!
 //! The state of the data is simulated, not their contents. Faults are numbered draws for each slot
 //! that the host writes or reads; relocation by garbage collection has no faults of its own.
@@ -12,8 +12,8 @@
 //! | a write is misplaced | another slot has these data | `reference_tag` reports the read |
 //! | a write is misplaced | this slot keeps its old data | nothing: guard and tag match |
 //!
-//! Guard and reference tag are fields of protection information (NVM Command Set, 5.3; T10 SBC):
-//! a checksum of the data, and the address that they were written for.
+//! Guard and reference tag are fields of protection information (NVM Command Set, 5.3; T10 SBC): a
+//! checksum of the data, and the address that they were written for.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ use crate::{DeviceConfig, Recorder, Ssd};
 
 /// Label of the random generator for faults.
 const SEED_LABEL: u64 = 0x0046_4155_4c54;
-/// Draws for a slot: one for each kind of fault, and where a misplaced write goes.
+/// Draws for a slot: one for each kind of fault, and one for the target of a misplaced write.
 const DRAWS: u64 = 4;
 
 /// The data of a slot are damaged.
@@ -113,7 +113,7 @@ pub struct Integrity {
     config: IntegrityConfig,
     salt: u64,
     user_slots: u32,
-    /// Slots drawn for so far.
+    /// Number of slots for which faults have been drawn so far.
     drawn: u64,
     /// Flags of slots with wrong data, by logical page.
     wrong: BTreeMap<u32, u8>,
@@ -136,7 +136,7 @@ impl Integrity {
         (nth(self.salt, DRAWS * self.drawn + which) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// The host writes a slot, `whole` or in part.
+    /// Records that the host writes a slot, completely (`whole`) or in part.
     fn written(&mut self, lpn: u32, whole: bool) {
         debug_assert!(lpn < self.user_slots, "no page of the drive");
         let mut now = 0;
@@ -178,9 +178,9 @@ impl Integrity {
         }
     }
 
-    /// Draws the faults of a command that reads slots, and returns `true` if protection finds wrong
-    /// data, so that the command fails. `is_lost` if flash has already lost data of the command:
-    /// then it fails anyway, and the drive has no data to check.
+    /// Draws the faults of a command that reads slots. Returns `true` if protection detects wrong
+    /// data, so that the command fails. If `is_lost`, flash has already lost data of the command:
+    /// it fails anyway, and the drive has no data to check.
     fn finds_fault(&mut self, first: u32, slots: u32, is_lost: bool) -> bool {
         debug_assert!(first + slots <= self.user_slots, "a read leaves the drive");
         let (mut reported, mut silent) = (false, false);

@@ -6,11 +6,11 @@
 //! slot of it, `suspend_time` per suspension of a program or erase for reads, `merge_time` per slot
 //! that is written in part, and the `fold_time` of an SLC cache per folded slot. Reads have
 //! priority, so writes get the rest of the core's time. If `lookup_time` is the reciprocal of the
-//! rate of reads alone, a mix of reads and writes is no faster than the two loads in turn. It is
-//! slower by its suspensions, which neither load has alone.
-//! Writes still complete from the buffer. When the core is a buffer's worth of host slots behind,
-//! the buffer is full of unmapped data and further writes wait at the link. If all these times are
-//! zero, the core imposes no bound and the module is inactive.
+//! rate of reads alone, a mix of reads and writes is no faster than the two loads one after the
+//! other, and slower by the suspensions, which neither load causes alone. Writes still complete
+//! from the buffer. When the core is a buffer's worth of host slots behind, the buffer is full of
+//! unmapped data and further writes wait at the link. If all these times are zero, the core imposes
+//! no bound and the module is inactive.
 
 use writecliff_base::{Nanos, saved};
 use writecliff_host_interface::{Cause, Status};
@@ -46,7 +46,7 @@ pub(crate) struct MappingCore {
 saved! { MappingCore { done_at, read_time, placed_at, wake_scheduled } }
 
 impl MappingCore {
-    /// Keeps the core from its pending work for `duration`.
+    /// Delays the core's pending work by `duration`.
     pub(crate) fn stall(&mut self, now: Nanos, duration: Nanos) {
         self.done_at = self.done_at.max(now) + duration;
     }

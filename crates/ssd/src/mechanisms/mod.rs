@@ -43,7 +43,7 @@ pub mod thermal;
 /// A section, if the drive has its mechanism.
 pub(crate) type Checked<T> = Answer<Option<T>>;
 
-/// The parts of a drive that are read before the sections of the mechanisms.
+/// The parts of a device file that are read before the sections of the mechanisms.
 pub(crate) struct Described<'a> {
     pub root: &'a Table<'a>,
     /// Flash that remains for the host's data and their spare space.
@@ -68,12 +68,12 @@ pub(crate) trait MechanismSection {
     where
         Self: Sized;
 
-    /// Changes for a drive of another size that receives commands at the same times.
+    /// Returns the changes for a drive of another size that receives commands at the same times.
     fn resized(&self, _: &Resizing<'_>) -> Vec<Change> {
         Vec::new()
     }
 
-    /// Changes for a smaller drive on which time passes faster by the same factor.
+    /// Returns the changes for a smaller drive on which time passes faster by the same factor.
     fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
         self.resized(drive)
     }
@@ -87,8 +87,7 @@ pub(crate) trait MechanismSection {
         true
     }
 
-    /// Returns the number of page numbers that the mechanism uses after the page numbers of the
-    /// main flash.
+    /// Returns how many page numbers the mechanism uses after those of the main flash.
     fn addresses(&self) -> u64 {
         0
     }
@@ -111,7 +110,7 @@ pub(crate) trait MechanismSection {
     }
 }
 
-/// Declares [`Sections`]: a line per mechanism, in reading order.
+/// Declares [`Sections`] from a line per mechanism, in the order in which the sections are read.
 macro_rules! sections {
     ($($name:ident: $config:ty,)*) => {
         /// The mechanisms that a device file describes.
@@ -193,7 +192,8 @@ flash_mechanisms! { ($)
 /// Sections, each with the section that it requires.
 const NEEDED: [(&str, &str); 2] = [("cell_care", "ecc"), ("thermal", "power")];
 
-/// Combinations that are not modelled: a section or feature, with the sections that exclude it.
+/// Combinations that are not modelled: a section or feature, with the sections that cannot be
+/// combined with it.
 pub const NOT_TOGETHER: [(&str, &[&str]); 7] = [
     ("[reduction]", &["slc_cache", "data_placement"]),
     ("[bad_blocks]", &["slc_cache", "reduction"]),

@@ -1,9 +1,9 @@
 //! Planes that read independently: planes of a die serve host reads of different pages at the same
 //! time.
 //!
-//! A host read of a page takes its plane from the command until its data have left. Other work
-//! takes the whole die: it starts when no plane reads any more, and later reads wait. A die
-//! is active, as a limit on active dies counts it, until the data of its last plane have left.
+//! A host read of a page occupies its plane from the command until its data have been transferred.
+//! Other work occupies the whole die: it starts when no plane reads, and later reads wait. For a
+//! limit on active dies, a die is active until the data of its last plane have been transferred.
 
 use writecliff_base::{Nanos, Ppa, saved};
 use writecliff_flash::Geometry;
@@ -19,7 +19,7 @@ pub const PLANES_MAX: usize = 1 << (u16::BITS - PLANE_SHIFT);
 /// Reads in progress on the planes.
 #[derive(Clone, Debug)]
 pub(crate) struct Planes {
-    /// Set of planes at work, by die.
+    /// Set of busy planes, by die.
     busy: Vec<u8>,
     /// Read that is being sensed, by die and plane; also `None` while its data are transferred.
     sensing: Vec<Option<FlashOperation>>,
@@ -86,7 +86,7 @@ impl FlashMechanism for Planes {
         SENSE_PLANE | (plane as u16) << PLANE_SHIFT
     }
 
-    /// Starts a read on one plane of a die that was free, and reads that wait for other planes.
+    /// Starts a read on one plane of a free die, and the reads that wait for its other planes.
     fn start_plane_read<R: Recorder>(
         &mut self,
         backend: &mut Backend<R>,

@@ -1,10 +1,10 @@
 //! Read-ahead of the controller: section `[read_ahead]` of a device file.
 //!
-//! A read that begins where another one ended continues its stream. Once enough reads have
-//! continued a stream, the controller keeps up to `window` of the addresses after it in its memory,
-//! and reads what is on flash, whole pages if it can. A host read that finds all of its slots there
-//! takes no flash read; it waits for those that are still on their way. The host's next position in
-//! a stream frees the slots before it.
+//! A read that starts where an earlier read ended continues its stream. Once enough reads have
+//! continued a stream, the controller holds up to `window` of the following addresses in its
+//! memory, and reads them from flash, in whole pages if possible. A host read of slots that are all
+//! in this memory needs no flash read; it waits for slots whose flash reads are in progress. When
+//! the host moves on in a stream, the slots before its position are freed.
 
 use std::collections::BTreeMap;
 
@@ -44,11 +44,11 @@ impl MechanismSection for ReadAheadConfig {
 counts! {
     /// Counters of read-ahead since the drive was new, in slots.
     pub struct ReadAheadCounts {
-        /// Read by the host from the controller's memory.
+        /// Slots that the host read from the controller's memory.
         hits,
-        /// Read from flash ahead of the host.
+        /// Slots read from flash ahead of the host.
         fetched,
-        /// Dropped before the host had read them.
+        /// Slots dropped before the host had read them.
         unused,
     }
 }
@@ -65,13 +65,13 @@ counters! { |c: ReadAheadCounts|
 /// A sequence of reads.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stream {
-    /// Byte address of the read that continues it.
+    /// Byte address of the read that would continue the stream.
     next: u64,
-    /// Reads so far, in a row.
+    /// Number of consecutive reads so far.
     reads: u32,
-    /// The slot after those read ahead, or after the host's if none are.
+    /// The slot after those read ahead, or after the host's last slot if none are.
     end: u32,
-    /// Last use, as a number of reads.
+    /// Value of `ReadAhead::reads` at the last use.
     used: u64,
 }
 
@@ -82,10 +82,10 @@ impl Stream {
     }
 }
 
-/// A slot in the controller's memory; `fetch` if it is on its way there.
+/// A slot in the controller's memory; the token of its fetch while it is being read.
 type Slot = Option<u16>;
 
-/// A flash read under way, of `slots` slots from `first` on, and the commands that wait for it.
+/// A flash read in progress, of `slots` slots from `first` on, and the commands that wait for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Fetch {
     first: u32,
@@ -107,11 +107,11 @@ struct Run {
 pub(crate) struct ReadAhead {
     config: ReadAheadConfig,
     user_slots: u32,
-    /// Reads of the host so far.
+    /// Number of host reads so far.
     reads: u64,
     streams: Vec<Stream>,
     held: BTreeMap<u32, Slot>,
-    /// By token.
+    /// Flash reads in progress, by token.
     fetches: Vec<Option<Fetch>>,
     pub counts: ReadAheadCounts,
 }
@@ -151,7 +151,7 @@ impl ReadAhead {
         }
     }
 
-    /// Returns the stream that a read continues or begins, after the read.
+    /// Updates and returns the stream that a read continues or starts.
     fn follow(&mut self, offset: u64, end: u64) -> usize {
         self.reads += 1;
         let (next, used) = (end, self.reads);
@@ -216,7 +216,7 @@ impl ReadAhead {
         }
     }
 
-    /// Returns where a slot is on flash; `None` if it need not be read.
+    /// Returns the location of a slot on flash; `None` if it need not be read.
     fn location_to_read<R: Recorder>(&self, drive: &Ssd<R>, lpn: u32) -> Option<FlashLocation> {
         let ppa = drive.storage.ftl.lookup(Lpn(lpn));
         if ppa.is_none() || self.held.contains_key(&lpn) {
@@ -275,7 +275,7 @@ impl ReadAhead {
     }
 }
 
-/// Sends the data of a read that waits for nothing more.
+/// Sends the data of a read once it waits for nothing.
 fn send<R: Recorder>(drive: &mut Ssd<R>, number: u16) {
     let (length, backend) = (drive.commands.get(number).command.length, &mut drive.storage.backend);
     drive.commands.send_last(number, length, backend.now, backend);
@@ -307,7 +307,7 @@ impl Mechanism for ReadAhead {
         let is_served = self.serve(drive, number, read);
         let (offset, length) = (read.command.offset, read.command.length);
         if is_served && self.streams.iter().any(|stream| stream.next == offset) {
-            // Not unused: the stream moves past them.
+            // These slots do not count as unused: the stream moves past them.
             let passed = ((offset + u64::from(length)) / u64::from(SLOT_BYTES)) as u32;
             (read.first.0..passed).for_each(|lpn| {
                 self.held.remove(&lpn);
@@ -315,7 +315,7 @@ impl Mechanism for ReadAhead {
         }
         let index = self.follow(offset, offset + u64::from(length));
         if !is_served {
-            // Its own flash reads come first.
+            // The host's own flash reads are queued first.
             drive.read_held(number);
         }
         self.extend(drive, index);
@@ -330,7 +330,7 @@ impl Mechanism for ReadAhead {
         self.drop_slot(lpn.0);
     }
 
-    /// Returns a page has arrived in the controller.
+    /// Handles the arrival of a page in the controller.
     fn due<R: Recorder>(&mut self, drive: &mut Ssd<R>, token: u16) -> bool {
         let Some(fetch) = self.fetches.get_mut(usize::from(token)).and_then(Option::take) else {
             return false;

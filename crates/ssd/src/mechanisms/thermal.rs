@@ -5,7 +5,7 @@
 //! updates. It is updated in each period while commands are in flight, and when they resume after
 //! idle time. From `throttle_at` until it has fallen to `recover_at`, the controller blocks its
 //! channels for a part of each period, so that all work takes `throttle_factor` times as long and
-//! consumes less power. Several stages, one above the other, throttle more and more.
+//! consumes less power. Several stages, at rising temperatures, throttle progressively.
 
 use writecliff_base::keys::{NumberOrList, OfPhysical, OfPhysicals, PositivePhysical, Time};
 use writecliff_base::located::{Answer, Change, Table};

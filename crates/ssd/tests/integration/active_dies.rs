@@ -14,7 +14,7 @@ const SUSPENDS: (&str, &str) = (
     "rated_cycles = 1000\nprogram_suspend = \"20 us\"\nerase_suspend = \"20 us\"",
 );
 
-/// Returns the round drive with power and these limits, in one of the states.
+/// Returns the round drive with a power section, these limits and this power state.
 fn config(limits: &str, state: usize) -> DeviceConfig {
     let section = format!(
         "[power]\nidle = \"1 W\"\nread = \"500 mW\"\nprogram = \"1 W\"\nerase = \"1 W\"\n{limits}\n\
@@ -64,7 +64,7 @@ fn any(random: &mut Prng) -> Command {
     if random.below(2) == 0 { read(slot, 1) } else { write(slot, 1) }
 }
 
-/// Returns the seconds and mean watts of a load.
+/// Runs a load; returns its duration in seconds and its mean power in watts.
 fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Command) -> (f64, f64) {
     let joules = |ssd: &Ssd<R>| ssd.meters(ssd.now()).joules.unwrap();
     let (from, before) = (ssd.now(), joules(ssd));
@@ -76,8 +76,8 @@ fn measured<R: Recorder>(ssd: &mut Ssd<R>, next: impl FnMut(&mut Prng) -> Comman
 #[test]
 fn one_active_die_serves_one_read_after_the_other() {
     let (seconds, watts) = measured(&mut limited(1), |random| read(random.below(8_000), 1));
-    // Command and tR, 60 us in the mean. The next die is one of the other three; the one on the
-    // same channel waits until the data are transferred.
+    // Command and a mean tR of 60 us. The next die is one of the other three; the die on the same
+    // channel waits until the data are transferred.
     let each = 61e-6 + BUS_SLOT as f64 / 3.0 * 1e-9;
     let expected = 6_000.0 * each;
     assert!((seconds / expected - 1.0).abs() < 0.02, "{seconds} s, expected {expected}");
@@ -115,13 +115,13 @@ fn a_power_state_chooses_the_limit_and_is_no_part_of_the_device() {
     assert_eq!(config(limits, 0).canonical, config(limits, 2).canonical);
     let mut chosen = settled(Ssd::<Attribution>::recording(config(limits, 1)).unwrap());
     assert_eq!(run(&mut chosen, 2_000, any), run(&mut limited(2), 2_000, any));
-    // The first state limits nothing, so that the faster kind of drive can be in it, and only that.
+    // The first state has no limit, so only this state is available to a drive without limits.
     assert!(Ssd::new(config(limits, 0)).is_ok());
     let refused = Ssd::new(config(limits, 1)).err().unwrap();
     assert_eq!(refused.key, "max_active_dies");
 }
 
-/// Returns a drive whose dies program, and wait to.
+/// Returns a drive on which some dies program and others wait to program.
 fn working(limits: &str, state: usize) -> Ssd<Attribution> {
     let mut ssd = settled(Ssd::recording(config(limits, state)).unwrap());
     run(&mut ssd, 300, |random| write(random.below(8_000), 1));
@@ -143,7 +143,7 @@ fn a_saved_drive_goes_on_as_if_it_had_not_been_saved() {
     let expected = run(&mut working(limits, 2), 3_000, any);
     assert_eq!(run(&mut restored(2), 3_000, any), expected);
     assert_eq!(run(&mut copy, 3_000, any), expected);
-    // In a state with more active dies what waited begins at once, also where there is no limit.
+    // In a state with a higher limit or without a limit, waiting operations start at once.
     assert!(run(&mut restored(1), 3_000, any).last().unwrap().at < expected.last().unwrap().at);
     let mut free = Ssd::new(config(limits, 0)).unwrap();
     free.restore_from(&mut &*saved).unwrap();

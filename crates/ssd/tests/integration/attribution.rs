@@ -1,5 +1,5 @@
-//! Tests the attribution of latency: complete to the nanosecond whatever the drive and the load,
-//! without effect on the drive, and right where the cause is known.
+//! Tests the attribution of latency: it is complete to the nanosecond for any drive and load, has
+//! no effect on the drive, and is correct for loads whose causes are known.
 
 use crate::common::{self, BUS_SLOT, LINK_SLOT, PLACING, REDUCTION, SLC, command, config};
 use proptest::prelude::*;
@@ -17,8 +17,7 @@ fn attributed(changes: &[(&str, &str)]) -> Attributed {
     ssd
 }
 
-/// Writes every slot in order, then as many as `times` that number at random, and drains the
-/// buffer.
+/// Writes every slot in order, then `times` as many slots at random, and drains the buffer.
 fn fill<R: Recorder>(ssd: &mut Ssd<R>, times: u64) {
     let (slots, mut random) = (u64::from(ssd.ftl().user_slots()), Prng::new(3));
     (0..slots).for_each(|slot| ssd.fast_forward(&common::write(slot, 1)));
@@ -30,7 +29,7 @@ fn fill<R: Recorder>(ssd: &mut Ssd<R>, times: u64) {
     ssd.quiesce();
 }
 
-/// Completes everything outstanding; returns (tag, times by cause).
+/// Completes all outstanding commands; returns the tag and the times by cause of each.
 fn finish(ssd: &mut Attributed) -> Vec<(u32, TimeByCause)> {
     let mut all = Vec::new();
     while let Some(done) = ssd.step(Nanos::MAX) {
@@ -39,7 +38,8 @@ fn finish(ssd: &mut Attributed) -> Vec<(u32, TimeByCause)> {
     all
 }
 
-/// Submits commands at the same time; returns the times of the one with the last tag.
+/// Submits commands at the same time; returns the times by cause of the command with the highest
+/// tag.
 fn last_of(ssd: &mut Attributed, commands: &[Command]) -> TimeByCause {
     let at = ssd.now();
     for (tag, command) in (0..).zip(commands) {
@@ -68,7 +68,7 @@ fn a_read_alone_is_firmware_flash_and_link() {
 fn a_read_behind_another_waits_for_other_reads_or_the_channel() {
     // Slots 0 and 1 are on the same die, slots 0 and 8 on dies of the same channel.
     let same_die = last_of(&mut attributed(&[]), &[common::read(0, 1), common::read(1, 1)]);
-    // The flash time of the first, less the 2 us by which the second is decoded later.
+    // The flash time of the first read, minus the 2 us by which the second is decoded later.
     assert_eq!(same_die.of(Cause::OtherReads), us(49) + Nanos(BUS_SLOT));
     assert_eq!(same_die.of(Cause::Channel), Nanos::ZERO);
     let both = [common::read(0, 1), common::read(8, 1)];
@@ -80,7 +80,8 @@ fn a_read_behind_another_waits_for_other_reads_or_the_channel() {
 #[test]
 fn a_read_waits_for_the_program_of_its_die() {
     let mut ssd = attributed(&[]);
-    // The host's four slots fill a unit; whichever die programs it, one of the reads waits there.
+    // The host's four slots fill a program unit. Whichever die programs it, one of the reads waits
+    // there.
     let dies = [0, 4, 8, 12].map(|slot| common::read(slot, 1));
     let at = ssd.now();
     ssd.submit(at, common::write(64, 4));
@@ -121,7 +122,7 @@ fn a_change_of_direction_waits_at_the_barrier() {
     ssd.submit(at, Command { tag: 1, ..common::write(64, 1) });
     let read = ssd.step(Nanos::MAX).unwrap();
     let write = finish(&mut ssd)[0].1;
-    // It is decoded meanwhile, after the read.
+    // The write is decoded after the read, during the wait.
     assert_eq!(write.of(Cause::Barrier), read.at - at - us(2 + 7));
 }
 
@@ -219,7 +220,7 @@ impl Load {
         command(operation, slot, slots as u32, tag)
     }
 
-    /// Runs `count` commands; returns when each completed.
+    /// Runs `count` commands; returns the completion time of each.
     fn run<R: Recorder>(
         mut self,
         ssd: &mut Ssd<R>,
@@ -249,8 +250,8 @@ impl Load {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the drive and the load, the causes of each command add up to its latency, and the
-    /// drive does the same as without attribution.
+    /// For any drive and load, the causes of each command add up to its latency, and attribution
+    /// does not change the drive's behaviour.
     #[test]
     fn causes_add_up_and_change_nothing(
         drive in prop::sample::select(&DRIVES[..]),

@@ -1,4 +1,4 @@
-//! Blocks that fail in a drive: both clocks, refused writes, their time.
+//! Bad blocks: behaviour on both clocks, rejected writes, and the time that replacing blocks takes.
 
 use crate::common::{self, assert_section_refused, closed_loop, precondition, user_slots, write};
 use writecliff_base::Prng;
@@ -9,7 +9,7 @@ fn drive(keys: &str) -> Ssd {
     common::drive(&[("[link]", &keys), ("rated_cycles = 1000", "rated_cycles = 20")])
 }
 
-/// Random writes, `fills` times the capacity.
+/// Writes `fills` times the capacity at random.
 fn overwrite(ssd: &mut Ssd, fills: u64, timed: bool) {
     let user = user_slots(ssd);
     let mut random = Prng::new(8);

@@ -1,4 +1,5 @@
-//! Drives of more flash than page numbers of 32 bits reach: described, and made smaller.
+//! Drives with more flash than 32-bit page numbers can address: they can be described, and
+//! simulated scaled down.
 
 use writecliff_base::located::LocatedToml;
 use writecliff_base::{Bytes, Nanos};

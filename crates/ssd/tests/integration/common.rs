@@ -1,4 +1,4 @@
-//! A small drive whose every time is a round number, and ways to load it.
+//! A small drive on which every time is a round number, and loads for it.
 
 use writecliff_base::{Nanos, Prng, StreamId};
 use writecliff_host_interface::Content;
@@ -55,19 +55,19 @@ queue_depth = 32
 pub(crate) const BUS_SLOT: u64 = 10_240;
 pub(crate) const LINK_SLOT: u64 = 8_192;
 
-/// A firmware core that takes 50 us for a slot of the host and 30 us for one that it moves.
+/// A firmware core that takes 50 us per host slot and 30 us per relocated slot.
 pub(crate) const PLACING: [(&str, &str); 1] = [(
     "latency = \"5 us\"",
     "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nrelocation_time = \"30 us\"",
 )];
 
-/// A controller that compresses down to a sector and stores nothing twice.
+/// A controller that compresses data, down to a sector, and deduplicates them.
 pub(crate) const REDUCTION: [(&str, &str); 1] = [(
     "[link]",
     "[reduction]\ncompression = true\nmin_stored_size = \"512 B\"\nduplicates = true\n[link]",
 )];
 
-/// One bit a cell for 4 MiB: 1024 slots, in units of a page (4 slots).
+/// An SLC cache of 4 MiB: 1024 slots, in units of a page (4 slots).
 pub(crate) const SLC: [(&str, &str); 1] =
     [("[link]", "[slc_cache]\nsize = \"4 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n[link]")];
 
@@ -80,7 +80,8 @@ pub(crate) fn config(changes: &[(&str, &str)]) -> DeviceConfig {
     device_file::read(&text, "test.toml", 1).unwrap()
 }
 
-/// A device file is refused: the message or its hint has the location and the problem.
+/// Asserts that a device file is rejected, and that the message or its hint contains the location
+/// and `what`.
 pub(crate) fn assert_refused(text: &str, location: &str, what: &str) {
     let error = device_file::read(text, "drive.toml", 1).unwrap_err();
     let all = format!("{error} {}", error.hint.clone().unwrap_or_default());
@@ -114,7 +115,7 @@ pub(crate) fn read(slot: u64, slots: u32) -> Command {
     command(Operation::Read, slot, slots, 0)
 }
 
-/// Runs one command alone and return its latency.
+/// Runs one command alone and returns its latency.
 pub(crate) fn alone(ssd: &mut Ssd, command: Command) -> u64 {
     let at = ssd.now();
     ssd.submit(at, command);
@@ -152,7 +153,7 @@ pub(crate) fn user_slots(ssd: &Ssd) -> u64 {
     u64::from(ssd.ftl().user_slots())
 }
 
-/// Fills the drive in order, then overwrite it at random `times` times, without time.
+/// Fills the drive in order, then overwrites it at random `times` times, on the fast-forward clock.
 pub(crate) fn precondition(ssd: &mut Ssd, times: u64) {
     let user = user_slots(ssd);
     let mut random = Prng::new(3);

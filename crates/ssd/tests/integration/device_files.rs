@@ -114,7 +114,7 @@ fn shipped_presets_are_valid_and_every_number_has_its_source() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         if text.contains("\n[disk]\n") {
-            continue; // of the crate of hard disks
+            continue; // device files of hard disks
         }
         let name = path.file_name().unwrap().to_str().unwrap();
         let config = device_file::read(&text, name, 1).unwrap();

@@ -1,4 +1,4 @@
-//! Parity across dies: what it costs, how long a read of the stripe takes, and a die that is lost.
+//! Parity across dies: its costs, the latency of reads from the stripe, and the loss of a die.
 
 use crate::common::{BUS_SLOT, alone, assert_section_refused, drive, read, user_slots, write};
 use writecliff_base::{Lpn, Nanos};
@@ -6,7 +6,7 @@ use writecliff_ssd::mechanisms::die_parity::DieParityCounters;
 use writecliff_ssd::{Drive, Ssd};
 
 const SMALL: (&str, &str) = ("\"40 MiB\"", "\"24 MiB\"");
-/// One of the four dies.
+/// The lost die, one of four.
 const LOST: u32 = 0;
 
 fn striped(stripe: u32, more: &str) -> Vec<(String, String)> {
@@ -19,7 +19,7 @@ fn drive_of(changes: &[(String, String)]) -> Ssd {
     drive(&changes)
 }
 
-/// With all dies in a stripe, filled in order.
+/// Returns a drive with dies in stripes of `stripe`, filled in order.
 fn filled(stripe: u32, more: &str) -> Ssd {
     let mut ssd = drive_of(&striped(stripe, more));
     let user = user_slots(&ssd);
@@ -67,8 +67,8 @@ fn parity_takes_one_die_s_share_of_space_and_programs() {
     }
 }
 
-/// The three other dies sense at once; two of them are on one channel and transfer one after the
-/// other. So a read takes longer by a transfer of the slot.
+/// The three other dies sense in parallel. Two of them share a channel and transfer one after the
+/// other, so a read takes longer by one transfer of the slot.
 #[test]
 fn a_rebuilt_read_takes_as_long_as_reads_of_the_other_dies() {
     let mut ssd = filled(4, "");
@@ -89,7 +89,7 @@ fn what_a_lost_die_held_is_relocated_and_nothing_is_written_there() {
     assert_eq!(held, user / 4, "parity rotates");
     ssd.lose_die(LOST).unwrap();
     assert!(ssd.storage().is_relocating());
-    // Longer than 64 intervals: the dies are busy at some of them.
+    // More than 64 intervals, because the dies are still busy at some of them.
     let until = ssd.now() + Nanos::from_micros(2_000_000);
     ssd.idle_until(until);
     assert!(!ssd.storage().is_relocating());
@@ -143,8 +143,8 @@ fn without_parity_what_a_lost_die_held_is_gone() {
     assert_eq!(parity(&ssd).counts.unrecovered, 16, "new data are elsewhere");
 }
 
-/// With an error rate at which every read fails, all of a stripe do; with one at which one in some
-/// does, the stripe nearly always has the data.
+/// With an error rate at which every read fails, all reads of a stripe fail. With a rate at which
+/// few reads fail, the stripe can nearly always rebuild the data.
 #[test]
 fn reads_that_no_retry_corrects_are_rebuilt() {
     let reads = 2000;
@@ -167,7 +167,8 @@ fn reads_that_no_retry_corrects_are_rebuilt() {
     };
     let (rebuilt, unrecovered) = outcomes("0.1");
     assert_eq!((rebuilt, unrecovered), (0.0, reads as f64));
-    // A codeword of 32,768 bits has 90 errors in the mean; more than 100 in about one of eight.
+    // A codeword of 32,768 bits has 90 errors on average, and more than 100 in about one case of
+    // eight.
     let (rebuilt, unrecovered) = outcomes("2.75e-3");
     let failed = (rebuilt + unrecovered) / reads as f64;
     let expected = 1.0 - (1.0 - failed).powi(3);

@@ -3,10 +3,10 @@
 use crate::common::{self, alone, closed_loop, config, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::mechanisms::endurance::Endurance;
-use writecliff_ssd::mechanisms::endurance::HeldUp;
+use writecliff_ssd::mechanisms::endurance::ThrottleTime;
 use writecliff_ssd::{Drive, Ssd};
 
-/// The drive of the tests: 64 MiB of flash that may be erased 1000 times.
+/// Rated bytes of the test drive: 64 MiB of flash that may be erased 1000 times.
 const RATED: f64 = 64.0 * 1_048_576.0 * 1000.0;
 
 fn planned(keys: &str) -> Ssd {
@@ -24,8 +24,8 @@ fn writes_beyond_the_reserve_go_on_at_the_rate_of_the_plan() {
     let expected = (ssd.counters().nand_write_bytes as f64 - reserve) / (RATED / 10_000.0);
     let took = ssd.now().as_secs_f64();
     assert!((took / expected - 1.0).abs() < 0.005, "{took:.2} s, expected {expected:.2}");
-    assert!(ssd.counters().held_up.unwrap().0.as_secs_f64() > 0.5 * took);
-    // Reads go past it.
+    assert!(ssd.counters().throttle_time.unwrap().0.as_secs_f64() > 0.5 * took);
+    // Endurance throttling does not delay reads.
     let waits = ssd.now();
     ssd.submit(waits, write(0, 1));
     ssd.submit(waits, read(64, 1));
@@ -40,7 +40,7 @@ fn the_gate_opens_when_the_plan_has_caught_up() {
     let plan = Endurance::of(&plan).unwrap();
     let reserve = (RATED / 10.0) as u64;
     assert_eq!(plan.opens_at(Nanos::ZERO, reserve), None);
-    // A thousandth of the rated writes is a second of the plan.
+    // A thousandth of the rated writes corresponds to a second of the plan.
     let ahead = reserve + (RATED / 1000.0) as u64;
     let opens = plan.opens_at(Nanos::ZERO, ahead).unwrap();
     assert!(opens.0.abs_diff(1_000_000_000) < 100, "{opens}");
@@ -53,12 +53,12 @@ fn idle_time_restores_credit_and_fast_forward_writes_use_it_up() {
     let mut ssd = planned("life = \"10000 s\"\nreserve = \"0 %\"");
     ssd.idle_until(Nanos::from_secs(100));
     let free = alone(&mut ssd, write(0, 1));
-    assert_eq!(ssd.counters().held_up, Some(HeldUp(Nanos::ZERO)));
+    assert_eq!(ssd.counters().throttle_time, Some(ThrottleTime(Nanos::ZERO)));
     for _ in 0..20 {
         (0..user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
     }
     ssd.end_fast_forward();
-    // 20 fills of 40 MiB are 125 s of the plan.
+    // 20 fills of 40 MiB correspond to 125 s of the plan.
     let due = ssd.counters().nand_write_bytes as f64 / (RATED / 10_000.0);
     let waited = alone(&mut ssd, write(0, 1)) as f64 / 1e9;
     assert!((waited - (due - 100.0)).abs() < 0.1, "{waited:.1} s until {due:.1} s");

@@ -93,7 +93,7 @@ fn an_update_abandons_the_unit_and_logs_one_event() {
     assert_eq!(ssd.administration().fdp_update(&[1, 1]), Ok(0), "an empty unit needs no other");
     assert_eq!(ssd.administration().fdp_update(&[3]), Ok(1));
     let events = ssd.administration().fdp_events(true).unwrap();
-    assert_eq!(events.len(), 1, "handle 3 has them not enabled");
+    assert_eq!(events.len(), 1, "they are not enabled for handle 3");
     assert_eq!((events[0].kind.code(), events[0].placement_id), (0, Some(1)));
     assert_eq!(events[0].handle, Some(1));
     assert_eq!(happened(&mut ssd, FdpEventType::NotFullyWritten), 2, "but it happened twice");
@@ -101,7 +101,7 @@ fn an_update_abandons_the_unit_and_logs_one_event() {
     assert_eq!(status.abandoned_bytes, 2 * (256 - 12) * 4096, "10 slots fill 3 pages of 4");
     ssd.quiesce();
     ssd.ftl().check_invariants().unwrap();
-    // The old data are still read, the next ones go elsewhere.
+    // The old data can still be read; new data go elsewhere.
     let unit = |ssd: &Ssd, slot| {
         let ppa = ssd.ftl().lookup(writecliff_base::Lpn(slot));
         ssd.ftl().geometry().reclaim_unit_of(ppa)
@@ -170,7 +170,7 @@ fn the_status_has_the_log_of_host_and_controller() {
     assert_eq!(both.map(|list| list.len()), [1, LOG_EVENTS]);
     assert_eq!(log.len(), 1 + LOG_EVENTS);
     assert_eq!(log[0].kind, FdpEventType::InvalidPlacementId);
-    drive(&[]).administration().fdp_enable_all_events(); // without the interface: nothing
+    drive(&[]).administration().fdp_enable_all_events(); // no effect without the interface
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn the_log_keeps_the_newest() {
     assert!(ssd.administration().fdp_events(false).unwrap().is_empty());
 }
 
-/// Overwrite at random, with ids 0 to 3.
+/// Overwrites slots at random with placement identifiers 0 to 3.
 fn churn(ssd: &mut Ssd, count: u64) {
     let (user, mut random) = (user_slots(ssd), Prng::new(5));
     for _ in 0..count {
@@ -217,7 +217,7 @@ fn media_are_reallocated_for_initially_isolated_handles_only() {
     assert_eq!(events.len(), LOG_EVENTS);
     assert!(events.iter().all(|e| e.kind.code() == 0x80 && e.moved.unwrap() >= Bytes(4096)));
     assert!(events.iter().any(|e| e.placement_id != events[0].placement_id));
-    // Each once: reading again finds nothing new.
+    // Each event is reported once: reading the log again returns no new events.
     assert_eq!(ssd.administration().fdp_events(false).unwrap(), events);
     assert_eq!(happened(&mut ssd, FdpEventType::MediaReallocated), counted);
 }
@@ -284,7 +284,7 @@ fn a_unit_that_is_open_for_too_long_is_ended_at_the_limit() {
         ssd.administration().fdp_enable_events(id, &FdpEventType::ALL, true).unwrap();
     });
     write_to(&mut ssd, 1, 0, 1);
-    // The data came a little before the write completed; the unit is open since then.
+    // The data arrived a little before the write completed; the unit has been open since then.
     let end = ssd.now() + LIMIT;
     write_at(&mut ssd, Nanos::from_secs(4), 2, 100);
     write_at(&mut ssd, end - Nanos(1_000_000), 1, 1);
@@ -323,7 +323,7 @@ fn status_shows_the_remaining_time_and_units_closed_meanwhile() {
     ssd.idle_until(Nanos::from_secs(60));
     assert_eq!(left(&mut ssd), [10; 4]);
     assert_eq!(happened(&mut ssd, FdpEventType::TimeLimitExceeded), 2);
-    // Handle 3 has the event not enabled; that of handle 0 has the time of the limit.
+    // The event is not enabled for handle 3. The event of handle 0 has the time of the limit.
     let events = ssd.administration().fdp_events(true).unwrap();
     assert_eq!((events.len(), events[0].handle), (1, Some(0)));
     assert!(events[0].time > Nanos::from_secs(16) && events[0].time < Nanos::from_secs(17));

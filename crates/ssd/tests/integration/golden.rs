@@ -155,7 +155,7 @@ fn digests<R: Recorder>(config: DeviceConfig, cuts: bool) -> String {
     format!("{:016x} {:016x} {:016x}", host.completions.0, counters.0, state.0)
 }
 
-/// Serialized fields, for a state with damaged fields and the right checksums.
+/// Serialized fields, to build a state with damaged fields and valid checksums.
 struct Fields(Vec<u8>);
 
 impl Saved for Fields {
@@ -186,8 +186,8 @@ fn use_restored(ssd: &mut Ssd<Attribution>) {
     }
 }
 
-/// A state with a flipped bit and the right checksums is rejected, or is another possible state,
-/// with which the drive can continue.
+/// A state with a flipped bit and valid checksums is rejected, or is another possible state from
+/// which the drive can continue.
 #[test]
 fn no_damaged_field_causes_a_panic() {
     let mut random = Prng::new(3);

@@ -1,4 +1,4 @@
-//! Device files and saved states that somebody sent: read or refused, never more than that.
+//! Untrusted device files and saved states: they are read or rejected, and never cause a panic.
 
 use proptest::prelude::*;
 use writecliff_ssd::{Drive, device_file};
@@ -6,7 +6,7 @@ use writecliff_ssd::{Drive, device_file};
 use crate::common::{self, SLC, drive};
 use crate::mutate::{changes, corpus, mutated};
 
-/// Returns the texts that are changed: the drive of these tests, and those that ship.
+/// Returns the device files to mutate: the drive of these tests and the shipped ones.
 fn texts() -> Vec<String> {
     let mut texts = corpus("python/writecliff/devices", "tlc-120.toml");
     texts.extend(corpus("python/writecliff/devices", "tlc-960.toml"));
@@ -34,7 +34,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A state that was changed in any way is refused, and the drive stays whole.
+    /// A state that was changed in any way is rejected, and the drive stays intact.
     #[test]
     fn no_state_does_harm(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255_u8), 0..4),

@@ -1,4 +1,5 @@
-//! Tests background work of the firmware against closed formulas and at its limits.
+//! Tests background work of the firmware against closed-form results, and at the limits of its
+//! parameters.
 
 use crate::common::{
     self, BUS_SLOT, LINK_SLOT, alone, closed_loop, command, read, user_slots, write,
@@ -16,7 +17,7 @@ fn section(keys: &str) -> Vec<(&'static str, String)> {
     vec![("[link]", format!("[housekeeping]\n{keys}\n[link]"))]
 }
 
-/// Returns a drive with such a section, every page on flash and nothing in the buffer.
+/// Returns a drive with these keys in the section, every page on flash and nothing in the buffer.
 fn settled(keys: &str) -> Ssd {
     settled_with(&section(keys))
 }
@@ -44,7 +45,7 @@ fn a_read_waits_for_media_work_that_began_in_the_silence() {
     let keys = "media_interval = \"1 s\"\nmedia_time = \"2 ms\"";
     let reaches_die_at_end = |before: u64, after: u64| {
         let mut ssd = settled(keys);
-        // Its schedule is the same for any drive of this file and seed.
+        // The schedule depends only on the device file and the seed.
         let mut schedule = Housekeeping::of(ssd.config()).unwrap();
         let next = schedule.next_media(Nanos::from_secs(100)).unwrap();
         let ends = next.at + Nanos::from_micros(2_000);
@@ -75,7 +76,7 @@ fn media_work_is_suspended_only_where_that_is_allowed() {
 
 #[test]
 fn media_work_under_load_delays_reads_as_a_queue_of_its_own_would() {
-    // 200 us on one of 4 dies every 1 ms: each die is taken for 5 % of the time.
+    // 200 us on one of 4 dies every 1 ms: each die is busy for 5 % of the time.
     let mut ssd =
         settled("media_interval = \"1 ms\"\nmedia_time = \"200 us\"\nmedia_suspendable = false");
     let (user, mut random) = (user_slots(&ssd), Prng::new(8));
@@ -131,13 +132,13 @@ fn a_page_of_the_journal_follows_what_is_written() {
     };
     let (free, _) = rate("hiccup_probability = 0\nhiccup_time = \"1 us\"");
     let (bound, mut ssd) = rate("journal_interval = \"256 KiB\"\njournal_time = \"4 ms\"");
-    // 256 KiB take as long as they did, and one of four dies 4 ms more.
+    // 256 KiB take as long as before, plus 4 ms on one of four dies.
     let interval = 262_144.0;
     let expected = interval / (interval / free + 4e-3 / 4.0);
     assert!((bound / expected - 1.0).abs() < 0.03, "{bound:.0} B/s, expected {expected:.0}");
     ssd.quiesce();
     let programmed = ssd.ftl().counters().programmed_slots * 4096;
-    let filled = user_slots(&ssd) * 4096; // without time, before
+    let filled = user_slots(&ssd) * 4096; // written before on the fast-forward clock
     let journal = ssd.counters().housekeeping.unwrap().journal_programs;
     assert_eq!(journal, (programmed - filled) / 262_144);
 }
@@ -174,7 +175,7 @@ fn a_checkpoint_that_stops_writes_lets_reads_pass() {
     ssd.idle_until(begun + Nanos(5_000_000));
     assert_eq!(ssd.counters().housekeeping.unwrap().checkpoints, 1);
     assert!(alone(&mut ssd, read(1, 1)) < 200_000);
-    // The core has 50 ms of work more than the 12.8 ms for which the buffer has room.
+    // The core has 50 ms more work than the 12.8 ms that fit into the buffer.
     let opens = begun.0 + 50_000_000 - 12_800_000;
     let waited = alone(&mut ssd, write(9, 1));
     assert!(waited > opens - begun.0 - 6_000_000, "{waited} ns");
@@ -204,7 +205,8 @@ fn hiccups_have_their_probability_and_do_not_delay_other_commands() {
         u64::from(long) + hiccups_of_the_flush()
     );
 
-    // All commands at once, each with a hiccup: the last ends later by one, not by all of them.
+    // All commands are submitted at once, each with a hiccup. The last completes later by one
+    // hiccup, not by the sum.
     let last = |probability: &str| {
         let keys = format!("hiccup_probability = {probability}\nhiccup_time = \"400 us\"");
         let mut ssd = settled(&keys);
@@ -215,7 +217,7 @@ fn hiccups_have_their_probability_and_do_not_delay_other_commands() {
     assert_eq!(last("1"), last("0") + 400_000);
 }
 
-/// Hiccups of the single flush that settles a drive.
+/// Returns the number of hiccups of the single flush that settles a drive.
 fn hiccups_of_the_flush() -> u64 {
     settled("hiccup_probability = 0.05\nhiccup_time = \"400 us\"")
         .counters()

@@ -13,7 +13,7 @@ const UNITS: [(&str, &str); 2] = [
     ("streams = 4", "streams = 4\nindirection_unit = \"16 KiB\""),
 ];
 
-/// Returns the bytes of the host and bytes of flash for them, since the drive was new.
+/// Returns the bytes that the host and the drive have written since the drive was new.
 fn bytes(ssd: &Ssd) -> (u64, u64) {
     (ssd.counters().host_write_bytes, ssd.counters().nand_write_bytes)
 }
@@ -70,7 +70,7 @@ fn both_clocks_write_the_same_and_the_timed_one_reads_first() {
         assert_eq!(timed.ftl().lookup(Lpn(lpn)), fast.ftl().lookup(Lpn(lpn)));
     }
     timed.ftl().check_invariants().unwrap();
-    // 4 KiB at random cost four times their size before garbage collection.
+    // Random 4 KiB writes cost four times their size even before garbage collection.
     let (host, flash) = bytes(&timed);
     assert!(flash > host);
 }
@@ -177,7 +177,7 @@ fn deallocated_units_leave_the_buffer_and_stay_unmapped() {
     alone(&mut ssd, write(0, 2));
     alone(&mut ssd, write(4, 3));
     alone(&mut ssd, command(Operation::Trim, 1, 5, 0));
-    // Each unit has a slot left.
+    // Each unit still lacks a slot.
     alone(&mut ssd, command(Operation::Trim, 6, 1, 0));
     ssd.check_invariants().unwrap();
     assert_eq!((bytes(&ssd), ssd.ftl().mapped_slots()), ((5 * 4096, 0), 0));
@@ -213,7 +213,7 @@ fn a_power_cut_programs_waiting_units_once() {
         alone(&mut ssd, write(4 * n, 1 + n as u32));
     }
     let cut = ssd.cut_power();
-    // Six slots are two program units of a page, on two dies.
+    // Six slots fill two program units of a page each, on two dies.
     assert_eq!((cut.saved_slots, cut.hold_up), (6, Nanos(800_000)));
     let again = ssd.cut_power();
     assert_eq!((again.saved_slots, again.hold_up), (0, Nanos::ZERO));
@@ -230,7 +230,7 @@ fn merged_units_need_space_in_the_buffer_at_any_scale() {
     let buffer = |kib: u32| small.replace("\"1 MiB\"", &format!("\"{kib} KiB\""));
     assert_refused(&buffer(143), "write_buffer", "need 144 KiB");
     let mut ssd = Ssd::new(device_file::read(&buffer(144), "drive.toml", 1).unwrap()).unwrap();
-    // A write as large as the buffer does not have to wait for an empty buffer.
+    // A write as large as the buffer need not wait until the buffer is empty.
     for n in 0..8 {
         alone(&mut ssd, write(64 * n, 1));
     }
@@ -311,7 +311,7 @@ fn a_merge_delays_the_program_by_its_read() {
         (ssd.now() - at).0
     };
     let (merged, new) = (time(true), time(false));
-    // A command on the bus, tR of a low page, four slots on the bus.
+    // A command on the bus, tR of a lower page, and four slots on the bus.
     assert_eq!(merged - new, 1_000 + 50_000 + 4 * BUS_SLOT);
 }
 

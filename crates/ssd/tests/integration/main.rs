@@ -1,6 +1,6 @@
-//! A drive as a host sees it: times, states, interfaces, and valid device files.
+//! Tests of a drive through its host interface: timing, states, interfaces and device files.
 //!
-//! One program, because each would compile the whole simulator again.
+//! All tests are one program, because each further program would link the whole simulator again.
 
 mod active_dies;
 mod attribution;

@@ -1,4 +1,5 @@
-//! A mapping table that does not fit: hit rates and rates of theory, and latencies that add up.
+//! A mapping table that does not fit into the controller: hit rates and throughput against theory,
+//! and latencies that add up.
 
 use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
@@ -11,7 +12,8 @@ use crate::common::{
     command, config, precondition, read, user_slots, write,
 };
 
-/// 40 translation pages of 16 KiB, one program each: 640 MiB of 4 KiB with 4 bytes.
+/// 40 translation pages of 16 KiB, one program each: 640 MiB in slots of 4 KiB with entries of 4
+/// bytes.
 const LARGE: [(&str, &str); 2] = [
     ("user_capacity = \"40 MiB\"", "user_capacity = \"640 MiB\""),
     ("pages_per_block = 16", "pages_per_block = 256"),
@@ -25,12 +27,12 @@ const SECTION: &str = "[mapping_cache]\nsize = \"160 KiB\"\npage = \"16 KiB\"\nr
                        program = \"200 us\"\n";
 const HOST_MEMORY: &str = "host_memory_buffer = \"416 KiB\"\nhost_memory_latency = \"2 us\"\n";
 
-/// A command on the bus, tR, four slots on the bus.
+/// Time of a page from flash: a command on the bus, tR, and four slots on the bus.
 const FROM_FLASH: u64 = 1_000 + 30_000 + 4 * BUS_SLOT;
-/// A command on the link, four slots on it, the latency.
+/// Time of a page from the host: a command and four slots on the link, and the latency.
 const FROM_HOST: u64 = 3_000 + 4 * LINK_SLOT + 2_000;
 
-/// Returns a drive whose slots are all on flash in order, with `section` before its link.
+/// Returns a drive with all slots on flash in order, and with `section` before its link.
 fn filled(section: &str, more: &[(&str, &str)]) -> Ssd {
     let with = format!("{section}[link]");
     let mut changes = LARGE.to_vec();
@@ -57,7 +59,7 @@ fn counts(ssd: &Ssd) -> MappingCacheCounts {
     ssd.counters().mapping_cache.unwrap()
 }
 
-/// Counts between `before` and `after`: hits, host hits, misses.
+/// Returns the differences of the counts of hits, host hits and misses.
 fn since(before: MappingCacheCounts, after: MappingCacheCounts) -> [u64; 3] {
     [after.hits - before.hits, after.host_hits - before.host_hits, after.misses - before.misses]
 }
@@ -79,9 +81,9 @@ fn reads_hit_as_often_as_theory_says_and_latencies_add_up() {
             let cost = [0, FROM_HOST, FROM_FLASH].iter().position(|&cost| cost == more);
             costs[cost.unwrap_or_else(|| panic!("a read takes {more} ns longer"))] += 1;
         }
-        // Each read pays for what was counted, and for nothing else.
+        // Each read takes the time of its counted look-ups, and no more.
         assert_eq!(costs, since(before, counts(&ssd)));
-        // Uniform reads find a page with the share of the pages that is held.
+        // Uniform reads hit with a probability equal to the share of held pages.
         let missed = PAGES - held[0] - held[1];
         for (cost, pages) in costs.into_iter().zip([held[0], held[1], missed]) {
             let share = pages as f64 / PAGES as f64;
@@ -110,7 +112,7 @@ fn a_small_range_is_read_at_full_speed() {
     assert_eq!(since(before, counts(&ssd)), [2000, 0, 0]);
 }
 
-/// Returns random reads a second at a queue depth of 32.
+/// Returns the rate of random reads per second at a queue depth of 32.
 fn read_rate(ssd: &mut Ssd) -> f64 {
     let (user, mut random) = (user_slots(ssd), Prng::new(8));
     let done = closed_loop(ssd, 32, 20_000, |_| read(random.below(user), 1));
@@ -119,7 +121,7 @@ fn read_rate(ssd: &mut Ssd) -> f64 {
 
 #[test]
 fn dies_that_read_the_table_read_fewer_data() {
-    // A fast link and firmware: the dies are the bound, as they share two channels.
+    // With a fast link and firmware, the dies are the bottleneck.
     let fast = [
         ("bandwidth = \"500 MB/s\"", "bandwidth = \"20 GB/s\""),
         ("command_time = \"2 us\"", "command_time = \"10 ns\""),
@@ -132,7 +134,7 @@ fn dies_that_read_the_table_read_fewer_data() {
     let all = read_rate(&mut filled("", &fast));
     let part = read_rate(&mut clean(SECTION, &fast));
     let helped = read_rate(&mut clean(&format!("{SECTION}{memory}"), &fast));
-    // A read senses its data, 60 us, and with the share that misses a translation page, 30 us.
+    // A read senses its data in 60 us, and on a miss a translation page in 30 us.
     let missed = 1.0 - IN_CONTROLLER as f64 / PAGES as f64;
     let expected = 60.0 / (60.0 + missed * 30.0);
     assert!((part / all / expected - 1.0).abs() < 0.05, "{part} of {all}, expected {expected}");
@@ -142,7 +144,7 @@ fn dies_that_read_the_table_read_fewer_data() {
 #[test]
 fn random_writes_write_a_page_back_for_each_that_they_load() {
     const COUNT: u32 = 4000;
-    // Each write waits for its page, so that none finds it on its way.
+    // Each write waits for its page, so that no write finds a page being loaded.
     let mut ssd = filled(SECTION, &[("write_cache = true", "write_cache = false")]);
     let (user, mut random) = (user_slots(&ssd), Prng::new(9));
     closed_loop(&mut ssd, 1, 1000, |_| write(random.below(user), 1));
@@ -156,10 +158,11 @@ fn random_writes_write_a_page_back_for_each_that_they_load() {
     let deviation = (share * (1.0 - share) / count).sqrt();
     let measured = misses as f64 / count;
     assert!((measured - share).abs() <= 4.0 * deviation, "{measured} of {share}");
-    // All pages have changed, so each that is loaded evicts one; a program writes one.
+    // All pages have changed, so each loaded page evicts a changed page, and each program writes
+    // one page.
     let written = after.written_slots - before.0.written_slots;
     assert_eq!(written, misses * 4);
-    // It is part of what is written to flash, and of nothing else.
+    // The mapping writes are part of all flash writes, and of no other counter.
     let of = |counters: &DriveCounters| {
         counters.host_write_bytes + counters.gc_moved_bytes + counters.padding_bytes
     };
@@ -272,7 +275,7 @@ fn the_wait_for_the_table_has_a_cause_of_its_own() {
     let mut ssd: Ssd<Attribution> = Ssd::recording(config(&changes)).unwrap();
     (0..PAGES).for_each(|page| ssd.fast_forward(&write(page * SLOTS_PER_PAGE, 16)));
     ssd.end_fast_forward();
-    // Pages that have changed are written back meanwhile, the last ones are in the controller.
+    // Meanwhile changed pages are written back; the last ones stay in the controller.
     let all = (0..PAGES).chain(0..PAGES).map(|page| (page, None));
     let then = [(0, Some(FROM_FLASH)), (0, Some(0)), (PAGES - 1, Some(0))];
     for (page, waited) in all.chain(then) {
@@ -327,8 +330,8 @@ fn what_cannot_be_held_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the load, every command completes, and a drive that is saved and restored between
-    /// two commands continues unchanged.
+    /// For any load, every command completes, and a drive that is saved and restored between two
+    /// commands continues unchanged.
     #[test]
     fn a_saved_drive_continues(
         seed in any::<u64>(),

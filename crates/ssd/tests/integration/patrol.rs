@@ -1,17 +1,17 @@
-//! Tests patrol reads: what they take from commands, when, and what they cost in silence.
+//! Tests patrol reads: their effect on commands, their schedule, and their cost on an idle drive.
 
 use crate::common::{self, BUS_SLOT, LINK_SLOT, alone, closed_loop, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
 use writecliff_ssd::{Drive, Ssd};
 
 const COMMAND_TIME: u64 = 50_000;
-/// A scan of half of each interval takes a fifth of the firmware's time.
+/// Scans that cover half of each interval, and take a fifth of the firmware's time during a scan.
 const PATROL: &str = "patrol_interval = \"200 ms\"\npatrol_length = \"100 ms\"\n\
                       patrol_step = \"500 us\"\npatrol_time = \"100 us\"";
 /// Latency of a read alone.
 const READ: u64 = COMMAND_TIME + 5_000 + 1_000 + 50_000 + BUS_SLOT + 3_000 + LINK_SLOT;
 
-/// Returns a drive that its firmware bounds, at 20,000 reads a second.
+/// Returns a drive whose firmware limits it to 20,000 reads per second.
 fn drive(keys: &str) -> Ssd {
     let section = format!("[housekeeping]\n{keys}\n[link]");
     let changes =
@@ -25,7 +25,7 @@ fn drive(keys: &str) -> Ssd {
     ssd
 }
 
-/// Reads that end in each 10 ms, some seconds long, by the number of those.
+/// Returns the number of reads that complete in each bin of 10 ms.
 fn reads_by_time(ssd: &mut Ssd, count: u32) -> Vec<u32> {
     let (user, mut random) = (user_slots(ssd), Prng::new(8));
     let start = ssd.now();
@@ -35,7 +35,7 @@ fn reads_by_time(ssd: &mut Ssd, count: u32) -> Vec<u32> {
         bins.resize(bins.len().max(bin + 1), 0);
         bins[bin] += 1;
     }
-    bins.pop(); // it is not whole
+    bins.pop(); // the last bin is incomplete
     bins.remove(0);
     bins
 }
@@ -48,7 +48,7 @@ fn a_scan_takes_its_share_of_the_firmware_for_its_length() {
     assert!(fast.iter().all(|&reads| reads <= 202), "{fast:?}");
     let mean = f64::from(bins.iter().sum::<u32>()) / bins.len() as f64;
     assert!((mean / 180.0 - 1.0).abs() < 0.02, "{mean} in 10 ms instead of 180");
-    // Scans of half of the time, ten bins each, that begin at random times.
+    // Scans take half of the time, ten bins each, and start at random times.
     let share = slow.len() as f64 / bins.len() as f64;
     assert!((share - 0.5).abs() < 0.05, "{share}");
 }
@@ -64,7 +64,7 @@ fn without_load_a_page_delays_a_read_by_its_own_time_at_most() {
         delays.push(alone(&mut ssd, read(0, 1)) - READ);
     }
     assert!(delays.iter().all(|&delay| delay <= 100_000));
-    // The firmware reads a page for a tenth of the time, and half of that is left in the mean.
+    // The firmware is busy with a page for a tenth of the time; on average, half a page remains.
     let mean = delays.iter().sum::<u64>() as f64 / delays.len() as f64;
     assert!((mean / 5_000.0 - 1.0).abs() < 0.15, "{mean} ns");
 }

@@ -1,4 +1,4 @@
-//! Planes that read independently: as fast as dies of their own, as long as nothing is written.
+//! Planes that read independently: as fast as separate dies, as long as the host does not write.
 
 use proptest::prelude::*;
 use writecliff_base::{Nanos, Prng};
@@ -32,7 +32,7 @@ fn independent() -> Vec<(&'static str, &'static str)> {
     [&PLANES[..], &[INDEPENDENT]].concat()
 }
 
-/// Returns the time between the ends of two reads that begin together.
+/// Returns the time between the completions of two reads that start together.
 fn time_between(changes: &[(&str, &str)], slots: [u64; 2]) -> u64 {
     let mut ssd = filled(changes);
     let done = closed_loop(&mut ssd, 2, 2, |n| read(slots[n as usize], 1));
@@ -45,7 +45,8 @@ fn reads_on_other_planes_do_not_wait_for_each_other() {
     let (serial, link) = (1_000 + 50_000 + BUS_SLOT, 3_000 + LINK_SLOT);
     assert_eq!(time_between(&PLANES, [0, 4]), serial);
     assert_eq!(time_between(&independent(), [0, 1]), serial);
-    // Sensed together, sent one after the other: on the link, which is slower than the bus.
+    // Both are sensed in parallel and sent one after the other on the link, which is slower than
+    // the bus.
     assert_eq!(time_between(&independent(), [0, 4]), link);
 }
 
@@ -64,11 +65,11 @@ fn planes_are_as_fast_as_dies() {
     };
     let (planes, dies, together) = (seconds(&independent()), seconds(&DIES), seconds(&PLANES));
     assert!((planes / dies - 1.0).abs() < 0.01, "{planes} s, dies {dies} s");
-    // Without independence a die does one read at a time.
+    // Without independent planes, a die serves one read at a time.
     assert!(together > 2.5 * planes, "{planes} s, together {together} s");
 }
 
-/// Reads a second of one die of `planes` planes, of random slots, with a long queue.
+/// Returns the reads per second of random slots on one die of `planes` planes, with a long queue.
 fn reads_a_second(planes: u32, changes: &[(&str, &str)]) -> f64 {
     let (of_die, blocks) =
         (format!("planes_per_die = {planes}"), format!("blocks_per_plane = {}", 256 / planes));
@@ -82,7 +83,7 @@ fn reads_a_second(planes: u32, changes: &[(&str, &str)]) -> f64 {
     let if_several: &[(&str, &str)] = if planes > 1 { &[INDEPENDENT] } else { &[] };
     let mut ssd = filled(&[&one_die[..], if_several, changes].concat());
     let (user, mut random, begun) = (user_slots(&ssd), Prng::new(5), ssd.now());
-    // The last ones that begin are left out, so that the queue is long until the end.
+    // The last reads are not counted, so that the queue is long until the end.
     let done = closed_loop(&mut ssd, 512, 8_000, |_| read(random.below(user), 1));
     7_400.0 / (done[7_399].at - begun).as_secs_f64()
 }
@@ -147,7 +148,7 @@ fn a_program_waits_for_all_planes_and_reads_behind_it_for_the_program() {
     let changes = [&independent()[..], &[("reads_in_a_row = 8", "reads_in_a_row = 1")]].concat();
     let mut ssd = filled(&changes);
     let at = ssd.now();
-    // Reads of two planes, while a unit of 16 slots is written, then one of a third.
+    // Two planes are read while a unit of 16 slots is written, then a third plane.
     ssd.submit(at, Command { tag: 1, ..read(0, 1) });
     ssd.submit(at, Command { tag: 2, ..write(1_000, 16) });
     let first = ssd.step(Nanos::MAX).unwrap();
@@ -162,7 +163,7 @@ fn a_program_waits_for_all_planes_and_reads_behind_it_for_the_program() {
 #[test]
 fn a_read_of_several_pages_takes_their_planes() {
     let mut ssd = filled(&independent());
-    // 16 slots are a page of all planes; all are sensed together and leave over one bus.
+    // 16 slots are a page of each plane; all are sensed in parallel and transferred over one bus.
     let at = ssd.now();
     ssd.submit(at, read(0, 16));
     let done = ssd.step(Nanos::MAX).unwrap();
@@ -185,8 +186,8 @@ fn planes_that_cannot_read_alone_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Under any mix of reads and writes every command completes, its latency has causes to the
-    /// nanosecond.
+    /// Under any mix of reads and writes, every command completes and its latency is attributed to
+    /// the nanosecond.
     #[test]
     fn no_command_is_lost(
         seed in any::<u64>(),

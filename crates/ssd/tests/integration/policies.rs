@@ -116,7 +116,8 @@ fn every_combination_of_policies_keeps_the_data_on_both_clocks() {
                     ("gc_destination = \"per-stream\"", &streams),
                     ("wear_leveling = \"none\"", &wear),
                 ];
-                // Two loads each; combinations that differ in one policy have the others.
+                // Two loads for each combination; combinations that differ in one policy get the
+                // other two.
                 for load in [LOADS[case % 4], LOADS[(case + 1 + case / 4) % 4]] {
                     both_clocks_keep_the_data(&changes, load);
                 }
@@ -129,7 +130,7 @@ fn every_combination_of_policies_keeps_the_data_on_both_clocks() {
 const PROGRAM_NS: u64 = 400_000;
 const DIES: u64 = 4;
 
-/// FIFO rotates all of the static data in one go: more program units than 16 bits can number.
+/// FIFO relocates all static data at once: more program units than 16 bits can number.
 #[test]
 fn static_data_may_be_relocated_between_two_slots_of_the_host() {
     for loss_protection in ["true", "false"] {

@@ -1,4 +1,4 @@
-//! Power cuts: what survives, what the capacitors save, how long the mapping takes to find.
+//! Power cuts: surviving data, data saved by the capacitors, and the time to rebuild the mapping.
 
 use crate::common::{REDUCTION, SLC, alone, assert_section_refused, command, config, drive, write};
 use writecliff_base::{Lpn, Nanos};
@@ -17,7 +17,7 @@ fn done(ssd: &mut Ssd<Volatile>, command: Command) {
     ssd.step(Nanos::MAX).expect("the command completes");
 }
 
-/// Fills the drive in order, then overwrites it in part, without time.
+/// Fills the drive in order, then overwrites a part of it, on the fast-forward clock.
 fn fill(ssd: &mut Ssd<Volatile>, times: u64) {
     let user = u64::from(ssd.ftl().user_slots());
     (0..user).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
@@ -44,8 +44,8 @@ fn a_write_that_was_not_flushed_gives_way_to_the_flushed_one_before_it() {
     ssd.ftl().check_invariants().unwrap();
 }
 
-/// Folded data are in the cache again if the main flash does not hold them yet, also when they are
-/// the last of a block that the cache was about to erase.
+/// After a power cut, folded data that are not yet on the main flash are in the cache again, even
+/// if they were the last data of a block that the cache was about to erase.
 #[test]
 fn data_that_were_being_folded_are_in_the_cache() {
     let mut ssd = volatile(&SLC);
@@ -133,8 +133,8 @@ fn drives_of_which_cuts_are_not_modelled_say_why() {
     assert!(refusal.contains("does not record"));
 }
 
-/// The round drive: 2 channels of 2 dies, pages of 16 KiB (50 and 70 us), 40.96 us a page on the
-/// bus, 1 us a flash command.
+/// The round drive has 2 channels of 2 dies and pages of 16 KiB (50 and 70 us). A page takes 40.96
+/// us on the bus and a flash command 1 us.
 #[test]
 fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     let fields = "start_time = \"3 ms\"\ncheckpoint_interval = \"1 MiB\"\njournal_entry = \"64 B\"";
@@ -145,7 +145,7 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
             [("[link]", section)].into_iter().chain(more.iter().copied()).collect();
         let mut ssd = volatile(&changes);
         fill(&mut ssd, 0);
-        // 0.5 MiB beyond a checkpoint: 40 MiB are ten of them, less what is in the buffer.
+        // 0.5 MiB beyond a checkpoint, minus the data in the buffer.
         for n in 0..8 {
             done(&mut ssd, write(16 * n, 16));
         }
@@ -156,9 +156,9 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     let us = |nanos: Nanos| nanos.0 as f64 / 1000.0;
     let rebuild = times(&journal, &[]);
     assert_eq!(rebuild.start, Nanos::from_micros(3000));
-    // 10,240 entries of 4 bytes: 3 pages on 4 dies, two of them on one channel.
+    // 10,240 entries of 4 bytes fill 3 pages on 4 dies, two of them on one channel.
     assert!((us(rebuild.checkpoint) - (60.0 + 2.0 * page)).abs() < 0.1, "{rebuild:?}");
-    // 128 entries of 64 bytes: half a page.
+    // 128 entries of 64 bytes fill half a page.
     assert!((us(rebuild.journal) - (60.0 + page)).abs() < 0.1, "{rebuild:?}");
     assert!(rebuild.scan > Nanos::ZERO && rebuild.erase == Nanos::ZERO, "{rebuild:?}");
     let scanned = times(scan, &[]);
@@ -170,9 +170,8 @@ fn the_mapping_is_found_by_checkpoint_journal_and_scan() {
     assert_eq!(protected.checkpoint, rebuild.checkpoint);
 }
 
-/// Times follow from the device file without a drive of that size: 960 GB are 234,421,248 slots of
-/// 4 KiB, an entry of 4 bytes for each is 57,232 pages of 16 KiB, and a journal of 60 GB has 8
-/// bytes a slot.
+/// The times are computed from the device file alone: 960 GB are 234,421,248 slots of 4 KiB, their
+/// entries of 4 bytes fill 57,232 pages of 16 KiB, and a journal for 60 GB has 8 bytes per slot.
 #[test]
 fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
     let text = include_str!("../../../../python/writecliff/devices/nvme-tlc-960.toml");
@@ -206,12 +205,13 @@ fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
         }
         longest.total()
     });
-    // 177 ms for the checkpoint; a journal and all open units on top without capacitors.
+    // The checkpoint takes 177 ms. Without capacitors, the journal and all open units are read in
+    // addition.
     assert!((170_000_000..185_000_000).contains(&shortest.0), "{shortest:?}");
     assert!(longest.0 > 2 * shortest.0, "{longest:?}");
 }
 
-/// No cut of a drive takes longer than that, nor shorter.
+/// No power cut of a drive takes longer or shorter than the bounds.
 #[test]
 fn cuts_take_as_long_as_the_bounds_say() {
     for changes in [&[][..], &[PROTECTED]] {

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &str); 4] = [
     ("power_loss_protection = false", "power_loss_protection = true"),
     ("[link]", "[data_placement]\ninterface = \"nvme-fdp\"\nreclaim_groups = 2\n[link]"),
 ];
-/// Slots of the tenant in the first group; the other one has as many behind them.
+/// Slots of the tenant in the first group; the second tenant has the same number after them.
 const TENANT: u64 = 4_600;
 /// The identifier of a placement handle in the second group.
 const SECOND: u16 = 0x8000;
@@ -25,7 +25,7 @@ fn to(id: u16, command: Command) -> Command {
     Command { stream: StreamId(id), ..command }
 }
 
-/// Both tenants have written all that they have, and overwritten it at random.
+/// Both tenants write their whole range, then overwrite it at random.
 fn fill(mut fast_forward: impl FnMut(&Command)) {
     let mut random = Prng::new(3);
     for (first, id) in [(0, 0), (TENANT, SECOND)] {
@@ -46,8 +46,8 @@ fn settled() -> Ssd {
 /// Tag of the reads.
 const READ: u32 = 1000;
 
-/// Returns the times of 2000 reads of the first tenant, one after the other, and what they were
-/// spent on at the dies for others; meanwhile eight writes of the tenant that is noisy are
+/// Returns the latencies of 2000 consecutive reads of the first tenant, and the time that they
+/// waited at the dies for other operations. Meanwhile eight writes of the tenant `noise` are
 /// outstanding.
 fn reads_beside(noise: Option<u64>) -> (Vec<u64>, Nanos) {
     let mut ssd: Ssd<Attribution> = Ssd::recording(config(&GROUPS)).unwrap();
@@ -91,7 +91,7 @@ fn a_noisy_tenant_delays_reads_of_its_own_group_only() {
     let (quiet, _) = reads_beside(None);
     let (beside, waited) = reads_beside(Some(1));
     assert_eq!(waited, Nanos::ZERO, "reads wait for dies of another group");
-    // The channels and the link are shared: some transfers of units and slots may come before.
+    // The channels and the link are shared, so some transfers of units and slots may come first.
     let p99 = |times: &[u64]| times[times.len() * 99 / 100];
     assert!(p99(&beside) < p99(&quiet) + 400_000, "{} beside, {} alone", p99(&beside), p99(&quiet));
     let (same_group, waited) = reads_beside(Some(0));
@@ -120,7 +120,7 @@ fn the_configuration_has_the_groups_and_identifiers_name_them() {
         alone(&mut ssd, to(id, write(slot, 1)));
         assert_eq!(group(&ssd, slot as u32), expected);
     }
-    // Neither this handle nor this group exists: handle 0 of group 0.
+    // Neither this handle nor this group exists, so the write goes to handle 0 of group 0.
     for id in [2, SECOND + 2] {
         alone(&mut ssd, to(id, write(9, 1)));
         assert_eq!(group(&ssd, 9), 0);

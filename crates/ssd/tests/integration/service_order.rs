@@ -1,4 +1,4 @@
-//! Service with a barrier between reads and writes, against times added up by hand.
+//! Service with a barrier between reads and writes, against times computed by hand.
 
 use crate::common::{self, closed_loop, drive, read, write};
 use writecliff_base::Nanos;
@@ -7,7 +7,7 @@ use writecliff_ssd::{Command, Drive, Ssd};
 const BARRIER: (&str, &str) =
     ("latency = \"5 us\"", "latency = \"5 us\"\nservice_order = \"barrier\"");
 
-/// Returns all slots of the small drive are on flash.
+/// Returns a drive with all slots on flash.
 fn filled(changes: &[(&str, &str)]) -> Ssd {
     let mut ssd = drive(changes);
     (0..common::user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
@@ -29,7 +29,7 @@ fn mix(changes: &[(&str, &str)], run: u32) -> f64 {
 
 #[test]
 fn a_change_of_direction_costs_a_latency_that_nothing_covers() {
-    // Programs so short that reads hardly meet them.
+    // Programs are so short that reads hardly ever wait for them.
     let quick = [("\"400 us\", \"1200 us\"", "\"9 us\", \"9 us\""), ("3 ms", "100 us")];
     let barrier = [BARRIER, quick[0], quick[1]];
     let (alternating, runs_of_four) = (mix(&barrier, 1), mix(&barrier, 4));
@@ -61,7 +61,7 @@ fn nothing_passes_the_barrier() {
     let done: Vec<_> = (0..4).map(|_| ssd.step(Nanos::MAX).unwrap()).collect();
     assert_eq!(done.iter().map(|c| c.tag).collect::<Vec<_>>(), [0, 1, 2, 3]);
     for (read, write) in [(0, 1), (2, 3)] {
-        // It was decoded before and is transferred now: 4 KiB at 500 MB/s after 3 us.
+        // The write was decoded earlier and is transferred now: 4 KiB at 500 MB/s after 3 us.
         assert_eq!((done[write].at - done[read].at).0, 3_000 + 8_192);
     }
     assert!(ssd.step(Nanos::MAX).is_none());

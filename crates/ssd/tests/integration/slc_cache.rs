@@ -1,4 +1,4 @@
-//! The SLC cache: its speed, its cliff, what idle time brings back, what is written twice.
+//! The SLC cache: its speed, its write cliff, recovery in idle time, and double writes.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn idle(ssd: &mut Ssd, millis: u64) {
     ssd.idle_until(until);
 }
 
-/// `count` writes of 64 KiB in order from `from` on, 32 at a time.
+/// Writes `count` times 64 KiB sequentially from `from` on, at queue depth 32.
 fn stream_in(ssd: &mut Ssd, from: u64, count: u32) -> Vec<Completion> {
     let user = user_slots(ssd);
     closed_loop(ssd, 32, count, |n| write((from + u64::from(n) * 16) % (user - 16), 16))
@@ -44,7 +44,8 @@ fn rate(done: &[Completion], from: usize, to: usize) -> f64 {
     (to - from) as f64 * 65_536.0 / (done[to].at - done[from].at).as_secs_f64() / 1e6
 }
 
-/// Returns the MB/s of four dies that program 16 KiB in so many us, and the load of the bus before.
+/// Returns the MB/s of four dies that each load 16 KiB over the bus and program them in
+/// `program_us`.
 fn program_rate(program_us: f64) -> f64 {
     let load_us = 16_384.0 / 400.0 + 1.0;
     4.0 * 16_384.0 / (program_us + load_us)
@@ -85,7 +86,8 @@ fn the_cliff_is_at_the_size_to_the_slot() {
     ssd.fast_forward(&write(CAPACITY, 1));
     assert_eq!((slc(&ssd).held, slc(&ssd).bypassed), (CAPACITY, 1));
     assert_eq!(ssd.ftl().mapped_slots(), 1);
-    // An overwrite past the cache kills the oldest, so that the next has room.
+    // An overwrite that bypasses the cache invalidates its oldest data, so that the next write has
+    // room.
     ssd.fast_forward(&write(0, 1));
     ssd.fast_forward(&write(2000, 1));
     let count = slc(&ssd);
@@ -159,10 +161,10 @@ fn reads_find_cached_data_at_the_speed_of_slc() {
     let flash = FLASH_COMMAND + BUS_SLOT;
     let link = LINK_COMMAND + LINK_SLOT;
     assert_eq!(alone(&mut ssd, read(0, 1)), CONTROLLER + flash + 25_000 + link);
-    // Four slots of a page are one read.
+    // The four slots of a page take one read.
     let page = alone(&mut ssd, read(0, 4));
     assert_eq!(page, CONTROLLER + flash + 3 * BUS_SLOT + 25_000 + link + 3 * LINK_SLOT);
-    // Folded, and on flash: back at the main flash's times.
+    // Once the data are folded, reads take the times of the main flash.
     idle(&mut ssd, 100);
     assert_eq!(slc(&ssd).held, 0);
     alone(&mut ssd, write(100, 4));
@@ -220,7 +222,7 @@ fn a_part_of_a_slot_is_merged_with_what_is_there() {
     let off = ("write_cache = true", "write_cache = false");
     let mut uncached = drive(&[SLC[0], off]);
     alone(&mut uncached, write(0, 4));
-    // The program of the new page waits for the read of the old one, on the other die.
+    // The program of the new page waits for the read of the old page on the other die.
     let merged = alone(&mut uncached, sector(0));
     let sense = FLASH_COMMAND + 25_000 + BUS_SLOT;
     assert_eq!(merged, CACHED - LINK_SLOT + 1_024 + sense + SLC_PROGRAM);
@@ -235,7 +237,7 @@ fn without_a_bypass_sustained_writes_fold_as_much_as_they_bring() {
     let mut ssd = drive(&IN_FRONT);
     let done = stream_in(&mut ssd, 0, 400);
     assert_near(rate(&done, 40, 62), program_rate(200.0), "in the cache");
-    // Every page is programmed twice and read once; and each block of 8 pages has to be erased.
+    // Every page is programmed twice and read once, and each block of 8 pages is erased once.
     let load_us = 16_384.0 / 400.0 + 1.0;
     let work_us = 200.0 + load_us + 800.0 + 25.0 + load_us + 3000.0 / 8.0;
     assert_near(rate(&done, 150, 390), program_rate(work_us), "folding in front");
@@ -261,7 +263,8 @@ fn a_share_lets_writes_fold_the_more_the_fuller_it_is() {
     assert!(steps[6] > CAPACITY / 5, "{folds:?}");
 }
 
-/// Every page that was written and not trimmed is in the cache or in the FTL, and not in both.
+/// Checks that every page that was written and not trimmed is either in the cache or in the FTL,
+/// but not in both.
 fn check_places(ssd: &Ssd, written: &BTreeSet<u64>) {
     for slot in 0..user_slots(ssd) {
         let lpn = Lpn(slot as u32);
@@ -295,7 +298,8 @@ fn mixed(ssd: &mut Ssd, seed: u64, written: &mut BTreeSet<u64>) -> Vec<Completio
                 }
             }
         }));
-        // Alone: among others they overtake writes that wait for the buffer.
+        // Deallocations run alone, because otherwise they would overtake writes that wait for the
+        // buffer.
         for _ in 0..10 {
             let slot = random.below(user - 8);
             written.retain(|s| !(slot..slot + 8).contains(s));
@@ -368,8 +372,7 @@ fn invalid_sizes_are_rejected_with_their_line() {
     assert!(unknown.contains("fold_att") && unknown.contains("fold_at"), "{unknown}");
 }
 
-/// Returns a cache of `mib` MiB of what the drive has free, with two bits a cell of it (`DRIVE` is
-/// MLC).
+/// Returns a drive with a dynamic cache of `mib` MiB. The flash of `DRIVE` has two bits per cell.
 fn dynamic(mib: u32, rest: &str) -> Ssd {
     let section = format!(
         "[slc_cache]\nsize = \"{mib} MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n\
@@ -392,8 +395,8 @@ fn a_dynamic_cache_takes_all_free_flash_and_gives_it_back() {
     assert_eq!(user, 10_240);
     let full = fill(&mut ssd, 0..user / 2);
     assert_eq!((full.held, full.bypassed, full.folds), (user / 2, 0, 0), "half, at one bit of two");
-    // Each further slot needs one of the main flash, which the cache gives back with one fold, a
-    // program unit of four at a time.
+    // Each further slot needs a slot of the main flash. The cache returns it by folding, a program
+    // unit of four slots at a time.
     let end = fill(&mut ssd, user / 2..user);
     assert_eq!(end.bypassed, user / 2);
     assert!(end.folds.abs_diff(user / 2) < 4, "{}", end.folds);
@@ -426,7 +429,7 @@ fn folding_takes_the_time_of_the_firmware() {
     let mut ssd = dynamic(20, "fold_time = \"400 us\"");
     let half = user_slots(&ssd) / 2;
     fill(&mut ssd, 0..half);
-    // One slot is folded for each that is written, and mapping takes no time.
+    // One slot is folded for each written slot, and mapping takes no time.
     let done = stream_in(&mut ssd, half, 200);
     assert_near(rate(&done, 40, 180), 4096.0 / 400.0, "while the cache is folded");
 }

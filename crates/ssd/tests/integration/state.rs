@@ -79,7 +79,7 @@ const MECHANISMS: [&[(&str, &str)]; 10] = [
     &PLANES,
 ];
 
-/// Pages as large as before on two planes, which read independently.
+/// Pages of the same total size on two planes, which read independently.
 const PLANES: [(&str, &str); 3] = [
     ("planes_per_die = 1", "planes_per_die = 2"),
     ("page = \"16 KiB\"", "page = \"8 KiB\""),
@@ -89,14 +89,14 @@ const PLANES: [(&str, &str); 3] = [
     ),
 ];
 
-/// A core that reads and merges need too, behind a barrier between reads and writes.
+/// A core that reads and merges also use, with a barrier between reads and writes.
 const SHARED_CORE: [(&str, &str); 1] = [(
     "latency = \"5 us\"",
     "latency = \"5 us\"\nmapping_update_time = \"50 us\"\nread_slot_time = \"20 us\"\n\
      suspend_time = \"5 us\"\nmerge_time = \"30 us\"\nservice_order = \"barrier\"",
 )];
 
-/// A cache that folds while the host writes, with errors to correct besides.
+/// A cache that folds while the host writes, and flash with read errors.
 const SLC_IN_FRONT: [(&str, &str); 1] = [(
     "[link]",
     "[slc_cache]\nsize = \"3 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n\
@@ -104,7 +104,7 @@ const SLC_IN_FRONT: [(&str, &str); 1] = [(
      correctable = 72\nretry_time = \"60 us\"\nretries_max = 3\n[link]",
 )];
 
-/// Everything that a firmware does besides, on a part that can suspend it.
+/// All background work of the firmware, on flash that can suspend it.
 const HOUSEKEEPING: [(&str, &str); 2] = [
     ("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\""),
     (
@@ -118,11 +118,11 @@ const HOUSEKEEPING: [(&str, &str); 2] = [
     ),
 ];
 
-/// Flash that is to last for two minutes.
+/// An endurance plan of two minutes.
 const PLANNED: [(&str, &str); 1] =
     [("[link]", "[endurance]\nlife = \"2 min\"\nreserve = \"1 %\"\n[link]")];
 
-/// A drive so small that it throttles and recovers all the time.
+/// A drive with so small a heat capacity that it alternates between throttling and recovery.
 const WARM: [(&str, &str); 1] = [(
     "[link]",
     "[power]\nidle = \"1 W\"\nactive = \"1 W\"\nread = \"1 W\"\nprogram = \"2 W\"\n\
@@ -132,7 +132,7 @@ const WARM: [(&str, &str); 1] = [(
      period = \"3 ms\"\n[link]",
 )];
 
-/// Errors that grow with wear and time, some of them beyond correction.
+/// Errors that grow with wear and time, some of them uncorrectable.
 const ECC: [(&str, &str); 1] = [(
     "[link]",
     "[ecc]\nrber = 5e-3\nrber_at_rated = 5e-2\nretention_factor = 2.0\n\
@@ -188,7 +188,7 @@ fn restore_then_continue_equals_run_through() {
         for seed in 0..5 {
             mixed(&mut through, seed, 4_000);
             let saved = through.save(Vec::new()).unwrap();
-            // Into a drive that has a later life behind it, which must leave no trace.
+            // Restored into a drive that has since been used, which must leave no trace.
             let mut restored = drive(changes);
             mixed(&mut restored, 77, 20_000);
             restored.restore_from(&mut &saved[..]).unwrap();
@@ -240,7 +240,7 @@ fn a_state_is_not_restored_into_another_drive() {
     assert!(drive(&[]).restore_from(&mut &saved[..saved.len() / 2]).is_err());
 }
 
-/// A drive whose times are others needs no preconditioning of its own.
+/// A drive that differs only in its timing can be restored from the same preconditioned state.
 #[test]
 fn a_fast_forwarded_state_is_that_of_every_device_with_the_same_ftl() {
     let slow = [("erase = \"3 ms\"", "erase = \"4 ms\"")];
@@ -258,7 +258,7 @@ fn a_fast_forwarded_state_is_that_of_every_device_with_the_same_ftl() {
         assert_eq!(mixed(&mut copied, 5, 6_000), mixed(&mut slow, 5, 6_000));
         assert_eq!(copied.counters(), slow.counters());
 
-        // Not of one that has taken time since, nor into one that has.
+        // A drive that has executed timed commands accepts no such state and provides none.
         mixed(&mut base, 6, 10);
         assert!(drive(&slower).copy_from(&base).is_err());
         assert!(slow.copy_from(&drive(changes)).is_err());
@@ -279,7 +279,7 @@ fn a_purged_drive_is_fresh_but_not_new() {
     assert_eq!(after.host_write_bytes, before.host_write_bytes);
     assert!(after.wear.mean > before.wear.mean, "a purge erases");
     ssd.ftl().check_invariants().unwrap();
-    // Writing it once more amplifies nothing.
+    // Writing the purged drive again causes no write amplification.
     let nand = ssd.counters().nand_write_bytes;
     (0..user_slots(&ssd)).for_each(|slot| ssd.fast_forward(&write(slot, 1)));
     assert_eq!(ssd.counters().nand_write_bytes - nand, user_slots(&ssd) * 4096);

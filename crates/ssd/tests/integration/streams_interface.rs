@@ -5,7 +5,7 @@ use writecliff_base::StreamId;
 use writecliff_host_interface::placement::{DataPlacement, Directives, Refusal};
 use writecliff_ssd::{Command, Drive, Operation, Ssd};
 
-/// Returns the drive of the tests, with this section. It has 4 streams, the default one included.
+/// Returns the round drive with this section. It has 4 streams, including the default stream.
 fn with(section: &str) -> Ssd {
     drive(&[("[controller]", &format!("[data_placement]\n{section}\n[controller]"))])
 }
@@ -36,7 +36,7 @@ fn return_parameters_follow_from_geometry_and_what_is_open() {
     let mut ssd = nvme();
     let p = ssd.administration().stream_parameters().unwrap();
     assert_eq!((p.limit, p.available, p.open, p.allocated, p.namespace_open), (3, 3, 0, 0, 0));
-    // A program unit is a 16 KiB page, a reclaim unit 16 pages of 4 dies.
+    // A program unit is a 16 KiB page; a reclaim unit is 16 pages on each of 4 dies.
     assert_eq!((p.write_size.0, p.granularity), (16 * 1024, 16 * 4));
     assert_eq!(
         ssd.administration().directives().unwrap().supported,
@@ -72,7 +72,7 @@ fn writes_beyond_the_limit_go_to_the_default_stream_and_are_counted() {
     let status = ssd.data_placement_status().unwrap();
     assert_eq!((status.overflow_writes, status.overflow_bytes), (3, 3 * 4096));
     assert_eq!(status.overflow_by_number, [(4, 4096), (5, 8192)]);
-    // A stream that is released makes room for the next that is asked for.
+    // A released stream makes room for the next stream.
     assert!(ssd.administration().release_stream(2).unwrap());
     write_in(&mut ssd, 5, 10);
     assert_eq!(ssd.administration().stream_status().unwrap(), [1, 3, 5]);

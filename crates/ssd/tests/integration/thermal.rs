@@ -1,5 +1,5 @@
-//! Temperature against the solution for one body with a heat capacity behind a resistance, and
-//! throttling at its gates.
+//! Temperature against the closed-form solution for a body with a heat capacity and a thermal
+//! resistance, and throttling at its thresholds.
 
 use crate::common::{self, alone, closed_loop, command, drive, read, user_slots, write};
 use writecliff_base::{Nanos, Prng};
@@ -25,7 +25,7 @@ fn celsius(ssd: &Ssd) -> f64 {
     ssd.counters().thermal.unwrap().celsius
 }
 
-/// Returns random reads, eight at a time; returns I/Os a second.
+/// Runs random reads at queue depth 8; returns the IOPS.
 fn load(ssd: &mut Ssd, count: u32, seed: u64) -> f64 {
     let (user, mut random, from) = (user_slots(ssd), Prng::new(seed), ssd.now());
     closed_loop(ssd, 8, count, |_| read(random.below(user), 1));
@@ -68,7 +68,8 @@ fn throttled_work_takes_its_factor_and_cools_the_drive() {
     assert!((free / bound / 4.0 - 1.0).abs() < 0.05, "{free:.0} and {bound:.0} IOPS");
     let throttled = ssd.counters().thermal.unwrap().throttled.0 - before.1.0;
     assert!(throttled.abs_diff((ssd.now() - before.0).0) < 20_000_000, "all the time");
-    // 30 C above the ambient by the controller, and a quarter of what the dies made it.
+    // The controller heats the drive by 30 C, and the throttled dies by a quarter of their
+    // full-speed effect.
     let expected = 55.0 + (celsius(&unlimited) - 55.0) / 4.0;
     assert!((celsius(&ssd) - expected).abs() < 0.5, "{}, expected {expected}", celsius(&ssd));
 }
@@ -104,7 +105,7 @@ fn throttling_begins_above_its_limit_and_ends_at_the_other() {
     let (mut now, mut joules) = (Nanos::ZERO, 0.0);
     let mut stops_at = |celsius: f64| {
         now += Nanos::from_secs(1);
-        joules += celsius - 20.0; // a watt a degree, for a second
+        joules += celsius - 20.0; // one watt per degree for a second
         thermal.look(now, joules);
         thermal.stop_for(now, now + Nanos(1000)).0
     };

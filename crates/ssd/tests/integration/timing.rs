@@ -1,5 +1,5 @@
-//! Measured times against closed formulas, and gates that must be tight: blocked at t − 1, open at
-//! t.
+//! Measured times against closed formulas, and thresholds that must be exact: blocked at t − 1,
+//! open at t.
 
 use crate::common::{
     self, BUS_SLOT, LINK_SLOT, PLACING, alone, closed_loop, command, drive, precondition, read,
@@ -31,7 +31,7 @@ fn an_unloaded_read_costs_command_sense_and_transfers() {
     let fixed = CONTROLLER + FLASH_COMMAND + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
     assert_eq!(alone(&mut ssd, read(0, 1)), fixed + 50_000);
     assert_eq!(alone(&mut ssd, read(16, 1)), fixed + 70_000);
-    // A sector costs a slot on the bus, a sector on the link.
+    // A read of a sector transfers a slot on the bus and a sector on the link.
     let sector = writecliff_ssd::Command { length: 512, ..read(0, 1) };
     assert_eq!(alone(&mut ssd, sector), fixed + 50_000 - LINK_SLOT + 1_024);
 }
@@ -39,8 +39,9 @@ fn an_unloaded_read_costs_command_sense_and_transfers() {
 #[test]
 fn a_large_read_uses_all_dies_and_is_bound_by_the_link() {
     let mut ssd = settled(&[]);
-    // 16 slots: one page of each die, two dies a channel. Both channels send 2 pages in a row while
-    // the link (half of their rate together) empties them: it starts with the first page.
+    // 16 slots are one page of each die, with two dies per channel. Each channel sends 2
+    // consecutive pages while the link, at half of their combined rate, drains them from the first
+    // page on.
     let first_page = CONTROLLER + FLASH_COMMAND + 50_000 + 4 * BUS_SLOT;
     let expected = first_page + 16 * LINK_SLOT + LINK_COMMAND;
     assert_eq!(alone(&mut ssd, read(0, 16)), expected);
@@ -61,9 +62,9 @@ fn a_write_without_cache_waits_for_the_flash() {
     let cached = CONTROLLER + LINK_COMMAND + LINK_SLOT;
     let program = FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
     assert_eq!(alone(&mut ssd, write(0, 1)), cached + program);
-    // The rest of the page was padded: 4 slots of flash for one of the host.
+    // The rest of the page was padded: one host slot takes 4 slots of flash.
     assert_eq!(ssd.counters().padding_bytes, 3 * 4096);
-    // With power-loss protection the buffer is durable, cache or not.
+    // With power-loss protection the buffer is durable, even with the cache disabled.
     let mut safe = drive(&[
         ("write_cache = true", "write_cache = false"),
         ("protection = false", "protection = true"),
@@ -97,16 +98,17 @@ fn peak_writes_are_bound_by_the_slowest_of_link_channels_and_dies() {
     let close = |got: f64, want: f64, what: &str| {
         assert!((got / want - 1.0).abs() < 0.03, "{what}: {got:.1} MB/s, expected {want:.1}");
     };
-    // Dies: 4 dies, 16 KiB in the mean of 400 and 1200 us, a channel busy with one die at a time.
+    // The dies are the bottleneck: 4 dies program 16 KiB in a mean of 400 and 1200 us, and a
+    // channel loads one die at a time.
     let load_ms = (16_384.0 / 400e6 + 1e-6) * 1e3;
     let dies = 4.0 * 16_384.0 / ((0.8 + load_ms) * 1e-3) / 1e6;
     close(write_rate(&[], 400), dies, "dies");
-    // Channels: programs so short that the two buses are never free.
+    // The channels are the bottleneck: programs are so short that the two buses are always busy.
     let fast = [("program = [\"400 us\", \"1200 us\"]", "program = [\"1 us\", \"1 us\"]")];
     let slow_bus = ("bus = \"400 MB/s\"", "bus = \"40 MB/s\"");
     let channels = 2.0 * 16_384.0 / (16_384.0 / 40e6 + 1e-6) / 1e6;
     close(write_rate(&[fast[0], slow_bus], 400), channels, "channels");
-    // Link: 64 KiB and 3 us a command.
+    // The link is the bottleneck: each command takes 64 KiB and 3 us.
     let link = 65_536.0 / (65_536.0 / 500e6 + 3e-6) / 1e6;
     close(write_rate(&fast, 400), link, "link");
 }
@@ -138,15 +140,16 @@ fn read_behind_a_program(after: u64, changes: &[(&str, &str)]) -> u64 {
 
 #[test]
 fn reads_wait_for_programs_or_suspend_them() {
-    // Which die a slot is on follows from the order of writing: 4 slots a page, 4 dies in turn.
+    // The die of a slot follows from the write order: 4 slots per page, 4 dies in turn.
     let unloaded = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
     let program_ends = FLASH_COMMAND + 4 * BUS_SLOT + 400_000;
     let waiting = read_behind_a_program(100_000, &[]);
-    // It reaches the die at 100 us + controller time, and starts when the program is over.
+    // The read reaches the die at 100 us plus the controller time, and starts when the program has
+    // ended.
     assert_eq!(waiting, unloaded + program_ends - 100_000 - CONTROLLER);
     let suspend = [("rated_cycles = 1000", "rated_cycles = 1000\nprogram_suspend = \"20 us\"")];
     assert_eq!(read_behind_a_program(100_000, &suspend), unloaded + 20_000);
-    // Not worth it when less than the suspend latency remains: blocked at t − 1, not at t.
+    // A program is not suspended if less than the suspend latency remains.
     let remains = |ns: u64| program_ends - CONTROLLER - ns;
     assert_eq!(read_behind_a_program(remains(20_000), &suspend), unloaded + 20_000);
     assert_eq!(read_behind_a_program(remains(20_001), &suspend), unloaded + 20_000);
@@ -213,7 +216,8 @@ fn suspensions_take_time_of_the_mapping_core() {
 fn a_queue_full_of_commands_makes_the_next_one_wait_at_the_host() {
     let mut ssd = settled(&[("queue_depth = 32", "queue_depth = 1")]);
     let done = closed_loop(&mut ssd, 2, 2, |n| read(u64::from(n) * 4, 1));
-    // Two dies could work at once, but the second command enters when the first has left.
+    // Two dies could work in parallel, but the second command enters only after the first has
+    // completed.
     let latency = CONTROLLER + FLASH_COMMAND + 50_000 + BUS_SLOT + LINK_COMMAND + LINK_SLOT;
     assert_eq!((done[1].at - done[0].at).0, latency);
 }
@@ -256,7 +260,7 @@ fn an_idle_drive_runs_gc_in_the_background() {
 fn victims_moved_at_once_lengthen_the_tail_of_writes_not_their_sum() {
     let run = |pacing: &str| {
         let gc = format!("gc = \"greedy\"\ngc_pacing = \"{pacing}\"");
-        // A buffer of less than a victim.
+        // A buffer smaller than a victim.
         let small = ("write_buffer = \"1 MiB\"", "write_buffer = \"320 KiB\"");
         let mut ssd = drive(&[("gc = \"greedy\"", &gc), small]);
         precondition(&mut ssd, 2);
@@ -302,7 +306,7 @@ fn a_drive_filled_in_no_time_or_restored_is_idle_too() {
     ssd.ftl().check_invariants().unwrap();
 }
 
-/// Flash so fast that the core is the bound.
+/// Changes for flash so fast that the firmware core is the bottleneck.
 fn core_bound() -> [(&'static str, &'static str); 3] {
     [PLACING[0], ("\"400 us\", \"1200 us\"", "\"9 us\", \"9 us\""), ("3 ms", "100 us")]
 }
@@ -315,11 +319,11 @@ fn mapping_delays_writes_when_the_buffer_is_full_of_unmapped_data() {
     let done = closed_loop(&mut ssd, 1, 2000, |n| write(u64::from(n), 1));
     let times: Vec<u64> = done.windows(2).map(|w| (w[1].at - w[0].at).0).collect();
     let free = times.iter().take_while(|&&time| time == arrives).count();
-    // Each adds 50 us less its own time to what the core owes.
+    // Each write adds 50 us, minus its own duration, to the pending work of the core.
     let expected = 12_800_000_u64.div_ceil(50_000 - arrives) as usize;
     assert!(free.abs_diff(expected) <= 2, "{free} writes, expected {expected}");
     assert!(times[free + 2..].iter().all(|&time| time == 50_000), "then one every 50 us");
-    // Reads go past it.
+    // The core's backlog does not delay reads.
     let before = ssd.now();
     ssd.submit(before, write(500, 1));
     ssd.submit(before, read(3000, 1));
@@ -337,7 +341,7 @@ fn relocation_time_is_charged_to_the_writes_that_need_it() {
     closed_loop(&mut ssd, 32, count, |_| write(random.below(user), 1));
     let moved = ssd.ftl().counters().moved_slots() - before.1.moved_slots();
     assert!(moved > u64::from(count) / 10, "GC had too little work");
-    // At the end it still owes a buffer's worth.
+    // At the end the core still has a buffer's worth of pending work.
     let expected = f64::from(count) * 50e-6 + moved as f64 * 30e-6 - 256.0 * 50e-6;
     let took = (ssd.now() - before.0).as_secs_f64();
     assert!((took / expected - 1.0).abs() < 0.002, "{took:.3} s, expected {expected:.3} s");
@@ -351,14 +355,14 @@ fn reads_take_time_of_the_mapping_core_but_do_not_wait_for_it() {
         ("relocation_time = \"30 us\"", "relocation_time = \"30 us\"\nlookup_time = \"40 us\"");
     let changes: Vec<_> = core_bound().into_iter().chain([lookup]).collect();
     let mut ssd = drive(&changes);
-    // Half reads (of nothing, so that flash has no part), half writes: 90 us a pair.
+    // Half reads of unmapped data, which need no flash, and half writes: 90 us per pair.
     let done = closed_loop(&mut ssd, 8, 8000, |n| match n % 2 {
         0 => read(9000, 1),
         _ => write(u64::from(n) % 4000, 1),
     });
     let pairs = (done[7999].at - done[4000].at).as_secs_f64() / 2000.0;
     assert!((pairs / 90e-6 - 1.0).abs() < 0.01, "{pairs} s a pair");
-    // Alone they are as fast as ever, and leave no debt beyond the buffer's.
+    // Reads alone are as fast as before, and leave no further backlog.
     let fast = drive(&core_bound());
     for mut ssd in [ssd, fast] {
         let done = closed_loop(&mut ssd, 8, 1000, |_| read(9000, 1));
@@ -416,7 +420,7 @@ fn reads_may_take_more_of_the_firmware_than_writes() {
         ("command_time = \"2 us\"", "command_time = \"2 us\"\nread_command_time = \"99 us\"");
     let mut ssd = settled(&[longer]);
     let done = closed_loop(&mut ssd, 16, 200, |n| read(u64::from(n) * 4, 1));
-    // But for the page types of the first and the last.
+    // The tolerance covers the page types of the first and the last read.
     assert!((done[199].at - done[99].at).0.abs_diff(100 * 99_000) <= 20_000);
     assert_eq!(alone(&mut ssd, write(0, 1)), CONTROLLER + LINK_COMMAND + LINK_SLOT);
 }

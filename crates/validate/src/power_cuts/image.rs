@@ -112,8 +112,8 @@ impl Recorder for FlashImage {
         self.buffer.released(&ppas);
     }
 
-    fn landed(&mut self, ppas: Range<u32>) {
-        self.drive.landed(ppas.clone());
+    fn unit_programmed(&mut self, ppas: Range<u32>) {
+        self.drive.unit_programmed(ppas.clone());
         if self.geometry.is_none() {
             return;
         }

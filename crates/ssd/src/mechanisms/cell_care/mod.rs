@@ -76,7 +76,7 @@ impl CellCare {
         before
     }
 
-    /// Reads of the blocks of a unit.
+    /// Returns the read counts of a unit's blocks, by die.
     pub(crate) fn of(&self, unit: usize) -> &[u32] {
         &self.reads[unit * self.dies..][..self.dies]
     }

@@ -15,7 +15,7 @@ const ACTIVATION_ENERGY: f64 = 1.1;
 /// Aging and read disturb of data on flash, and their refresh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellCareConfig {
-    /// Hours of retention for which an hour counts.
+    /// Hours of retention at the reference temperature that correspond to one hour.
     pub aging: f64,
     /// Errors per bit that a read adds to the other data of its block at the rated cycles.
     pub read_disturb: f64,

@@ -1,4 +1,5 @@
-//! Failure of a die: the stripe answers reads of its data, which the firmware relocates.
+//! Failure of a die: reads are answered from the other dies of the stripe, and the firmware
+//! relocates the die's data.
 
 use writecliff_base::{Nanos, ReclaimUnitId, saved};
 

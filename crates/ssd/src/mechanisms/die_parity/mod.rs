@@ -23,7 +23,7 @@ counts! {
         programs,
         /// Host reads answered from the other dies of the stripe.
         rebuilt,
-        /// Host reads that could not be answered.
+        /// Host reads that neither retries nor the stripe could answer.
         unrecovered,
         /// Slots relocated from a lost die.
         relocated,
@@ -57,7 +57,8 @@ counters! { |c: DieParityCounters|
 pub(crate) struct DieParity {
     pub config: DieParityConfig,
     pub lost: Option<u32>,
-    /// Reclaim unit from which data of the lost die are relocated next, and the time of it.
+    /// Reclaim unit from which data of the lost die are relocated next, and the time of the
+    /// relocation.
     pub next: Option<(u32, Nanos)>,
     pub counts: DieParityCounts,
     /// Flash reads of a host command in addition to the reads that it started. Includes reads of

@@ -21,7 +21,7 @@ section! {
 impl MechanismSection for DieParityConfig {
     type Keys = Self;
 
-    /// Takes the parity's share of the flash.
+    /// Reserves the parity's share of the flash.
     fn check(config: Self::Keys, table: &Table<'_>, drive: &mut Described<'_>) -> Checked<Self> {
         if config.stripe > 1 {
             let geometry = drive.geometry.clone().with_parity(config.stripe);

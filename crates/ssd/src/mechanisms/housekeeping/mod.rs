@@ -1,6 +1,6 @@
 //! Background work of the firmware: section `[housekeeping]` of a device file.
 //!
-//! Four optional mechanisms, each of which affects a different part of a drive's latency tail, or
+//! There are four optional mechanisms. Each affects a different part of a drive's latency tail, or
 //! the variation of its throughput from second to second:
 //!
 //! | mechanism | delays |
@@ -10,8 +10,8 @@
 //! | hiccups: an internal task that delays a command | that command |
 //! | patrol reads, from time to time (`patrol.rs`) | the firmware, a little for some time |
 //!
-//! The drive's seed determines all of it. Time and die of each media operation are functions of
-//! its number, so an idle drive needs no events: when a command arrives, the drive computes which
+//! The drive's seed determines all of it. Time and die of each media operation are functions of its
+//! number, so an idle drive needs no events: when a command arrives, the drive computes which
 //! operations are still running.
 
 use writecliff_base::random::nth;
@@ -101,7 +101,7 @@ pub struct Housekeeping {
     salts: [u64; 2],
     /// Number of the next media operation.
     next_media: u64,
-    /// `true` if its event is scheduled.
+    /// `true` if the event of that operation is scheduled.
     media_scheduled: bool,
     commands: u64,
     pub(crate) counters: HousekeepingCounters,
@@ -135,7 +135,7 @@ impl Housekeeping {
         }))
     }
 
-    /// Returns media operation number `n`, at a random time in interval `n`.
+    /// Returns media operation number `n`, which starts at a random time in interval `n`.
     fn media_operation(&self, work: MediaWork, n: u64) -> MediaOperation {
         let draw = nth(self.salts[0], n);
         let share = |of: u64, draw: u64| ((u128::from(of) * u128::from(draw as u32)) >> 32) as u64;

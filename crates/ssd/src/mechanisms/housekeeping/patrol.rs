@@ -1,11 +1,11 @@
-//! Patrol reads: now and then the firmware reads a part of the media to find data that must be
-//! moved before they are lost (Micron counts them in SMART attributes 211 to 213 of the 5100 as
-//! integrity scans; US patent 11,385,984 calls it read scan and discusses what it costs the host).
+//! Patrol reads: at intervals the firmware reads a part of the media to find data that must be
+//! moved before they are lost. Micron's 5100 counts them as integrity scans in SMART attributes 211
+//! to 213. US patent 11,385,984 calls them read scans and discusses their cost to the host.
 //!
-//! Each page takes the firmware as long as a command, so while a part is scanned a drive that its
-//! firmware bounds is a little slower than before and after: some seconds have fewer I/Os than
+//! Each page takes the firmware as long as a command. During a scan, a drive whose firmware is the
+//! bottleneck is therefore a little slower than before and after: some seconds have fewer I/Os than
 //! others although nothing else changes. The reads themselves are too few and too short to delay
-//! others on their dies; they are not simulated.
+//! other reads on their dies, and are not simulated.
 //!
 //! The start of a scan is a function of the number of its interval, so an idle drive needs no
 //! events: the next command computes which pages have been read in the meantime.
@@ -22,7 +22,8 @@ const SEED_LABEL: u64 = 0x5041_5452_4f4c;
 /// Maximum share of the firmware's time during a scan.
 const SHARE_MAX: f64 = 0.9;
 
-/// In each interval, at a random time, a scan of some length: a page at each step.
+/// Schedule of patrol scans: one scan per interval, at a random time, which reads a page at each
+/// step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatrolConfig {
     pub(crate) interval: Nanos,
@@ -81,7 +82,7 @@ impl PatrolConfig {
     }
 }
 
-/// Runtime state.
+/// Runtime state of the patrol.
 pub struct Patrol {
     pub(super) config: PatrolConfig,
     salt: u64,
@@ -114,7 +115,7 @@ impl Patrol {
         Some(at)
     }
 
-    /// Moves on to the last page due by `now`.
+    /// Skips to the last page due by `now`.
     #[cold]
     fn skip_to(&mut self, now: Nanos) {
         let PatrolConfig { interval, step, .. } = self.config;
@@ -128,7 +129,7 @@ impl Patrol {
         self.next = self.next.max((number, pages));
     }
 
-    /// Returns the number of pages of a scan.
+    /// Returns the number of pages in a scan.
     fn pages(&self) -> u64 {
         self.config.length.0.div_ceil(self.config.step.0)
     }

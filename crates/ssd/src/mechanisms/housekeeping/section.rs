@@ -12,7 +12,8 @@ use crate::mechanisms::{Checked, Described, MechanismSection, Resizing};
 /// Maximum share of the time for which media work may occupy each die.
 const MEDIA_SHARE_MAX: f64 = 0.9;
 
-/// One program-like operation per interval, on a random die at a random time within it.
+/// A program-like operation once per interval, on a random die at a random time within the
+/// interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaWork {
     pub(crate) interval: Nanos,

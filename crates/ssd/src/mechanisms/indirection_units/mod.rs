@@ -212,8 +212,8 @@ impl Front for LargeUnits {
         Placed { extra_slots, ..Placed::default() }
     }
 
-    /// Returns `true` for slots that wait in full; the number of the unit then has no meaning. A
-    /// read of a slot that waits in part needs flash for its other sectors.
+    /// Finds slots of which all sectors wait; the number of the unit has no meaning. A read of a
+    /// slot of which only some sectors wait needs flash for the others.
     fn find(&self, lpn: Lpn) -> Option<(u32, bool)> {
         let (index, slot) = self.waiting(lpn)?;
         (self.waiting[index].sectors[slot] == ALL_SECTORS).then_some((0, true))
@@ -248,8 +248,8 @@ impl Front for LargeUnits {
         self.filled
     }
 
-    /// Returns the units continue to wait after a power cut. The next power cut programs only the
-    /// units to which the host has written since.
+    /// Counts the slots that this power cut programs. The units continue to wait, and the next
+    /// power cut programs only the units to which the host has written since.
     fn take_unsaved(&mut self) -> u32 {
         let unsaved = self.waiting.iter_mut().filter(|partial| !partial.is_saved);
         let slots = |partial: &mut PartialUnit| {

@@ -161,13 +161,13 @@ impl Mechanism for MappingCache {
         false
     }
 
-    /// The table is empty after a purge of all data.
+    /// Empties the table after a purge of all data.
     fn purged(&mut self) {
         self.leaving.clear();
         self.pages.purged();
     }
 
-    /// The cache is empty after a power cut; the table on flash is complete again.
+    /// Empties the cache after a power cut; the table on flash is complete again.
     fn powered_up(&mut self, _: &DeviceConfig) {
         self.loads.clear();
         self.leaving.clear();

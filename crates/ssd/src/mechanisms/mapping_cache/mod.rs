@@ -27,7 +27,7 @@ pub(crate) type LoadId = u16;
 counts! {
     /// Counters of the cache since the drive was new.
     pub struct MappingCacheCounts {
-        /// Look-ups of pages that were in the controller, or on their way there.
+        /// Look-ups of pages that were in the controller, or being loaded into it.
         hits,
         /// Look-ups of pages that were in the host memory buffer.
         host_hits,
@@ -54,7 +54,7 @@ counters! { |c: MappingCacheCounts|
 pub(crate) enum Found {
     /// In the controller, or absent because its addresses were never written.
     Here,
-    /// On its way to the controller.
+    /// Being loaded into the controller.
     Loading(LoadId),
     HostMemory,
     Flash {
@@ -73,7 +73,7 @@ pub(crate) struct Traffic {
     pub program: Option<u16>,
 }
 
-/// A page on its way to the controller, and the commands and fills that wait for it.
+/// A page that is being loaded into the controller, and the commands and fills that wait for it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PageLoad {
     page: u32,
@@ -89,9 +89,9 @@ pub(crate) struct MappingCache {
     pages: Pages,
     /// Logical pages that one translation page maps.
     lpns_per_page: u32,
-    /// Changed pages that have left the cache and wait for others to be programmed with.
+    /// Changed pages that have left the cache and wait until a program unit is full.
     leaving: Vec<u32>,
-    /// Pages that one program writes, and the slots of flash that it takes.
+    /// Pages written by one program, and the slots of flash that it occupies.
     per_program: usize,
     program_slots: u32,
     /// The die that holds each page.
@@ -149,7 +149,7 @@ impl MappingCache {
         (location, traffic)
     }
 
-    /// Counts a look-up; returns the load of a page that is on its way.
+    /// Counts a look-up; returns the load of a page that is being loaded.
     fn counted(&mut self, page: u32, access: Found) -> Found {
         if self.pages.is_loading(page) {
             self.counts.hits += 1;

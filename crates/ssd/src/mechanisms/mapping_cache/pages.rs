@@ -17,11 +17,11 @@ const NONE: u32 = u32::MAX;
 const IN_CONTROLLER: u8 = 1;
 const IN_HOST_MEMORY: u8 = 2;
 const HELD: u8 = IN_CONTROLLER | IN_HOST_MEMORY;
-/// Differs from the copy on flash.
+/// Flag of a page that differs from its copy on flash.
 const DIRTY: u8 = 4;
-/// Differs from the copy in the host memory buffer.
+/// Flag of a page that differs from its copy in the host memory buffer.
 const CHANGED: u8 = 8;
-/// Its addresses have been written.
+/// Flag of a page whose addresses have been written.
 const EXISTS: u8 = 16;
 const LOADING: u8 = 32;
 
@@ -76,7 +76,8 @@ impl Pages {
             && self.flags.iter().all(|flags| flags & HELD != HELD)
     }
 
-    /// `held`: pages that the controller holds, and further pages of the host memory buffer.
+    /// Creates the list of `count` pages on flash. `held` is the number of pages that the
+    /// controller holds, and the number of further pages in the host memory buffer.
     pub(crate) fn new(count: u32, held: [u32; 2]) -> Self {
         Self {
             links: vec![[NONE; 2]; count as usize],
@@ -123,7 +124,7 @@ impl Pages {
         self.flags[page as usize] |= EXISTS | DIRTY | CHANGED;
     }
 
-    /// Records that the copy on flash is the newest.
+    /// Records that the copy of a page on flash is up to date.
     pub(crate) fn written_back(&mut self, page: u32) {
         self.flags[page as usize] &= !(DIRTY | CHANGED);
     }
@@ -212,7 +213,7 @@ mod tests {
     use writecliff_base::fields::{from_bytes, to_bytes};
 
     proptest! {
-        /// Compares the held pages with a list that is searched for the most recently used pages.
+        /// Compares the held pages with those of a plain list ordered by last use.
         #[test]
         fn holds_what_was_used_last(
             uses in prop::collection::vec(0..40_u32, 0..300),

@@ -87,7 +87,7 @@ impl FlashMechanism for ActiveDies {
         self.waits.fill(false);
     }
 
-    /// If the power state now has a higher limit, some of the dies may start.
+    /// Starts waiting dies if the power state now has a higher limit.
     fn resumed(&mut self, dies: &[Die]) {
         let waiting = std::mem::take(&mut self.waiting);
         self.cleared();

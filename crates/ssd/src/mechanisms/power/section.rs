@@ -34,7 +34,8 @@ section! {
 }
 
 impl PowerConfig {
-    /// Returns the maximum power of a drive with this many dies at work: all contributions at once.
+    /// Returns the maximum power of a drive with this many active dies: the sum of all
+    /// contributions.
     pub fn most(&self, dies: u32, channels: u32, directions: u32) -> f64 {
         let die = self.read.max(self.program).max(self.erase);
         let (dies, channels) = (f64::from(dies) * die, f64::from(channels) * self.transfer);

@@ -1,4 +1,4 @@
-//! Losing power, and finding the mapping again.
+//! Power cuts, and recovery of the mapping.
 
 use writecliff_base::{Nanos, ReclaimUnitId};
 use writecliff_ftl::power_up::{OpenUnit, Undone};
@@ -20,10 +20,10 @@ impl<R: Recorder> Storage<R> {
 }
 
 impl PowerCut {
-    /// Cuts the power now. Commands that are outstanding do not complete. With power-loss
-    /// protection, all data that have arrived in the buffer are programmed. Otherwise they are
-    /// lost, and the mapping is that of the newest data on flash; deallocations since the last
-    /// flush are undone if the journal does not have them.
+    /// Cuts the power now. Outstanding commands do not complete. With power-loss protection, all
+    /// data that have arrived in the buffer are programmed. Otherwise they are lost, and the
+    /// mapping is that of the newest data on flash; deallocations since the last flush are undone
+    /// if the journal does not have them.
     ///
     /// # Panics
     /// Panics if [`Storage::refuses_power_cut`] returns a reason.
@@ -90,7 +90,7 @@ impl PowerCut {
         for id in 0..2 * storage.ftl.config().streams {
             let frontier = FrontierId(id);
             self.saved_slots += u64::from(storage.ftl.filled(frontier));
-            // A piece that crosses into the next unit leaves something there too.
+            // A piece that crosses into the next unit also occupies a part of that unit.
             while storage.ftl.pad(frontier, &mut FastForward) {}
         }
         let mut units = storage.ftl.counters().programs - begun;

@@ -1,4 +1,4 @@
-//! Losses of power: changes of the mapping that are not on flash, and the state after a cut.
+//! Power losses: changes of the mapping that are not on flash, and the state after a cut.
 //!
 //! A drive that can lose power is an `Ssd<Volatile>`: it records which changes of the mapping the
 //! flash does not hold yet, at most a buffer's worth. With power-loss protection the capacitors
@@ -15,12 +15,12 @@ use writecliff_ftl::Unwritten;
 
 use crate::Recorder;
 
-/// Data on their way to flash, by address. A reclaim unit that is opened while programs are due may
-/// reuse an address before the previous data are programmed.
+/// Data that are not yet programmed, by address. A reclaim unit that is opened while programs are
+/// due may reuse an address before the previous data are programmed.
 #[derive(Clone, Debug)]
 pub struct OnTheWay<T> {
     all: BTreeMap<(u32, u64), T>,
-    /// Reclaim units whose erase waits, and the number of the first data for after it.
+    /// Reclaim units whose erase waits, and the number of the first data written after the erase.
     held: Vec<(Range<u32>, u64)>,
 }
 
@@ -31,13 +31,14 @@ impl<T> Default for OnTheWay<T> {
 }
 
 impl<T> OnTheWay<T> {
-    /// Adds data; numbers ascend.
+    /// Adds data with a number, which must be higher than all before.
     pub fn add(&mut self, at: Ppa, number: u64, data: T) {
         debug_assert!(!at.is_none(), "data are written without an address");
         self.all.insert((at.0, number), data);
     }
 
-    /// Records that the erase of a reclaim unit waits; data for after it have numbers from `next`.
+    /// Records that the erase of a reclaim unit waits; data to be programmed after it have numbers
+    /// from `next` on.
     pub fn held(&mut self, ppas: Range<u32>, next: u64) {
         debug_assert!(ppas.start < ppas.end, "a held erase covers no addresses");
         self.held.push((ppas, next));
@@ -86,7 +87,8 @@ pub struct Durable {
     pub below: u64,
 }
 
-/// A change of the mapping. Once it is on flash, the host's changes below a number are durable.
+/// A change of the mapping. Once it is on flash, host writes with numbers below `below` are
+/// durable.
 #[derive(Clone, Copy, Debug)]
 struct Recorded {
     of: Unwritten,
@@ -172,7 +174,7 @@ impl Recorder for Volatile {
     }
 
     fn moved(&mut self, lpn: Lpn, at: Ppa, before: Ppa) {
-        // Data that were still on their way reach flash with this copy.
+        // Data that were not yet programmed reach flash with this copy.
         let below = self.placed.newest(before).map_or(0, |data| data.below);
         self.add(Unwritten { lpn, at, before, is_relocation: true }, below);
     }
@@ -210,7 +212,7 @@ impl Recorder for Volatile {
         self.placed.released(&ppas);
     }
 
-    fn landed(&mut self, ppas: Range<u32>) {
+    fn unit_programmed(&mut self, ppas: Range<u32>) {
         for ppa in ppas {
             if let Some(data) = self.placed.take(ppa) {
                 self.note_durable(data.of.lpn, 1, data.below);
@@ -244,11 +246,11 @@ pub struct PowerCut {
     pub undone_relocations: u64,
     /// Deallocations that were undone.
     pub undone_trims: u64,
-    /// Slots programmed on the power of the capacitors, and the time that it had to last.
+    /// Slots programmed on the power of the capacitors.
     pub saved_slots: u64,
     /// Time for which the capacitors powered the drive.
     pub hold_up: Nanos,
-    /// Program units that were being programmed, and cannot be read.
+    /// Program units whose programs were interrupted, and which cannot be read.
     pub torn: Vec<(ReclaimUnitId, u32)>,
     /// Erases of a block on all planes of a die that did not end.
     pub interrupted_erases: u32,
@@ -259,7 +261,7 @@ pub struct PowerCut {
     pub rebuild: Rebuild,
 }
 
-/// The time that a drive takes to find its mapping, by part.
+/// The time that a drive takes to rebuild its mapping, by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rebuild {
     /// Start of the firmware.

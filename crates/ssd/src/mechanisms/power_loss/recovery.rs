@@ -3,8 +3,8 @@
 //! The firmware reads the last checkpoint of the mapping with all dies. A journal, whose pages are
 //! read in the same way, lists the programs since then. Only open reclaim units are scanned for the
 //! page numbers stored with the data. Without a journal, the firmware scans all data programmed
-//! since the checkpoint. After a loss of power that capacitors have bridged, the mapping is
-//! complete, and the firmware reads only the checkpoint.
+//! since the checkpoint. After a power loss that the capacitors bridged, the checkpoint is
+//! complete, and the firmware reads nothing else.
 
 use writecliff_base::keys::{Choice, Size, Time};
 use writecliff_base::located::{Change, Table};

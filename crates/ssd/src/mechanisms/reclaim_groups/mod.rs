@@ -10,8 +10,8 @@ use crate::front::{Placed, PlacementSink, Write};
 
 pub(crate) use section::{check, divided};
 
-/// Front that passes data to the FTL's stream in their group, or in another group if theirs is
-/// full.
+/// Front that passes data to the FTL stream of their reclaim group, or of another group if theirs
+/// is full.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grouped;
 

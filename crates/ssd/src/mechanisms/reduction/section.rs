@@ -44,7 +44,7 @@ pub(crate) fn read(table: &Table<'_>, geometry: Geometry) -> Answer<(ReductionCo
     Ok((config, geometry))
 }
 
-/// Returns the sectors of the smallest piece.
+/// Returns the number of sectors of the smallest piece.
 fn min_stored_sectors(table: &Table<'_>, bytes: Bytes) -> Answer<u32> {
     let sectors = bytes.0 / SECTOR_BYTES;
     reject! { table,

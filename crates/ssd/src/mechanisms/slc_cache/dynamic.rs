@@ -8,9 +8,10 @@ use super::{LogSink, SlcCache};
 /// Limits of the size of a dynamic cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Borrowed {
-    /// Bits per cell of the main flash: the slots of it that one slot of the cache occupies.
+    /// Bits per cell of the main flash, which is also the number of its slots that one slot of the
+    /// cache occupies.
     pub bits: u64,
-    /// Slots that it may always hold, in its own flash.
+    /// Slots that the cache may always hold, in its own flash.
     pub least: usize,
 }
 

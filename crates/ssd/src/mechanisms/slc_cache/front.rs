@@ -97,7 +97,8 @@ impl Front for SlcCache {
         sink.program_slc(unit, filled, self.since);
     }
 
-    /// Open units of other streams hold only folded data, whose copies are still in the cache.
+    /// Returns `true` for streams that have bypassed the cache. Open units of other streams hold
+    /// only folded data, whose copies are still in the cache.
     fn is_open(&self, stream: u16) -> bool {
         self.direct >> stream & 1 != 0
     }
@@ -162,7 +163,7 @@ impl SlcCache {
         for stream in 0..ftl.config().streams {
             has_closed |= ftl.pad(FrontierId(stream), sink);
         }
-        // A loss of power could restore these data, so the erase waits until all are on flash.
+        // A power loss could restore these data, so the erase waits until all of them are on flash.
         if !(has_closed && self.is_volatile) {
             self.erase_next(ftl, sink);
         }

@@ -1,5 +1,5 @@
-//! The SLC cache, flash with one bit per cell that takes host writes first: section `[slc_cache]`
-//! of a device file.
+//! The SLC cache, flash with one bit per cell that receives host writes first: section
+//! `[slc_cache]` of a device file.
 //!
 //! The cache is a log in front of the FTL, in flash that the FTL does not manage. Host data are
 //! appended at its head at the speed of SLC. While the host is idle, the oldest data are folded:
@@ -75,7 +75,8 @@ pub trait LogSink: FlashSink {
     /// Programs a unit of the cache that contains `data_slots` slots of data; `since` has the
     /// meaning of `ProgramUnit::since`.
     fn program_slc(&mut self, unit: u32, data_slots: u32, since: u64);
-    /// Erases a block of the cache on all dies, once the data that replace its own are on flash.
+    /// Erases a block of the cache on all dies, once the data that replace the block's data are on
+    /// flash.
     fn erase_slc(&mut self, block: u32);
 }
 
@@ -106,9 +107,9 @@ pub(crate) fn block_slots(geometry: &Geometry) -> u64 {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlcCache {
     frontier: FrontierId,
-    /// Address of the first slot of its flash, which follows the last address of the FTL.
+    /// Address of the first slot of the cache, which follows the last address of the FTL.
     base: u32,
-    /// `true` if data that are not on flash are lost with the power.
+    /// `true` if a power loss loses the data that are not on flash.
     is_volatile: bool,
     capacity: usize,
     bypass: bool,

@@ -1,4 +1,4 @@
-//! The log after a loss of power: it drops lost entries, and restores entries whose folded data did
+//! The log after a power loss: it drops lost entries, and restores entries whose folded data did
 //! not reach the main flash. Their blocks are not erased before the folded data are programmed.
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::{EMPTY, Entry, SlcCache};
 use crate::Front;
 
 impl SlcCache {
-    /// Returns the addresses of all its flash.
+    /// Returns the addresses of the cache's flash.
     pub fn addresses(&self) -> Range<u32> {
         self.base..self.base + self.ring() as u32
     }

@@ -46,7 +46,7 @@ impl MechanismSection for SlcCacheConfig {
                 "static_size needs dynamic = true";
             "static_size" if static_size > Some(size) => "static_size is more than size";
             "fold_at" if fold_at.is_some() && dynamic =>
-                "fold_at is of a cache with a fixed size";
+                "fold_at requires a cache of fixed size; remove it or dynamic";
         }
         Ok(Some(config))
     }
@@ -62,7 +62,7 @@ impl MechanismSection for SlcCacheConfig {
         changes
     }
 
-    /// Returns the decisions of a cache depend on the data written, not on its timing.
+    /// Returns `true` if the caches differ only in timing, which does not affect their decisions.
     fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {
         let untimed =
             |slc: &Self| Self { program: Nanos::ZERO, read: Nanos::ZERO, fold_time: None, ..*slc };
