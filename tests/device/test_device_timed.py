@@ -60,7 +60,7 @@ def test_a_workload_with_rates_is_issued_at_its_times(loop: str) -> None:
     response, service = writes["write"].response, writes["write"].service
     assert response is not None and response.mean_ns is not None and service.mean_ns is not None
     assert response.mean_ns > service.mean_ns
-    assert any(text.startswith("timed I/O: issued ") for text in result.warnings)
+    assert any(text.startswith("timed I/O: 99 % ") for text in result.warnings)
     assert sum(result.intervals["ios"]) == result.total()[0]
     machine = result.raw["machine"]
     assert isinstance(machine, dict) and machine["foreign_bytes"]["write"] == 0

@@ -1,8 +1,7 @@
-"""The seam between procedures and drives: what an engine promises, and what it hands back.
+"""The interface between procedures and drives: `Engine` and the results that it returns.
 
-A procedure sees only this module. `SimEngine` (virtual time) and `FioEngine` (a real block device
-or file through fio) both implement `Engine`; whatever one of them cannot know is `None`, never a
-made-up figure.
+Procedures depend on this module only. `SimEngine` (virtual time) and `FioEngine` (a real block
+device or file, through fio) implement `Engine`. A value that an engine cannot measure is `None`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ OPERATIONS: tuple[Operation, ...] = ("read", "write", "trim")
 
 
 class OperationNumber(IntEnum):
-    """The number of an operation in the columns of series: its place in `OPERATIONS`."""
+    """Number of an operation in the columns of series: its index in `OPERATIONS`."""
 
     READ = 0
     WRITE = 1
@@ -43,7 +42,7 @@ class OperationNumber(IntEnum):
 
 
 def with_operation_names(table: pa.Table) -> pa.Table:
-    """A table whose column `operation` has names in place of numbers."""
+    """Return the table with operation names instead of numbers in its column `operation`."""
     import pyarrow as pa
 
     numbers = table.column("operation").combine_chunks().cast(pa.int8())
@@ -51,146 +50,146 @@ def with_operation_names(table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index("operation"), "operation", names)
 
 
-SCM = "storage-class memory"  # what a drive has instead of a type of NAND
+SCM = "storage-class memory"  # `nand_type` of a drive without flash
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceIdentity:
-    """Who the drive is, for the report's header block. Unknown fields are None."""
+    """Identity of a drive, for the header of reports. Unknown fields are None."""
 
     target: str  # as the user named it: "sim:sata-tlc-120", "/dev/sdb", "file:/tmp/x.img"
     vendor: str | None = None  # "Samsung"
-    model: str  # as the drive says
-    serial: str | None = None  # as the drive says
-    firmware: str | None = None  # its revision
+    model: str  # as the drive reports it
+    serial: str | None = None  # as the drive reports it
+    firmware: str | None = None  # firmware revision
     capacity_bytes: int  # user capacity
-    sector_bytes: int  # of a logical sector
+    sector_bytes: int  # size of a logical sector
     interface: str | None = None  # "SATA 6Gb/s", "NVMe"
     nand_type: str | None = None  # "TLC"
-    rated_tbw_bytes: int | None = None  # that the vendor warrants
+    rated_tbw_bytes: int | None = None  # total bytes written that the vendor warrants
     device_hash: str | None = None  # simulated drives: hash of the device description
-    simulated: bool  # or a real drive
-    rotational: bool | None = None  # a hard disk; None where the kernel cannot know
-    rated_cycles: int | None = None  # erase cycles of its flash; real drives do not tell
-    scale: float = 1.0  # simulated drives: simulated so many times smaller, in as much less time
-    backing: str | None = None  # what identifies a target without a serial number
+    simulated: bool  # False: a real drive
+    rotational: bool | None = None  # True: a hard disk; None: the kernel does not report it
+    rated_cycles: int | None = None  # erase cycles of its flash; None for real drives
+    scale: float = 1.0  # simulated drives: factor by which capacity and time are reduced
+    backing: str | None = None  # identifies a target without a serial number
     form_factor: str | None = None  # "2.5 inches"
-    adapter: str | None = None  # the host adapter that a real drive is behind
+    adapter: str | None = None  # host adapter of a real drive
     pcie: str | None = None  # the PCIe link of an NVMe drive, or of the adapter: "Gen 4 x 4"
-    # What the user says for the report's header: "sponsor", "note".
+    # Entries of the user for the report's header: "sponsor", "note".
     remarks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def without_flash(self) -> str | None:
-        """What the drive is instead of one with flash, as far as is known: "a hard disk"."""
+        """Kind of a drive without flash: "a hard disk"; None for flash or an unknown kind."""
         if self.rotational:
             return A_HARD_DISK
         return AN_SCM_DRIVE if self.nand_type == SCM else None
 
     @property
     def scale_text(self) -> str:
-        """ "simulated at 1/32 of its capacity"; "" for a drive that is tested whole."""
+        """Scale in words, as "simulated at 1/32 of its capacity"; "" for the full capacity."""
         return "" if self.scale == 1.0 else f"simulated at 1/{self.scale:g} of its capacity"
 
 
-def described_as(identity: DeviceIdentity, said: Mapping[str, str]) -> DeviceIdentity:
-    """The identity with what the user says of the drive and the test; see `open_target`."""
+def described_as(identity: DeviceIdentity, given: Mapping[str, str]) -> DeviceIdentity:
+    """Return the identity with the user's description of drive and test; see `open_target`."""
     return replace(
         identity,
-        nand_type=said.get("nand_type", identity.nand_type),
-        form_factor=said.get("form_factor", identity.form_factor),
-        remarks={name: said[name] for name in ("sponsor", "note") if name in said},
+        nand_type=given.get("nand_type", identity.nand_type),
+        form_factor=given.get("form_factor", identity.form_factor),
+        remarks={name: given[name] for name in ("sponsor", "note") if name in given},
     )
 
 
 @dataclass(frozen=True)
 class PurgeReport:
-    """How the drive was brought to the state of "no writes"; reports must disclose it."""
+    """Method by which a drive was purged; reports must disclose it."""
 
     method: str  # "simulated purge", "NVMe format (user data erase)", "blkdiscard", ...
-    conformant: bool  # False for weak substitutes such as blkdiscard or nothing at all
-    note: str = ""  # what the reader must know
+    conformant: bool  # False for weak substitutes such as blkdiscard, or if nothing was done
+    note: str = ""  # a caveat for the reader
 
 
 NOT_PURGED = PurgeReport(
     "not purged by writecliff",
     False,
-    "the run was started with --no-purge; the drive began in the state that it was in",
+    "the run was started with --no-purge; the drive kept its previous state",
 )
 
 
-# Called now and then with the share of a purge that is done, 0..1, by drives that tell.
+# Called with the completed share of a purge, 0 to 1, for drives that report progress.
 PurgeHook = Callable[[float], None]
 
 
 def unseen(share: float) -> None:
-    """A `PurgeHook` that shows nothing."""
+    """Ignore the progress of a purge: a `PurgeHook` that shows nothing."""
 
 
 @dataclass(frozen=True)
 class CacheReport:
-    """State of the volatile write cache after asking for it."""
+    """State of the volatile write cache after a request to change it."""
 
-    enabled: bool | None  # None: the drive does not tell
-    note: str = ""  # what the reader must know
+    enabled: bool | None  # None: the drive does not report it
+    note: str = ""  # a caveat for the reader
 
 
 @dataclass(frozen=True)
 class PowerState:
-    """One of the power states of an NVMe drive, as the drive describes it."""
+    """Power state descriptor of an NVMe drive."""
 
-    number: int  # 0 is the one with the most power
-    watts_max: float | None  # that the drive draws in it; None: not told
-    operational: bool  # whether it does I/O in it
-    entry_us: int  # to get into it, at most
-    exit_us: int  # to get out of it, at most
-    # Dies of the flash that may be active at once, which real drives do not tell.
+    number: int  # 0 is the state with the highest power
+    watts_max: float | None  # maximum power; None: not reported
+    operational: bool  # the drive processes I/O commands in this state
+    entry_us: int  # maximum entry latency
+    exit_us: int  # maximum exit latency
+    # Maximum number of dies that are active at once; None for real drives.
     max_active_dies: int | None = None
 
     @property
     def limits_text(self) -> str:
-        """ "4.6 W at most, 8 dies active at most"."""
+        """Limits in words, as "4.6 W at most, 8 dies active at most"."""
         dies = self.max_active_dies
         limit = "" if dies is None else f", {dies} dies active at most"
         return f"{watts_text(self.watts_max)}{limit}"
 
 
 def watts_text(watts_max: float | None) -> str:
-    """The most power that a drive says it draws in a state."""
+    """Return the maximum power of a state in words."""
     return "maximum power not reported" if watts_max is None else f"{watts_max:g} W at most"
 
 
 @dataclass(frozen=True)
 class PowerStates:
-    """The power state that a drive is in, and those that it has."""
+    """The current power state of a drive, and all states that it supports."""
 
-    state: int  # in force
+    state: int  # number of the current state
     states: tuple[PowerState, ...]  # by number
-    autonomous: bool | None = None  # whether it goes to states without I/O when idle
-    before: int | None = None  # the state that it was found in, where one was asked for
+    autonomous: bool | None = None  # autonomous power state transitions are enabled
+    before: int | None = None  # state before the run, if the run requested a state
 
     @property
     def watts_max(self) -> float | None:
-        """Of the state in force."""
+        """Maximum power of the current state; None: not reported."""
         return self.states[self.state].watts_max if self.state < len(self.states) else None
 
     @property
     def text(self) -> str:
-        """ "1 of 0 to 4, 4.6 W at most"; "0, the only one, maximum power not reported"."""
+        """Current state in words, as "1 of 0 to 4, 4.6 W at most"."""
         last = len(self.states) - 1
-        which = f"{self.state} of 0 to {last}" if last else f"{self.state}, the only one"
+        which = f"{self.state} of 0 to {last}" if last else f"{self.state}, the only state"
         limits = self.states[self.state].limits_text if self.state <= last else watts_text(None)
         return f"{which}, {limits}"
 
 
 @dataclass(frozen=True)
 class OperationResult:
-    """What one kind of operation of one job measured.
+    """Measurements of one operation of one job.
 
-    `service` holds one latency an I/O, from issue to completion. `response` counts from the
-    intended arrival and exists only for rate-driven jobs (else None); `latency` is the one that
-    figures without the prefix `service/` are read from. `causes` says what the service times were
-    spent on; None: the drive does not record it.
+    `service` holds a latency per I/O, from issue to completion. `response` counts from the intended
+    arrival and exists only for rate-driven jobs (else None). Figures without the prefix `service/`
+    come from `latency()`. `causes` splits the service times by cause; None: the drive does not
+    record causes.
     """
 
     ios: int  # completed
@@ -201,13 +200,13 @@ class OperationResult:
     scheduled: bool = False  # the I/Os had intended arrivals
 
     def latency(self, basis: Basis = "arrival") -> Histogram | None:
-        """Return the latencies of a basis; None if the engine cannot measure it (fio: arrival)."""
+        """Return the latencies of a basis; None if the engine cannot measure it."""
         return histogram_of(basis, service=self.service, response=self.response,
                             scheduled=self.scheduled)  # fmt: skip
 
 
 def together(results: Sequence[OperationResult]) -> OperationResult | None:
-    """Return the sum of results of one operation without response times; None for no results."""
+    """Add results of one operation, without response times; return None for no results."""
     service = merged(result.service for result in results)
     if service is None:
         return None
@@ -229,26 +228,25 @@ class Adherence:
 
 @dataclass(frozen=True)
 class JobResult:
-    """One job of a workload, by operation; operations that it never issued are absent.
+    """Measurements of a job by operation; operations that it did not issue are absent.
 
-    `elapsed_ns` is the length of the time that the results cover, by which rates divide. It starts
-    when the job starts: after its start delay and its ramp, as `runtime` in fio's JSON. A latency
-    target that was found starts it again at the last window, whose I/Os alone are in the results.
-    It ends with the job's duration or its last completion, whichever is later; with the last
-    completion if another end of the job came first. `began_ns` is where it starts in the step.
+    `elapsed_ns` is the measured time, the divisor of rates. It starts after the job's start delay
+    and ramp, as `runtime` in fio's JSON. If the search for a latency target succeeds, it starts
+    again with the last window, and the results contain the I/Os of that window only. It ends with
+    the job's duration or its last completion, whichever is later; if another condition ended the
+    job, with the last completion. `began_ns` is its start in the step.
     """
 
     name: str  # of the job
     elapsed_ns: int
     operations: Mapping[Operation, OperationResult]  # by kind
     thread_ios: tuple[int, ...] = ()  # I/Os of each thread
-    # What ended it before its own end, of those that the job asked for: "steady_state",
-    # "latency_target", "least_rate".
+    # Condition that ended the job early: "steady_state", "latency_target" or "least_rate".
     ended_by: str | None = None
     queue_depth: int | None = None  # of each thread at the end; differs after a latency target
     began_ns: int = 0  # since the step's start
-    # Flushes that the job sent (fsync, fdatasync): `ios` is their number, `bytes` is 0. None: it
-    # sent none. A write with O_DSYNC includes its flush, which is not counted here.
+    # Flushes of the job (fsync, fdatasync): `ios` is their number, `bytes` is 0. None: no flushes.
+    # A write with O_DSYNC includes its flush, which is not counted here.
     flush: OperationResult | None = None
 
     @property
@@ -272,33 +270,33 @@ class JobResult:
 
 @dataclass(frozen=True)
 class StepResult(Shows):
-    """Everything measured in one `Engine.run`.
+    """Measurements of one `Engine.run`.
 
-    `intervals` maps column names to numpy arrays of one length, a row an (interval, job,
-    operation): `end_ns` (device time since the step began), `job` (index), `operation` (an
+    `intervals` maps column names to numpy arrays of equal length, with a row per (interval, job,
+    operation): `end_ns` (device time since the step started), `job` (index), `operation` (an
     `OperationNumber`), `ios`, `bytes`, `latency_mean_ns`, `latency_max_ns`, `latency_sd_ns`, and of
     the whole drive `waf`, `watts` (mean power), `temperature_c` (at the end). NaN is unknown;
     `watts` and `temperature_c` may be absent.
     """
 
     started_ns: int  # on the device's clock (virtual, or monotonic since the engine was opened)
-    elapsed_ns: int  # by the same clock
+    elapsed_ns: int  # on the device's clock
     jobs: tuple[JobResult, ...]  # in the order of the workload
     intervals: Mapping[str, np.ndarray]
     counters_before: Counters  # of the drive
     counters_after: Counters  # of the drive
-    warnings: tuple[str, ...] = ()  # sentences
-    # The data placement interface before and after; None for a real drive, and for one without.
+    warnings: tuple[str, ...] = ()
+    # The data placement interface before and after; None for real drives and drives without one.
     data_placement: tuple[DataPlacementStatus, DataPlacementStatus] | None = None
-    # Of real drives: "fio" (its own JSON, for cross-checks), "job_file", "machine" (CPU, other I/O
-    # and temperature during the step, see engines.disturbance).
+    # Real drives: "fio" (fio's JSON, for cross-checks), "job_file", "machine" (CPU, other I/O and
+    # temperature during the step, see engines.disturbance).
     raw: Mapping[str, object] = field(default_factory=dict)
     # Batches of the step, a row for each (batch, job, operation, kind of latency): the columns of
     # the table `batches` (store/tables.py). Empty if the engine has none.
     batches: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def total(self, operation: Operation | None = None) -> tuple[int, int]:
-        """(I/Os, bytes) over all jobs, of one operation or of all."""
+        """Return (I/Os, bytes) of all jobs, for one operation or all."""
         ios = size = 0
         for job in self.jobs:
             for name, result in job.operations.items():
@@ -308,11 +306,11 @@ class StepResult(Shows):
         return ios, size
 
     def service(self) -> Histogram | None:
-        """The service times of all jobs and operations together; None if there are none."""
+        """Return the service times of all jobs and operations; None if there are none."""
         return merged(op.service for job in self.jobs for op in job.operations.values())
 
     def table(self) -> pa.Table:
-        """`intervals` as an Arrow table, with jobs and operations by name."""
+        """Return `intervals` as an Arrow table with the names of jobs and operations."""
         import pyarrow as pa
 
         table = with_operation_names(pa.table(dict(self.intervals)))
@@ -322,7 +320,7 @@ class StepResult(Shows):
 
     @property
     def counted(self) -> Counters:
-        """What the drive counted in the step, and levels at its end."""
+        """Counters of the step: increases of sums, and levels at its end."""
         return self.counters_after.since(self.counters_before)
 
     @property
@@ -332,7 +330,7 @@ class StepResult(Shows):
 
     @property
     def written_bytes(self) -> int:
-        """By the host. The fast-forward clock counts no I/Os, but the drive does its bytes."""
+        """Bytes that the host wrote; after fast-forwarding, from the drive's counter."""
         counted = self.counted.host_write_bytes
         return self.total("write")[1] if self.elapsed_ns or counted is None else counted
 
@@ -355,13 +353,11 @@ class StepResult(Shows):
 
     @property
     def measured_ns(self) -> int:
-        """Measured time of the step, in ns: without the delay before its first job, and without
-        the search for a latency target.
-        """
+        """Measured time, without the first delay and the search for a latency target."""
         return self.elapsed_ns - min((job.began_ns for job in self.jobs), default=0)
 
     def iops(self, operation: Operation | None = None) -> float:
-        """I/Os of all jobs per second of `measured_ns`."""
+        """Return the I/Os of all jobs per second of `measured_ns`, for one operation or all."""
         return self.total(operation)[0] / (self.measured_ns / 1e9) if self.measured_ns > 0 else 0.0
 
 
@@ -373,25 +369,27 @@ def _latency_cells(histogram: Histogram | None) -> tuple[str, ...]:
 
 
 def _quantile_text(histogram: Histogram, q: float) -> str:
-    """A latency, or that there are too few I/Os for it."""
-    found = histogram.quantile(q)
-    return units.latency(found.value_ns) if found.value_ns is not None else "not enough samples"
+    """Return a latency as text, or "not enough samples"."""
+    quantile = histogram.quantile(q)
+    return (
+        units.latency(quantile.value_ns) if quantile.value_ns is not None else "not enough samples"
+    )
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A live look at a running step; `fraction` in 0..1 or None when the end is open."""
+    """Progress of a running step."""
 
-    fraction: float | None
+    fraction: float | None  # 0 to 1; None if the end of the step is open
     elapsed_ns: int  # device time
     ios: int  # so far
     iops: float  # over the last interval
     waf: float | None = None  # over the last interval
-    counters: Counters | None = None  # the drive's, where they can be read while it runs
+    counters: Counters | None = None  # None: the drive's counters cannot be read during a step
 
     @property
     def figures(self) -> str:
-        """IOPS and write amplification over the last interval, in words."""
+        """IOPS and write amplification over the last interval, as text."""
         waf = "" if self.waf is None else f"  WAF {units.number(self.waf, 2)}"
         return f"{units.number(self.iops)} IOPS{waf}"
 
@@ -400,22 +398,29 @@ ProgressHook = Callable[[Progress], None]
 
 
 class Engine(Protocol):
-    """A drive that can be purged, loaded and measured. See the module text for the contract."""
+    """A drive that can be purged, loaded and measured."""
 
     kind: Literal["sim", "fio"]
 
     @property
     def write_refusal(self) -> TargetError | None:
-        """Error that refuses a run that writes, before it starts; None if it may run. Opening a
-        block device with consent raises this error at once, except with `look_only`.
+        """Error for a run that would write; None if it may run.
+
+        Opening a block device with consent raises this error at once, except with `look_only`.
         """
         ...
 
-    def identify(self) -> DeviceIdentity: ...
+    def identify(self) -> DeviceIdentity:
+        """Return the identity of the drive."""
+        ...
 
-    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport: ...
+    def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
+        """Bring the drive to its state before the first write, and return the method used."""
+        ...
 
-    def set_write_cache(self, enabled: bool) -> CacheReport: ...
+    def set_write_cache(self, enabled: bool) -> CacheReport:
+        """Enable or disable the volatile write cache, and return its state afterwards."""
+        ...
 
     def run(
         self,
@@ -424,45 +429,56 @@ class Engine(Protocol):
         *,
         keep_running: bool = False,
     ) -> StepResult:
-        """Run the workload to its end and measure it. Raises `EngineError` if it cannot; whatever
-        was measured until then is on the exception as `partial`.
+        """Run the workload to its end and measure it.
 
-        With `keep_running` the load goes on after the step, so that a next `run` of the same load
-        (all but name, seed and duration) continues it without a gap. Another load, a purge,
-        `stop_load` or an error ends it. An engine that can stop the drive's time need do nothing.
+        With `keep_running` the load continues after the step, so that the next `run` of the same
+        load (all but name, seed and duration) follows without a gap. Another load, a purge,
+        `stop_load` or an error stops it. An engine with virtual time can ignore the flag.
+
+        Raises:
+            EngineError: The load failed; `partial` of the exception has the results until then.
         """
         ...
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """The most bytes a second that the drive may transfer under a load, found without writing;
-        None: no more is known than the host link.
+        """Return an upper bound of a load's throughput in bytes per second, without writing.
+
+        None: no limit is known beside the host link.
         """
         ...
 
     def stop_load(self) -> None:
-        """End a load that `run` has left running; does nothing if there is none."""
+        """Stop the load that `run` has left running, if any."""
         ...
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
-        """Bring the drive to the state after `workload`. A simulated drive may do so without
-        simulating time (its `StepResult` then has no latencies and `elapsed_ns` 0).
+        """Bring the drive to the state after `workload`.
+
+        A simulated drive may do so without simulating time: its `StepResult` then has no latencies
+        and `elapsed_ns` 0.
         """
         ...
 
-    def counters(self) -> Counters: ...
+    def counters(self) -> Counters:
+        """Return the drive's counters since it was new."""
+        ...
 
     def health(self) -> Mapping[str, object] | None:
-        """What the drive says of its own condition (SMART), as plain values that JSON can hold;
-        None where it says nothing. Takes some seconds at most, on an idle drive.
+        """Return the drive's SMART data as values that JSON can hold; None if it reports none.
+
+        Takes a few seconds at most on an idle drive.
         """
         ...
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """The power state in force; None where a drive has none, or does not tell. With `settle`
-        the drive is first brought into the state that the engine was opened with, if any. Raises
-        TargetError if it cannot be.
+        """Return the power states and the current one; None if the drive reports none.
+
+        With `settle` the drive is first brought into the state that the engine was opened with.
+
+        Raises:
+            TargetError: The drive did not enter that state.
         """
         ...
 
@@ -474,32 +490,30 @@ class Engine(Protocol):
         ...
 
     def save(self, path: Path) -> bool:
-        """Write the complete device state to `path` (atomically); False where the drive itself is
-        the state (a real one).
-        """
+        """Write the device state to `path`, atomically; return False for a real drive."""
         ...
 
-    def restore(self, path: Path) -> None: ...
+    def restore(self, path: Path) -> None:
+        """Load a state that `save` has written for the same drive."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release the drive."""
+        ...
 
 
 @runtime_checkable
 class ScalableEngine(Engine, Protocol):
-    """An engine that can also run on a smaller drive of the same kind, as estimates and quick tests
-    do.
-    """
+    """An engine that can simulate a smaller drive of the same kind, for estimates and tests."""
 
     def least_scale(self) -> float:
-        """How many times smaller it must be to run at all; 1: as it is."""
+        """Return the smallest scale at which the drive can be simulated; 1: its full capacity."""
         ...
 
     def scales(self) -> Sequence[float]:
-        """How many times smaller than the whole drive it can be, largest first, beyond what it
-        is.
-        """
+        """Return the scales that are larger than the current one, largest first."""
         ...
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> Engine:
-        """The same drive, simulated `scale` times smaller and shorter; this one is not touched."""
+        """Return an engine for the drive at 1/`scale` of its capacity and time."""
         ...

@@ -1,7 +1,7 @@
-"""What drives count: names, units and kinds as the simulator declares them, and values.
+"""Counters of drives: their values, and the simulator's declarations of names, units and kinds.
 
-A counter is declared in Rust beside the mechanism that counts it. Stored columns, the JSON of a
-run, the counters of a scaled drive and docs/reference/counters.md (`python -m
+Counters are declared in Rust beside the mechanism that counts. Stored columns, the JSON of a run,
+the counters of a scaled drive and docs/reference/counters.md (`python -m
 writecliff.engines.counters`) follow from the declarations.
 """
 
@@ -14,54 +14,65 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class Counter:
-    """One declared counter."""
+    """Declaration of a counter."""
 
     name: str
     unit: str  # "B", "ns", "J", "°C", "%", or "" for a count of events
     meaning: str
-    is_level: bool  # a state of the drive; else a sum since the drive was new
-    scales: bool  # a drive of twice the size that does twice the work has twice the value
+    is_level: bool  # current state of the drive; else a sum since the drive was new
+    scales: bool  # proportional to the size of the drive and the amount of work
     is_real: bool  # not a whole number
 
 
 @lru_cache(maxsize=1)
 def declared() -> Mapping[str, Counter]:
-    """All counters by name, in the order in which they are shown."""
+    """Return all counters by name, in display order."""
     from writecliff._native import counter_declarations
 
     return {row[0]: Counter(*row) for row in counter_declarations()}
 
 
 class Counters(Mapping[str, "int | None"]):
-    """A drive's counters since it was new, by name, also as attributes. None: the drive does not
-    tell. Raises TypeError for a name that is not declared.
+    """A drive's counters since it was new, by name, also as attributes.
+
+    None: the drive does not report the counter.
     """
 
     def __init__(self, **values: float | None) -> None:
+        """Set the given counters, and the others to None.
+
+        Raises:
+            TypeError: A name is not declared.
+        """
         if unknown := values.keys() - declared().keys():
             raise TypeError(f"not a drive counter: {', '.join(sorted(unknown))}")
         self._values: dict[str, int | None] = dict.fromkeys(declared()) | values
 
     def __getitem__(self, name: str) -> int | None:
+        """Return the value of a counter; None if the drive does not report it."""
         return self._values[name]
 
     def __getattr__(self, name: str) -> int | None:
+        """Return the value of a counter; None if the drive does not report it."""
         if name.startswith("_") or name not in declared():
             raise AttributeError(f"not a drive counter: {name}")
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of all declared counters."""
         return iter(self._values)
 
     def __len__(self) -> int:
+        """Return the number of declared counters."""
         return len(self._values)
 
     def __repr__(self) -> str:
-        known = (f"{name}={value}" for name, value in self.items() if value is not None)
-        return f"Counters({', '.join(known)})"
+        """Return the counters that the drive reports."""
+        reported = (f"{name}={value}" for name, value in self.items() if value is not None)
+        return f"Counters({', '.join(reported)})"
 
     def since(self, earlier: Counters) -> Counters:
-        """What was counted since `earlier`, and levels as they are now. None: either is unknown."""
+        """Return the increase of sums since `earlier`, and current levels; None if unknown."""
 
         def grown(name: str, now: int | None) -> int | None:
             before = earlier[name]
@@ -72,7 +83,7 @@ class Counters(Mapping[str, "int | None"]):
         return Counters(**{name: grown(name, now) for name, now in self.items()})
 
     def scaled(self, factor: float) -> Counters:
-        """The counters of a drive that is `factor` times as large and did as much more."""
+        """Return the counters of a drive with `factor` times the size and the work."""
 
         def grown(name: str, value: int | None) -> float | None:
             if value is None or not declared()[name].scales:
@@ -82,14 +93,14 @@ class Counters(Mapping[str, "int | None"]):
         return Counters(**{name: grown(name, value) for name, value in self.items()})
 
     def write_amplification_since(self, earlier: Counters) -> float | None:
-        """NAND bytes written per host byte written since `earlier`; None if either is unknown."""
+        """Return NAND bytes written per host byte written since `earlier`; None if unknown."""
         step = self.since(earlier)
         host, nand = step.host_write_bytes, step.nand_write_bytes
         return nand / host if nand is not None and host is not None and host > 0 else None
 
 
 def reference() -> str:
-    """The page docs/reference/counters.md."""
+    """Return the page docs/reference/counters.md."""
     lines = [
         "# Drive counters",
         "",

@@ -1,7 +1,7 @@
-"""What a drive's data placement interface shows: open streams, overflow, FDP's statistics.
+"""Status of a data placement interface: open streams, overflow, FDP statistics and events.
 
-Owns: the plain form of it, what happened between two looks, and both as JSON. The figures are named
-as in NVMe Base Specification 2.1, 5.1.12.1.30.
+Includes differences between two states, and the JSON of both. Names follow NVMe Base Specification
+2.1, 5.1.12.1.30.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class FdpStatistics:
-    """The FDP Statistics log page (22h), of real drives for the namespace's endurance group. Every
-    simulated drive can tell these figures.
+    """FDP Statistics log page (22h), for the endurance group of a real drive's namespace.
+
+    Simulated drives report these figures with any interface.
     """
 
     hbmw: int  # Host Bytes with Metadata Written
@@ -23,6 +24,7 @@ class FdpStatistics:
     mbe: int  # Media Bytes Erased
 
     def since(self, earlier: FdpStatistics) -> FdpStatistics:
+        """Return the increase since `earlier`."""
         return FdpStatistics(
             self.hbmw - earlier.hbmw, self.mbmw - earlier.mbmw, self.mbe - earlier.mbe
         )
@@ -33,6 +35,7 @@ class FdpStatistics:
         return self.mbmw / self.hbmw if self.hbmw > 0 else None
 
     def mapping(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
         return {
             "hbmw_bytes": self.hbmw,
             "mbmw_bytes": self.mbmw,
@@ -53,11 +56,11 @@ class HandleStatus:
 
 @dataclass(frozen=True)
 class FdpEvent:
-    """An FDP event (5.1.12.1.31); None where its flags call a field invalid."""
+    """An FDP event (5.1.12.1.31); None for fields that its flags mark as invalid."""
 
     kind: str
     code: int
-    time_ns: int  # device time; of controller events, when they were noticed
+    time_ns: int  # device time; for controller events the time of their detection
     placement_id: int | None
     namespace: int | None
     handle: int | None
@@ -69,29 +72,31 @@ _COUNTS = ("streams_opened", "streams_released", "overflow_writes", "overflow_by
 
 @dataclass(frozen=True)
 class DataPlacementStatus:
-    """A look at the interface. Counts are since the drive was new; None: a real drive does not
-    tell.
+    """State of a data placement interface.
+
+    Counts are since the drive was new; None: the real drive does not report the count.
     """
 
     interface: str  # "nvme-streams", "scsi-streams" or "nvme-fdp"
     enabled: bool
     open_streams: tuple[int, ...]
-    limit: int  # streams beside the default one, or placement handles
+    limit: int  # streams in addition to the default stream, or placement handles
     streams_opened: int | None
-    streams_released: int | None  # by the controller, to make room
-    overflow_writes: int | None  # writes that named a stream which they did not get
+    streams_released: int | None  # by the controller, to open another stream
+    overflow_writes: int | None  # writes that requested a stream but went to the default stream
     overflow_bytes: int | None
     overflow_by_number: Mapping[int, int]  # bytes; 65535 stands for all beyond the first 64
-    statistics: FdpStatistics | None  # None: a real drive with streams does not tell
-    handles: tuple[HandleStatus, ...] = ()  # FDP only, as is what follows
-    # How often, logged or not; None: only the log tells.
+    statistics: FdpStatistics | None  # None for a real drive with streams
+    # The following fields are for FDP only.
+    handles: tuple[HandleStatus, ...] = ()
+    # Number of events by type, logged or not; None: count the events of `log`.
     events: Mapping[str, int] | None = field(default_factory=dict)
-    # The log page, of events that are enabled: the newest 63 of the host, then of the controller.
+    # Log page of enabled events: the latest 63 of the host, then of the controller.
     log: tuple[FdpEvent, ...] = ()
-    abandoned_bytes: int | None = 0  # left unwritten in units that the host or a reset gave up
+    abandoned_bytes: int | None = 0  # unwritten bytes of units abandoned by the host or a reset
 
     def mapping(self, earlier: DataPlacementStatus | None = None) -> dict[str, Any]:
-        """As JSON: the state, and the counts since `earlier` (None: since the drive was new)."""
+        """Return JSON values: the state, and the counts since `earlier` or since new."""
         base = earlier or DataPlacementStatus(
             self.interface, True, (), self.limit, 0, 0, 0, 0, {}, FdpStatistics(0, 0, 0)
         )
@@ -114,8 +119,9 @@ class DataPlacementStatus:
         return shown
 
     def events_since(self, earlier: DataPlacementStatus | None) -> dict[str, int]:
-        """How often each type of event happened since then. A log that turned over in the meantime
-        tells of its newest events only.
+        """Return the number of events by type since `earlier`.
+
+        If only the log is available and it wrapped in the meantime, older events are missing.
         """
         if self.events is None:
             return dict(Counter(event.kind for event in self.log_since(earlier)))
@@ -123,12 +129,12 @@ class DataPlacementStatus:
         return {name: count - before.get(name, 0) for name, count in self.events.items()}
 
     def log_since(self, earlier: DataPlacementStatus | None) -> tuple[FdpEvent, ...]:
-        """What the log holds that it did not hold then."""
-        known = Counter(earlier.log if earlier is not None else ())
+        """Return the events of the log that were not in the log of `earlier`."""
+        seen = Counter(earlier.log if earlier is not None else ())
         new = []
         for event in self.log:
-            if known[event]:
-                known[event] -= 1
+            if seen[event]:
+                seen[event] -= 1
             else:
                 new.append(event)
         return tuple(new)
@@ -145,7 +151,7 @@ def _grown(now: int | None, before: int | None) -> int | None:
 
 
 def status_of(raw: Mapping[str, Any] | None) -> DataPlacementStatus | None:
-    """From what the native module hands over; None for a drive without an interface."""
+    """Convert the native module's values; None for a drive without an interface."""
     if raw is None:
         return None
     values = dict(raw)

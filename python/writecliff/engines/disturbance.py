@@ -1,11 +1,11 @@
-"""Finds disturbances of a measurement, from outside and from the drive's own state.
+"""Detection of disturbances of a measurement, by the machine or by the drive's state.
 
 Pure functions on plain values: they compare two readings around a step, and look for the end of an
-SLC cache in a series. `engines.blockdev` takes the readings. Every text begins with `PREFIX`, so
-that reports can separate disturbances from other remarks on a step.
+SLC cache in a series. `engines.blockdev` takes the readings. All texts start with `PREFIX`, so that
+reports can separate disturbances from other remarks on a step.
 
-Thresholds: a step of the standard counts as steady within a slope of 10 % over five of them, so
-whatever moves a figure by half of that must be named.
+Thresholds: the PTS calls a drive steady at a slope of up to 10 % over five rounds, so disturbances
+that can change a figure by half of that are reported.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 PREFIX = "disturbance: "
 
-# Of the CPU time that was wanted. Where the CPU is the limit, IOPS fall by as much.
+# Share of the requested CPU time. If the CPU is the bottleneck, IOPS fall by this share.
 STEAL_SHARE = 0.05
-# Ticks are 10 ms: fewer than this many are chance.
+# Ticks of 10 ms; fewer are noise.
 STEAL_TICKS_MIN = 10
 # udev and blkid read the beginning and the end of a device whenever a writer closes it.
 FOREIGN_BYTES_MIN = 1 << 20
-# The kernel's and fio's counts of a step agree to the byte, so this is far above any error, and
-# small I/Os of others beside large ones of the test are still found.
+# The kernel's and fio's counts of a step agree to the byte. This share is far above any error, and
+# low enough to detect small I/Os of other programs beside large I/Os of the test.
 FOREIGN_SHARE = 0.001
-# BFQ shares a disk by time: on a loop device it held back one of two jobs for a second, where the
-# others did for 20 ms. Such figures are the scheduler's, not the drive's.
+# BFQ allots time slices: on a loop device it delayed one of two jobs by a second, other schedulers
+# by 20 ms. Such latencies are the scheduler's, not the drive's.
 _BFQ = (
-    "I/O scheduler: bfq holds back the I/O of some jobs for others; for the drive's own figures:"
+    "I/O scheduler: bfq delays the I/O of some jobs in favour of others; to measure the drive:"
     " echo none > /sys/block/{disk}/queue/scheduler"
 )
 
@@ -54,21 +54,28 @@ def between(
     disk: str,
     slack_bytes: int = 0,
 ) -> tuple[list[str], dict[str, object]]:
-    """Disturbances between two readings, as texts, and the figures of the step.
+    """Return the disturbances between two readings, as texts, and the figures of the step.
 
-    `own_bytes` is what the test itself did by operation; None where that is not known, or where the
-    kernel does not count it. `slack_bytes` is what it may have done between the moment that they
-    count up to and the reading; then the exact `foreign_bytes` are unknown. The figures are plain
-    values: `cpu_busy_pct`, `cpu_waiting_pct`,
-    `cpu_steal_pct` (of the wanted time), `cpu_mhz`, `cpu_throttles`, `io_scheduler`,
-    `foreign_bytes` (by operation), `temperature_c` (before and after); None where unknown.
+    Args:
+        before: Reading before the step.
+        after: Reading after the step.
+        own_bytes: Bytes of the test by operation; None if they are unknown or if the kernel does
+            not count them.
+        disk: Name of the disk, for texts.
+        slack_bytes: Bytes that the test may have transferred between the count of `own_bytes` and
+            the reading `after`. If not 0, the exact `foreign_bytes` are unknown.
+
+    Returns:
+        The texts, and plain values, None if unknown: `cpu_busy_pct`, `cpu_waiting_pct`,
+        `cpu_steal_pct` (of the requested time), `cpu_mhz`, `cpu_throttles`, `io_scheduler`,
+        `foreign_bytes` (by operation), `temperature_c` (before and after).
     """
     texts: list[str] = []
     figures: dict[str, object] = {"cpu_mhz": after.machine.cpu_mhz}
     figures |= _cpu(before.machine.cpu, after.machine.cpu, texts)
     figures["cpu_throttles"] = _throttles(before.machine, after.machine, texts)
     figures["io_scheduler"] = after.machine.io_scheduler
-    if after.machine.io_scheduler == "bfq" and own_bytes is not None:  # else I/O may go past it
+    if after.machine.io_scheduler == "bfq" and own_bytes is not None:  # else I/O may bypass it
         texts.append(_BFQ.format(disk=disk))
     figures |= _foreign(
         before.machine.disk, after.machine.disk, own_bytes, disk, slack_bytes, texts
@@ -112,21 +119,21 @@ def _foreign(
     slack: int,
     texts: list[str],
 ) -> dict[str, object]:
-    """I/O on the disk or its partitions that was not the test's."""
+    """Return the bytes of other programs on the disk and its partitions."""
     unknown: dict[str, object] = {"foreign_bytes": None}
     if before is None or after is None or own_bytes is None:
         return unknown
     done = {op: after.bytes[op] - before.bytes.get(op, 0) for op in after.bytes}
     if any(done.get(op, 0) < size - slack for op, size in own_bytes.items() if op != "trim"):
-        return unknown  # statistics are off, or the I/Os go past the block layer
+        return unknown  # statistics are off, or the I/Os bypass the block layer
     foreign = {op: size - own_bytes.get(op, 0) for op, size in done.items()}
-    own = sum(own_bytes.values())
-    found = {op: size for op, size in foreign.items() if size > 0}
-    if sum(found.values()) > max(FOREIGN_BYTES_MIN, FOREIGN_SHARE * own, slack):
-        parts = [f"{_megabytes(size)} {_DONE[op]}" for op, size in found.items()]
+    issued = sum(own_bytes.values())
+    others = {op: size for op, size in foreign.items() if size > 0}
+    if sum(others.values()) > max(FOREIGN_BYTES_MIN, FOREIGN_SHARE * issued, slack):
+        parts = [f"{_megabytes(size)} {_DONE[op]}" for op, size in others.items()]
         texts.append(
             f"other I/O on {disk}: {' and '.join(parts)} that the test did not issue"
-            f" (it did {_megabytes(own)} itself)"
+            f" (the test transferred {_megabytes(issued)})"
         )
     return unknown if slack else {"foreign_bytes": foreign}
 
@@ -155,38 +162,38 @@ def _vitals(before: Vitals, after: Vitals) -> Iterator[str]:
 
 # -- the end of an SLC cache ------------------------------------------------------------------
 
-# A drop is a change of level, not noise: from one stretch of steady values to another.
+# A drop is a change from one stretch of steady values to another, not noise.
 CACHE_DROP = 0.25
 STEADY_VALUES_MIN = 5
-# Within a stretch three quarters of the values keep this close to its median. A cache that is
-# written to, and flash behind it that is, are that even; collection is not.
+# Three quarters of the values of a stretch are this close to its median. Writes to an SLC cache and
+# to the flash behind it are this even; writes during garbage collection are not.
 STRETCH_SPREAD = 0.15
 STRETCH_SHARE = 0.75
-# Behind the fall so many values are looked at (ten minutes of seconds), and this share of them may
-# be above the middle of both levels: drives fold their cache in bursts.
+# Number of values examined after the drop (ten minutes of seconds). This share of them may exceed
+# the mean of both levels, because drives fold their cache in bursts.
 BEHIND_VALUES_MAX = 600
 BACK_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class LevelDrop:
-    """Where a series fell from one level to a lower one: at the value with this index."""
+    """Drop of a series from one level to a lower one."""
 
-    index: int
+    index: int  # of the first value after the drop
     before: float  # median of the stretch before, in the unit of the series
-    after: float  # median of what is behind
+    after: float  # median of the stretch after
 
     @property
     def drop(self) -> float:
-        """By which share of the level before it fell."""
+        """Drop as a share of the level before."""
         return 1 - self.after / self.before
 
 
 def level_drop(values: Sequence[float]) -> LevelDrop | None:
-    """The first lasting fall of a series by more than a quarter from a steady stretch.
+    """Find the first lasting drop of a series by more than a quarter from a steady stretch.
 
-    `values` are throughputs of equal intervals. Both sides must hold at least five values and be
-    steady, the fall must happen within one value (which may be mixed of both), and the series must
+    `values` are throughputs of equal intervals. Both sides must have at least five values and be
+    steady, the drop must happen within one value (which may mix both levels), and the series must
     not recover: neither a stall nor a slow decline is the end of a cache.
     """
     for index in range(STEADY_VALUES_MIN, len(values) - STEADY_VALUES_MIN + 1):
@@ -194,7 +201,7 @@ def level_drop(values: Sequence[float]) -> LevelDrop | None:
         level = statistics.median(head)
         if level <= 0 or values[index] >= (1 - CACHE_DROP) * level:
             continue
-        # The value of the fall may be part old level and part new; it counts to neither.
+        # The value at the drop may mix both levels, so it counts for neither.
         first = index + 1 if len(values) - index > STEADY_VALUES_MIN else index
         tail = values[first : first + BEHIND_VALUES_MAX]
         lower = statistics.median(tail)
@@ -217,24 +224,24 @@ def end_of_slc_cache(
     written_before: int,
     capacity_bytes: int,
 ) -> str | None:
-    """Says where the series of a write step looks like the end of an SLC cache; None if nowhere.
+    """Describe where a write step probably reached the end of an SLC cache; None if it did not.
 
-    `ends_ns` and `write_bytes` are the step's intervals, `written_before` what was written between
-    the purge and the step. Only within the first capacity after a purge: a cache is smaller than
-    the drive, and later falls are the flash being collected (the write cliff).
+    `ends_ns` and `write_bytes` are the step's intervals, `written_before` the bytes written between
+    the purge and the step. Only the first capacity after a purge is examined: a cache is smaller
+    than the drive, and later drops are due to garbage collection (the write cliff).
     """
     rates, begins = [], 0
     for end, size in zip(ends_ns, write_bytes, strict=True):
         rates.append(size / max(1, end - begins) * 1e3)  # MB/s
         begins = end
-    found = level_drop(rates)
-    if found is None:
+    drop = level_drop(rates)
+    if drop is None:
         return None
-    behind = written_before + sum(write_bytes[: found.index])
+    behind = written_before + sum(write_bytes[: drop.index])
     if behind >= capacity_bytes:
         return None
     return (
-        f"{PREFIX}looks like the end of an SLC cache: {ends_ns[found.index] / 1e9:.0f} s into the"
-        f" step, {behind / 1e9:,.1f} GB after the purge, writes fell from {found.before:,.0f} to"
-        f" {found.after:,.0f} MB/s and stayed there"
+        f"{PREFIX}looks like the end of an SLC cache: {ends_ns[drop.index] / 1e9:.0f} s into the"
+        f" step, {behind / 1e9:,.1f} GB after the purge, writes fell from {drop.before:,.0f} to"
+        f" {drop.after:,.0f} MB/s and stayed there"
     )

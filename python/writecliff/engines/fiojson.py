@@ -1,8 +1,8 @@
-"""Results in the form of fio's JSON output, for tools that read it: `fio_json`, `to_fio_json`.
+"""Results in fio's JSON output format, for tools that read it: `fio_json`, `to_fio_json`.
 
 Keys, their order and units follow `fio --output-format=json+` 3.41 (stat.c): sizes in bytes, `bw`
-in KiB/s, `runtime` in ms, latencies in ns. fio 3.33 has no `job_start`, no sectors of a disk and
-no options without a value. Quantities that a simulated drive does not have (CPU time, context
+in KiB/s, `runtime` in ms, latencies in ns. fio 3.33 does not have `job_start`, sectors of a disk,
+and options without a value. Quantities that a simulated drive does not have (CPU time, context
 switches, submission latency, kernel counters) are 0.
 """
 
@@ -32,10 +32,10 @@ from writecliff.workload.model import BlockSize, Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-FIO_FORMAT = "fio-3.41"  # the version whose format this is; parsers look at how the value begins
+FIO_FORMAT = "fio-3.41"  # fio version of the format; parsers check the prefix
 
 _SECTOR_BYTES = 512
-_EIO = 5  # fio's error of a job that fell below its least rate
+_EIO = 5  # fio's error for a job that fell below its minimum rate
 _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 _BATCHES = ("0", "4", "8", "16", "32", "64", ">=64")
 
@@ -51,15 +51,16 @@ class _Entry:
 
     @property
     def jobs(self) -> list[Job]:
+        """Jobs of all members."""
         return [member.job for member in self.members]
 
     def measured(self, *operations: Operation) -> list[OperationResult]:
-        """The results of these operations."""
+        """Return the members' results of these operations."""
         every = (member.operations.get(op) for op in operations for member in self.members)
         return [result for result in every if result is not None]
 
     def runtime_ms(self, *operations: Operation) -> int:
-        """Of the longest member that issued one of the operations."""
+        """Return the run time of the longest member that issued one of the operations."""
         times = [
             member.result.elapsed_ns
             for member in self.members
@@ -69,7 +70,7 @@ class _Entry:
 
 
 def _ms(nanoseconds: int) -> int:
-    """Fio rounds run times up to whole milliseconds."""
+    """Round up to whole milliseconds, as fio does for run times."""
     return max(0, -(-nanoseconds // 1_000_000))
 
 
@@ -81,15 +82,19 @@ def fio_json(
     at: datetime | None = None,
     drive: str = "sim",
 ) -> Json:
-    """Fio's JSON document of a job file that was run.
+    """Return fio's JSON document for the results of a job file.
 
-    `results` are those of its steps, in order, without ramps; fewer of them (a run that was
-    interrupted) give the entries of what has run. Names, job options, reporting groups and
-    reporting options follow the file. `version` is that of writecliff, `at` defaults to now,
-    `drive` is the name in `disk_util`.
+    Args:
+        job_file: The job file, which determines names, job options, reporting groups and
+            reporting options.
+        results: Results of its steps, in order, without ramps. An interrupted run has fewer
+            results than steps; the document then has entries for these only.
+        version: Version of writecliff; default: the installed version.
+        at: Time of the document; default: now.
+        drive: Name of the drive in `disk_util`.
     """
     if len(results) > len(job_file.steps):
-        raise ValueError(f"{len(results)} results of {len(job_file.steps)} steps")
+        raise ValueError(f"{len(results)} results for {len(job_file.steps)} steps")
     when = at if at is not None else datetime.now(UTC)
     elapsed_ns = sum(result.elapsed_ns for result in results)
     begin_ms = when.timestamp() * 1000 - elapsed_ns / 1e6
@@ -111,15 +116,16 @@ def fio_json(
 
 
 def _disk_util(results: Sequence[StepResult], drive: str) -> list[Json]:
-    """The kernel's counters as the drive's own: nothing is merged, `ticks` and `in_queue` are the
-    sums of latencies in ms. `util` follows from them, so it is exact where one I/O at a time is
-    outstanding, and an upper bound otherwise.
+    """Return counters as the kernel would have them, without merged I/Os.
+
+    `ticks` and `in_queue` are the sums of latencies in ms. `util` follows from them: it is exact at
+    one outstanding I/O, and an upper bound otherwise.
     """
     busy = dict.fromkeys(OPERATIONS, 0.0)
     for result in results:
         for job in result.jobs:
-            for name, one in job.operations.items():
-                busy[name] += (one.service.mean_ns or 0.0) * one.service.count / 1e6
+            for name, done in job.operations.items():
+                busy[name] += (done.service.mean_ns or 0.0) * done.service.count / 1e6
     ios, sizes = (
         {name: sum(result.total(name)[which] for result in results) for name in OPERATIONS}
         for which in (0, 1)
@@ -146,10 +152,10 @@ def _disk_util(results: Sequence[StepResult], drive: str) -> list[Json]:
 def to_fio_json(
     results: Sequence[StepResult], workloads: Sequence[Workload], **options: Any
 ) -> Json:
-    """The same for workloads from elsewhere, one result each: one entry per job, a group for each
-    workload.
+    """Return fio's JSON document for workloads without a job file, one result per workload.
 
-    Job options are those that describe the job of the model; `options` are those of `fio_json`.
+    Each job has an entry, each workload a group. Job options are those of `describe_job`; `options`
+    are keyword arguments of `fio_json`.
     """
     steps = tuple(_step_of(workload, index) for index, workload in enumerate(workloads))
     return fio_json(FioJobFile(Path(), {}, steps, ()), results, **options)
@@ -164,7 +170,7 @@ def _step_of(workload: Workload, group_id: int) -> FioStep:
 
 
 def describe_job(job: Job) -> dict[str, str]:
-    """The main fio options of a job of the model, as strings, for the JSON's `job options`."""
+    """Return the main fio options of a job, as strings, for `job options` in the JSON."""
     prefix = "rand" if job.pattern == "random" else ""
     if job.trim_first:
         direction = f"{prefix}trimwrite"
@@ -202,8 +208,9 @@ def _short(size_bytes: int) -> str:
 
 
 def _entries(measured: Sequence[tuple[StepResult, FioStep]], begin_ms: float) -> list[_Entry]:
-    """Threads in fio's order; those of one reporting group together if it asks for that. The first
-    step began `begin_ms` after 1970.
+    """Return the entries in fio's order, with a reporting group as one entry if it requests that.
+
+    The first step started `begin_ms` after 1970.
     """
     entries: list[_Entry] = []
     last_group: int | None = None
@@ -224,24 +231,26 @@ def _entries(measured: Sequence[tuple[StepResult, FioStep]], begin_ms: float) ->
 
 
 def _group_bytes_per_s(entries: Sequence[_Entry], entry: _Entry) -> dict[Operation, float]:
-    """Bandwidth of the entry's whole group, for `bw_agg`: bytes over the longest runtime."""
+    """Return the bandwidth of the entry's group, for `bw_agg`: bytes over the longest runtime."""
     group = [other for other in entries if other.section.group_id == entry.section.group_id]
     rates: dict[Operation, float] = {}
     for operation in OPERATIONS:
         longest = max(other.runtime_ms(operation) for other in group)
-        moved = sum(one.bytes for other in group for one in other.measured(operation))
+        moved = sum(result.bytes for other in group for result in other.measured(operation))
         rates[operation] = 1000 * moved / longest if longest else 0.0
     return rates
 
 
 def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> Json:
     settings = entry.section.settings
-    every = merged(one.service for one in entry.measured(*OPERATIONS))
+    every = merged(result.service for result in entry.measured(*OPERATIONS))
     document: Json = {
         "jobname": entry.section.name,
         "groupid": entry.section.group_id,
         "job_start": entry.started_ms,
-        "error": _EIO if any(one.result.ended_by == "least_rate" for one in entry.members) else 0,
+        "error": _EIO
+        if any(member.result.ended_by == "least_rate" for member in entry.members)
+        else 0,
         "eta": 0,
         "elapsed": -(-elapsed_ns // 1_000_000_000),
         "job options": dict(entry.options),
@@ -253,7 +262,9 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
     if settings.unified_rw_reporting != "none":
         document["mixed"] = _direction(entry, OPERATIONS, group)
     document |= {
-        "job_runtime": sum(one.job.threads * _ms(one.result.elapsed_ns) for one in entry.members),
+        "job_runtime": sum(
+            member.job.threads * _ms(member.result.elapsed_ns) for member in entry.members
+        ),
         "usr_cpu": 0.0,
         "sys_cpu": 0.0,
         "ctx": 0,
@@ -266,7 +277,7 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
         document |= {"total_err": 0, "first_error": 0}
     document |= {
         "latency_depth": max(
-            one.result.queue_depth or one.job.queue_depth for one in entry.members
+            member.result.queue_depth or member.job.queue_depth for member in entry.members
         ),
         "latency_target": settings.latency_target,
         "latency_percentile": settings.latency_percentile[0],
@@ -280,15 +291,15 @@ def _entry(entry: _Entry, group: Mapping[Operation, float], elapsed_ns: int) -> 
 
 
 def _sync(entry: _Entry) -> Json:
-    """Return the section of flushes. fio shows their percentiles with those of any latency."""
+    """Return the section of flushes, with percentiles if clat or lat percentiles are enabled."""
     settings = entry.section.settings
-    flushes = [one.result.flush for one in entry.members if one.result.flush is not None]
+    flushes = [member.result.flush for member in entry.members if member.result.flush is not None]
     percentiles = settings.clat_percentiles or settings.lat_percentiles
     wanted = sorted(settings.percentile_list) if percentiles else None
     return {
-        "total_ios": sum(one.ios for one in flushes),
+        "total_ios": sum(flush.ios for flush in flushes),
         "lat_ns": latency_block(
-            merged(one.service for one in flushes), wanted, shown=settings.shows_clat
+            merged(flush.service for flush in flushes), wanted, shown=settings.shows_clat
         ),
     }
 
@@ -296,13 +307,13 @@ def _sync(entry: _Entry) -> Json:
 def _direction(
     entry: _Entry, operations: tuple[Operation, ...], group: Mapping[Operation, float]
 ) -> Json:
-    """`read`, `write` or `trim`; or all of them as `mixed`."""
+    """Return the section `read`, `write` or `trim`, or all of them as `mixed`."""
     settings = entry.section.settings
     measured = entry.measured(*operations)
-    size, ios = sum(one.bytes for one in measured), sum(one.ios for one in measured)
+    size, ios = sum(result.bytes for result in measured), sum(result.ios for result in measured)
     runtime = entry.runtime_ms(*operations)
     rate = 1000 * size // runtime if runtime else 0
-    histogram = merged(one.service for one in measured)
+    histogram = merged(result.service for result in measured)
     wanted = sorted(settings.percentile_list)
     block: Json = {
         "io_bytes": size,
@@ -326,7 +337,7 @@ def _direction(
 
 
 def _samples(entry: _Entry, operations: tuple[Operation, ...], group_rate: float) -> Json:
-    """`bw_*` and `iops_*` from the measured series; `bw_agg` is the share of the group."""
+    """Return `bw_*` and `iops_*` from the measured series; `bw_agg` is the share of the group."""
     bandwidth, ios = _series(entry, operations)
     block = sample_block("bw", bandwidth, "dev")
     aggregate = 0.0
@@ -338,10 +349,10 @@ def _samples(entry: _Entry, operations: tuple[Operation, ...], group_rate: float
 
 
 def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """(KiB/s, IOPS) of the operations together; empty where they are not wanted or not issued."""
+    """Return (KiB/s, IOPS) of the operations together; empty if disabled or not issued."""
     import numpy as np
 
-    issued = any(one.ios for one in entry.measured(*operations))
+    issued = any(result.ios for result in entry.measured(*operations))
     settings = entry.section.settings
     if settings.gtod_reduce or settings.disable_bw_measurement or not issued:
         return np.empty(0), np.empty(0)
@@ -351,8 +362,8 @@ def _series(entry: _Entry, operations: tuple[Operation, ...]) -> tuple[np.ndarra
 
 
 def _depths(entry: _Entry) -> Json:
-    """Depth at issue: the queue depth, where nothing but the queue holds the jobs back; else 0."""
-    held = any(
+    """Return depths at issue: the queue depth, or 0 for jobs with a rate or think time."""
+    paced = any(
         job.rate_iops is not None or job.rate_bytes_per_s is not None or job.think_ns
         for job in entry.jobs
     )
@@ -360,8 +371,8 @@ def _depths(entry: _Entry) -> Json:
     for member in entry.members:
         name = str(1 << min(member.job.queue_depth, 64).bit_length() - 1)
         ios = sum(result.ios for result in member.operations.values())
-        levels[name if name in levels else ">=64"] += 0 if held else ios
-    total = sum(one.ios for one in entry.measured(*OPERATIONS))
+        levels[name if name in levels else ">=64"] += 0 if paced else ios
+    total = sum(result.ios for result in entry.measured(*OPERATIONS))
     one_at_a_time = {name: 100.0 if name == "4" and total else 0.0 for name in _BATCHES}
     return {
         "iodepth_level": {
@@ -376,9 +387,9 @@ def _depths(entry: _Entry) -> Json:
 
 # The section `steadystate` of fio's JSON: the criterion and its input data.
 #
-# The rules are those of fio 3.33 (steadystate.c, stat.c): one value per check interval; the last
-# window of values is padded with zeros. `criterion` is the largest deviation from the mean, or the
-# slope of the least-squares line per value, in percent of the mean if the limit is.
+# Rules of fio 3.33 (steadystate.c, stat.c): one value per check interval; the last window of values
+# is padded with zeros. `criterion` is the largest deviation from the mean, or the slope of the
+# least-squares line per value, in percent of the mean if the limit is a percentage.
 
 _NAMES = {"bandwidth": "bw", "latency": "lat"}
 _US = 1000
@@ -406,7 +417,7 @@ def steady_state(settings: FioOptions, members: Sequence[Member]) -> Json:
     return {
         "ss": f"{name}{'_slope' if criterion.slope else ''}:{criterion.limit:f}{sign}",
         "duration": settings.steadystate_duration // 1_000_000,
-        "attained": int(all(one.result.ended_by == "steady_state" for one in members)),
+        "attained": int(all(member.result.ended_by == "steady_state" for member in members)),
         "criterion": f"{reached:f}{sign}",
         "max_deviation": 0.0 if criterion.slope else round(deviation, 6),
         "slope": round(slope, 6) if criterion.slope else 0.0,

@@ -1,7 +1,8 @@
-"""The statistics in fio's JSON, computed from what was measured: latencies, samples, distributions.
+"""Statistics of fio's JSON, computed from measured histograms and series.
 
-Formulas are those of fio 3.33, stat.c. Differences: percentiles are upper bounds of their bucket
-and never above the maximum (fio prints the middle, which may be); histograms have no ceiling.
+Formulas of fio 3.33, stat.c, with two differences: percentiles are upper bounds of their bucket and
+never exceed the maximum (fio prints the middle of the bucket, which may), and histograms have no
+upper limit.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _EMPTY_LATENCY: Mapping[str, Any] = {"min": 0, "max": 0, "mean": 0.0, "stddev": 
 def latency_block(
     histogram: Histogram | None, percentiles: Sequence[float] | None, *, shown: bool = True
 ) -> Json:
-    """A `clat_ns` or `lat_ns` object; `percentiles` None leaves out percentiles and bins."""
+    """Return a `clat_ns` or `lat_ns` object, without percentiles and bins if these are None."""
     if histogram is None or not histogram.count or not shown:
         return dict(_EMPTY_LATENCY)
     block: Json = {
@@ -54,14 +55,14 @@ def latency_block(
 
 
 def _percentiles(histogram: Histogram, percentiles: Sequence[float]) -> dict[str, int]:
-    """Nearest rank, at the upper end of its bucket, at most the maximum."""
+    """Return percentiles by nearest rank: the upper end of the bucket, at most the maximum."""
     import numpy as np
 
     _, upper, counts = histogram.buckets()
     ranks = np.cumsum(counts.astype(np.int64))
     values = {}
     for percentile in percentiles:
-        # The small step keeps 99.9 % of 1000 at rank 999 in spite of binary fractions.
+        # Subtracting 1e-9 keeps 99.9 % of 1000 at rank 999 despite binary fractions.
         rank = max(1, math.ceil(histogram.count * percentile / 100 - 1e-9))
         index = min(int(np.searchsorted(ranks, rank)), len(ranks) - 1)
         values[f"{percentile:f}"] = min(int(upper[index]), int(histogram.max_ns or 0))
@@ -69,7 +70,7 @@ def _percentiles(histogram: Histogram, percentiles: Sequence[float]) -> dict[str
 
 
 def latency_distribution(histogram: Histogram | None) -> Json:
-    """`latency_ns`, `latency_us`, `latency_ms`: percent of the I/Os below each level."""
+    """Return `latency_ns`, `latency_us`, `latency_ms`: percent of the I/Os below each level."""
     shares = {unit: [0] * (len(_LEVELS) + 2) for unit in ("ns", "us", "ms")}
     if histogram is not None and histogram.count:
         lower, upper, counts = histogram.buckets()
@@ -99,7 +100,7 @@ def _level(value_ns: int) -> tuple[str, int]:
 
 
 def _percent(count: int, total: int) -> float:
-    """A share; fio shows whatever is there as at least 0.01 %."""
+    """Return a percentage; fio shows shares above 0 as at least 0.01 %."""
     if not count or not total:
         return 0.0
     return round(max(100 * count / total, 0.01), 6)
@@ -115,21 +116,24 @@ class Member:
 
     @property
     def job(self) -> Job:
+        """Definition of the job."""
         return self.workload.jobs[self.index]
 
     @property
     def result(self) -> JobResult:
+        """Measurements of the job."""
         return self.step.jobs[self.index]
 
     @property
     def operations(self) -> Mapping[Operation, OperationResult]:
+        """Measurements of the job by operation."""
         return self.result.operations
 
 
 def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
-    """(KiB/s, IOPS) of the members together, one value a row of the measured series.
+    """Return (KiB/s, IOPS) of the members together, with a value per interval of the series.
 
-    Rows shorter than half of a full one, at the end of a step, are left out, as fio does.
+    An interval at the end of a step with less than half the full length is omitted, as in fio.
     """
     import numpy as np
 
@@ -143,7 +147,7 @@ def samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray
 
 
 def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.ndarray, np.ndarray]:
-    """(bytes/s, I/Os per second) of members of one step while any of them runs."""
+    """Return (bytes/s, I/Os per second) of members of one step while any of them runs."""
     import numpy as np
 
     rows = members[0].step.intervals
@@ -162,13 +166,13 @@ def _step_samples(members: Sequence[Member], operation: Operation) -> tuple[np.n
     ]
     first = min(member.result.began_ns for member in members)
     last = max(member.result.began_ns + member.result.elapsed_ns for member in members)
-    kept = (starts >= first) & (starts < last)
-    kept &= np.minimum(ends, last) - starts >= members[0].workload.interval_ns / 2
-    return totals[0][kept] / width[kept], totals[1][kept] / width[kept]
+    counted = (starts >= first) & (starts < last)
+    counted &= np.minimum(ends, last) - starts >= members[0].workload.interval_ns / 2
+    return totals[0][counted] / width[counted], totals[1][counted] / width[counted]
 
 
 def sample_block(kind: str, values: np.ndarray, deviation: str) -> Json:
-    """`bw_*` or `iops_*` of a series; all zero without samples."""
+    """Return `bw_*` or `iops_*` of a series; all zero without samples."""
     count = len(values)
     spread = float(values.std(ddof=1)) if count > 1 else 0.0
     return {

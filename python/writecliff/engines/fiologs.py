@@ -1,9 +1,8 @@
-"""fio's log files of a job file that was run: `write_bw_log`, `write_iops_log`, `write_lat_log`.
+"""Log files in fio's format: `write_bw_log`, `write_iops_log`, `write_lat_log`.
 
-Names and rows are fio's ("Log File Formats" in its HOWTO): `NAME_bw.1.log` has a row for each
-window and operation with I/Os, `time (ms), value, operation, 0, 0`. Windows are those of
-`log_avg_msec`, or the intervals of the measured series; fio itself would log single I/Os without
-`log_avg_msec`.
+File names and rows follow "Log File Formats" in fio's HOWTO: `NAME_bw.1.log` has a row per window
+and operation with I/Os, `time (ms), value, operation, 0, 0`. The window is `log_avg_msec`, or the
+interval of the measured series. Without `log_avg_msec` fio would log single I/Os instead.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MS = 1_000_000
 
 @dataclass(frozen=True)
 class _Window:
-    """What one operation of one job did in a window."""
+    """Figures of one operation of one job in a window."""
 
     end_ms: int
     operation: int
@@ -45,9 +44,9 @@ class _Window:
 def write_logs(
     job_file: FioJobFile, results: Sequence[StepResult], folder: Path = Path()
 ) -> list[Path]:
-    """Write the log files that a job file asks for; returns their paths, in order."""
+    """Write the log files that a job file requests, and return their paths in order."""
     written: dict[Path, list[str]] = {}
-    number = 1  # of fio's threads, over all steps
+    number = 1  # fio's thread number, counted over all steps
     for result, step in zip(results, job_file.steps, strict=False):
         for section in step.sections:
             for index in section.jobs:
@@ -74,31 +73,31 @@ def _file_name(section: FioSection, name: str, number: int) -> str:
 def _logs(
     section: FioSection, step: FioStep, result: StepResult, index: int
 ) -> Iterator[tuple[str, list[str]]]:
-    """(kind, rows) of each log of a job."""
+    """Yield (kind, rows) of each log of a job."""
     settings = section.settings
     windows = list(_windows(section, step, result, index))
     if settings.write_bw_log is not None:
-        yield "bw", [_row(one, [one.bytes / 1024 / one.seconds]) for one in windows]
+        yield "bw", [_row(window, [window.bytes / 1024 / window.seconds]) for window in windows]
     if settings.write_iops_log is not None:
-        yield "iops", [_row(one, [one.ios / one.seconds]) for one in windows]
+        yield "iops", [_row(window, [window.ios / window.seconds]) for window in windows]
     if settings.write_lat_log is not None:
-        rows = [_row(one, _latencies(one, settings.log_window_value)) for one in windows]
+        rows = [_row(window, _latencies(window, settings.log_window_value)) for window in windows]
         yield from (("lat", rows), ("clat", rows))
 
 
-def _latencies(one: _Window, wanted: str) -> list[float]:
-    both = [one.latency_mean_ns, one.latency_max_ns]
+def _latencies(window: _Window, wanted: str) -> list[float]:
+    both = [window.latency_mean_ns, window.latency_max_ns]
     return {"avg": both[:1], "max": both[1:]}.get(wanted, both)
 
 
-def _row(one: _Window, values: list[float]) -> str:
-    return ", ".join(map(str, (one.end_ms, *map(int, values), one.operation, 0, 0)))
+def _row(window: _Window, values: list[float]) -> str:
+    return ", ".join(map(str, (window.end_ms, *map(int, values), window.operation, 0, 0)))
 
 
 def _windows(
     section: FioSection, step: FioStep, result: StepResult, index: int
 ) -> Iterator[_Window]:
-    """The windows of a job in order of time, then operation; those without I/Os are left out."""
+    """Yield the windows of a job with I/Os, by time, then operation."""
     rows = result.intervals
     if not rows or not len(rows["end_ns"]):
         return
@@ -106,13 +105,13 @@ def _windows(
     width = max(section.settings.log_avg_msec * _MS, interval_ns)
     job = step.workload.jobs[index]
     start = result.jobs[index].began_ns if job.ramp_ns else job.start_delay_ns
-    own = (rows["job"] == index) & (rows["ios"] > 0)
-    ends = rows["end_ns"][own].astype(np.int64)
-    # A job that begins late has windows from its own start on, in whole intervals of the series.
+    selected = (rows["job"] == index) & (rows["ios"] > 0)
+    ends = rows["end_ns"][selected].astype(np.int64)
+    # Windows count from the start of the job, in whole intervals of the series.
     numbers = np.maximum(0, -(-(ends - start) // width) - 1)
-    kinds = rows["operation"][own].astype(np.int64)
+    kinds = rows["operation"][selected].astype(np.int64)
     ios, size, mean, most = (
-        rows[name][own].astype(np.float64)
+        rows[name][selected].astype(np.float64)
         for name in ("ios", "bytes", "latency_mean_ns", "latency_max_ns")
     )
     done = result.jobs[index]

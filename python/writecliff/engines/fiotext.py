@@ -1,8 +1,7 @@
-"""The fio-shaped JSON as the text that fio prints by default, for people and for scripts that read
-it: `IOPS=`, `BW=`, `clat percentiles`, `Run status group`.
+"""Results as the text that fio prints by default: `IOPS=`, `BW=`, `clat percentiles`, groups.
 
-Numbers have fio's four significant figures. What a simulated drive does not have is 0, as in the
-JSON.
+Numbers have four significant figures, as in fio. Quantities that a simulated drive does not have
+are 0, as in the JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _LATENCY_UNITS = (("nsec", 1), ("usec", 1000), ("msec", 1_000_000))
 
 
 def fio_text(document: Json) -> str:
-    """The whole text of a document of `fio_json`."""
+    """Return the text of a document of `fio_json`."""
     lines = [document["fio version"], ""]
     for job in document["jobs"]:
         lines += _job(job, document["time"])
@@ -31,7 +30,7 @@ def fio_text(document: Json) -> str:
 
 
 def number(value: float, base: int = 1000, unit: str = "", digits: int = 4) -> str:
-    """A whole number in at most so many characters, with the prefix of its power of `base`.
+    """Return a number in at most `digits` characters, with the prefix of its power of `base`.
 
     >>> number(12_345), number(4096 * 2500, 1024, "B/s"), number(999, 1000, "B")
     ('12.3k', '9.77MiB/s', '999B')
@@ -115,7 +114,7 @@ def _direction(name: str, block: Json) -> Iterator[str]:
 
 
 def _unit(least: float, most: float) -> tuple[str, int]:
-    """Microseconds and milliseconds once the figures are large enough, as in fio."""
+    """Return the unit that fio chooses for latencies in this range, and its length in ns."""
     if least > 2_000_000 and most > 99_999_999:
         return _LATENCY_UNITS[2]
     return _LATENCY_UNITS[1 if least > 2000 and most > 99_999 else 0]

@@ -1,4 +1,4 @@
-"""Preconditioned drives: recipes by name, and drives brought to the states that they lead to."""
+"""Preconditioning of drives by named recipes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ if TYPE_CHECKING:
 
 RECIPES = {
     "none": "the drive as it is",
-    "fill": "the whole capacity once, 128 KiB in order",
-    "sustained": "the whole capacity once, 128 KiB in order, then twice, 4 KiB at random",
-    "act": "the whole capacity twice, 128 KiB in order: zeros, then random data (ACT's act_prep)",
+    "fill": "the whole capacity once, 128 KiB sequential",
+    "sustained": "the whole capacity once, 128 KiB sequential, then twice, 4 KiB random",
+    "act": "the whole capacity twice, 128 KiB sequential: zeros, then random data (ACT's act_prep)",
 }
-USED = "used"  # "used:40%": of a part of the capacity
-OVERWRITTEN = "overwritten"  # "overwritten:73%": all of it, then so much of it again
+USED = "used"  # "used:40%": as "sustained", on this share of the capacity
+OVERWRITTEN = "overwritten"  # "overwritten:73%": a fill, then random writes of this amount
 OVERWRITTEN_MAX_PCT = 10_000.0
-_USED_TEXT = "{:g} % of the capacity once, 128 KiB in order, then twice, 4 KiB at random"
+_USED_TEXT = "{:g} % of the capacity once, 128 KiB sequential, then twice, 4 KiB random"
 _OVERWRITTEN_TEXT = (
-    "the whole capacity once, 128 KiB in order, then {:g} % of it again, 4 KiB at random"
+    "the whole capacity once, 128 KiB sequential, then {:g} % of it again, 4 KiB random"
 )
 _BLOCK_BYTES = 128 * 1024
 _QUEUE_DEPTH = 32
-_SEEDS = (1001, 1002)  # apart from those of any load, which must not revisit the same addresses
-_SEED_STEP, _SEED_RANGE = 10_007, 1 << 32  # from the seeds of a repetition to those of the next
+_SEEDS = (1001, 1002)  # distinct from those of loads, which must not revisit the same addresses
+_SEED_STEP, _SEED_RANGE = 10_007, 1 << 32  # between the seeds of two repetitions
 
 
 def used_pct(name: str) -> float | None:
-    """The percentage in "used:40%"; None for another recipe. Raises ConfigError.
+    """Return the percentage of "used:40%"; None for another recipe.
+
+    Raises:
+        ConfigError: The percentage is missing or out of range.
 
     >>> used_pct("used:40%"), used_pct("fill")
     (40.0, None)
@@ -43,7 +46,10 @@ def used_pct(name: str) -> float | None:
 
 
 def overwritten_pct(name: str) -> float | None:
-    """The percentage in "overwritten:73%"; None for another recipe. Raises ConfigError.
+    """Return the percentage of "overwritten:73%"; None for another recipe.
+
+    Raises:
+        ConfigError: The percentage is missing or out of range.
 
     >>> overwritten_pct("overwritten:150%"), overwritten_pct("used:40%")
     (150.0, None)
@@ -61,34 +67,40 @@ def _percent(name: str, recipe: str, most: float, example: str) -> float | None:
         percent = math.nan
     if not (share.endswith("%") and 0 < percent <= most):
         hint = f'write "{recipe}:{example}"'
-        raise ConfigError(f"'{name}' is no share of the capacity", hint=hint)
+        raise ConfigError(f"'{name}' does not have a percentage from 0 to {most:g}", hint=hint)
     return percent
 
 
 def recipe_text(name: str) -> str:
-    """What a recipe does, in words. Raises ConfigError for an unknown one."""
+    """Return the description of a recipe.
+
+    Raises:
+        ConfigError: The recipe is unknown.
+    """
     percent = used_pct(name)
     if percent is not None:
         return _USED_TEXT.format(percent)
     if (again := overwritten_pct(name)) is not None:
         return _OVERWRITTEN_TEXT.format(again)
     if name not in RECIPES:
-        known = ", ".join((*RECIPES, f"{USED}:40%", f"{OVERWRITTEN}:73%"))
-        raise ConfigError(f"there is no preconditioning '{name}'", hint=f"known: {known}")
+        names = ", ".join((*RECIPES, f"{USED}:40%", f"{OVERWRITTEN}:73%"))
+        raise ConfigError(f"unknown preconditioning '{name}'", hint=f"choose from {names}")
     return RECIPES[name]
 
 
 def recipe(name: str, capacity_bytes: int, *, seed: int = 1) -> list[Workload]:
-    """The workloads of a recipe for a drive of this capacity. Raises ConfigError.
+    """Return the workloads of a recipe for a drive of this capacity.
 
-    Another `seed` writes other addresses, so each repetition of a test with another
-    seed prepares its drive independently.
+    Addresses depend on `seed`, so repetitions of a test with different seeds prepare their drives
+    independently.
 
     "sustained" is the preconditioning of Samsung's PM863 white paper (2015): one capacity of
-    128 KiB sequential writes, two capacities of 4 KiB random writes. "used:40%" is the same with
-    the first 40 % of the capacity, as a drive whose file system is 40 % full and trims the rest.
-    "overwritten:73%" is "sustained" with less of its random writes, or more: those of 73 % of the
-    capacity in place of 200 %.
+    128 KiB sequential writes, then two capacities of 4 KiB random writes. "used:40%" does this on
+    the first 40 % of the capacity, like a drive whose file system is 40 % full and trims the rest.
+    "overwritten:73%" is "sustained" with random writes of 73 % of the capacity instead of 200 %.
+
+    Raises:
+        ConfigError: The recipe is unknown.
     """
     recipe_text(name)
     percent = used_pct(name)
@@ -97,7 +109,7 @@ def recipe(name: str, capacity_bytes: int, *, seed: int = 1) -> list[Workload]:
     size = capacity_bytes
     if percent is not None and not whole:
         size = max(1, round(capacity_bytes * percent / 100) // _BLOCK_BYTES) * _BLOCK_BYTES
-    seeds = [(own + _SEED_STEP * (seed - 1)) % _SEED_RANGE for own in _SEEDS]
+    seeds = [(base + _SEED_STEP * (seed - 1)) % _SEED_RANGE for base in _SEEDS]
     in_order = Job(
         pattern="sequential",
         block_sizes=(BlockSize(_BLOCK_BYTES),),
@@ -123,7 +135,7 @@ def recipe(name: str, capacity_bytes: int, *, seed: int = 1) -> list[Workload]:
 
 
 def _slots(size: float) -> int:
-    """Bytes as whole writes of 4 KiB, one at least."""
+    """Round to whole writes of 4 KiB, at least one."""
     return max(1, round(size / 4096)) * 4096
 
 
@@ -135,7 +147,7 @@ def precondition(
     cache: StateCache | None = None,
     on_progress: ProgressHook | None = None,
 ) -> bool:
-    """Bring a purged drive to the state of a recipe; True if a cached state could be used."""
+    """Precondition a drive by a recipe; return True if a cached state was used."""
     steps = recipe(name, engine.identify().capacity_bytes, seed=seed)
     return bring_to(engine, steps, cache=cache, on_progress=on_progress) if steps else False
 
@@ -147,11 +159,11 @@ def bring_to(
     cache: StateCache | None = None,
     on_progress: ProgressHook | None = None,
 ) -> bool:
-    """The same for any workloads: purge, then precondition with each.
+    """Purge a drive and precondition it with workloads; return True if a cached state was used.
 
-    A simulated drive begins anew, with its write cache as it is set: what it has been through
-    before must not be in a state that others are served. Two processes that need the same state
-    make it once. A drive that is simulated smaller has states of its own.
+    A simulated drive is replaced by a new one with the same write cache setting, because a cached
+    state must not depend on the drive's history. If two processes need the same state, one of them
+    prepares it. Scaled drives have separate states.
     """
     from writecliff.engines.scaled import ScaledEngine
     from writecliff.engines.sim import SimEngine
@@ -171,7 +183,7 @@ def bring_to(
     if cache is None or not isinstance(engine, SimEngine):
         make()
         return False
-    with cache.held(engine, steps):
+    with cache.locked(engine, steps):
         if cache.restore(engine, steps):
             return True
         make()

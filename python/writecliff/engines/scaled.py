@@ -1,8 +1,7 @@
-"""A simulated drive at a fraction of its size that answers as the whole drive would.
+"""Engine for a simulated drive at a fraction of its capacity, for estimates and quick tests.
 
-For estimates before a run, and for quick tests. How the device file shrinks is said where it does,
-in `crates/ssd/src/device_file/scaled.rs`; here the load shrinks with it, and what was measured
-grows again.
+`crates/ssd/src/device_file/scaled.rs` scales the device file down. This module scales the load down
+and the measurements up.
 """
 
 from __future__ import annotations
@@ -48,8 +47,9 @@ _SHRUNK = (
 
 
 class ScaledEngine:
-    """The drive of `full`, simulated `scale` times smaller and shorter. Knows nothing of the state
-    that `full` is in; histograms are those of the fewer I/Os that the small drive served.
+    """The drive of `full` at 1/`scale` of its capacity and time, in its state when new.
+
+    Amounts and times in results are scaled up. Histograms have the I/Os of the small drive.
     """
 
     kind: Literal["sim", "fio"] = "sim"
@@ -58,6 +58,11 @@ class ScaledEngine:
     def __init__(
         self, full: SimEngine, scale: float, *, largest_io_bytes: int = SLOT_BYTES
     ) -> None:
+        """Create the small drive.
+
+        Raises:
+            ConfigError: The drive cannot be simulated at this scale.
+        """
         self.scale = scale
         self._full = full
         self._identity = replace(full.identify(), scale=scale)
@@ -72,13 +77,15 @@ class ScaledEngine:
         self._capacity_bytes = self.small.identify().capacity_bytes
 
     def identify(self) -> DeviceIdentity:
-        """The whole drive, and how many times smaller it is simulated."""
+        """Return the identity of the whole drive, with the scale."""
         return self._identity
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
+        """Purge the small drive."""
         return self.small.purge(on_progress)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
+        """Enable or disable the write cache of the small drive."""
         return self.small.set_write_cache(enabled)
 
     def run(
@@ -88,60 +95,77 @@ class ScaledEngine:
         *,
         keep_running: bool = False,
     ) -> StepResult:
+        """Run the scaled workload, and scale the result up."""
         result = self.small.run(self.shrunk(workload), self.hook(on_progress))
         return self._grown(result, workload)
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Not known: an estimate by pilots says more."""
+        """Return None: pilot runs give a better estimate."""
         return None
 
     def stop_load(self) -> None:
+        """Do nothing: no load runs between the steps of a simulated drive."""
         self.small.stop_load()
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
+        """Precondition with the scaled workload, and scale the result up."""
         result = self.small.precondition(self.shrunk(workload), self.hook(on_progress))
         return self._grown(result, workload)
 
     def counters(self) -> Counters:
+        """Return the counters, scaled to the whole drive."""
         return self.small.counters().scaled(self.scale)
 
     def health(self) -> Mapping[str, object] | None:
+        """Return the counters, scaled to the whole drive."""
         return {"source": f"drive simulated at 1/{self.scale:g} of its capacity", **self.counters()}
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
+        """Return the power states of the device file; None if it has none."""
         return self.small.power_states()
 
     def log_events(self) -> None:
+        """Enable all FDP events of the small drive."""
         self.small.log_events()
 
     def save(self, path: Path) -> bool:
-        """Write the state of the small drive, which no drive of another size takes."""
+        """Write the state of the small drive, which only a drive of the same scale can load."""
         return self.small.save(path)
 
     def restore(self, path: Path) -> None:
-        """Go back to a saved state of the same drive at the same scale. Raises ConfigError."""
+        """Load a saved state of the same drive at the same scale.
+
+        Raises:
+            ConfigError: The state is of another drive or scale.
+        """
         self.small.restore(path)
 
     def least_scale(self) -> float:
+        """Return 1: the small drive can be simulated at its current scale."""
         return 1.0
 
     def scales(self) -> Sequence[float]:
-        """The scales of the whole drive that are larger."""
+        """Return the scales of the whole drive that are larger than the current scale."""
         return [scale for scale in self._full.scales() if scale > self.scale]
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> ScaledEngine:
-        """The whole drive at `scale`. Raises ConfigError: not possible."""
+        """Return an engine for the whole drive at `scale`.
+
+        Raises:
+            ConfigError: The drive cannot be simulated at this scale.
+        """
         return ScaledEngine(self._full, scale, largest_io_bytes=largest_io_bytes)
 
     def close(self) -> None:
+        """Release the small drive."""
         self.small.close()
 
-    # -- the way in -------------------------------------------------------------------------
+    # -- scaling of workloads -----------------------------------------------------------------
 
     def shrunk(self, workload: Workload) -> Workload:
-        """The load as the small drive gets it."""
+        """Return the workload for the small drive."""
         zones = SmallZones.of(workload.jobs, self.scale, self._capacity_bytes)
         return replace(
             workload,
@@ -150,8 +174,8 @@ class ScaledEngine:
         )
 
     def _shrunk_job(self, job: Job, zones: SmallZones | None) -> Job:
-        own = [one.align_bytes or 0 for one in (job.writes, job.trims) if one]
-        aligns = [job.align_bytes or 0, *own]
+        steps = [direction.align_bytes or 0 for direction in (job.writes, job.trims) if direction]
+        aligns = [job.align_bytes or 0, *steps]
         largest = max([size.bytes for size in job.all_block_sizes] + aligns)
         offset = self._size(job.offset_bytes, SLOT_BYTES)
         length = job.range_bytes
@@ -177,8 +201,10 @@ class ScaledEngine:
         return zones.job(job, small) if zones else small
 
     def _addresses(self, job: Job) -> Addresses:
-        """Return the addresses of a scaled job. Zipf keeps the ranks of the whole drive, because
-        fewer ranks would be less skewed.
+        """Return the addresses of a scaled job.
+
+        Zipf distributions keep the ranks of the whole drive, because fewer ranks would be less
+        skewed.
         """
         addresses = job.addresses
         if addresses.kind != "zipf" or addresses.generator != "exact" or addresses.ranks:
@@ -189,7 +215,7 @@ class ScaledEngine:
         return replace(addresses, ranks=max(1, active // unit))
 
     def _segments(self, segments: Segments | None, largest: int) -> Segments | None:
-        """Fewer ones of the same length, so that blocks fit into them as often."""
+        """Return fewer segments of the same length, so that as many blocks fit into each."""
         if segments is None:
             return None
         length = segments.amount_bytes / segments.count
@@ -198,21 +224,21 @@ class ScaledEngine:
         return Segments(count, amount, segments.seed)
 
     def _count(self, value: int | None) -> Any:
-        """Zero and None stay as they are, all else at least one."""
+        """Scale a count or time to at least 1; keep 0 and None."""
         return max(1, round(value / self.scale)) if value else value
 
     def _start(self, value: int, block: int) -> int:
-        """In whole blocks: sequential I/Os of the small drive are aligned to them too."""
+        """Scale a start address to whole blocks, to which sequential I/Os are aligned."""
         return int(value / self.scale) // block * block
 
     def _size(self, value: int, unit: int) -> int:
-        """In whole units, with what is left over, so that I/Os are aligned as they were."""
+        """Scale a size to whole units plus the original remainder, so that alignment is kept."""
         return round(value / self.scale / unit) * unit + value % unit
 
-    # -- the way out ------------------------------------------------------------------------
+    # -- scaling of results -------------------------------------------------------------------
 
     def hook(self, on_progress: ProgressHook | None) -> ProgressHook | None:
-        """What shows the progress of the small drive as that of the whole one."""
+        """Wrap a hook so that it receives the progress scaled to the whole drive."""
         if on_progress is None:
             return None
 
@@ -246,19 +272,21 @@ class ScaledEngine:
         )
 
     def _elapsed_ns(self, result: StepResult, workload: Workload) -> int:
-        """What is outstanding when a duration ends takes as long on the whole drive as on the small
-        one: that part is not scaled.
+        """Return the scaled time of a step.
+
+        I/Os that are outstanding at the end of a duration take as long on the whole drive as on the
+        small one, so their time is not scaled.
         """
         if any(job.duration_ns is None for job in workload.jobs) or not result.elapsed_ns:
             return round(result.elapsed_ns * self.scale)
         after_ns = result.elapsed_ns - _asked_ns(self.shrunk(workload))
-        if after_ns < 0:  # another end came first
+        if after_ns < 0:  # another condition ended the step
             return round(result.elapsed_ns * self.scale)
         return _asked_ns(workload) + after_ns
 
 
 def _asked_ns(workload: Workload) -> int:
-    """When the last job stops issuing, by its duration."""
+    """Return the time at which the last job stops issuing, by its duration."""
     return max(job.start_delay_ns + job.ramp_ns + (job.duration_ns or 0) for job in workload.jobs)
 
 
@@ -281,8 +309,7 @@ def _grown_job(job: JobResult, grows: float) -> JobResult:
 
 # -- host zones ------------------------------------------------------------------------------------
 
-# Host zones on a scaled drive: zones shrink with the drive down to one block, then their number
-# shrinks.
+# Zones of a scaled drive shrink with the drive down to one block; then their number shrinks.
 
 _SECTOR_BYTES = 512
 _SLOT_BYTES = 4096
@@ -290,7 +317,7 @@ _SLOT_BYTES = 4096
 
 @dataclass(frozen=True)
 class SmallZones:
-    """The zones of all jobs of a workload on the small drive."""
+    """Zones of a workload on the small drive."""
 
     scale: float
     drive_bytes: int
@@ -299,7 +326,7 @@ class SmallZones:
 
     @classmethod
     def of(cls, jobs: Iterable[Job], scale: float, drive_bytes: int) -> SmallZones | None:
-        """Those of a drive of `drive_bytes`; None if the jobs have no zones."""
+        """Return the zones for a small drive of `drive_bytes`; None if the jobs have no zones."""
         zoned = [job for job in jobs if job.host_zones is not None]
         if not zoned or (whole := zoned[0].host_zones) is None:
             return None
@@ -312,7 +339,7 @@ class SmallZones:
         return cls(scale, drive_bytes, size, capacity)
 
     def job(self, whole: Job, small: Job) -> Job:
-        """`small`, the job that became of `whole`, in whole zones of the small drive."""
+        """Align `small`, the scaled job of `whole`, to zones of the small drive."""
         if small.host_zones is None:
             return small
         size = self.size_bytes

@@ -1,4 +1,4 @@
-"""The simulated engine: a drive in virtual time, behind the seam of real ones."""
+"""Engine for simulated drives, which run in virtual time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from writecliff.output_files import part_of, remove_part
 from writecliff.workload.model import Workload
 
 SECTOR_BYTES = 512
-# Fields of the description that are those of the identity.
+# Fields that the identity takes from the device description.
 _AS_DESCRIBED = (
     "vendor", "model", "firmware", "capacity_bytes", "interface", "nand_type", "rated_tbw_bytes",
     "device_hash", "rated_cycles",
@@ -54,11 +54,10 @@ _AS_DESCRIBED = (
 class SimEngine:
     """A simulated drive from a preset name or a device file.
 
-    `seed` fixes the drive's own random choices (the d-choices collection policy, a disk's retries);
-    the workload's seed fixes the host's. Same device, workloads and seeds: the same results, to
-    the byte. With `attribute_latency` results say what the latency of I/Os was spent on, and a run
-    takes longer; nothing else changes. `power_state` is one of the states that the
-    device file describes.
+    `seed` determines the drive's random choices (the d-choices collection policy, a disk's
+    retries); the workload's seed determines those of the host. Equal devices, workloads and seeds
+    give byte-equal results. With `attribute_latency` results split latencies by cause, and a run
+    takes longer; nothing else changes. `power_state` is the number of a state in the device file.
     """
 
     kind: Literal["sim", "fio"] = "sim"
@@ -75,6 +74,12 @@ class SimEngine:
         power_state: int | None = None,
         device_file: tuple[str, str] | None = None,
     ) -> None:
+        """Open a preset or device file, or the given text and name of one.
+
+        Raises:
+            ConfigError: The device file is invalid.
+            TargetError: It does not have the requested power state.
+        """
         device = open_device(*(device_file or read_device_file(name_or_path)))
         self._attribute_latency = attribute_latency
         self._power_state = power_state
@@ -82,7 +87,7 @@ class SimEngine:
 
     @classmethod
     def from_text(cls, text: str, file_name: str, *, seed: int = 1) -> Self:
-        """A drive from the text of a device file; `file_name` is for messages."""
+        """Return a drive from the text of a device file; errors quote `file_name`."""
         return cls.from_device(open_device(text, file_name), seed=seed)
 
     @classmethod
@@ -94,7 +99,7 @@ class SimEngine:
         attribute_latency: bool = False,
         power_state: int | None = None,
     ) -> Self:
-        """A drive from a parsed device file."""
+        """Return a drive from a parsed device file."""
         engine = cls.__new__(cls)
         engine._attribute_latency = attribute_latency
         engine._power_state = power_state
@@ -109,29 +114,27 @@ class SimEngine:
         self._check_power_state()
 
     def _check_power_state(self) -> None:
-        """Raises TargetError if the drive lacks the state that it is to be in."""
+        """Raise TargetError if the device file lacks the requested power state."""
         wanted, states = self._power_state, self.description.power_states
         if wanted is None or 0 <= wanted < len(states):
             return
         if not states:
-            hint = "give it max_active_dies in [power], with a limit for each state"
+            hint = "add max_active_dies to [power], with a limit for each state"
             raise TargetError(f"{self._target}: its device file has no power states", hint=hint)
-        hint = f"it has {', '.join(map(str, range(len(states))))}"
+        hint = f"its device file has the states 0 to {len(states) - 1}"
         raise TargetError(f"{self._target}: no power state {wanted}", hint=hint)
 
     def renew(self) -> None:
-        """Take a new drive of the same kind, with the write cache as it is set."""
+        """Replace the drive by a new one of the same kind, with the same write cache setting."""
         if "_drive" not in vars(self):
             return
         write_cache = self.write_cache
-        del self._drive  # the memory of two large drives may not be there
+        del self._drive  # two large drives may not fit in memory
         self.set_write_cache(write_cache)
 
     @cached_property
     def _drive(self) -> _native.Drive:
-        """Made when it is first used: its memory may be gigabytes, and a drive that is described,
-        or simulated smaller, needs none.
-        """
+        """The native drive, created on first use: it may take gigabytes of memory."""
         with as_user_errors():
             return _native.Drive(
                 self.device,
@@ -142,52 +145,58 @@ class SimEngine:
 
     @property
     def description(self) -> DeviceDescription:
+        """The drive as its device file describes it."""
         return describe(self.device)
 
     @property
     def native_drive(self) -> _native.Drive:
-        """The drive itself, for what is not a run of a workload."""
+        """The native drive, for uses other than running workloads."""
         return self._drive
 
     @property
     def attribute_latency(self) -> bool:
+        """True if results split latencies by cause."""
         return self._attribute_latency
 
     @property
     def power_state(self) -> int | None:
-        """The power state that was asked for."""
+        """The requested power state; None: no request."""
         return self._power_state
 
     @property
     def write_cache(self) -> bool:
+        """True if the volatile write cache is enabled."""
         return self._drive.write_cache
 
     def identify(self) -> DeviceIdentity:
-        found = identity_of(self.description, self._target)
-        return described_as(found, self.described)
+        """Return the identity from the device file and the user's description."""
+        identity = identity_of(self.description, self._target)
+        return described_as(identity, self.described)
 
     @property
     def data_placement(self) -> DataPlacementInterface:
-        """The administrative commands of its data placement interface, between steps."""
+        """Administrative commands of the data placement interface, for use between steps."""
         return DataPlacementInterface(self._drive.data_placement)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
+        """Erase every block at once; memory and hard disks have no state to reset."""
         self._drive.purge()
         if self.description.kind == "scm":
             return PurgeReport(
                 method="simulated purge (a new key)",
                 conformant=True,
-                note="memory that is written in place has no state that a purge would reset",
+                note="memory that is written in place has no state that a purge could reset",
             )
         if self.description.kind == "disk":
             return PurgeReport(
                 method="not applicable (hard disk)",
                 conformant=True,
-                note="platters have no state that a purge would reset",
+                note="platters have no state that a purge could reset",
             )
         return PurgeReport(method="simulated purge (every block erased)", conformant=True)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
+        """Enable or disable the volatile write cache, if the drive has one."""
         self._drive.set_write_cache(enabled)
         protected = self.description.power_loss_protection
         note = "the buffer is protected against power loss" if protected and not enabled else ""
@@ -202,59 +211,73 @@ class SimEngine:
         *,
         keep_running: bool = False,
     ) -> StepResult:
+        """Run the workload in virtual time; the drive's time stops after the step in any case."""
         with as_user_errors():
             return _step_result(self._drive.run(workload.to_json(), _hook(on_progress)))
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Not known: an estimate by pilots says more."""
+        """Return None: pilot runs give a better estimate."""
         return None
 
     def stop_load(self) -> None:
-        """Nothing runs between steps: the drive's time stands still."""
+        """Do nothing: no load runs between the steps of a simulated drive."""
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
+        """Apply the workload's writes and trims without simulating time."""
         with as_user_errors():
             return _step_result(self._drive.fast_forward(workload.to_json(), _hook(on_progress)))
 
     def counters(self) -> Counters:
+        """Return the drive's counters since it was new."""
         return Counters(**self._drive.counters())
 
     def health(self) -> Mapping[str, object] | None:
-        """The counters, which are what a real drive would have in its SMART log."""
+        """Return the counters, the equivalent of a real drive's SMART log."""
         return {"source": "simulated drive", **self.counters()}
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
-        """Those that the device file describes, which the drive takes no time to change; None if it
-        describes none. A new drive is in 0.
+        """Return the power states of the device file; None if it has none.
+
+        Changes of state take no time. A new drive is in state 0.
         """
-        found = tuple(
+        states = tuple(
             PowerState(number, watts, True, 0, 0, dies)
             for number, (dies, watts) in enumerate(self.description.power_states)
         )
-        if not found:
+        if not states:
             return None
         before = None if self._power_state is None else 0
-        return PowerStates(self._power_state or 0, found, before=before)
+        return PowerStates(self._power_state or 0, states, before=before)
 
     def log_events(self) -> None:
-        """Enable all events of FDP behind every placement handle; other drives have none."""
+        """Enable all FDP events of every placement handle; other drives have no events."""
         self.data_placement.fdp.enable_all_events()
 
     def lose_die(self, die: int) -> None:
-        """A die of the flash does not answer from now on. Raises ConfigError for a drive without
-        [die_parity], without this die, or without the space to do without it.
+        """Make a die of the flash fail permanently.
+
+        Raises:
+            ConfigError: The drive has no [die_parity], no such die, or too little spare space.
         """
         with as_user_errors():
             self._drive.lose_die(die)
 
     def check(self) -> None:
-        """Check every invariant of the drive's state; raises ValueError. For tests."""
+        """Check all invariants of the drive's state, for tests.
+
+        Raises:
+            ValueError: An invariant does not hold.
+        """
         self._drive.check()
 
     def save(self, path: Path) -> bool:
-        """Write the complete device state, atomically. Raises EngineError."""
+        """Write the device state, atomically.
+
+        Raises:
+            EngineError: The state could not be written.
+        """
         part = part_of(path)
         try:
             with as_user_errors():
@@ -265,47 +288,61 @@ class SimEngine:
         return True
 
     def restore(self, path: Path) -> None:
-        """Go back to a saved state of the same device. Raises ConfigError, EngineError."""
+        """Load a saved state of the same device.
+
+        Raises:
+            ConfigError: The state is of another device.
+            EngineError: The file could not be read or is damaged.
+        """
         with as_user_errors():
             self._drive.restore(str(path))
 
     def copy_from(self, other: SimEngine) -> None:
-        """Take the state of another drive of the same device, or, if this one is new, of a device
-        that differs in nothing that preconditioning depends on. Raises ConfigError.
+        """Copy the state of another drive of the same device.
+
+        A new drive also accepts the state of a device that differs only in settings without
+        influence on preconditioning.
+
+        Raises:
+            ConfigError: The devices differ.
         """
         with as_user_errors():
             self._drive.copy_from(other._drive)
 
     def least_scale(self) -> float:
-        """How many times smaller it must be simulated; 1 for all drives but the largest."""
+        """Return the smallest scale at which the drive can be simulated; 1 for most drives."""
         return self.description.least_scale
 
     def scales(self) -> Sequence[float]:
-        """How many times smaller the drive can be simulated, largest first."""
+        """Return the scales at which the drive can be simulated, largest first."""
         return self.device.scales()
 
     def scaled(self, scale: float, *, largest_io_bytes: int) -> Engine:
-        """The same drive, `scale` times smaller and shorter. Raises ConfigError: not possible."""
+        """Return an engine for the drive at 1/`scale` of its capacity and time.
+
+        Raises:
+            ConfigError: The drive cannot be simulated at this scale.
+        """
         from writecliff.engines.scaled import ScaledEngine
 
         return ScaledEngine(self, scale, largest_io_bytes=largest_io_bytes)
 
     def close(self) -> None:
-        """Nothing to give back: the drive is memory."""
+        """Do nothing: a simulated drive holds memory only."""
 
 
 def identity_of(device: DeviceDescription, target: str) -> DeviceIdentity:
-    """Who a simulated drive is that a user named `target`."""
-    said = {name: getattr(device, name) for name in _AS_DESCRIBED}
+    """Return the identity of a simulated drive that a user named `target`."""
+    fields = {name: getattr(device, name) for name in _AS_DESCRIBED}
     if device.kind == "scm":
-        said["nand_type"] = SCM
+        fields["nand_type"] = SCM
     return DeviceIdentity(
         target=target,
         serial=f"SIM-{device.device_hash[:12].upper()}",
         sector_bytes=SECTOR_BYTES,
         simulated=True,
         rotational=device.kind == "disk",
-        **said,
+        **fields,
     )
 
 
@@ -432,36 +469,37 @@ class FdpConfiguration:
 
 
 class _Commands:
-    """Commands of one interface, by way of the native module."""
+    """Commands of one interface, sent through the native module."""
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
         self._commands = with_user_errors(commands)
 
 
 class NvmeStreams(_Commands):
-    """The Streams directive (8.1.8.3). The host's driver has enabled it on a new drive."""
+    """The Streams directive (8.1.8.3), enabled on a new drive."""
 
     def enable(self, enabled: bool = True) -> None:
-        """Identify directive, Enable Directive. Disabling releases all streams and resources."""
+        """Send Enable Directive. Disabling releases all streams and resources."""
         self._commands.enable_streams(enabled)
 
     def parameters(self) -> StreamParameters:
+        """Send Return Parameters."""
         return StreamParameters(**self._commands.stream_parameters())
 
     def status(self) -> tuple[int, ...]:
-        """Get Status: identifiers that are open, ascending."""
+        """Send Get Status and return the open stream identifiers, ascending."""
         return tuple(self._commands.stream_status())
 
     def allocate(self, requested: int) -> int:
-        """Allocate Resources: how many streams were granted for exclusive use."""
+        """Send Allocate Resources and return the number of streams granted for exclusive use."""
         return self._commands.allocate_streams(requested)
 
     def release(self, stream: int) -> bool:
-        """Release Identifier. Returns whether it was open; it is no error if it was not."""
+        """Send Release Identifier and return True if the stream was open."""
         return self._commands.release_stream(stream)
 
     def release_resources(self) -> None:
-        """Release Resources: what was allocated, and the streams that are open in it."""
+        """Send Release Resources, which also releases the open streams of the allocation."""
         self._commands.release_stream_resources()
 
 
@@ -469,18 +507,23 @@ class ScsiStreams(_Commands):
     """Stream control (SBC-4)."""
 
     def open(self) -> int:
-        """STREAM CONTROL, open: the identifier that the drive has assigned."""
+        """Send STREAM CONTROL (open) and return the identifier that the drive assigns."""
         return self._commands.scsi_open_stream()
 
     def close(self, stream: int) -> None:
-        """STREAM CONTROL, close. Raises ConfigError for a stream that is not open."""
+        """Send STREAM CONTROL (close).
+
+        Raises:
+            ConfigError: The stream is not open.
+        """
         self._commands.scsi_close_stream(stream)
 
     def status(self, starting: int = 0) -> tuple[int, ...]:
-        """GET STREAM STATUS: identifiers that are open, from one on."""
+        """Send GET STREAM STATUS and return the open identifiers from `starting` upwards."""
         return tuple(self._commands.scsi_stream_status(starting))
 
     def limits(self) -> BlockLimitsExtension:
+        """Read the Block Limits Extension VPD page."""
         return BlockLimitsExtension(**self._commands.scsi_block_limits())
 
 
@@ -488,59 +531,68 @@ class Fdp(_Commands):
     """Flexible data placement (8.1.10), always enabled."""
 
     def configuration(self) -> FdpConfiguration:
+        """Read the FDP Configurations log page and the namespace's handle list."""
         raw = self._commands.fdp_configuration()
         lists = {name: tuple(raw[name]) for name in ("handles", "placement_handles")}
         return FdpConfiguration(**{**raw, **lists})
 
     def usage(self) -> tuple[bool, ...]:
-        """Reclaim unit handle usage (log page 21h): host specified (True) or unused, by handle."""
+        """Read the Reclaim Unit Handle Usage log page (21h): True if host specified, by handle."""
         return tuple(self._commands.fdp_usage())
 
     def handle_status(self) -> tuple[HandleStatus, ...]:
-        """I/O Management Receive, reclaim unit handle status (7.3)."""
+        """Send I/O Management Receive, Reclaim Unit Handle Status (7.3)."""
         return tuple(HandleStatus(**row) for row in self._commands.fdp_handle_status())
 
     def update(self, placement_ids: Iterable[int]) -> int:
-        """I/O Management Send, reclaim unit handle update (7.4): the next writes of these go to
-        empty units. Returns how many units that held data were left for it.
+        """Send I/O Management Send, Reclaim Unit Handle Update (7.4).
+
+        Subsequent writes with these placement identifiers go to empty reclaim units.
+
+        Returns:
+            Number of abandoned reclaim units that held data.
         """
         return self._commands.fdp_update(list(placement_ids))
 
     def enable_events(self, placement_id: int, kinds: Iterable[str], enabled: bool = True) -> None:
-        """Set Features, FDP events (5.1.25.1.21). None is enabled on a new drive."""
+        """Send Set Features, FDP Events (5.1.25.1.21); all are disabled on a new drive."""
         self._commands.fdp_enable_events(placement_id, list(kinds), enabled)
 
     def enable_all_events(self) -> None:
-        """All events behind every placement handle, on a drive that has them; else nothing."""
+        """Enable all events of every placement handle, if the drive supports events."""
         self._commands.fdp_enable_all_events()
 
     def enabled_events(self, placement_id: int) -> tuple[str, ...]:
+        """Send Get Features and return the names of the enabled events."""
         return tuple(self._commands.fdp_enabled_events(placement_id))
 
     def events(self, *, of_host: bool = True) -> tuple[FdpEvent, ...]:
-        """FDP Events log page (23h): the newest 63 of the host or of the controller, oldest
-        first.
+        """Read the FDP Events log page (23h): the latest 63 events, oldest first.
+
+        The log has separate lists for events of the host and of the controller.
         """
         return tuple(FdpEvent(**row) for row in self._commands.fdp_events(of_host))
 
     def statistics(self) -> FdpStatistics:
-        """FDP Statistics log page (22h, 5.1.12.1.30)."""
+        """Read the FDP Statistics log page (22h, 5.1.12.1.30)."""
         return FdpStatistics(**self._commands.fdp_statistics())
 
 
 class DataPlacementInterface(_Commands):
-    """What `SimEngine.data_placement` is. Calls of an interface that the drive does not have raise
-    ConfigError.
+    """Administrative commands of a simulated drive, by interface.
+
+    Commands of an interface that the drive does not have raise ConfigError.
     """
 
     def __init__(self, commands: _native.DataPlacementCommands) -> None:
+        """Wrap the native commands of a drive."""
         super().__init__(commands)
         self.streams = NvmeStreams(commands)
         self.scsi = ScsiStreams(commands)
         self.fdp = Fdp(commands)
 
     def directives(self) -> Directives:
-        """Identify directive, Return Parameters (8.1.8.2), of an NVMe drive."""
+        """Send the Identify directive, Return Parameters (8.1.8.2), to an NVMe drive."""
         raw = self._commands.directives()
 
         def names(bits: int) -> tuple[str, ...]:
@@ -549,11 +601,13 @@ class DataPlacementInterface(_Commands):
         return Directives(*(names(raw[key]) for key in ("supported", "enabled", "persistent")))
 
     def reset(self) -> None:
-        """A Controller Level Reset. It disables the Streams directive; a drive without power-loss
-        protection gives up the units that its handles fill.
+        """Perform a Controller Level Reset.
+
+        It disables the Streams directive. A drive without power-loss protection abandons the
+        reclaim units that its handles reference.
         """
         self._commands.controller_reset()
 
     def status(self) -> DataPlacementStatus | None:
-        """Everything at once; None for a drive without an interface."""
+        """Return the status of the interface; None for a drive without one."""
         return status_of(self._commands.status())

@@ -1,8 +1,8 @@
-"""A cache of the states that simulated drives are brought to.
+"""Cache of preconditioned states of simulated drives.
 
-A simulated drive is brought to its sustained state once and used by many runs. The key of a cached
-state is everything that it depends on: the device (by its hash) and its seed, the recipe with its
-seeds, and the very build of the simulator. A state is served only if all of it is the same.
+A simulated drive is preconditioned once, and many runs use its state. The key of a cached state has
+everything that the state depends on: the device (by its hash) and its seed, the recipe with its
+seeds, and the build of the simulator. A state is used only if its whole key matches.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 @lru_cache(maxsize=1)
 def build_id() -> str:
-    """Hash of the native module: any change to the simulator makes another one."""
+    """Return the hash of the native module, which changes with any change of the simulator."""
     from writecliff import _native
 
     return hashlib.sha256(Path(str(_native.__file__)).read_bytes()).hexdigest()
 
 
 def default_folder() -> Path:
-    """`$WRITECLIFF_CACHE`, else `writecliff` in the user's cache folder."""
+    """Return `$WRITECLIFF_CACHE`, or `writecliff` in the user's cache folder."""
     given = os.environ.get(FOLDER)
     if given:
         return Path(given)
@@ -49,7 +49,11 @@ def default_folder() -> Path:
 
 
 def limit_bytes() -> int:
-    """`$WRITECLIFF_CACHE_LIMIT`, a size such as "5 GB", else 20 GB. Raises ConfigError."""
+    """Return `$WRITECLIFF_CACHE_LIMIT`, a size such as "5 GB", or 20 GB in bytes.
+
+    Raises:
+        ConfigError: The variable is not a size.
+    """
     given = os.environ.get(LIMIT)
     try:
         return units.parse_size(given) if given else BYTES_MAX
@@ -59,22 +63,21 @@ def limit_bytes() -> int:
 
 @dataclass(frozen=True)
 class CachedState:
-    """A state in the cache. `current`: made by this build of the simulator, so that it may be
-    served; `used_s`: when it was last, in seconds since 1970.
-    """
+    """A state in the cache."""
 
     path: Path
     drive: str
-    steps: tuple[str, ...]
+    steps: tuple[str, ...]  # names of the preconditioning workloads
     size_bytes: int
-    used_s: float
-    current: bool
+    used_s: float  # time of its last use, in seconds since 1970
+    current: bool  # written by this build of the simulator, so it can be used
 
 
 @dataclass(frozen=True)
 class StateCache:
-    """A folder of saved states, the least recently used ones removed beyond `bytes_max`. What it
-    lacks is looked for in the states that machines share, if there are such.
+    """A folder of saved states, limited to `bytes_max`; the least recently used are removed.
+
+    States that are missing in the folder are copied from `shared`, if set.
     """
 
     folder: Path
@@ -83,14 +86,16 @@ class StateCache:
 
     @classmethod
     def of_user(cls) -> Self:
-        """The cache that all commands share. Raises ConfigError: a limit that is no size, shared
-        states that cannot be used.
+        """Return the cache that all commands share.
+
+        Raises:
+            ConfigError: The limit is not a size, or the shared states cannot be used.
         """
         return cls(default_folder(), limit_bytes(), SharedStates.of_user())
 
     @staticmethod
     def key(engine: SimEngine, steps: Sequence[Workload]) -> str:
-        """Everything that the state depends on, as text."""
+        """Return the key of a state: everything that it depends on, as JSON."""
         parts = {
             "drive": engine.description.name,
             "device": engine.description.device_hash,
@@ -106,9 +111,10 @@ class StateCache:
         return self.folder / f"{stem}.wcs", self.folder / f"{stem}.json"
 
     @contextmanager
-    def held(self, engine: SimEngine, steps: Sequence[Workload]) -> Iterator[None]:
-        """Let no other process make the same state meanwhile; without a folder there is no cache,
-        and nothing to hold.
+    def locked(self, engine: SimEngine, steps: Sequence[Workload]) -> Iterator[None]:
+        """Lock a state, so that two processes do not prepare it at the same time.
+
+        Does nothing if the folder cannot be created.
         """
         state, _ = self._paths(self.key(engine, steps))
         try:
@@ -124,7 +130,7 @@ class StateCache:
             os.close(descriptor)
 
     def restore(self, engine: SimEngine, steps: Sequence[Workload]) -> bool:
-        """Bring the engine to the cached state; False if there is none that can be used."""
+        """Load the cached state into the engine; return False if there is no usable state."""
         key = self.key(engine, steps)
         state, label = self._paths(key)
         if self.shared is not None and not (state.exists() and label.exists()):
@@ -135,13 +141,13 @@ class StateCache:
             engine.restore(state)
             os.utime(state)
         except (OSError, WritecliffError):
-            # Damaged or half gone: as good as not there; it will be written anew.
+            # A damaged or incomplete state counts as missing and is written again.
             _discard(state, label)
             return False
         return True
 
     def save(self, engine: SimEngine, steps: Sequence[Workload]) -> None:
-        """Keep the engine's state. A cache that cannot be written is no reason to fail."""
+        """Store the engine's state; ignore errors, because a run does not depend on the cache."""
         key = self.key(engine, steps)
         state, label = self._paths(key)
         try:
@@ -157,31 +163,37 @@ class StateCache:
             _discard(state, label)
 
     def states(self) -> list[CachedState]:
-        """What the cache holds, the least recently used first."""
-        found = [_read(path) for path in self.folder.glob("*.wcs")]
-        return sorted((one for one in found if one), key=lambda one: (one.used_s, one.path))
+        """Return the cached states, least recently used first."""
+        states = [_read(path) for path in self.folder.glob("*.wcs")]
+        return sorted(
+            (state for state in states if state), key=lambda state: (state.used_s, state.path)
+        )
 
     def prune(self, bytes_max: int, *, stale: bool = True) -> list[CachedState]:
-        """Remove the least recently used states until the others take no more than `bytes_max`,
-        those of other builds first if they are `stale`. Returns what was removed.
+        """Remove the least recently used states until the rest takes at most `bytes_max`.
+
+        With `stale`, all states of other builds are removed first.
+
+        Returns:
+            The removed states.
         """
         left = self.states()
-        removed = [one for one in left if stale and not one.current]
-        left = [one for one in left if one not in removed]
-        while left and sum(one.size_bytes for one in left) > bytes_max:
+        removed = [state for state in left if stale and not state.current]
+        left = [state for state in left if state not in removed]
+        while left and sum(state.size_bytes for state in left) > bytes_max:
             removed.append(left.pop(0))
-        for one in removed:
-            _discard(one.path, one.path.with_suffix(".json"))
+        for state in removed:
+            _discard(state.path, state.path.with_suffix(".json"))
         return removed
 
     def _make_room(self) -> None:
-        newest = max((one.size_bytes for one in self.states()[-1:]), default=0)
-        # The one just written stays. Those of other builds may be of another installation.
+        newest = max((state.size_bytes for state in self.states()[-1:]), default=0)
+        # The latest state stays. States of other builds may belong to another installation.
         self.prune(max(self.bytes_max, newest), stale=False)
 
 
 def _read(state: Path) -> CachedState | None:
-    """None if it is gone. A state without a label that can be read cannot be served."""
+    """Read a state's label; None if the state was deleted. Without a label it is not current."""
     try:
         about = state.stat()
     except OSError:
@@ -203,22 +215,26 @@ def _discard(*paths: Path) -> None:
 
 # -- shared states ---------------------------------------------------------------------------------
 
-# Shared states: a folder or an object store behind the caches of several machines.
+# A folder or an object store that the caches of several machines share.
 #
 # `$WRITECLIFF_SHARED_CACHE` is its path, or a URL of fsspec (s3://, gs://, ...). A machine reads
-# states from there that its own cache lacks, and writes the states that it has prepared. A state is
-# written before its label, so a state with a label is complete. Its name is the digest of all its
-# inputs, so two machines that prepare the same state write the same bytes. The owner of the folder
-# deletes states that are no longer needed.
+# states that its own cache lacks, and writes the states that it has prepared. A state is written
+# before its label, so a state with a label is complete. Its name is the digest of all its inputs:
+# two machines that prepare the same state write the same bytes. The owner of the folder deletes
+# states that are no longer needed.
 
 LOCATION = "WRITECLIFF_SHARED_CACHE"
 
 
 class SharedStates:
-    """Files below one location."""
+    """States in a folder or object store that several machines share."""
 
     def __init__(self, location: str) -> None:
-        """Raises ConfigError: fsspec or the package of a protocol is missing."""
+        """Open a path or a URL of fsspec.
+
+        Raises:
+            ConfigError: fsspec or the package of the protocol is missing.
+        """
         self.location = location
         try:
             import fsspec
@@ -236,12 +252,16 @@ class SharedStates:
 
     @classmethod
     def of_user(cls) -> Self | None:
-        """What the environment names; None: nothing. Raises ConfigError."""
+        """Return the states at `$WRITECLIFF_SHARED_CACHE`; None if it is not set.
+
+        Raises:
+            ConfigError: The location cannot be used.
+        """
         location = os.environ.get(LOCATION)
         return cls(location) if location else None
 
     def fetch(self, state: Path, label: Path) -> bool:
-        """Copy a state and its label to these paths, if both are there and can be read."""
+        """Copy a state and its label to these paths; return False if either cannot be read."""
         part = state.with_suffix(f".part-{os.getpid()}")
         try:
             text = self._files.cat_file(self._path(label))
@@ -249,7 +269,7 @@ class SharedStates:
                 shutil.copyfileobj(source, target, 1 << 20)
             part.replace(state)
             label.write_bytes(text)
-        except Exception:  # each protocol has errors of its own; the state is made here then
+        except Exception:  # errors differ by protocol; the state is then prepared locally
             return False
         finally:
             with suppress(OSError):
@@ -257,18 +277,19 @@ class SharedStates:
         return True
 
     def put(self, state: Path, label: Path) -> bool:
-        """Copy a state and then its label here; False if that fails, which loses nothing."""
+        """Copy a state and then its label to the location; return False if that fails."""
         try:
             self._files.makedirs(self._root, exist_ok=True)
-            self._send(state)  # even if one is there: it was damaged, or it has the same bytes
+            self._send(state)  # an existing state is damaged or has the same bytes
             self._send(label)
-        except Exception:  # each protocol has errors of its own
+        except Exception:  # errors differ by protocol
             return False
         return True
 
     def _send(self, path: Path) -> None:
-        """Copy a file: under another name first, because a folder shows files that are half there.
-        Object stores show none, but their `mv` is a second copy, which a state can take.
+        """Copy a file under a temporary name, then rename it, so that readers never see a part.
+
+        Object stores publish complete objects only; there `mv` costs a second copy.
         """
         part = f"{self._path(path)}.part-{os.getpid()}"
         with path.open("rb") as source, self._files.open(part, "wb") as target:

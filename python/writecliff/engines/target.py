@@ -1,4 +1,4 @@
-"""Opens the engine for a target as users name it."""
+"""Open the engine for a target string such as "sim:nvme-tlc-960" or "/dev/nvme0n1"."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORMS = "sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME"
 
 
 def is_simulated(target: str) -> bool:
-    """Whether the target is a simulated drive."""
+    """Return True if the target is a simulated drive."""
     return target.startswith(SIMULATED)
 
 
@@ -45,17 +45,26 @@ def open_target(
     device_file: tuple[str, str] | None = None,
     look_only: bool = False,
 ) -> Engine:
-    """Open a target and return its engine; close it when done.
+    """Open a target and return its engine, which the caller closes.
 
-    `destroy_serial` and `allow_signatures` are the user's consent for real drives, `power_state`
-    is one of an NVMe drive's, set for the time until it is closed, or one of those that a simulated
-    drive's file describes; `size_bytes` is the size of a
-    file to be created. `described` is what the user says of drive and test for
-    the report's header, by the names "nand_type", "form_factor", "sponsor" and "note".
-    `attribute_latency` has a simulated drive record what latency is spent on. `device_file`, text
-    and name, is that of a simulated drive, where the file itself may not be. With
-    `look_only` a real drive is not claimed, whatever the consent: `write_refusal` of the engine is
-    why a run would be refused. Raises TargetError, ConfigError.
+    Args:
+        text: The target: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
+        destroy_serial: Serial number of a real drive whose data may be destroyed.
+        allow_signatures: Allow writes to a real drive with file systems or partition tables.
+        power_state: Power state of an NVMe drive until the engine is closed, or a state of the
+            simulated drive's device file.
+        seed: Seed of a simulated drive.
+        size_bytes: Size of a file to be created.
+        described: Entries of the user for the report's header: "nand_type", "form_factor",
+            "sponsor" and "note".
+        attribute_latency: Record the causes of latency of a simulated drive.
+        device_file: Text and name of a device file that does not exist on this machine.
+        look_only: Do not claim a real drive, whatever the consent. `write_refusal` of the engine
+            is then the reason why a run would be refused.
+
+    Raises:
+        TargetError: The target does not exist, is in use, or lacks consent.
+        ConfigError: The device file is invalid.
     """
     if is_simulated(text) and text != SIMULATED:
         from writecliff.engines.sim import SimEngine
@@ -77,7 +86,7 @@ def open_target(
 
 
 def target_now(before: DeviceIdentity) -> str:
-    """The target that an identified drive has now: a restart may have given it another name."""
+    """Return the current target of an identified drive, whose name may differ after a reboot."""
     if not before.target.startswith("/dev/"):
         return before.target
 
@@ -112,7 +121,7 @@ def _real(
 
 
 def _meant(text: str) -> str:
-    """The target that the text may stand for; else all forms that a target may have."""
+    """Return a hint: the target that the user may have meant, or all forms of targets."""
     from difflib import get_close_matches
 
     from writecliff.devices import preset_names
@@ -134,21 +143,20 @@ def _meant(text: str) -> str:
     return f"did you mean '{meant}'?"
 
 
-# -- finds a drive again that the kernel has named anew --------------------------------------------
+# -- renamed drives --------------------------------------------------------------------------------
 
-# The kernel numbers drives in the order in which they answer, so that after a restart
-# `/dev/nvme0n1` may be what was `/dev/nvme1n1`. A run that is resumed then must go on with its own
-# drive.
+# The kernel numbers drives in the order of their discovery, so `/dev/nvme1n1` may be `/dev/nvme0n1`
+# after a reboot. A resumed run must continue on its own drive.
 
-# A partition keeps its name: as large as its disk is in no list, it could be taken for that.
+# Whole disks only: a partition can have nearly the size of its disk, and has its serial number.
 _WHOLE_DISK = re.compile(r"nvme\d+n\d+|sd[a-z]+|vd[a-z]+")
 
 
 def node_now(before: DeviceIdentity, system: System | None = None) -> str:
-    """The node of a drive that was identified earlier, by its serial number and size.
+    """Find the node of a drive that was identified earlier, by serial number and size.
 
-    It is `before.target` for a drive that has still that name, and for one that is not found: what
-    is opened is checked in any case. Reads sysfs only.
+    Returns `before.target` if the drive has kept its name or is missing: opening the node checks
+    its identity again. Reads sysfs only.
     """
     system = system or System()
     path = Path(before.target)
@@ -169,10 +177,10 @@ def _is(disk: BlockDevice, before: DeviceIdentity) -> bool:
 
 def _disks(system: System) -> list[BlockDevice]:
     names = [path.name for path in sorted((system.sys / "block").iterdir())]
-    found = []
+    disks = []
     for name in filter(_WHOLE_DISK.fullmatch, names):
         directory = (system.sys / "block" / name).resolve()
         number = read_text(directory / "dev")
         if number is not None:
-            found.append(BlockDevice(name, parse_number(number), directory, name))
-    return found
+            disks.append(BlockDevice(name, parse_number(number), directory, name))
+    return disks

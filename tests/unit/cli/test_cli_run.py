@@ -143,8 +143,8 @@ def test_what_cannot_be_resumed_or_preconditioned(cli: CommandLine) -> None:
         ("run two.fio --resume r", "a workload cannot be given with --resume"),
         ("run --resume r --seed 3", "--precondition or --seed cannot be given"),
         ("run --on sim:fake", "missing argument FILE"),
-        ("run two.fio --on sim:fake --precondition half", "there is no preconditioning 'half'"),
-        ("run two.fio --on sim:fake --precondition used:0%", "'used:0%' is no share"),
+        ("run two.fio --on sim:fake --precondition half", "unknown preconditioning 'half'"),
+        ("run two.fio --on sim:fake --precondition used:0%", "'used:0%' does not have a"),
     ):
         said = cli(words)
         assert (said.code, text in said.err) == (2, True), said.err

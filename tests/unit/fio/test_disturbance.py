@@ -55,7 +55,7 @@ def test_a_quiet_step_has_figures_and_no_texts() -> None:
 def test_a_scheduler_that_starves_jobs_is_named_where_io_goes_through_it() -> None:
     after = reading(IDLE, written=400 * MB, scheduler="bfq")
     (text,) = texts(reading(IDLE), after)
-    assert text.startswith("I/O scheduler: bfq holds back")
+    assert text.startswith("I/O scheduler: bfq delays")
     assert "/sys/block/sda/queue/scheduler" in text
     assert texts(reading(IDLE), after, None) == []  # passthrough
     usual = reading(IDLE, written=400 * MB, scheduler="mq-deadline")
@@ -76,7 +76,7 @@ def test_io_of_others_is_named_by_operation() -> None:
     (text,) = texts(reading(), reading(read=3 * MB, written=425_200_000))
     assert text == (
         "other I/O on sda: 3.0 MB read and 25.2 MB written that the test did not issue"
-        " (it did 400.0 MB itself)"
+        " (the test transferred 400.0 MB)"
     )
 
 

@@ -123,7 +123,7 @@ def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
             DriveServer(drive, ServeOptions(**how))  # type: ignore[arg-type]
 
     refused("--slow-down is 0.5; it must be 1 or more", slow_down=0.5)
-    refused("there is no preconditioning 'wet'", precondition="wet")
+    refused("unknown preconditioning 'wet'", precondition="wet")
     refused("--contents is a file", contents=tmp_path / "c", compress=True)
     state = tmp_path / "state"
     state.write_bytes(b"not a state")

@@ -87,5 +87,5 @@ def test_a_cache_that_cannot_be_written_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_unknown_recipes_are_named() -> None:
-    with pytest.raises(ConfigError, match="no preconditioning 'half'"):
+    with pytest.raises(ConfigError, match="unknown preconditioning 'half'"):
         recipe("half", 1 << 30)

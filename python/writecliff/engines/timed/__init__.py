@@ -1,7 +1,6 @@
-"""Timed I/O on real targets: each I/O is issued at its own time, whatever the drive does meanwhile.
+"""Open-loop I/O on real targets: each I/O is issued at its intended time.
 
-`loads` runs workloads all of whose jobs have rates or times of their own, for `FioEngine`;
-`issuing` is what it shares with the replay of traces (`writecliff.replay.timed_trace`): a native
-thread that issues through io_uring (`crates/issuer`). Closed loops, where a completion is what the
-next I/O waits for, stay with fio.
+`loads` runs workloads whose jobs all have rates or arrival times, for `FioEngine`. `issuing`, which
+the replay of traces (`writecliff.replay.timed_trace`) shares, controls a native thread that issues
+through io_uring (`crates/issuer`). fio runs closed loops, in which each I/O waits for a completion.
 """

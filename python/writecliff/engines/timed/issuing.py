@@ -1,4 +1,4 @@
-"""Follows a native issuer to its end, and says how far it kept to its times."""
+"""Control a native issuer, and report how accurately it kept its intended times."""
 
 from __future__ import annotations
 
@@ -17,48 +17,58 @@ if TYPE_CHECKING:
     from writecliff.engines.fio.command import Target
 
 TraceHook = Callable[[Mapping[str, int], int], None]
-"""Called ten times a second with what the issuer says of itself, and when the last I/O is due."""
+"""Called ten times a second with the issuer's counts, and the time at which the last I/O is due."""
 
-LATE_NS = 50_000  # p99 of what a timed load should keep
+LATE_NS = 50_000  # limit of the lateness (p99) of a timed load
 LENGTH_PCT = 0.1
 _TICK_S = 0.1
-_ABANDON_S = 2.0  # for the thread to see that it is given up
-_GIVE_UP_S = 5.0  # for I/Os in flight of a drive that does not answer
+_ABANDON_S = 2.0  # for the thread to notice that it was abandoned
+_GIVE_UP_S = 5.0  # for I/Os in flight on a drive that does not respond
 
 
 def not_watched(live: Mapping[str, int], due_ns: int) -> None:
-    """A `TraceHook` that shows nothing."""
+    """Ignore the progress of a trace: a `TraceHook` that shows nothing."""
 
 
 class PlannedTrace(Protocol):
-    """What a trace asks of a target."""
+    """Requirements of a trace on its target."""
 
     @property
-    def writes(self) -> bool: ...
+    def writes(self) -> bool:
+        """True if the trace writes or trims."""
+        ...
+
     @property
-    def due_ns(self) -> int: ...
+    def due_ns(self) -> int:
+        """Time at which the last I/O is due, since the start."""
+        ...
 
 
 P = TypeVar("P", bound=PlannedTrace)
 
 
 class TraceToIssue(Protocol[P]):
-    """A trace that is issued to a target; `writecliff.replay.timed_trace` has one."""
+    """A trace that can be issued to a target; implemented in `writecliff.replay.timed_trace`."""
 
-    def plan(self, target: Target) -> P: ...
+    def plan(self, target: Target) -> P:
+        """Check the trace against the target."""
+        ...
+
     def issue(
         self, target: Target, plan: P, on_tick: Callable[[Mapping[str, int]], None]
-    ) -> TraceIssued: ...
+    ) -> TraceIssued:
+        """Issue the trace to its end; `on_tick` receives the issuer's counts."""
+        ...
 
 
 @dataclass
 class TraceIssued:
-    """What became of a trace."""
+    """Measurements of an issued trace."""
 
     ios: Mapping[str, int]  # issued, by operation
-    timing: Mapping[str, Any]  # of `timing`
+    timing: Mapping[str, Any]  # from `timing()`
     elapsed_ns: int
-    # Of reads, writes and trims: `ios`, `bytes`, `service`, `response` (from when it was due).
+    # For reads, writes and trims: `ios`, `bytes`, `service`, `response` (since the intended time).
     operations: Mapping[str, Mapping[str, Any]]
     service: Mapping[str, _native.Histogram]  # service times by operation, flushes included
     failure: tuple[str, int, int, int, int] | None
@@ -67,13 +77,17 @@ class TraceIssued:
 
 @contextmanager
 def opened(target: Target, *, writes: bool) -> Iterator[int]:
-    """A descriptor of the target for direct I/O. Raises TargetError."""
+    """Open the target for direct I/O and yield its descriptor.
+
+    Raises:
+        TargetError: The target cannot be opened for direct I/O.
+    """
     flags = (os.O_RDWR if writes else os.O_RDONLY) | os.O_DIRECT | os.O_CLOEXEC
     try:
         fd = os.open(target.filename, flags)
     except OSError as error:
         reason = (error.strerror or "cannot be opened").lower()
-        hint = "its file system has no direct I/O" if target.is_file else None
+        hint = "its file system may not support direct I/O" if target.is_file else None
         raise TargetError(f"{target.filename}: {reason}", hint=hint) from error
     try:
         yield fd
@@ -82,8 +96,12 @@ def opened(target: Target, *, writes: bool) -> Iterator[int]:
 
 
 def follow(issuer: _native.Issuer, on_tick: Callable[[], None] = lambda: None) -> dict[str, object]:
-    """Wait for the end of an issuer that has begun; its results. `on_tick` is called ten times a
-    second. If it fails, or on Ctrl-C, no more I/Os are issued. Raises EngineError: io_uring.
+    """Wait for a started issuer and return its results.
+
+    `on_tick` is called ten times a second. If it fails, or on Ctrl-C, no more I/Os are issued.
+
+    Raises:
+        EngineError: io_uring is not available.
     """
     try:
         while not issuer.is_done():
@@ -96,7 +114,7 @@ def follow(issuer: _native.Issuer, on_tick: Callable[[], None] = lambda: None) -
 
 
 def stopped(issuer: _native.Issuer) -> None:
-    """Issue no more; wait a while for what is in flight."""
+    """Stop issuing, and wait a few seconds for the I/Os in flight."""
     issuer.stop()
     deadline = time.monotonic() + _GIVE_UP_S
     while not issuer.is_done() and time.monotonic() < deadline:
@@ -109,28 +127,36 @@ def stopped(issuer: _native.Issuer) -> None:
 
 
 def finished(issuer: _native.Issuer) -> dict[str, object]:
-    """The results of an issuer that is done. Raises EngineError."""
+    """Return the results of an issuer that is done.
+
+    Raises:
+        EngineError: io_uring is not available.
+    """
     try:
         return issuer.finish()
     except OSError as error:
         raise EngineError(
-            f"the kernel refuses timed I/O: io_uring: {error.strerror or error}",
-            hint="it may be switched off: sysctl kernel.io_uring_disabled",
+            f"the kernel rejected io_uring, which timed I/O needs: {error.strerror or error}",
+            hint="check `sysctl kernel.io_uring_disabled`, which must be 0",
         ) from error
 
 
 def failure_text(name: str, failure: tuple[str, int, int, int, int]) -> str:
-    """Why an I/O failed, in a sentence."""
+    """Describe a failed I/O in a sentence."""
     operation, offset, length, errno, moved = failure
-    reason = os.strerror(errno) if errno else f"only {moved} bytes of it were transferred"
+    reason = os.strerror(errno) if errno else f"only {moved} bytes were transferred"
     return f"{name}: {operation} error at byte {offset} (of {units.size(length)}): {reason}"
 
 
 def timing(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """How far the issuer kept to its times, as plain values: `lateness_ns` (mean, p50, p99, p99_9,
-    max; from when an I/O was due until it was issued), `waited` (I/Os that had to wait for others,
-    by the depth of their job), `left` (never issued), `intended_ns` and `length_ns` (from the begin
-    to the last I/O: when it was due, and when it was issued), `length_error_pct`.
+    """Return the accuracy of the issuer's times as plain values.
+
+    Returns:
+        `lateness_ns`: mean, p50, p99, p99_9 and max of the time from when an I/O was due until it
+        was issued. `waited`: I/Os that waited for others because of their job's queue depth.
+        `left`: I/Os that were not issued. `intended_ns` and `length_ns`: time from the start until
+        the last I/O was due and was issued, and their difference `length_error_pct`.
+        `in_flight_max`: maximum number of outstanding I/Os.
     """
     late, intended = raw["lateness"], raw["intended_ns"]
     quantiles = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
@@ -149,24 +175,23 @@ def timing(raw: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def timing_texts(found: Mapping[str, Any]) -> list[str]:
-    """What the user must know of it: always how late I/Os were, then what is wrong."""
-    late = found["lateness_ns"]
+def timing_texts(figures: Mapping[str, Any]) -> list[str]:
+    """Return remarks on the timing for the user: the lateness of I/Os, then any problem."""
+    late = figures["lateness_ns"]
     p99 = late["p99"] if late["p99"] is not None else late["max"]
     texts = [
-        f"timed I/O: issued {units.latency(p99)} after their times or sooner (99 %), "
-        f"{units.latency(late['max'])} at most; {found['length_error_pct']:+.3f} % in length"
+        f"timed I/O: 99 % of the I/Os were issued at most {units.latency(p99)} late, all at most "
+        f"{units.latency(late['max'])} late; {figures['length_error_pct']:+.3f} % in length"
     ]
-    if found["left"]:
+    if figures["left"]:
         texts.append(
-            f"timed I/O: {found['left']:,} I/Os were due and never issued: the drive did not keep "
-            "up"
+            f"timed I/O: {figures['left']:,} I/Os were not issued: the drive did not keep up"
         )
-    elif found["waited"]:
+    elif figures["waited"]:
         texts.append(
-            f"timed I/O: {found['waited']:,} I/Os waited for others before they were issued: the "
-            "drive did not keep up with the queue depth of the job"
+            f"timed I/O: {figures['waited']:,} I/Os were issued late: the drive did not keep up at "
+            "the queue depth of the job"
         )
-    elif (p99 or 0) > LATE_NS or abs(found["length_error_pct"]) > LENGTH_PCT:
+    elif (p99 or 0) > LATE_NS or abs(figures["length_error_pct"]) > LENGTH_PCT:
         texts.append("timed I/O: the machine was too busy to issue all I/Os at their times")
     return texts

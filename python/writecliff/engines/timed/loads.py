@@ -1,4 +1,4 @@
-"""Workloads whose I/Os have times of their own, on a real target."""
+"""Run open-loop workloads, whose I/Os have intended times, on a real target."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 def is_timed(workload: Workload) -> bool:
-    """Whether the I/Os of all jobs come at times that do not depend on the drive."""
+    """Return True if the arrival times of all I/Os are independent of the drive."""
     return all(job.is_scheduled and not _needs_fio(job) for job in workload.jobs)
 
 
 def _needs_fio(job: Job) -> bool:
-    """What only fio or only a simulated drive can do; fio's engine runs or refuses it."""
+    """Return True for features that need fio or a simulated drive."""
     return bool(
         job.stream or job.streams or job.burst_ns or job.think_ns or job.flow_weight
         or job.until_steady or job.latency_target or job.least_rates or job.host_zones
@@ -41,7 +41,7 @@ def _needs_fio(job: Job) -> bool:
 
 
 def writes(workload: Workload) -> bool:
-    """Whether it changes the data of the target."""
+    """Return True if the workload changes the data of the target."""
 
     def changes(job: Job) -> bool:
         if job.log is not None:
@@ -55,12 +55,12 @@ def writes(workload: Workload) -> bool:
 
 @dataclass
 class TimedLoad:
-    """A workload on its way, and after; what a `DisturbanceWatch` asks of a step."""
+    """A running or finished open-loop workload, as `DisturbanceWatch` needs it of a step."""
 
     workload: Workload
     started_ns: int  # on the engine's clock
     before: Reading
-    counted: bool  # by the kernel
+    counted: bool  # the kernel counts the I/Os
     raw: Mapping[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
     goes_on: bool = False
@@ -69,12 +69,18 @@ class TimedLoad:
     _live: Mapping[str, int] = field(default_factory=dict)
 
     def counts(self) -> tuple[int, int]:
-        """I/Os that are complete, and those in flight."""
+        """Return the numbers of completed I/Os and of I/Os in flight."""
         return self._live.get("ios", 0), self._live.get("in_flight", 0)
 
     def run(self, target: Target, on_tick: Callable[[], None], hook: ProgressHook | None) -> None:
-        """Issue all of it; what was measured is kept also if that fails. `on_tick` is called ten
-        times a second. Raises TargetError, ConfigError, EngineError.
+        """Issue the workload; `raw` has the measurements even if that fails.
+
+        `on_tick` is called ten times a second.
+
+        Raises:
+            TargetError: The target cannot be opened for direct I/O.
+            ConfigError: The workload does not fit the target.
+            EngineError: io_uring is not available.
         """
         with opened(target, writes=writes(self.workload)) as fd:
             with as_user_errors():
@@ -102,26 +108,28 @@ class TimedLoad:
     def _progress(self, live: Mapping[str, int]) -> Progress:
         elapsed_ns = live["elapsed_ns"]
         lengths = [job.duration_ns for job in self.workload.jobs]
-        longest = max((one or 0 for one in lengths), default=0)
+        longest = max((length or 0 for length in lengths), default=0)
         fraction = min(elapsed_ns / longest, 1.0) if longest and all(lengths) else None
         iops = live["ios"] / (elapsed_ns / 1e9) if elapsed_ns else 0.0
         return Progress(fraction=fraction, elapsed_ns=elapsed_ns, ios=live["ios"], iops=iops)
 
     @property
     def elapsed_ms(self) -> float:
+        """Length of the finished load; 0 before it ends."""
         return self.raw["elapsed_ns"] / 1e6 if self.raw is not None else 0.0
 
     def own_bytes(self) -> dict[Operation, int]:
-        """Bytes of all jobs by operation."""
+        """Return the bytes of all jobs by operation."""
         total: dict[Operation, int] = dict.fromkeys(OPERATIONS, 0)
         for job in self.raw["jobs"] if self.raw is not None else ():
-            for name, one in job["operations"].items():
-                total[name] += one["bytes"]
+            for name, done in job["operations"].items():
+                total[name] += done["bytes"]
         return total
 
     def _seen(self) -> tuple[JobResult, ...]:
-        """What is known of a load whose drive hangs, so that its thread has no results: the counts,
-        if they are of one operation of one job.
+        """Return the live counts of a load whose drive hangs, so its thread has no results.
+
+        Empty if the counts mix several jobs or operations.
         """
         (first, *others), live = self.workload.jobs, self._live
         operations: dict[float, Operation] = {0.0: "write", 100.0: "read"}
@@ -136,18 +144,18 @@ class TimedLoad:
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
     ) -> StepResult:
-        """What has been measured, with the reading `after` it; `notes` are the target's."""
+        """Return the measurements; `after` is the reading after the load, `notes` the target's."""
         from writecliff.engines.fio.measured import counted_since
 
         raw = self.raw
         intervals = dict(raw["intervals"]) if raw is not None else {}
         disturbances: list[str] = []
         machine: dict[str, object] = {}
-        found: dict[str, Any] = {}
+        figures: dict[str, Any] = {}
         if raw is not None:
             disturbances, machine = watch.conclude(self, after, intervals, complete=complete)
-            found = timing(raw)
-        texts = (*notes, *self.notes, *(timing_texts(found) if found else ()), *disturbances)
+            figures = timing(raw)
+        texts = (*notes, *self.notes, *(timing_texts(figures) if figures else ()), *disturbances)
         before = self.before.vitals
         return StepResult(
             started_ns=self.started_ns,
@@ -157,7 +165,7 @@ class TimedLoad:
             counters_before=before.counters,
             counters_after=counted_since(before.counters, after.vitals.counters),
             warnings=tuple(dict.fromkeys(texts)),
-            raw={"timing": found, "machine": machine},
+            raw={"timing": figures, "machine": machine},
         )
 
 
@@ -169,9 +177,9 @@ def _job(raw: Mapping[str, Any]) -> JobResult:
         adherence=None if raw["adherence"] is None else Adherence(**raw["adherence"]),
         operations={
             name: OperationResult(
-                one["ios"], one["bytes"], one["service"], one["response"], scheduled=True
+                done["ios"], done["bytes"], done["service"], done["response"], scheduled=True
             )
-            for name, one in raw["operations"].items()
+            for name, done in raw["operations"].items()
         },
         flush=None
         if (flush := raw["flush"]) is None
