@@ -1,7 +1,7 @@
 """Axes and series of the generic figures, and how matplotlib draws them.
 
-Values are in base units (ns, bytes, bytes/s, IOPS). An `Axis` picks one unit for all that is drawn
-on it, so that units never change within a plot; limits always rise, ticks are plain numbers.
+Values are in base units (ns, bytes, bytes/s, IOPS). An `Axis` picks one unit for all its values,
+so a plot has one unit per axis; limits always ascend, ticks are plain numbers.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Line:
-    """One labelled series. A y that is not finite, or not positive on a logarithmic axis, is a gap;
-    the points are joined in the order given (demand intensity orders them by queue depth).
+    """A labelled series.
+
+    A y that is not finite, or not positive on a logarithmic axis, is a gap. Points are joined in
+    the given order (demand intensity orders them by queue depth).
     """
 
     label: str
@@ -37,13 +39,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: what it shows, in which units and with which ticks.
+    """An axis: label, units and ticks.
 
-    `label` is without the unit. `units` are candidates (`units.LATENCY_UNITS`, `(MB_S,)`): the one
-    in which the median of all values reads best is written beside the label; without candidates
-    the label says it all ("IOPS"). `ticks` are (value in base units, text) for an axis of named
-    values; `whole` allows ticks at whole numbers only (rounds). A linear axis begins at 0 unless
-    `from_zero` is off. `top` (base units) fixes the upper end, as 100 % of a share.
+    `label` is without the unit. `units` are candidates (`units.LATENCY_UNITS`, `(MB_S,)`): the axis
+    shows the unit that suits the median of all values. Without candidates the label is complete
+    ("IOPS"). `ticks` are (value in base units, text) for an axis of named values. `whole` allows
+    ticks at whole numbers only (rounds). A linear axis starts at 0 unless `from_zero` is off. `top`
+    (base units) fixes the upper end, such as 100 % of a share.
     """
 
     label: str  # a `Label`, if the unit is always the same
@@ -88,18 +90,21 @@ def time_axis(duration_ns: float, label: str = "Time") -> Axis:
 
 
 def finite(line: Line, *, x_log: bool = False, y_log: bool = False) -> tuple[Numbers, Numbers]:
-    """The coordinates of a line. What cannot be drawn is NaN in y, and left out if x is unknown."""
+    """Return the coordinates of a line.
+
+    Points that cannot be drawn are NaN in y; points with an unknown x are omitted.
+    """
     x, y = np.asarray(line.x, dtype=np.float64), np.asarray(line.y, dtype=np.float64).copy()
     if x.shape != y.shape:
         raise ValueError(f"{line.label}: {x.size} x values for {y.size} y values")
-    known = np.isfinite(x) & ((x > 0) if x_log else True)
-    x, y = x[known], y[known]
+    drawable = np.isfinite(x) & ((x > 0) if x_log else True)
+    x, y = x[drawable], y[drawable]
     y[~np.isfinite(y) | ((y <= 0) if y_log else False)] = np.nan
     return x, y
 
 
 def apply(plot: Plot, which: str, axis: Axis, unit: Unit, values: Numbers) -> None:
-    """Give `plot` the scale, limits and ticks of `axis` for `values` (already in `unit`)."""
+    """Set scale, limits and ticks of `axis` for `values` (already in `unit`)."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if axis.top is not None:
         high = axis.top / unit.size

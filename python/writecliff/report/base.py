@@ -1,4 +1,4 @@
-"""What the reports of all tests share; a test's report says only what is its own.
+"""The base class of the reports of all tests.
 
 A report is a `TestReport` of a stored run. Its class is named in the registry of tests, defines the
 sections, key figures and results of the test, and inherits the rest: header block, disclosures,
@@ -51,15 +51,16 @@ RUN_FILES = {
 
 
 class TestReport:
-    """The report of one run. Subclasses override what their test has to show."""
+    """The report of one run. Subclasses override the parts that are specific to their test."""
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # not a test class of pytest
 
     def __init__(self, data: TestData) -> None:
+        """Make a report of `data`."""
         self.data = data
         self.procedure: Any = data.procedure  # the test with its options; subclasses narrow it
 
-    # -- what a test has to show --------------------------------------------------------------
+    # -- what subclasses override ---------------------------------------------------------------
 
     @property
     def title(self) -> str:
@@ -68,7 +69,7 @@ class TestReport:
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        """The stages whose steady state the verdict is about."""
+        """Stages whose steady state the verdict reports."""
         return ()
 
     @property
@@ -77,102 +78,120 @@ class TestReport:
         return steady_stages.views_text(self.views) if self.views else NOT_APPLICABLE
 
     def test_parameters(self) -> Rows | None:
-        """The fourth column of the header block: ten rows, or None for those of the procedure."""
+        """Return the fourth column of the header block: ten rows, or None for the default.
+
+        The default rows are those of the procedure's `setup`.
+        """
         return None
 
     def opening(self) -> Sequence[str]:
-        """The first sentences of the verdict."""
+        """Return the first sentences of the verdict."""
         return [self.began()]
 
     def verdict(self) -> Verdict:
-        """The first box of the page."""
+        """Return the first box of the page."""
         return steady_stages.verdict(self.views, self.opening())
 
     def key_figures(self) -> Iterable[KeyFigure]:
-        """The results at the top of the page."""
+        """Return the results at the top of the page."""
         return ()
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """The response times at the top of the page; None: there are none."""
+        """Response times at the top of the page; None if there are none."""
         return None
 
     @cached_property
-    def histograms_apart(self) -> Mapping[str, Histogram]:
-        """The same by operation, where there are several: reads and writes are never one figure."""
+    def histograms_by_operation(self) -> Mapping[str, Histogram]:
+        """Response times by operation; empty for a single operation.
+
+        Reads and writes never share a figure.
+        """
         return {}
 
     @property
     def latency_note(self) -> str:
-        """Which I/Os `histogram` is of, or why there is none."""
+        """The I/Os that `histogram` counts, or the reason why there is none."""
         return ""
 
     def sections(self) -> Iterable[Section]:
-        """The pages of the test; empty ones are left out."""
+        """Return the sections of the test; empty sections are omitted."""
         return ()
 
     def notes(self) -> Iterable[str]:
-        """Notes besides those that every report has."""
+        """Return notes in addition to those of every report."""
         return ()
 
     def files(self) -> Iterable[DataFile]:
-        """CSV files besides the steps and those of figures and tables."""
+        """Return CSV files in addition to the steps and the data of figures and tables."""
         return ()
 
     def results(self) -> Mapping[str, Any]:
-        """The test's own keys of the summary, as JSON-able values with units in their names."""
+        """Return the keys of the summary that are specific to the test.
+
+        Values are JSON-able, with units in the names of the keys.
+        """
         return {}
 
     def headlines(self) -> Sequence[Headline]:
-        """What the run is quoted by, the most telling figure first; unknown ones are left out."""
+        """Return the known headline figures of the run, the most important first."""
         return ()
 
     @cached_property
     def quoted(self) -> Sequence[Headline]:
-        """The headlines, found once: a page of many runs says them in several places."""
+        """The headline figures, computed once."""
         return tuple(self.headlines())
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str] | None:
-        """Return the unit of each possible figure of a run of `procedure`, by key; None if the
-        figures depend on the run.
+        """Return the unit of each possible figure of a run of `procedure`, by key.
+
+        Returns:
+            None if the figures depend on the run.
         """
         return None
 
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
-        """Return the figures that limits may name, with further `percentiles`, and the reasons why
-        other figures are unknown, by key.
+        """Return the figures that limits may name, and why others are unknown.
+
+        Args:
+            percentiles: Percentiles to add to the headline figures.
+
+        Returns:
+            The figures, and the reason for each unknown figure by key.
         """
-        known = {item.key for item in self.quoted}
-        missing = (self.figure_units(self.data.procedure) or {}).keys() - known
+        keys = {item.key for item in self.quoted}
+        missing = (self.figure_units(self.data.procedure) or {}).keys() - keys
         return self.quoted, dict.fromkeys(missing, "not measured, or not enough samples")
 
     @property
-    def tells_tails(self) -> bool:
-        """Whether the slowest I/Os are those of the drive. On a scaled one they are fewer, and what
-        they wait for on flash, such as an erase, is shorter.
+    def tails_are_real(self) -> bool:
+        """`True` if tail latencies are those of the full-size drive.
+
+        A scaled drive has fewer slow I/Os, and their waits on flash, such as for an erase, are
+        shorter.
         """
         return self.data.manifest.device.scale == 1.0
 
     def curves(self) -> Sequence[Curve]:
-        """What comparisons draw of this test."""
+        """Return the curves that comparisons draw of this test."""
         return ()
 
     def grids(self) -> Sequence[Grid]:
-        """What comparisons put side by side of this test, besides the headline figures."""
+        """Return the grids of figures that comparisons show side by side."""
         return ()
 
     def answer(self) -> str:
-        """The outcome in one line, the last one of a command that made the run."""
+        """Return the outcome in one line, printed last by a command that made the run."""
         figures = "; ".join(f"{item.label} {item.full_text}" for item in self.quoted[:3])
         return ". ".join(filter(None, (self.verdict().headline, figures)))
 
-    # -- what all reports have ----------------------------------------------------------------
+    # -- common to all reports ---------------------------------------------------------------
 
     def began(self) -> str:
-        """How the drive began and what was done to it, in a sentence."""
+        """Return a sentence about the initial state of the drive and its load."""
         data, manifest = self.data, self.data.manifest
         drive = "The simulated drive" if manifest.device.simulated else "The drive"
         method = "in an unknown state"
@@ -190,11 +209,11 @@ class TestReport:
         )
 
     def loaded(self) -> str:
-        """What was done to the drive, as the participle of a sentence."""
+        """Return the participle for what was done to the drive, such as "tested"."""
         return "tested"
 
     def attributed(self) -> tuple[Sequence[StepRow], str]:
-        """The steps whose latency is shown by cause, and which those are, in words."""
+        """Return the steps whose latency is shown by cause, and their name in the text."""
         windows = {view.stage.phase: view.window for view in self.views if view.stage is not None}
         rows = [row for row in self.data.rows if row.round in windows.get(row.phase, ())]
         if rows:
@@ -208,9 +227,9 @@ class TestReport:
         return bands_of(self.data, self.attributed()[0])
 
     def written(self) -> Sequence[KeyFigure]:
-        """How much was written and how long it took."""
+        """Return key figures: data written and elapsed time."""
         data = self.data
-        # A simulated drive may have been brought to its state without simulating time.
+        # A simulated drive may have been preconditioned without simulating time.
         untimed = any(row.host_write_bytes and not row.elapsed_ns for row in data.rows)
         note = "in the steps" if untimed else f"in {units.duration(data.elapsed_ns)}"
         size, unit = units.size(data.host_write_bytes).split(" ")
@@ -221,9 +240,10 @@ class TestReport:
         )
 
     def summary(self) -> dict[str, Any]:
-        """The summary for programs: schema "writecliff/TEST/1", see docs/reference/json.md.
+        """Return the summary for programs: schema "writecliff/TEST/1".
 
-        Keys may be added within version 1, never renamed or removed; unknown is null.
+        See docs/reference/json.md. Keys may be added within version 1, never renamed or removed.
+        Unknown values are null.
         """
         data, manifest = self.data, self.data.manifest
         device = manifest.device
@@ -253,14 +273,16 @@ class TestReport:
         }  # fmt: skip
 
     def _latency_figures(self) -> tuple[KeyFigure, ...]:
-        if len(self.histograms_apart) > 1:
-            apart = self.histograms_apart.items()
-            return tuple(f for op, h in apart for f in latency_figures(h, f"{op.capitalize()}s"))
+        if len(self.histograms_by_operation) > 1:
+            by_operation = self.histograms_by_operation.items()
+            return tuple(
+                f for op, h in by_operation for f in latency_figures(h, f"{op.capitalize()}s")
+            )
         return () if self.histogram is None else latency_figures(self.histogram)
 
     @one_page()
     def model(self) -> ReportModel:
-        """The whole report as plain data."""
+        """Return the whole report as plain data."""
         data = self.data
         steps = data.run.query(
             "select phase, round, label, seq, unnest(warnings) as warning from rounds order by seq"
@@ -303,7 +325,10 @@ class TestReport:
 
 
 def _drive_text(data: TestData) -> str:
-    """Vendor, model and, if that does not name it, size: "Example SATA TLC, 120 GB"."""
+    """Return vendor and model, with the size unless the model names it.
+
+    Example: "Example SATA TLC, 120 GB".
+    """
     device = data.manifest.device
     name = " ".join(filter(None, (device.vendor, device.model)))
     size = units.size(device.capacity_bytes)
@@ -311,24 +336,23 @@ def _drive_text(data: TestData) -> str:
 
 
 def _notes(data: TestData) -> tuple[str, ...]:
-    found = [
+    notes = [
         "Sizes are decimal (1 GB = 10^9 bytes), block sizes binary (4 KiB = 4096 bytes). "
         f"Drive fills refer to the user capacity of {units.size(data.capacity_bytes)}.",
-        "This page depends on the run directory alone. Its Report Run Date is that of the last "
-        "change of the data, so that the report of a run is the same, byte for byte, whenever it "
-        "is made.",
+        "This page depends on the run directory alone. Its Report Run Date is the date of the last "
+        "change of the data, so the report of a run is byte-equal whenever it is written.",
     ]
     if data.manifest.device.simulated:
-        found.append("The drive is simulated: times are virtual and exact, not wall-clock times.")
+        notes.append("The drive is simulated: times are virtual and exact, not wall-clock times.")
     if (idle := idle_text(data)) is not None and not grave_idle(data):
-        found.append(idle)
-    return tuple(found)
+        notes.append(idle)
+    return tuple(notes)
 
 
 def _footer(data: TestData) -> tuple[tuple[str, str], ...]:
     manifest = data.manifest
     versions = ", ".join(
-        f"{name} {version.removeprefix(f'{name}-')}"  # fio calls its own version fio-3.33
+        f"{name} {version.removeprefix(f'{name}-')}"  # fio reports its version as fio-3.33
         for name, version in manifest.versions.items()
         if version is not None and not (name == "fio" and manifest.device.simulated)
     )

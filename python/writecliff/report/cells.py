@@ -1,5 +1,6 @@
-"""Reports of tests that loop over cells (a block size at a read/write mix) until steady state:
-what the IOPS test, the latency test and the comparison by block size share.
+"""Reports of tests that loop over cells (a block size at a read/write mix) until steady state.
+
+The base of the IOPS test, the latency test and the comparison by block size.
 """
 
 from __future__ import annotations
@@ -31,31 +32,32 @@ _SIZES = Kind(block_text, "bytes", "left")
 
 
 class CellReport(TestReport):
-    """The report of one loop of cells. Results are means over the rounds of the window."""
+    """The report of one loop of cells; results are means over the rounds of the window."""
 
     @cached_property
     def view(self) -> SteadyView:
-        """The loop."""
+        """The loop of cells."""
         return self.data.view("rounds")
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
+        """The loop of cells, the only stage."""
         return (self.view,)
 
     @cached_property
     def sizes(self) -> Sequence[int]:
-        """Block sizes that were measured, smallest first."""
+        """Measured block sizes in bytes, ascending."""
         planned = (round(size * KIB) for size in self.data.options["block_sizes_kib"])
         return sorted({cell[0] for cell in self.view.cells} or planned)
 
     @cached_property
     def mixes(self) -> Sequence[float]:
-        """Shares of reads, most writes first."""
+        """Read/write mixes by share of reads in %, ascending."""
         return sorted(self.data.options["read_pcts"])
 
     @property
     def cells(self) -> Sequence[Cell]:
-        """The cells that were measured, reads and large blocks first."""
+        """Measured cells, reads and large blocks first."""
         every = ((size, mix) for mix in reversed(self.mixes) for size in reversed(self.sizes))
         return [cell for cell in every if cell in self.view.cells]
 
@@ -63,12 +65,19 @@ class CellReport(TestReport):
         """Mean IOPS of a cell."""
         return self.view.mean(cell, lambda row: row.iops)
 
-    # -- the forms in which cells are shown ---------------------------------------------------
+    # -- tables and figures of cells --------------------------------------------------------
 
     def grid(self, title: str, value: Value, kind: Kind, key: str, *, note: str = "",
              **where: Any) -> Table:  # fmt: skip
-        """Return a table of block sizes by mixes. `key`: prefix of column names in files; `where`:
-        `file` or `data` of `table`.
+        """Return a table of block sizes by mixes.
+
+        Args:
+            title: Title of the table.
+            value: Value of a cell.
+            kind: Kind of the values.
+            key: Prefix of column names in files.
+            note: Text below the table.
+            where: `file` or `data` of `table`.
         """
         rows = [(size, *(value((size, mix)) for mix in self.mixes)) for size in self.sizes]
         head = (
@@ -81,10 +90,11 @@ class CellReport(TestReport):
         return table(self.view.flagged(title), head, rows, note=note, **where)
 
     def side(self, name: str, title: str, value: Value, unit: str = "IOPS") -> Grid:
-        """A grid of block sizes by mixes for comparisons. Values in "ms" are given in ns and better
-        if they are lower.
+        """Return a grid of block sizes by mixes for comparisons.
+
+        Values in "ms" are given in ns; lower is better for them.
         """
-        found = {(size, mix): value((size, mix)) for size, mix in self.cells}
+        values = {(size, mix): value((size, mix)) for size, mix in self.cells}
         scale = NS_PER_MS if unit == "ms" else 1.0
         return Grid(
             name=name,
@@ -94,7 +104,7 @@ class CellReport(TestReport):
             columns=[mix_text(mix) for mix in self.mixes],
             values={
                 (block_text(size), mix_text(mix)): number / scale
-                for (size, mix), number in found.items()
+                for (size, mix), number in values.items()
                 if number is not None
             },
             unit=unit,
@@ -105,8 +115,9 @@ class CellReport(TestReport):
     def columns(
         self, name: str, title: str, value: Value, y: Axis, data: Data, *, slow: bool = False
     ) -> Figure | None:
-        """3-D columns of block sizes by mixes. `slow`: large values are those of large blocks and
-        of writes, which then stand at the back.
+        """Return 3-D columns of block sizes by mixes.
+
+        `slow`: large values belong to large blocks and to writes, which then stand at the back.
         """
         sizes = self.sizes if slow else self.sizes[::-1]
         mixes = self.mixes[::-1] if slow else self.mixes
@@ -124,7 +135,7 @@ class CellReport(TestReport):
         )
 
     def size_lines(self, value: Value) -> list[Line]:
-        """A value over the block size, a line per mix, reads first."""
+        """Return a value over the block size, a line per mix, reads first."""
         return [
             Line(mix_text(mix), self.sizes, [known(value((size, mix))) for size in self.sizes])
             for mix in reversed(self.mixes)
@@ -138,8 +149,9 @@ class CellReport(TestReport):
     def by_round(
         self, name: str, title: str, value: RowValue, column: str, y: Axis
     ) -> Figure | None:
-        """A value of the mix with most writes in every round, a line per block size; `column` names
-        those of the file, with "{}" for the block size.
+        """Return a value of the mix with most writes by round, a line per block size.
+
+        `column` is the name of each column in the file, with "{}" for the block size.
         """
         view, mix = self.view, self.mixes[0]
         series = [

@@ -1,7 +1,7 @@
-"""What a report gives to comparisons besides its headline figures: curves, and grids of figures.
+"""Curves and grids of figures that reports provide for comparisons, besides headline figures.
 
-A comparison draws the curves of all runs on one plot and puts grids of the same name side by side:
-the values of the runs beside each other, with their difference and the better one marked.
+A comparison draws the curves of all runs on one plot. It puts grids of the same name side by side:
+the values of the runs in adjacent columns, their difference, and a mark on the better value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Key = tuple[str, str]  # row and column of a grid
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment of a curve that has a name: "steady state begins"."""
+    """A named point of a curve, such as "steady state begins"."""
 
     label: str
     x: float
@@ -32,7 +32,7 @@ class Curve:
     x: Axis
     y: Axis
     points: Sequence[tuple[float, float]]
-    relative: bool = False  # to its own peak: the shapes compare, not the speeds
+    relative: bool = False  # to its peak: compares shapes, not speeds
     marks: Sequence[Mark] = ()
 
 
@@ -40,14 +40,14 @@ class Curve:
 class Grid:
     """One figure over two settings, such as IOPS over mix and queue depth.
 
-    `values` are in `unit`, by the texts of row and column; what was not measured is left out.
-    `drawn` is how comparisons show it besides tables: "bars" has a group for each row; "lines" a
-    plot for each column, over `x`, with the rows at `places` (base units of `x`).
+    `values` are in `unit`, by the texts of row and column; unmeasured cells are missing. `drawn` is
+    the form in comparisons besides tables: "bars" has a group for each row; "lines" a plot for each
+    column, over `x`, with the rows at `places` (base units of `x`).
     """
 
-    name: str  # unique in its test; of the file with its numbers
+    name: str  # unique in its test; name of its file
     title: str
-    corner: str  # what the rows are, and the columns: "Queue depth, reads"
+    corner: str  # name of rows, then columns: "Queue depth, reads"
     rows: Sequence[str]
     columns: Sequence[str]
     values: Mapping[Key, float]

@@ -24,16 +24,19 @@ if TYPE_CHECKING:
 Value = str | float | int | None
 
 
-_NAME_BYTES = 200  # of a file; file systems take 255, and a suffix is put behind it
+_NAME_BYTES = 200  # of a file; file systems allow 255; leaves room for a suffix
 
 
 def data_file(name: str, head: Iterable[str], rows: Iterable[Iterable[Value]]) -> DataFile:
-    """A file of one header line and `rows`."""
+    """Return a file of one header line and `rows`."""
     return DataFile(name, csv_text(head, rows))
 
 
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[Value]]) -> str:
-    """One header line, then the rows; None and NaN are empty, floats have nine digits."""
+    """Return CSV: one header line, then the rows.
+
+    None and NaN are empty; floats have nine digits.
+    """
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(map(cell, head))
@@ -52,8 +55,8 @@ def lines_csv(series: Iterable[Line], label: str, x: str, y: str) -> str:
     """Series in long form: a row per point, with the label of the series first.
 
     >>> from writecliff.report.axes import Line
-    >>> one = Line("65/35", [4096], [31000.5])
-    >>> print(lines_csv([one], "rw_mix", "block_bytes", "iops"), end="")
+    >>> line = Line("65/35", [4096], [31000.5])
+    >>> print(lines_csv([line], "rw_mix", "block_bytes", "iops"), end="")
     rw_mix,block_bytes,iops
     65/35,4096,31000.5
     """
@@ -66,7 +69,7 @@ def lines_csv(series: Iterable[Line], label: str, x: str, y: str) -> str:
 
 
 def _plain(value: float | int | None) -> Value:
-    """A number of numpy as one of Python's."""
+    """Convert a number of numpy to a number of Python."""
     return value if value is None or isinstance(value, int) else float(value)
 
 
@@ -89,32 +92,36 @@ def histograms_csv(histograms: Mapping[str, Histogram]) -> str:
 def with_data(
     sections: Sequence[Section], files: Iterable[DataFile] = ()
 ) -> tuple[tuple[Section, ...], tuple[DataFile, ...]]:
-    """The sections with a file for every figure and table, and all files, each once: `files`, then
-    those of figures and tables in their order. A table without data gets a file of its cells, and
-    one whose file has no name a name of its title. Raises KeyError for the name of a file that is
-    not among `files`.
-    """
-    found = {file.name: file for file in files}
+    """Return the sections with a data file for every figure and table, and all files.
 
-    def kept(data: Data) -> Data:
-        """A file of that name that the page has already stands for `data`."""
-        return data if isinstance(data, str) else found.setdefault(data.name, data)
+    Each file is listed once: `files`, then the data of figures and tables in their order. A table
+    without data gets a file of its cells. A file without a name gets one from the title of its
+    table.
+
+    Raises:
+        KeyError: a figure or table names a file that does not exist.
+    """
+    by_name = {file.name: file for file in files}
+
+    def registered(data: Data) -> Data:
+        """Return `data`, or the file of the same name that the page already has."""
+        return data if isinstance(data, str) else by_name.setdefault(data.name, data)
 
     def named(table: Table, heading: str) -> Data:
         given = table.data
         if isinstance(given, str) or (given is not None and given.name):
-            return kept(given)
+            return registered(given)
         if table.file:
-            return kept(DataFile(table.file, table_csv(table)))
+            return registered(DataFile(table.file, table_csv(table)))
         stem = _hyphenated(table.title or heading)
         names = (f"table-{stem or 'table'}{end}.csv" for end in _endings())
-        name = next(name for name in names if name not in found)
-        return kept(DataFile(name, table_csv(table) if given is None else given.text))
+        name = next(name for name in names if name not in by_name)
+        return registered(DataFile(name, table_csv(table) if given is None else given.text))
 
     done = tuple(
         replace(
             part,
-            figures=tuple(replace(figure, data=kept(figure.data)) for figure in part.figures),
+            figures=tuple(replace(figure, data=registered(figure.data)) for figure in part.figures),
             tables=tuple(replace(table, data=named(table, part.title)) for table in part.tables),
         )
         for part in sections
@@ -122,16 +129,16 @@ def with_data(
     whole = tuple(
         replace(
             part,
-            figures=tuple(replace(one, data=_file(one.data, found)) for one in part.figures),
-            tables=tuple(replace(one, data=_file(one.data, found)) for one in part.tables),
+            figures=tuple(replace(f, data=_file(f.data, by_name)) for f in part.figures),
+            tables=tuple(replace(t, data=_file(t.data, by_name)) for t in part.tables),
         )
         for part in done
     )
-    return whole, tuple(found.values())
+    return whole, tuple(by_name.values())
 
 
-def _file(data: Data | None, found: Mapping[str, DataFile]) -> DataFile:
-    return data if isinstance(data, DataFile) else found[str(data)]
+def _file(data: Data | None, files: Mapping[str, DataFile]) -> DataFile:
+    return data if isinstance(data, DataFile) else files[str(data)]
 
 
 def table_csv(table: Table) -> str:
@@ -141,8 +148,8 @@ def table_csv(table: Table) -> str:
 
 
 def _hyphenated(text: str) -> str:
-    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower())
-    return "-".join(kept.split())
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower())
+    return "-".join(words.split())
 
 
 def _endings() -> Iterator[str]:
@@ -154,7 +161,7 @@ def _endings() -> Iterator[str]:
 
 
 def plain_name(name: str) -> str:
-    """The name of a file, which a name from outside cannot lead out of its folder."""
+    """Return a file name that cannot leave its folder, from any text."""
     text = name.encode("utf-8", "backslashreplace")[:_NAME_BYTES].decode("utf-8", "ignore")
     plain = "".join("-" if letter < " " or letter in "/\\" else letter for letter in text)
     return plain if plain.strip(".") else "-"
@@ -163,8 +170,10 @@ def plain_name(name: str) -> str:
 def write_files(files: Iterable[DataFile], folder: Path) -> None:
     """Write `files` to `folder`, which is created if its parent exists.
 
-    Each file is whole or not there; files of other names are left alone. Raises StoreError: not a
-    folder, not writable.
+    Each file is written atomically; other files in the folder remain.
+
+    Raises:
+        StoreError: `folder` is not a folder or not writable.
     """
     from writecliff.store.files import store_error, write_atomically
 

@@ -1,7 +1,7 @@
-"""What a report stumbles over in a run is damage, and is said as such.
+"""Report unexpected data in a run as damage.
 
-The store checks the types and ranges of what it reads. That the steps of a run are those of its
-test, only the test's own report can tell, at whatever place it looks for what is not there.
+The store checks types and ranges of the data that it reads. Only the report of a test can detect
+that the steps of a run do not belong to that test: some lookup then fails.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from writecliff.errors import printable
 from writecliff.input_files import STUMBLES
 from writecliff.store.checksums import DamagedError
 
-_SHOWN = 120  # characters of what went wrong
+_SHOWN = 120  # characters of the message
 
 
 @contextmanager
-def damage_said(run: Path) -> Iterator[None]:
-    """Errors of a report that is made of `run` while the block runs become StoreError: damaged.
-    With --debug, the place that stumbled is shown.
+def damage_reported(run: Path) -> Iterator[None]:
+    """Turn errors of a report about `run` within the block into `DamagedError`.
+
+    With --debug, the traceback shows where the report failed.
     """
     try:
         yield
     except STUMBLES as error:
-        said = printable(" ".join(str(error).split()))[:_SHOWN]
+        message = printable(" ".join(str(error).split()))[:_SHOWN]
         raise DamagedError(
-            f"damaged: {run}: no report can be made of its steps and options "
-            f"({type(error).__name__}: {said})",
+            f"damaged: {run}: the report cannot use its steps and options "
+            f"({type(error).__name__}: {message})",
             hint="if nobody has changed the run, this is a bug: --debug shows where",
         ) from error

@@ -97,7 +97,7 @@ class DemandIntensityReport(TestReport):
         return found
 
     @cached_property
-    def histograms_apart(self) -> Mapping[str, Histogram]:
+    def histograms_by_operation(self) -> Mapping[str, Histogram]:
         return self.apart["max"]
 
     @property
@@ -179,14 +179,14 @@ class DemandIntensityReport(TestReport):
         slow = self._tail(name)
         of = {"at": _load(cell), "steady": self.views[1].reached}
         found += quantile_headline(f"{name}_p9999", f"p99.99 at {label}", slow, 0.9999, **of)
-        for operation, apart in self.apart[name].items() if self.tells_tails else ():
+        for operation, apart in self.apart[name].items() if self.tails_are_real else ():
             key, text = f"{name}_{operation}_p9999", f"p99.99 of {operation}s at {label}"
             found += quantile_headline(key, text, apart, 0.9999, **of)
         return found
 
     def _tail(self, name: Name) -> Histogram | None:
         """The response times at an operating point if the slowest ones are those of the drive."""
-        return self.histograms.get(name) if self.tells_tails else None
+        return self.histograms.get(name) if self.tails_are_real else None
 
     def _load_headlines(self, name: str, label: str, cell: Cell) -> list[Headline]:
         """IOPS and average response time of a load."""

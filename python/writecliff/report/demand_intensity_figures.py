@@ -24,7 +24,7 @@ IOPS = Axis("IOPS")
 
 
 def prewrites(name: str, title: str, data: DataFile, rows: Iterable[StepRow]) -> Figure | None:
-    """IOPS of pre-writes over the time spent in them, as if nothing was between them."""
+    """Return IOPS of pre-writes over the time spent in them, without gaps between steps."""
     middles, iops, elapsed_ns = [], [], 0
     for row in rows:
         middles.append(elapsed_ns + row.elapsed_ns / 2)
@@ -37,7 +37,7 @@ def prewrites(name: str, title: str, data: DataFile, rows: Iterable[StepRow]) ->
 
 
 def tracking(view: SteadyView, procedure: DemandProcedure[Any], data: DataFile) -> Figure | None:
-    """The cells of the tracked thread count over the rounds, a line per queue depth."""
+    """Return the cells of the tracked thread count over the rounds, a line per queue depth."""
     threads, _ = procedure.tracked
     series = []
     for depth in procedure.options.queue_depths:
@@ -53,7 +53,7 @@ def tracking(view: SteadyView, procedure: DemandProcedure[Any], data: DataFile) 
 
 
 def variation(cells: Sequence[Cell], data: DataFile) -> Iterator[Figure | None]:
-    """Plots 6, 7 and 8: IOPS over queue depth, response time over IOPS, CPU use."""
+    """Yield plots 6, 7 and 8: IOPS over queue depth, response time over IOPS, CPU use."""
     groups: dict[int, list[Cell]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.threads, cell.queue_depth)):
         groups.setdefault(cell.threads, []).append(cell)
@@ -77,12 +77,14 @@ def variation(cells: Sequence[Cell], data: DataFile) -> Iterator[Figure | None]:
 def by_outstanding(
     cells: Sequence[Cell], best: Cell | None, data: DataFile
 ) -> Iterator[Figure | None]:
-    """IOPS and response time over all outstanding I/Os, with the knee marked (SNIA primer, figure
-    18): more of them than there bring response time and hardly more IOPS.
+    """Yield IOPS and response time over outstanding I/Os, with the knee marked.
+
+    Beyond the knee, more outstanding I/Os add response time and hardly any IOPS (SNIA primer,
+    figure 18).
     """
     order = sorted(cells, key=lambda cell: (cell.threads, cell.outstanding))
     most = max(cell.outstanding for cell in cells)
-    named = [4**power for power in range(10) if 4**power < 4 * most]  # more would not be read
+    named = [4**power for power in range(10) if 4**power < 4 * most]  # more ticks would overlap
     x = depth_axis(named, Label("Outstanding I/Os", note="threads x queue depth"))
     art = Axis("Average response time", units=units.LATENCY_UNITS, log=True)
     for name, title, y, value in (
@@ -102,7 +104,7 @@ def by_outstanding(
 
 
 def _cpu(groups: Mapping[int, Sequence[Cell]], data: DataFile) -> Figure | None:
-    """Plot 8; none where the CPU use is unknown (simulated drives have no host)."""
+    """Return plot 8; None if the CPU use is unknown (simulated drives have no host)."""
     depths = sorted({cell.queue_depth for row in groups.values() for cell in row})
     values = []
     for row in groups.values():

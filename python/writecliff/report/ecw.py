@@ -14,9 +14,10 @@ from writecliff.report.table import Column, Table, table
 
 
 class EcwReport(DemandIntensityReport):
-    """The report of a run of ECW/CBW, with what the composite workload is made of."""
+    """The report of a run of ECW/CBW, with the definition of the composite workload."""
 
     def sections(self) -> Iterator[Section]:
+        """Yield the sections of demand intensity, then the composite workload."""
         yield from super().sections()
         intro = f"Block sizes and address zones of JESD219; {setup(self.data, 'alignment')}."
         yield section("The composite workload", intro, _sizes(), _zones())

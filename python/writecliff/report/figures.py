@@ -1,5 +1,6 @@
-"""Figures that any test has: steady-state convergence and window, histogram, confidence plot,
-response time by percentile.
+"""Figures of any test.
+
+Steady-state convergence and window, histogram, confidence plot, response time by percentile.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def convergence(
     window: Sequence[int],
     y: Axis,
 ) -> Figure | None:
-    """Series over the rounds (x is the round number), with the rounds of `window` shaded."""
+    """Return series over the rounds, with the rounds of `window` shaded.
+
+    The x values of `series` are round numbers.
+    """
     return lines(
         name,
         title,
@@ -64,10 +68,11 @@ def convergence(
 def steady_window(
     name: str, title: str, data: Data, state: SteadyState, y: Axis, series: str = "data"
 ) -> Figure:
-    """Data, average, 110 %, 90 % and the fitted line over the measurement window.
+    """Return data, average, 110 %, 90 % and the fitted line over the measurement window.
 
-    `y` is the axis of the tracking variable, `series` what it is called in other plots. The line is
-    the least-squares line of `state` (PTS 2.0.2 section 2.1.24), not one through the end points.
+    `y` is the axis of the tracking variable, `series` the name of the data in other plots. The line
+    is the least-squares line of `state` (PTS 2.0.2 section 2.1.24), not a line through the end
+    points.
     """
     shown = y.unit([state.average])
     figure, axes = style.new_axes("Round", y.title(shown))
@@ -105,15 +110,15 @@ def steady_window(
 
 
 def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
-    """Edges and counts of bins of equal width on a logarithmic axis.
+    """Return edges and counts of bins of equal width on a logarithmic axis.
 
-    The stored buckets are finer than these bins and of changing relative width; counts are split
-    where a bucket lies across an edge.
+    The stored buckets are finer than these bins and vary in relative width. A bucket that crosses
+    an edge is split.
     """
     lower, upper, count = (column.astype(np.float64) for column in histogram.buckets())
     edges_in, start = np.append(lower, upper[-1] + 1), 0.0
     cumulative = np.concatenate([[start], np.cumsum(count)])
-    # Between buckets nothing is counted: keep the sum level up to where the next one begins.
+    # No I/Os lie between buckets: keep the sum level up to the start of the next bucket.
     x = np.column_stack([lower, upper + 1]).ravel()
     y = np.column_stack([cumulative[:-1], cumulative[1:]]).ravel()
     first = math.floor(math.log10(max(edges_in[0], 1)) * _BINS_PER_DECADE)
@@ -122,7 +127,7 @@ def _log_bins(histogram: Histogram) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.diff(np.interp(edges, x, y))
 
 
-_DATA_SHARE = 0.58  # of the height; the labels of the markers stand above
+_DATA_SHARE = 0.58  # of the height; the labels of the markers are above
 _LABEL_PITCH = 0.062
 _LABEL_ROOM = 0.3  # of the width, left of the first marker
 
@@ -130,11 +135,15 @@ _LABEL_ROOM = 0.3  # of the width, left of the first marker
 def histogram_figures(
     histogram: Histogram | None, name: str = "", what: str = "", data: str = ""
 ) -> tuple[Figure, ...]:
-    """Response-time histogram and confidence plot of `histogram`, with its buckets as their data;
-    none without I/Os.
+    """Return response-time histogram and confidence plot; none without I/Os.
 
-    `name` is a suffix for elements and file ("-max"), `what` begins the titles ("Max IOPS: ") and
-    `data` names the file, if it is not "histogram" and the suffix.
+    Both share the buckets of `histogram` as data.
+
+    Args:
+        histogram: Response times.
+        name: Suffix for elements and file ("-max").
+        what: Start of the titles ("Max IOPS: ").
+        data: Name of the file (default: "histogram" and the suffix).
     """
     if histogram is None or not histogram.count:
         return ()
@@ -151,7 +160,10 @@ def histogram_figures(
 
 @house_style()
 def response_time_histogram(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
-    """I/Os by response time, both axes logarithmic, with average, nines and maximum marked."""
+    """Draw I/Os by response time, both axes logarithmic, with markers.
+
+    Markers show the average, the nines and the maximum.
+    """
     edges, counts = _log_bins(histogram)
     unit = latency_unit(histogram)
     edges = edges / unit.size
@@ -161,23 +173,24 @@ def response_time_histogram(name: str, title: str, data: Data, histogram: Histog
     markers = [("average", histogram.mean_ns)]
     markers += [(units.nines(q), histogram.quantile(q).value_ns) for q in NINES]
     markers += [("maximum", histogram.max_ns)]
-    known = [(text, value / unit.size) for text, value in markers if value is not None]
-    known.sort(key=lambda marker: marker[1])
+    marks = [(text, value / unit.size) for text, value in markers if value is not None]
+    marks.sort(key=lambda marker: marker[1])
     high = float(edges[-1])
-    room = (known[0][1] / high**_LABEL_ROOM) ** (1 / (1 - _LABEL_ROOM))
+    room = (marks[0][1] / high**_LABEL_ROOM) ** (1 / (1 - _LABEL_ROOM))
     style.log_axis(axes, "x", min(float(edges[0]), room), high)
     top = 0.5 * (float(counts.max()) / 0.5) ** (1 / _DATA_SHARE)
     style.log_axis(axes, "y", 0.5, max(top, 10.0), style.compact, minor=False)
     decades = math.ceil(math.log10(max(float(counts.max()), 10.0)))
     axes.set_yticks([10.0**k for k in range(decades + 1)])
-    _mark(axes, known, unit)
+    _mark(axes, marks, unit)
     text = f"Histogram of {histogram.count:,} response times"
     return style.finished(figure, name, title, data, text)
 
 
 def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) -> None:
-    """Vertical lines with their labels on rising steps: every label ends at its own line and
-    stands above the lines to its left, so that nothing meets.
+    """Draw vertical lines with labels on rising steps.
+
+    Every label ends at its own line and is above the lines to its left, so nothing overlaps.
     """
     for level, (text, value) in enumerate(markers):
         y = 0.985 - _LABEL_PITCH * (len(markers) - 1 - level)
@@ -201,31 +214,31 @@ def _mark(axes: Axes, markers: Sequence[tuple[str, float]], unit: units.Unit) ->
 
 
 def _nines(share: npt.ArrayLike) -> Numbers:
-    """How many nines a share has."""
+    """Return the number of nines of a share."""
     return -np.log10(np.maximum(1 - np.asarray(share, dtype=np.float64), 1e-12))
 
 
 def _of_nines(count: npt.ArrayLike) -> Numbers:
-    """The inverse of `_nines`."""
+    """Return the share with `count` nines: the inverse of `_nines`."""
     return 1 - 10 ** -np.asarray(count, dtype=np.float64)
 
 
 @house_style()
 def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figure:
-    """Cumulative share of I/Os (axis of nines) over response time; only supported nines."""
+    """Draw the cumulative share of I/Os over response time, up to the supported nines."""
     unit = latency_unit(histogram)
     _, upper, count = (column.astype(np.float64) for column in histogram.buckets())
     total = histogram.count
     slower = total - np.cumsum(count)
-    known = slower >= 1
-    x = np.minimum(upper, float(histogram.max_ns or 0))[known] / unit.size
-    y = 1 - slower[known] / total
+    incomplete = slower >= 1
+    x = np.minimum(upper, float(histogram.max_ns or 0))[incomplete] / unit.size
+    y = 1 - slower[incomplete] / total
     figure, axes = style.new_axes(
         Label("Response time", unit.name, "logarithmic"), "Share of I/Os completed within"
     )
     highest = min(math.log10(total) if total > 1 else 1.0, float(_MAX_NINES))
     top = 1 - 10 ** -max(highest, 1.0)
-    # Within the maximum all of them are complete: the curve leaves the plot there.
+    # At the maximum all I/Os are complete: the curve leaves the plot there.
     x = np.append(x, float(histogram.max_ns or 0) / unit.size)
     y = np.append(y, 1 - (1 - top) / 10)
     axes.step(x, y, where="post", color=style.BLUE, label="all I/Os")
@@ -267,8 +280,9 @@ RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 def percentile_figure(
     name: str, title: str, histograms: Mapping[str, Histogram], *, data: str = ""
 ) -> Figure | None:
-    """A curve for each operation, with the buckets of the histograms as their data (`data` names
-    the file); None without I/Os.
+    """Return a curve of response times by operation; None without I/Os.
+
+    `data` names the file of the buckets (default: `name`).
     """
     file = DataFile(data or f"{name}.csv", histograms_csv(histograms))
     lines = [percentile_line(plural_of(operation), h) for operation, h in histograms.items()]
@@ -277,7 +291,7 @@ def percentile_figure(
 
 
 def percentile_line(label: str, histogram: Histogram) -> Line:
-    """The response times of a histogram by percentile, up to what its I/Os support."""
+    """Return the response times of a histogram by percentile, as far as its I/Os support."""
     x, y = [], []
     for step in range(round(math.log10(2) * _PER_DECADE), _NINES * _PER_DECADE + 1):
         one_in = 10 ** (step / _PER_DECADE)

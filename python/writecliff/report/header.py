@@ -1,8 +1,8 @@
 """The header block of the standard's report pages: four columns of ten rows.
 
-What neither the machine nor the user tells of a real drive is "not known"; other values that are
-missing are "-". A simulated drive has no platform: its column says so instead of naming the machine
-that ran the simulation.
+Missing facts about a real drive or its machine are "not known"; other missing values are "-". A
+simulated drive has no platform: its column shows "N/A (simulated)" instead of the machine that ran
+the simulation.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ NOT_KNOWN = "not known"
 _SIMULATED = "N/A (simulated)"
 
 
-def header(data: TestData, title: str, ss_rounds: str, own: Sequence[Row] | None) -> Header:
-    """The header block of the test `title`.
+def header(data: TestData, title: str, ss_rounds: str, parameters: Sequence[Row] | None) -> Header:
+    """Return the header block of the test `title`.
 
-    `ss_rounds` are the rounds of the steady-state window ("Rounds 1 - 5"), or why there are none.
-    The fourth column shows `own`, the test's parameters. Without them it is made of the keys that
-    the procedure's `setup` gives: "test: LABEL" in their order or, for a loop of mixes and block
-    sizes, `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2` and `toio_2`. The
-    third column reads `precondition`, `precondition_toio`, `precondition_duration`,
-    `precondition_2` and `precondition_2_toio`; both read `data_pattern`, `active_range`,
-    `ar_segments` and `ar_amount`.
+    `ss_rounds` are the rounds of the steady-state window ("Rounds 1 - 5"), or the reason why there
+    are none. The fourth column shows `parameters`, those of the test. Without them it shows keys of
+    the procedure's `setup`: "test: LABEL" in their order or, for a loop of mixes and block sizes,
+    `test_stimulus`, `rw_mix`, `block_sizes`, `toio`, `test_stimulus_2` and `toio_2`. The third
+    column reads `precondition`, `precondition_toio`, `precondition_duration`, `precondition_2` and
+    `precondition_2_toio`; both read `data_pattern`, `active_range`, `ar_segments` and `ar_amount`.
     """
     manifest = data.manifest
     device = manifest.device
@@ -61,13 +60,13 @@ def header(data: TestData, title: str, ss_rounds: str, own: Sequence[Row] | None
             HeaderColumn("Test Platform", _platform(data)),
             HeaderColumn("Device Under Test", _device(data)),
             HeaderColumn("Set Up Parameters", _set_up(data, ss_rounds)),
-            HeaderColumn("Test Parameters", _test(data, ss_rounds, own)),
+            HeaderColumn("Test Parameters", _test(data, ss_rounds, parameters)),
         ),
     )
 
 
 def setup(data: TestData, name: str, default: str = units.UNKNOWN) -> str:
-    """A parameter that the procedure gave for the header block."""
+    """Return a parameter that the procedure gave for the header block."""
     return data.manifest.setup.get(name) or default
 
 
@@ -98,14 +97,14 @@ def _platform(data: TestData) -> Rows:
 
 
 def _machine(data: TestData) -> str:
-    """Make and architecture of the machine that the drive is in."""
+    """Return make and architecture of the machine that contains the drive."""
     host = data.manifest.host
-    known = filter(None, (host.get("platform"), host.get("machine")))
-    return ", ".join(known) or NOT_KNOWN
+    names = filter(None, (host.get("platform"), host.get("machine")))
+    return ", ".join(names) or NOT_KNOWN
 
 
 def none_for_nvme(data: TestData) -> str | None:
-    """An NVMe drive is behind no host adapter."""
+    """Return "N/A" for an NVMe drive, which has no host adapter, else None."""
     return NOT_APPLICABLE if _is_nvme(data) else None
 
 
@@ -153,16 +152,16 @@ def _set_up(data: TestData, ss_rounds: str) -> Rows:
 
 
 def _note(data: TestData) -> str:
-    """What the user says of the run."""
+    """Return the user's note about the run."""
     device = data.manifest.device
     simulated = (device.scale_text or "simulated drive").capitalize() if device.simulated else ""
     return "; ".join(filter(None, (simulated, device.remarks.get("note")))) or units.UNKNOWN
 
 
-def _test(data: TestData, ss_rounds: str, own: Sequence[Row] | None) -> Rows:
+def _test(data: TestData, ss_rounds: str, parameters: Sequence[Row] | None) -> Rows:
     given = data.manifest.setup
-    if own is None:
-        own = [
+    if parameters is None:
+        parameters = [
             (name.removeprefix(OWN_PARAMETER), text)
             for name, text in given.items()
             if name.startswith(OWN_PARAMETER)
@@ -177,11 +176,11 @@ def _test(data: TestData, ss_rounds: str, own: Sequence[Row] | None) -> Rows:
             ("Steady State", NOT_APPLICABLE),
         )
     first = (("Data Pattern", setup(data, "data_pattern")), ("AR & Amount", _amount(data)))
-    return tuple([*first, *own, *[("", "")] * ROWS][:ROWS])
+    return tuple([*first, *parameters, *[("", "")] * ROWS][:ROWS])
 
 
 def _amount(data: TestData) -> str:
-    """The active range and its size."""
+    """Return the active range and its size."""
     given = data.manifest.setup.get("ar_amount")
     if given:
         return given

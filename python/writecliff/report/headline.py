@@ -1,11 +1,11 @@
-"""The headline figures of a run: what it is quoted by, each with unit, direction and interval.
+"""The headline figures of a run, each with unit, direction and interval.
 
 The report of every test names its own (`TestReport.headlines`). Comparisons, the pages of suites
-and sweeps, and the last lines of a command show those and know no test.
+and sweeps, and the last lines of a command show these figures and depend on no test.
 
-An interval covers 95 %. Of a mean it is Student's t over what the mean is of, mostly the rounds of
-the steady-state window; of a quantile it follows from the order statistics. A figure of a single
-value has none: nothing in the run tells how much it would vary.
+An interval covers 95 %. The interval of a mean is Student's t over its samples, mostly the rounds
+of the steady-state window; that of a quantile follows from the order statistics. A figure of a
+single value has none, because the run does not show how much it would vary.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ class Interval:
 
     low: float  # its lower end
     high: float  # its upper end
-    of: str  # what it is the interval of: `ROUNDS`, "99.99 % quantile of the I/Os"
-    degrees: float | None = None  # of freedom, by Student's t; None: not known
+    of: str  # the quantity: `ROUNDS`, "99.99 % quantile of the I/Os"
+    degrees: float | None = None  # of freedom, by Student's t; None if unknown
 
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
-    """One figure that a run is quoted by."""
+    """A headline figure of a run."""
 
-    key: str  # the same in all runs of a test where it means the same: "iops_4k_0_100"
-    label: str  # for people
-    group: str = ""  # figures with equal group and metric are of one kind: "mixes"
+    key: str  # equal in all runs of a test for equal quantities: "iops_4k_0_100"
+    label: str  # for readers
+    group: str = ""  # equal group and metric make a kind: "mixes"
     load: str = ""  # load that identifies it among its kind: "random, 4 KiB, OIO 1"
     metric: str = ""  # in words: "IOPS"
     value: float  # in `unit`
     unit: str  # "IOPS", "ms"; empty for ratios
     higher_is_better: bool | None = True  # None: neither
     interval: Interval | None = None  # None: a single value
-    at: str = ""  # the load that the run itself chose to measure it at: "TC8/QD32"
+    at: str = ""  # load that the run chose for the measurement: "TC8/QD32"
     steady: bool = True  # False: the drive was not in steady state
     # Latencies from arrival: why the figure depends on the length of the step; "" if it does not.
     not_sustained: str = ""
@@ -78,19 +78,19 @@ class Headline:
 
 
 def value_text(value: float) -> str:
-    """Four significant digits; whole numbers from 1,000 on."""
+    """Return a value with four significant digits; from 1,000 on a whole number."""
     return units.significant(value, 4)
 
 
 def interval_text(interval: Interval | None) -> str:
-    """An interval in parentheses, with a space before; nothing without one."""
+    """Return an interval in parentheses after a space; empty for None."""
     if interval is None:
         return ""
     return f" ({value_text(interval.low)} to {value_text(interval.high)})"
 
 
 def headline(key: str, label: str, value: float | None, unit: str, **more: Any) -> list[Headline]:
-    """A figure of a single value; empty if it is unknown."""
+    """Return a figure of a single value; empty if the value is unknown."""
     if value is None or not isfinite(value):
         return []
     return [Headline(key=key, label=label, value=value, unit=unit, **more)]
@@ -106,14 +106,15 @@ def mean_headline(
     of: str = ROUNDS,
     **more: Any,
 ) -> list[Headline]:
-    """The mean of `samples` with its interval; empty if none is known. `value` stands for the mean
-    where a weighted one is exact.
+    """Return the mean of `samples` with its interval; empty if none is known.
+
+    `value` replaces the mean if a weighted mean is exact.
     """
-    known = [sample for sample in samples if sample is not None and isfinite(sample)]
-    if not known:
+    finite = [sample for sample in samples if sample is not None and isfinite(sample)]
+    if not finite:
         return headline(key, label, value, unit, **more)
-    mean = fmean(known) if value is None else value
-    return headline(key, label, mean, unit, interval=mean_interval(known, mean, of), **more)
+    mean = fmean(finite) if value is None else value
+    return headline(key, label, mean, unit, interval=mean_interval(finite, mean, of), **more)
 
 
 def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> Interval | None:
@@ -135,7 +136,7 @@ def mean_interval(samples: Sequence[float], mean: float, of: str = ROUNDS) -> In
 def quantile_headline(
     key: str, label: str, histogram: Histogram | None, q: float, **more: Any
 ) -> list[Headline]:
-    """A quantile of response times in ms; empty if there are too few I/Os for it."""
+    """Return a quantile of response times in ms; empty if it has too few I/Os."""
     quantile = None if histogram is None or not histogram.count else histogram.quantile(q)
     if quantile is None or quantile.value_ns is None:
         return []
@@ -148,5 +149,5 @@ def quantile_headline(
 
 
 def ms(value_ns: float | None) -> float | None:
-    """Milliseconds of a latency; None stays None."""
+    """Convert a latency from ns to ms; None stays None."""
     return None if value_ns is None else value_ns / NS_PER_MS

@@ -7,16 +7,16 @@ amplification, of the number of I/Os slower than a value for a percentile (the i
 Law and Kelton, 9.5.2; Woodruff, J. American Statistical Association 47, 1952). Intervals are made
 on a logarithmic scale, for the share of slow I/Os on the logit scale, so none reaches below zero.
 The interval of a percentile contains the latencies for which its share of slower I/Os is plausible.
-The error is that of the tested share (Wilson, J. American Statistical Association 22, 1927).
+The error is that at the tested share (Wilson, J. American Statistical Association 22, 1927).
 
-Real drives and older runs have no batches; the intervals of their series stand for them
+Real drives and older runs have no batches; the intervals of their series replace them
 (`of_intervals`), for rates and means alone.
 
 A figure has no interval if its step is too short: fewer batches than `dependence.FEWEST`; for a
 percentile fewer slow I/Os than `FEWEST_SLOW` or fewer batches of them than `FEWEST_SLOW_BATCHES`,
 less than 4 s after the warm-up, or less than `LATENCY_LEAST_OVERWRITTEN` of a flash drive that is
 written; for write amplification less than a tenth of the drive overwritten. A rule on an estimated
-variance would select runs whose variance is too small by chance.
+variance would keep runs whose variance is small by chance.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MARGIN, _MARGIN_OF_SHARES = 0.5, 0.75
 _LEAST_S = 4.0  # of a step for intervals of percentiles; waves of garbage collection take seconds
 WAF_LEAST_OVERWRITTEN = 0.1  # of the capacity
 LATENCY_LEAST_OVERWRITTEN = 2.0  # times the capacity, for percentiles of a load that writes
-_FEWEST_COARSE = 5  # intervals of a log from which anything is estimated
+_FEWEST_COARSE = 5  # minimum number of intervals of a log for an estimate
 _BATCHES_MAX = 256  # made of the intervals of a step
 
 
@@ -110,7 +110,7 @@ class Cell:
         lower, _, count = self._buckets
         wanted = float(count[lower > value_ns].sum())
         counted = [self.ios, *self.slower, np.zeros(len(self.ios))]
-        totals = [float(one.sum()) for one in counted]
+        totals = [float(column.sum()) for column in counted]
         below = max(n for n, total in enumerate(totals) if total >= wanted or n == 0)
         above = min(below + 1, len(counted) - 1)
         span = totals[below] - totals[above]
@@ -135,6 +135,7 @@ class Stretch:
 
     @cached_property
     def ios(self) -> Floats:
+        """I/Os of each batch, over all operations."""
         return self.total(lambda cell: cell.ios)
 
     @cached_property
@@ -154,30 +155,36 @@ class Stretch:
     def deviations(self, part: Floats, base: Floats) -> tuple[Floats, Floats] | None:
         """Return the relative deviation of each batch from its share of `part`, and its width.
 
-        None if the batches are too few or empty.
+        Returns:
+            None if the batches are too few or empty.
         """
         mine, other = part[self.settled], base[self.settled]
-        total, of = float(mine.sum()), float(other.sum())
+        total, base_total = float(mine.sum()), float(other.sum())
         fewest = _FEWEST_COARSE if self.is_coarse else FEWEST
-        if len(mine) < fewest or not total > 0 or not of > 0:
+        if len(mine) < fewest or not total > 0 or not base_total > 0:
             return None
-        return mine / total - other / of, self.width_ns[self.settled]
+        return mine / total - other / base_total, self.width_ns[self.settled]
 
     def variance(self, part: Floats, base: Floats, *, of_share: bool = False) -> Variance | None:
         """Return the relative variance of the ratio of the totals of `part` and `base`.
 
-        None if it cannot be estimated. `of_share`: the ratio is the share of slow I/Os, whose
-        variations are often slower than those of rates.
+        `of_share`: the ratio is the share of slow I/Os, whose variations are often slower than
+        those of rates.
+
+        Returns:
+            None if it cannot be estimated.
         """
-        if (found := self.deviations(part, base)) is None:
+        if (deviations := self.deviations(part, base)) is None:
             return None
-        if len(found[0]) < FEWEST:
-            drifts = drift_of_few(*found) < _TREND_LEVEL
-            variance = None if drifts else variance_of_few(found[0])
-        elif not of_share and drift(*found) > _TREND_MAX:
+        if len(deviations[0]) < FEWEST:
+            drifts = drift_of_few(*deviations) < _TREND_LEVEL
+            variance = None if drifts else variance_of_few(deviations[0])
+        elif not of_share and drift(*deviations) > _TREND_MAX:
             return None
         else:
-            variance = variance_of_total(*found, margin=_MARGIN_OF_SHARES if of_share else _MARGIN)
+            variance = variance_of_total(
+                *deviations, margin=_MARGIN_OF_SHARES if of_share else _MARGIN
+            )
         used = float(part[self.settled].sum()) / float(part.sum())
         return None if variance is None else variance.times(used)
 
@@ -191,15 +198,15 @@ class Measured:
 
     def iops(self, value: float | None) -> Bounds | None:
         """Return the interval of I/Os per second."""
-        return self._ratio(value, lambda one: (one.ios, one.width_ns))
+        return self._ratio(value, lambda stretch: (stretch.ios, stretch.width_ns))
 
     def bytes_per_s(self, value: float | None) -> Bounds | None:
         """Return the interval of bytes per second."""
-        return self._ratio(value, lambda one: (one.total(lambda cell: cell.bytes), one.width_ns))
+        return self._ratio(value, lambda s: (s.total(lambda cell: cell.bytes), s.width_ns))
 
     def mean(self, value: float | None) -> Bounds | None:
         """Return the interval of a mean latency."""
-        return self._ratio(value, lambda one: (one.total(lambda cell: cell.latency_ns), one.ios))
+        return self._ratio(value, lambda s: (s.total(lambda cell: cell.latency_ns), s.ios))
 
     def waf(self, value: float | None) -> Bounds | None:
         """Return the interval of a write amplification.
@@ -208,21 +215,21 @@ class Measured:
         as the drive is overwritten. A step that overwrites less than a tenth of the drive does not
         show this variation, so it has an interval only if all batches agree.
         """
-        found = self._ratio(value, lambda one: (one.nand_bytes, one.host_bytes))
+        bounds = self._ratio(value, lambda s: (s.nand_bytes, s.host_bytes))
         enough = self._written >= WAF_LEAST_OVERWRITTEN * self.capacity_bytes
-        return found if found is None or enough or found.low == found.high else None
+        return bounds if bounds is None or enough or bounds.low == bounds.high else None
 
     @property
     def _written(self) -> float:
         """Bytes written to the drive."""
-        return sum(float(one.host_bytes.sum()) for one in self.stretches)
+        return sum(float(stretch.host_bytes.sum()) for stretch in self.stretches)
 
     def _ratio(
         self, value: float | None, parts: Callable[[Stretch], tuple[Floats, Floats]]
     ) -> Bounds | None:
         if not value or not isfinite(value):
             return None
-        variance = self._variance([parts(one) for one in self.stretches])
+        variance = self._variance([parts(stretch) for stretch in self.stretches])
         return None if variance is None else about(value, sqrt(variance.value), variance.degrees)
 
     def _variance(
@@ -234,29 +241,28 @@ class Measured:
         for stretch, (part, base), mine in zip(self.stretches, parts, sums, strict=True):
             if mine == 0:
                 continue
-            if (found := stretch.variance(part, base, of_share=of_share)) is None:
+            if (variance := stretch.variance(part, base, of_share=of_share)) is None:
                 return None
-            found = found.times((mine / sum(sums)) ** 2)
-            total = found if total is None else total + found
+            variance = variance.times((mine / sum(sums)) ** 2)
+            total = variance if total is None else total + variance
         return total
 
     @cached_property
     def histogram(self) -> Histogram | None:
         """Histogram of all latencies."""
-        return merged(cell.histogram for one in self.stretches for cell in one.cells)
+        return merged(cell.histogram for s in self.stretches for cell in s.cells)
 
     def _slower_than(self, value_ns: float) -> Sequence[tuple[Floats, Floats]]:
         """Return the I/Os slower than a latency, and all I/Os, of each batch."""
-        return [(one.total(lambda cell: cell.slower_than(value_ns)), one.ios)
-                for one in self.stretches]  # fmt: skip
+        return [(s.total(lambda cell: cell.slower_than(value_ns)), s.ios) for s in self.stretches]
 
     def _share(self, value_ns: float) -> _Share | None:
         """Return the share of I/Os slower than a latency; None if it is 0 or 1."""
         slower = self._slower_than(value_ns)
-        part, count = (sum(float(one[n].sum()) for one in slower) for n in (0, 1))
-        if not 0 < part < count or (found := self._variance(slower, of_share=True)) is None:
+        part, count = (sum(float(pair[n].sum()) for pair in slower) for n in (0, 1))
+        if not 0 < part < count or (variance := self._variance(slower, of_share=True)) is None:
             return None
-        return _Share(part / count, found)
+        return _Share(part / count, variance)
 
     @cached_property
     def _counted_shares(self) -> Sequence[_Share]:
@@ -299,15 +305,15 @@ class Measured:
         The latencies of a flash drive that is written depend on the distribution of valid data, as
         write amplification does, and vary with it for as long as it takes to overwrite the drive.
         """
-        if any(not cell.slower for one in self.stretches for cell in one.cells):
+        if any(not cell.slower for s in self.stretches for cell in s.cells):
             return False
-        length_s = sum(float(one.width_ns[one.settled].sum()) for one in self.stretches) / 1e9
-        is_flash = all(isfinite(one.nand_bytes.sum()) for one in self.stretches)
+        length_s = sum(float(s.width_ns[s.settled].sum()) for s in self.stretches) / 1e9
+        is_flash = all(isfinite(s.nand_bytes.sum()) for s in self.stretches)
         least = LATENCY_LEAST_OVERWRITTEN * self.capacity_bytes
         return length_s >= _LEAST_S and not (is_flash and 0 < self._written < least)
 
     def quantile(self, q: float) -> Bounds | None:
-        """Return the interval of a quantile of the latencies; None: not enough samples.
+        """Return the interval of a quantile of the latencies; None without enough samples.
 
         It contains the latencies for which a share 1 - q of slower I/Os is plausible. Dependence is
         estimated at each end, because the slowest I/Os depend on each other most.
@@ -327,10 +333,10 @@ class Measured:
             return self._share(float(upper[bucket]))
 
         def beyond(bucket: int) -> bool:
-            return (found := share(bucket)) is None or self._deviation(found, 1 - q) < -1
+            return (slower := share(bucket)) is None or self._deviation(slower, 1 - q) < -1
 
         def before(bucket: int) -> bool:
-            return (found := share(bucket)) is not None and self._deviation(found, 1 - q) > 1
+            return (slower := share(bucket)) is not None and self._deviation(slower, 1 - q) > 1
 
         high = _first(beyond, middle, last, 1)
         low = _first(before, middle - 1, 0, -1)
@@ -387,10 +393,11 @@ Key = tuple[int, str]  # number of the job, operation
 
 
 def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
-    """Batches made of the intervals of steps, for engines and older runs that store no batches.
+    """Return batches made of the intervals of steps, if the run has no batches.
 
-    Real drives have one interval a second, whose slow I/Os and flash writes are unknown: so there
-    are rates and means, and neither percentiles nor write amplification.
+    This applies to engines and older runs that store none. Real drives have intervals of 1 s with
+    unknown slow I/Os and flash writes. Their batches allow rates and means, but neither percentiles
+    nor write amplification.
     """
     chosen = intervals.filter(pc.field("seq").isin(list(seqs)))
     chosen = chosen.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
@@ -401,7 +408,7 @@ def of_intervals(intervals: pa.Table, seqs: Iterable[int]) -> pa.Table:
     ends = whole_ends(seq, end_ns.astype(np.float64))
     times, place = np.unique(np.stack([seq, ends]), axis=1, return_inverse=True)
     lengths = np.unique(times[0], return_counts=True)[1]
-    # At most so many batches a step: neighbours are joined.
+    # Join neighbours, so a step has at most `_BATCHES_MAX` batches.
     group = np.concatenate([np.arange(n) * min(n, _BATCHES_MAX) // n for n in lengths])
     is_last = np.append((np.diff(group) != 0) | (np.diff(times[0]) != 0), True)
     last = np.flatnonzero(is_last)
@@ -436,12 +443,12 @@ def stretch_of(
     """Return a function that selects the batches of some operations of jobs in these steps.
 
     Args:
-        table: the table `batches` of the run.
-        seqs: the steps, in order.
-        kind: that of the latencies.
-        histograms: all latencies of the steps.
-        began_ns: the start of each job, by step and number, since the start of the step. The batch
-            in which the first of the selected jobs starts lasts from then on. Default: 0.
+            table: The table `batches` of the run.
+            seqs: Steps, in order.
+            kind: Kind of the latencies.
+            histograms: All latencies of the steps.
+            began_ns: Start of each job within the step, by step and number (default: 0).
+                The batch in which the first of the selected jobs starts is shortened to that start.
 
     Returns:
         The function. It returns None if the run has no batches of an operation.
@@ -484,14 +491,14 @@ def stretch_of(
     def restricted(keys: Iterable[Key]) -> Stretch | None:
         keys = list(keys)
         cells = [cell(key) for key in keys]
-        known = [one for one in cells if one is not None]
-        if not known or len(known) < len(cells):
+        measured = [c for c in cells if c is not None]
+        if not measured or len(measured) < len(cells):
             return None
         return Stretch(
             widths(keys),
             columns["host_write_bytes"][first].astype(np.float64),
             columns["nand_write_bytes"][first].astype(np.float64),
-            known,
+            measured,
             is_coarse=SLOWER[0.5] not in columns,
         )
 

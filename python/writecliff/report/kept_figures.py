@@ -1,10 +1,10 @@
-"""`figures.json`: the headline figures of a run, kept in its directory.
+"""`figures.json`: the headline figures of a run, stored in its directory.
 
-A report takes a tenth of a second to judge a run again; a list of thousands of runs cannot. The
-file belongs to one state of the manifest, whose digest it carries: with any other manifest it does
-not count, and the figures are made again from the run. It is never the truth.
+A report needs 0.1 s to evaluate a run, which is too long for lists of thousands of runs. The file
+is a cache: it contains the digest of the manifest from which it was made. If the manifest has
+another digest, the figures are computed from the run again.
 
-Importing this module loads nothing of reports.
+Importing this module does not load reports.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ SCHEMA = "writecliff/figures/1"
 
 
 def figures_mapping(report: TestReport) -> dict[str, Any]:
-    """What a list of runs shows of one: `verdict`, `stamp`, `steps`, `device_time_ns`,
-    `host_write_bytes` and `figures`, each with the fields of a `Headline`.
+    """Return the contents of the file, without the digest of the manifest.
+
+    Keys: `verdict`, `stamp`, `steps`, `device_time_ns`, `host_write_bytes` and `figures`, each with
+    the fields of a `Headline`.
     """
     data = report.data
     return {
@@ -54,8 +56,9 @@ def _fields(figure: Headline) -> dict[str, Any]:
 
 
 def keep_figures(report: TestReport) -> None:
-    """Write the file into the run directory of `report`; without effect for a run that goes on,
-    and where nothing can be written.
+    """Write the file into the run directory of `report`.
+
+    Does nothing for a running run, and ignores write errors.
     """
     data = report.data
     if data.status == "running":
@@ -67,8 +70,10 @@ def keep_figures(report: TestReport) -> None:
 
 
 def parse_kept_figures(data: bytes, path: Path, digest: str) -> Mapping[str, Any] | None:
-    """What `keep_figures` wrote of the run whose manifest has `digest`; None if it is of another
-    state of the run, or damaged: it can be made again.
+    """Return the contents of a file that `keep_figures` wrote.
+
+    Returns:
+        None if the file is damaged or `digest` is not that of its manifest.
     """
     try:
         document = parse_document(data, path, SCHEMA)
@@ -78,7 +83,7 @@ def parse_kept_figures(data: bytes, path: Path, digest: str) -> Mapping[str, Any
 
 
 def manifest_digest(manifest: bytes) -> str:
-    """The digest that a manifest carries; empty if it has none."""
+    """Return the digest that a manifest contains; empty if it has none."""
     try:
         document = json.loads(manifest)
     except (ValueError, RecursionError):

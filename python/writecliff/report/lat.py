@@ -61,7 +61,7 @@ class LatReport(CellReport):
             of: dict[str, Any] = {"higher_is_better": False, "steady": self.view.reached}
             means = map(ms, self.view.samples(cell, _mean))
             found += mean_headline(f"{key}_mean", f"{label} average", means, "ms", **of)
-            if not self.tells_tails:
+            if not self.tails_are_real:
                 continue
             longest = ms(self.view.highest(cell, _max))
             found += headline(f"{key}_max", f"{label} maximum", longest, "ms", **of)
@@ -113,7 +113,7 @@ class LatReport(CellReport):
         return (f"Maximum latencies in tables and columns are {MAX_TEXT[self.max_kind]}.",)
 
     def grids(self) -> list[Grid]:
-        by, kinds = "latency by block size and mix", KINDS if self.tells_tails else ("mean",)
+        by, kinds = "latency by block size and mix", KINDS if self.tails_are_real else ("mean",)
         return [
             self.side(f"latency-{kind}", f"{KINDS[kind]} {by}", partial(self.value, kind), "ms")
             for kind in kinds

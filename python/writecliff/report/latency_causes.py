@@ -1,5 +1,6 @@
-"""Where the time went: latency by cause for bands of percentiles, as stacked bars, table, CSV and
-JSON. Only runs on drives that record it have it.
+"""Latency by cause for bands of percentiles, as stacked bars, table, CSV and JSON.
+
+Only runs on drives that record causes have this section.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LABELS = {
     "flash": "own flash operations",
 }
 _OTHER = "other causes"
-_SHOWN = len(style.SERIES)  # so many causes have a colour of their own
+_SHOWN = len(style.SERIES)  # causes with a distinct colour
 _WIDTH_IN, _BAR_IN = 6.4, 0.3
 
 Bands = Sequence["Band"]
@@ -43,20 +44,21 @@ Groups = Mapping[tuple[str | None, str], Bands]
 
 
 def cause_label(cause: str) -> str:
-    """What a cause is called in reports: "buffer full: erase"."""
+    """Return the name of a cause in reports, such as "buffer full: erase"."""
     return _LABELS.get(cause, cause.replace("_", " "))
 
 
 def bands_of(data: TestData, rows: Sequence[StepRow]) -> Groups:
-    """The bands of some steps by operation (of all steps together, label None) and by label and
-    operation; empty if causes were not recorded.
+    """Return the bands of steps; empty if causes were not recorded.
+
+    Keys are label and operation; the label None stands for all steps together.
     """
-    found = data.run.latency_causes([data.seq(row) for row in rows])
-    return {key: causes.bands() for key, causes in found.items()}
+    recorded = data.run.latency_causes([data.seq(row) for row in rows])
+    return {key: causes.bands() for key, causes in recorded.items()}
 
 
 def bands_mapping(groups: Groups) -> dict[str, Any]:
-    """The bands of all steps as JSON, by operation; times in ns."""
+    """Return the bands of all steps as JSON, by operation; times in ns."""
     return {
         operation: [band.mapping() for band in bands]
         for (label, operation), bands in groups.items()
@@ -65,7 +67,10 @@ def bands_mapping(groups: Groups) -> dict[str, Any]:
 
 
 def causes_sections(groups: Groups, which: str) -> Iterator[Section]:
-    """A section with a picture and a table per operation; `which` says of which I/Os."""
+    """Yield a section with a picture and a table per operation.
+
+    `which` names the I/Os that it covers.
+    """
     whole = {operation: bands for (label, operation), bands in groups.items() if label is None}
     if not whole:
         return
@@ -79,17 +84,17 @@ def causes_sections(groups: Groups, which: str) -> Iterator[Section]:
             _shares(title, bands, file),
         ]
     yield section(
-        "Where the time went",
-        f"What the service times were spent on, of {which}, by percentile of latency. Each "
+        "Latency by cause",
+        f"Time that commands spent by cause, for {which}, by percentile of latency. Each "
         "nanosecond of a command has one cause, so the shares of a bar add up to its mean latency. "
-        "Waits for a die count as what the die did meanwhile; waits for the write buffer as what "
-        "the die did that made room.",
+        "Waits for a die count as the operation of the die in that time; waits for the write "
+        "buffer as the operation that made room.",
         *parts,
     )
 
 
 def _largest(bands: Bands) -> tuple[str, ...]:
-    """The causes with the largest shares of any band, from the host inwards."""
+    """Return the causes with the largest shares of any band, from the host inwards."""
     peaks: dict[str, float] = {}
     for band in bands:
         for cause, ns in band.mean_ns.items():
@@ -100,7 +105,7 @@ def _largest(bands: Bands) -> tuple[str, ...]:
 
 @house_style()
 def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequence[str]) -> Figure:
-    """A bar per band, the fastest at the top, cut into the shares of the causes."""
+    """Draw a bar per band, the fastest at the top, divided into the shares of the causes."""
     height_in = 0.9 + _BAR_IN * len(bands)
     figure = style.new_figure(width_in=_WIDTH_IN, height_in=height_in)
     style.write_above(figure, 0.08, "I/Os by latency; mean latency on the right")
@@ -138,7 +143,7 @@ def _stacked(name: str, title: str, file: DataFile, bands: Bands, shown: Sequenc
 
 
 def _shares(title: str, bands: Bands, file: DataFile) -> Table:
-    """The picture in numbers: a column per band, a row per cause."""
+    """Return the table of the picture: a column per band, a row per cause."""
     rows: list[tuple[Value, ...]] = [
         ("I/Os", *(Quantity(band.ios, kinds.NUMBER) for band in bands)),
         ("mean latency", *(Quantity(band.latency_ns, kinds.LATENCY) for band in bands)),
@@ -155,9 +160,12 @@ def _shares(title: str, bands: Bands, file: DataFile) -> Table:
 
 
 def _file(operation: str, groups: Groups) -> DataFile:
-    """All bands of an operation: of all steps (empty label), then by label if there are several."""
+    """Return all bands of an operation as a file.
+
+    The bands of all steps (empty label) come first, then those by label if there are several.
+    """
     mine = {label: bands for (label, op), bands in groups.items() if op == operation}
-    if len(mine) == 2:  # all steps have the one label
+    if len(mine) == 2:  # all steps have the same label
         mine = {None: mine[None]}
     names = list(mine[None][0].mean_ns)
     head = ("label", "band", "ios", "latency_mean_ns", *(f"{name}_mean_ns" for name in names))

@@ -1,8 +1,7 @@
 """Reports as plain data: tables, figures and sections, and the pages made of them.
 
-Tests build a `ReportModel`, comparisons and suites a `pages.Page`; the renderers show either. A
-figure and a table each carry the CSV file with their numbers, so that a page can offer every number
-that it shows.
+Tests build a `ReportModel`, comparisons and suites a `pages.Page`; the renderers show either. Each
+figure and table carries the CSV file with its numbers, so a page offers every number that it shows.
 """
 
 from __future__ import annotations
@@ -19,27 +18,27 @@ Level = Literal["good", "warning", "bad"]
 class Figure:
     """A drawing with its caption. `svg` is a complete SVG element without outside references."""
 
-    name: str  # of its element: unique in the report; letters, digits and hyphens
-    title: str  # without its number: "Plot n" is put before it
+    name: str  # of the element: unique in the report; letters, digits and hyphens
+    title: str  # without the number: "Plot n" precedes it
     svg: str
-    description: str  # for readers who do not see it
+    description: str  # alternative text
     data: Data
-    wide: bool = False  # takes the whole width of the page (3-D columns, two panels)
+    wide: bool = False  # spans the whole width of the page (3-D columns, two panels)
 
 
 @dataclass(frozen=True)
 class Section:
-    """What is shown together."""
+    """A heading with text, tables and figures."""
 
     title: str
     intro: str
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()  # shown before the figures
-    choices: tuple[str, ...] = ()  # series of its figures of which a reader may show one alone
+    choices: tuple[str, ...] = ()  # series that a reader can show alone
 
 
 def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:
-    """A section of `parts`; None stands for a figure that had nothing to draw and is left out."""
+    """Return a section of `parts`; None stands for an empty figure, which is omitted."""
     return Section(
         title,
         intro,
@@ -50,7 +49,7 @@ def section(title: str, intro: str, *parts: Figure | Table | None) -> Section:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The first box: in which state the drive is and what that means."""
+    """The first box of the page: the state of the drive and what it means."""
 
     level: Level
     headline: str
@@ -95,7 +94,7 @@ class Header:
 class ReportModel:
     """The report of one run."""
 
-    title: str  # says NOT STEADY STATE when it is not
+    title: str  # includes NOT STEADY STATE if it was not reached
     header: Header
     disclosures: tuple[str, ...]
     verdict: Verdict
@@ -105,6 +104,6 @@ class ReportModel:
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     footer: tuple[tuple[str, str], ...]
-    data: tuple[DataFile, ...]  # all files, those of figures and tables included
-    summary: dict[str, Any]  # what `summarise` returns, inside the page as JSON
+    data: tuple[DataFile, ...]  # all files, including those of figures and tables
+    summary: dict[str, Any]  # the result of `summarise`, embedded in the page as JSON
     stamp: str = ""  # across every page: "NOT PTS-CONFORMANT"

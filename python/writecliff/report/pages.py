@@ -1,5 +1,7 @@
-"""Pages, of a run or about several, as self-contained HTML: nothing loaded from anywhere, and whole
-without the script, which only adds values under the pointer, zoom, and series on and off.
+"""Pages of one run or several, as self-contained HTML.
+
+They load nothing and are complete without the script, which adds values under the pointer, zoom
+and a switch for each series.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from writecliff.report.model import ReportModel, Section
 from writecliff.report.table import DataFile
 from writecliff.store.files import write_atomically
 
-SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # matplotlib begins each figure so
-_BEGIN_BYTES = 64  # in which a page says what it is
+SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # by matplotlib, in each figure
+_BEGIN_BYTES = 64  # of a page that contain its document type
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link to a report beside the page; `href` is relative, so that folders can be mailed."""
+    """A link to a report beside the page; `href` is relative, so folders can be moved."""
 
     text: str
     href: str
@@ -44,41 +46,56 @@ class Page:
     title: str
     intro: str
     sections: tuple[Section, ...]
-    summary: dict[str, Any]  # inside the page as JSON
+    summary: dict[str, Any]  # embedded in the page as JSON
     data: tuple[DataFile, ...] = ()
     disclosures: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     stamp: str = ""
-    verdict: str = ""  # the answer in one sentence, in a box before all else
+    verdict: str = ""  # the answer in one sentence, in a box at the top
 
 
 def render_html(model: ReportModel, *, paper: str = "") -> str:
-    """The page of a run. The same model gives the same bytes. `paper` is a style sheet on top of
-    the page's own, which a renderer for paper may need.
+    """Return the HTML page of a run; equal models give equal bytes.
+
+    Args:
+        model: Report of the run.
+        paper: Style sheet in addition to that of the page, for renderers of paper.
     """
     figures = [figure.name for part in model.sections for figure in part.figures]
-    # Figures are numbered through the page, as in the standard's "Plot A.n".
+    # Figures are numbered through the page, like the standard's "Plot A.n".
     numbered = {name: number for number, name in enumerate(figures, 1)}
     return rendered("report.html.j2", model=model, paper=Markup(paper), numbered=numbered)
 
 
 def whole(page: Page) -> Page:
-    """The page without empty sections, and with the files of all of its figures and tables."""
+    """Return the page without empty sections, with the files of all figures and tables."""
     shown = [part for part in page.sections if part.figures or part.tables]
     sections, files = with_data(shown, page.data)
     return replace(page, sections=sections, data=files)
 
 
 def render_page(page: Page, *, paper: str = "") -> str:
-    """The page as HTML. The same page gives the same bytes. `paper`: see `render_html`."""
+    """Return the page as HTML; equal pages give equal bytes.
+
+    Args:
+        page: Page to render.
+        paper: See `render_html`.
+    """
     return rendered("comparison.html.j2", page=whole(page), paper=Markup(paper))
 
 
 def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | None = None) -> Path:
-    """Write the page to `path` and return it; an existing file is replaced atomically. `pdf` is a
-    file for the same page as PDF, `csv` a folder for the numbers of its figures and tables.
+    """Write the page to `path`, replacing an existing file atomically, and return the path.
 
-    Raises StoreError: not writable; PdfUnavailableError, before anything is written.
+    Args:
+        page: Page to write.
+        path: HTML file.
+        pdf: File for the same page as PDF.
+        csv: Folder for the numbers of its figures and tables.
+
+    Raises:
+        StoreError: a file cannot be written.
+        PdfUnavailableError: PDF cannot be rendered; nothing has been written.
     """
     check_page(path)
     files = {path: encoded(render_page(page))}
@@ -94,19 +111,26 @@ def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | N
 
 
 def check_page(path: Path) -> None:
-    """Raise ConfigError if the file at `path` is no page: a trace or a manifest that is named by
-    mistake stays. A folder or nothing there is the caller's to judge.
+    """Refuse to overwrite a file that is not a page, such as a trace or a manifest.
+
+    The caller checks for folders and missing files.
+
+    Raises:
+        ConfigError: the file at `path` is not a page.
     """
     begin = b""
     if path.is_file():
         with suppress(OSError), path.open("rb") as file:
             begin = file.read(_BEGIN_BYTES).lstrip().lower()
     if begin and not begin.startswith(b"<!doctype html"):
-        raise ConfigError(f"{path} exists and is no page", hint="give another name")
+        raise ConfigError(f"{path} exists and is not an HTML page", hint="choose another name")
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A template with the house style sheet; a name that is not given is an error."""
+    """Return a template rendered with the house style sheet.
+
+    Every name that the template uses must be given.
+    """
     return _environment().get_template(template).render(**values)
 
 
@@ -134,17 +158,17 @@ def _environment() -> Environment:
         policy=policy,
         script=Markup(script),
         data_uri=data_uri,
-        svg=Markup,  # drawn by us from numbers; its only text from outside is escaped there
+        svg=Markup,  # our drawing of numbers; it escapes its text
         json=json_in_html,
     )
     return environment
 
 
 def page_policy(script: str, sheets: Iterable[str]) -> str:
-    """The Content-Security-Policy of a page: nothing is loaded or sent, and no script runs but
-    `script`, which is known by its hash, so that the same page has the same bytes.
+    """Return the Content-Security-Policy of a page.
 
-    Figures have `style` attributes without number; these can neither run nor load anything.
+    It allows no loading, no sending and no script but `script`, which is identified by its hash.
+    Figures have any number of `style` attributes, which can neither run nor load anything.
     """
     styles = " ".join(_hash_source(sheet) for sheet in sheets)
     return (
@@ -159,7 +183,7 @@ def _hash_source(text: str) -> str:
 
 
 def _at_page(title: str, stamp: str) -> str:
-    """What the margins of printed sheets say."""
+    """Return the style of the margins of printed sheets."""
     margins = (
         f"@top-left {{ content: {quoted(title)}; }} @top-center {{ content: {quoted(stamp)}; }}"
     )
@@ -167,22 +191,25 @@ def _at_page(title: str, stamp: str) -> str:
 
 
 def linked(path: str) -> str:
-    """A relative path as a link; "./" keeps a name with a colon from being a scheme."""
+    """Return a relative path as a link.
+
+    "./" keeps a name with a colon from being read as a scheme.
+    """
     return "./" + quote(path, errors="surrogateescape")
 
 
 def data_uri(file: DataFile) -> str:
-    """A download link: base64, because spreadsheets are picky about percent-encoding."""
+    """Return a download link in base64, because spreadsheets mishandle percent-encoding."""
     return "data:text/csv;base64," + base64.b64encode(encoded(file.text)).decode()
 
 
 def quoted(text: str) -> Markup:
-    """A string of a style sheet; it cannot end the element that it stands in."""
-    said = "".join(f"\\{ord(c):06x}" if c in '"\\<\n\r\0' else c for c in text)
-    return Markup(f'"{said}"')
+    """Return a CSS string literal that cannot end its `style` element."""
+    escaped = "".join(f"\\{ord(c):06x}" if c in '"\\<\n\r\0' else c for c in text)
+    return Markup(f'"{escaped}"')
 
 
 def json_in_html(value: Any) -> Markup:
-    """JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end its `script` element."""
     text = json.dumps(value, indent=1, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))

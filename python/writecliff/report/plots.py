@@ -1,16 +1,15 @@
 """Generic figures: lines over any axes, two y axes, curves by their own peak, bars.
 
-Each function draws one `model.Figure` (same data, same bytes), or returns None where there is
-nothing to draw; `model.section` leaves None out. All begin with the same arguments: `name` (of the
-element; unique in the page), `title` (the caption), `data` (the file with the numbers), and all
-take `alt`, a description for readers who do not see the drawing (default: the title).
+Each function draws one `model.Figure` (equal data give equal bytes), or returns None without data;
+`model.section` omits None. All take `name` (of the element; unique in the page), `title` (the
+caption), `data` (the file with the numbers) and `alt`, the alternative text (default: the title).
 
     lines          several series: IOPS v block size by mix, IOPS v round, demand variation and
                    intensity, throughput v time; with window and reference lines
     two_axes       throughput on the left axis, response times (logarithmic) on the right
     normalised     curves of several drives, each divided by its own peak
     bars           grouped bars with their values on them
-    agreement      expected v found values on equal axes: points near the diagonal agree
+    agreement      expected v measured values on equal axes: points near the diagonal agree
 
 Example, the 2-D plot of the IOPS test:
 
@@ -55,7 +54,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Bars:
-    """One bar in each group; NaN is no bar."""
+    """One bar in each group; NaN leaves the place empty."""
 
     label: str
     values: Sequence[float]
@@ -88,15 +87,15 @@ def lines(
     marks: Sequence[Marks] = (),
     joined: bool = True,
 ) -> Figure | None:
-    """Labelled series over common axes, with markers unless there are many points.
+    """Return labelled series over common axes, with markers unless there are many points.
 
-    `window` (base units of x) is shaded. `joined=False` draws points without lines between them.
-    A single series has a legend only if there is something to tell it from.
+    `window` (base units of x) is shaded. `joined=False` draws points without lines between them. A
+    single series has a legend only if the plot has other elements to distinguish from it.
     """
-    found = _drawable(series, x, y)
-    if not found:
+    drawn = _drawable(series, x, y)
+    if not drawn:
         return None
-    x_unit, y_unit = x.unit(_all(found, 1)), y.unit(_all(found, 2))
+    x_unit, y_unit = x.unit(_all(drawn, 1)), y.unit(_all(drawn, 2))
     figure, plot = style.new_axes(x.title(x_unit), y.title(y_unit))
     if window is not None:
         begin, end = (value / x_unit.size for value in window)
@@ -105,17 +104,17 @@ def lines(
     for reference, level in zip(references, levels, strict=True):
         style_of = (0, (4, 3)) if reference.dashed else "-"
         plot.axhline(level, color=style.MUTED, lw=0.9, ls=style_of, label=reference.label)
-    _draw(plot, found, x_unit, y_unit, joined=joined)
-    for number, one in enumerate(marks):
-        at = np.array(one.points, dtype=np.float64).reshape(-1, 2)
+    _draw(plot, drawn, x_unit, y_unit, joined=joined)
+    for number, group in enumerate(marks):
+        at = np.array(group.points, dtype=np.float64).reshape(-1, 2)
         plot.plot(
             at[:, 0] / x_unit.size, at[:, 1] / y_unit.size, linestyle="none",
             marker=_MARK_SHAPES[number % len(_MARK_SHAPES)], markersize=7, markeredgewidth=1.3,
-            markerfacecolor="none", markeredgecolor=style.INK, label=one.label, clip_on=False,
+            markerfacecolor="none", markeredgecolor=style.INK, label=group.label, clip_on=False,
         )  # fmt: skip
-    ax.apply(plot, "x", x, x_unit, _all(found, 1) / x_unit.size)
-    ax.apply(plot, "y", y, y_unit, np.append(_all(found, 2) / y_unit.size, levels))
-    if len(found) + len(levels) + len(marks) > 1 or window is not None:
+    ax.apply(plot, "x", x, x_unit, _all(drawn, 1) / x_unit.size)
+    ax.apply(plot, "y", y, y_unit, np.append(_all(drawn, 2) / y_unit.size, levels))
+    if len(drawn) + len(levels) + len(marks) > 1 or window is not None:
         style.legend(figure, plot)
     return style.finished(figure, name, title, data, alt)
 
@@ -131,29 +130,30 @@ def two_axes(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """Series on a left and on a right y axis over a common x: throughput, and ART and MRT.
+    """Return series on a left and on a right y axis over a common x.
 
-    Lines of the right axis are dashed, which shows the axis that a line belongs to.
+    For example throughput on the left, ART and MRT on the right. Lines of the right axis are
+    dashed, which shows the axis that a line belongs to.
     """
     parts = [(axis, _drawable(series, x, axis)) for axis, series in (left, right)]
-    if not all(found for _, found in parts):
+    if not all(drawn for _, drawn in parts):
         return None
-    x_unit = x.unit(np.concatenate([_all(found, 1) for _, found in parts]))
+    x_unit = x.unit(np.concatenate([_all(drawn, 1) for _, drawn in parts]))
     figure = style.new_figure()
     plot = style.add_axes(figure, x.title(x_unit), top_axis=True, right_in=0.62)
     other = plot.twinx()
     other.set_facecolor("none")
     other.spines["right"].set_visible(True)
-    looks = iter(colours.looks([text for _, found in parts for text, _, _ in found]))
-    for on, (axis, found), dashes in ((plot, parts[0], ""), (other, parts[1], "--")):
-        unit = axis.unit(_all(found, 2))
-        labels = [(f"{text} ({'right' if dashes else 'left'})", px, py) for text, px, py in found]
+    looks = iter(colours.looks([text for _, drawn in parts for text, _, _ in drawn]))
+    for on, (axis, drawn), dashes in ((plot, parts[0], ""), (other, parts[1], "--")):
+        unit = axis.unit(_all(drawn, 2))
+        labels = [(f"{text} ({'right' if dashes else 'left'})", px, py) for text, px, py in drawn]
         _draw(on, labels, x_unit, unit, looks=looks, dashes=dashes or "-")
-        ax.apply(on, "y", axis, unit, _all(found, 2) / unit.size)
+        ax.apply(on, "y", axis, unit, _all(drawn, 2) / unit.size)
         label_in = figure.get_figwidth() - 0.08 if dashes else 0.08
         label = axis.title(unit)
         style.write_above(figure, label_in, label, row=1, right=bool(dashes), of=on)
-    every = np.concatenate([_all(found, 1) for _, found in parts])
+    every = np.concatenate([_all(drawn, 1) for _, drawn in parts])
     ax.apply(plot, "x", x, x_unit, every / x_unit.size)
     style.legend(figure, plot, other)
     return style.finished(figure, name, title, data, alt)
@@ -169,12 +169,13 @@ def normalised(
     marks: Mapping[str, Sequence[tuple[str, float]]] | None = None,
     alt: str = "",
 ) -> Figure | None:
-    """Each curve divided by its own peak, which is 1 (SNIA primer, figure 5): the shapes of several
-    drives are compared, not their speeds. A curve that is nowhere positive is left out. `marks` are
-    by label of the curve: what happens there, and its x.
+    """Return curves that are each divided by their peak (SNIA primer, figure 5).
+
+    They compare the shapes of several drives, not their speeds. A curve without a positive value is
+    omitted. `marks` are name and x of points, by label of the curve.
     """
     scaled = []
-    found: dict[str, list[tuple[float, float]]] = {}
+    marked: dict[str, list[tuple[float, float]]] = {}
     for curve in curves:
         values = np.asarray(curve.y, dtype=np.float64)
         peak = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
@@ -182,9 +183,9 @@ def normalised(
             scaled.append(Line(curve.label, curve.x, (values / peak).tolist()))
             for label, at in (marks or {}).get(curve.label, ()):
                 y = float(np.interp(at, curve.x, values / peak))
-                found.setdefault(label, []).append((at, y))
-    y_axis = Axis("IOPS relative to own peak", top=1.05)
-    shown = [Marks(label, points) for label, points in found.items()]
+                marked.setdefault(label, []).append((at, y))
+    y_axis = Axis("IOPS relative to peak", top=1.05)
+    shown = [Marks(label, points) for label, points in marked.items()]
     return lines(name, title, data, scaled, x, y_axis, marks=shown, alt=alt)
 
 
@@ -200,7 +201,7 @@ def bars(
     alt: str = "",
     wide: bool = False,
 ) -> Figure | None:
-    """Grouped bars with their values on them, from 0: throughput by block size and direction."""
+    """Return grouped bars from 0 with their values: throughput by block size and direction."""
     values = np.array([bar.values for bar in series], dtype=np.float64).reshape(len(series), -1)
     if not np.isfinite(values).any():
         return None
@@ -211,10 +212,15 @@ def bars(
     looks = colours.looks([bar.label for bar in series])
     for number, (bar, heights) in enumerate(zip(series, values, strict=True)):
         centres = np.arange(len(groups)) + (number - (len(series) - 1) / 2) * width
-        known = np.isfinite(heights)
-        plot.bar(centres[known], heights[known], width * 0.92, color=colours.colour(looks[number]),
-                 label=bar.label)  # fmt: skip
-        for centre, height in zip(centres[known], heights[known], strict=True):
+        finite = np.isfinite(heights)
+        plot.bar(
+            centres[finite],
+            heights[finite],
+            width * 0.92,
+            color=colours.colour(looks[number]),
+            label=bar.label,
+        )
+        for centre, height in zip(centres[finite], heights[finite], strict=True):
             plot.annotate(units.significant(height), (centre, height), xytext=(0, 2),
                           textcoords="offset points", ha="center", va="bottom",
                           fontsize=8)  # fmt: skip
@@ -239,15 +245,15 @@ def agreement(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """Points (x: expected, y: found) in one unit, the diagonal, and lines 20 % above and below it.
+    """Return points (x: expected, y: measured), the diagonal, and lines 20 % above and below.
 
-    Both axes have the same limits; both are logarithmic or neither is. None if no point can be
-    drawn.
+    Both axes have one unit and equal limits; both are logarithmic or neither is. None if no point
+    can be drawn.
     """
-    found = _drawable(series, x, y)
-    if not found:
+    drawn = _drawable(series, x, y)
+    if not drawn:
         return None
-    every = np.concatenate([np.append(px, py[np.isfinite(py)]) for _, px, py in found])
+    every = np.concatenate([np.append(px, py[np.isfinite(py)]) for _, px, py in drawn])
     unit = x.unit(every)
     figure, plot = style.new_axes(x.title(unit), y.title(unit))
     every = every / unit.size
@@ -260,8 +266,8 @@ def agreement(
     for factor in (1 + GUIDE_PCT / 100, 1 - GUIDE_PCT / 100):
         label = f"±{GUIDE_PCT:g} %" if factor > 1 else None
         plot.plot(ends, ends * factor, color=style.MUTED, lw=0.8, ls=(0, (4, 3)), label=label)
-    looks = colours.looks([label for label, _, _ in found])
-    for look, (label, px, py) in zip(looks, found, strict=True):
+    looks = colours.looks([label for label, _, _ in drawn])
+    for look, (label, px, py) in zip(looks, drawn, strict=True):
         plot.plot(
             px / unit.size,
             py / unit.size,
@@ -279,19 +285,19 @@ def agreement(
 
 
 def _drawable(series: Sequence[Line], x: Axis, y: Axis) -> Drawable:
-    """The series with at least one point that these axes can show."""
+    """Return the series with at least one point that these axes can show."""
     points = ((line.label, *ax.finite(line, x_log=x.log, y_log=y.log)) for line in series)
     return [(label, px, py) for label, px, py in points if np.isfinite(py).any()]
 
 
-def _all(found: Drawable, which: int) -> Numbers:
-    """All x (1) or y (2) that are drawn."""
-    return np.concatenate([entry[which][np.isfinite(entry[2])] for entry in found])
+def _all(series: Drawable, which: int) -> Numbers:
+    """Return all drawn x (1) or y (2)."""
+    return np.concatenate([entry[which][np.isfinite(entry[2])] for entry in series])
 
 
 def _draw(
     plot: Plot,
-    found: Drawable,
+    series: Drawable,
     x_unit: units.Unit,
     y_unit: units.Unit,
     *,
@@ -299,21 +305,24 @@ def _draw(
     looks: Iterator[int] | None = None,
     dashes: str = "-",
 ) -> None:
-    """Every series in its colour and marker. `looks` are those of several axes together."""
-    looks = looks or iter(colours.looks([label for label, _, _ in found]))
-    for (label, px, py), look in zip(found, looks, strict=False):
-        known = int(np.isfinite(py).sum())
-        marked = known <= _MARKED_POINTS or not joined
+    """Draw every series in its colour and marker.
+
+    `looks` are those of several axes together.
+    """
+    looks = looks or iter(colours.looks([label for label, _, _ in series]))
+    for (label, px, py), look in zip(series, looks, strict=False):
+        points = int(np.isfinite(py).sum())
+        marked = points <= _MARKED_POINTS or not joined
         line = ":" if colours.again(look) else dashes
         plot.plot(
             px / x_unit.size,
             py / y_unit.size,
             linestyle=line if joined else "none",
             marker=colours.marker(look) if marked else "",
-            markersize=4 if joined else 6 if known <= _MARKED_POINTS else 3,
+            markersize=4 if joined else 6 if points <= _MARKED_POINTS else 3,
             markeredgewidth=0,
             linewidth=1.2,
             color=colours.colour(look),
             label=label,
-            clip_on=not marked,  # a marker at the end of an axis is shown whole
+            clip_on=not marked,  # shows a marker at the end of an axis whole
         )

@@ -1,8 +1,8 @@
-"""Readings of a power meter on a real drive's supply, beside the run that it was measured during.
+"""Readings of a power meter on a real drive's supply, recorded during a run.
 
-fio knows nothing of power. A meter's log is a CSV file with two columns: seconds, and watts. Time 0
-is the begin of the run's first step; meters that were started earlier have an offset. `keep` checks
-a log and puts it into the run directory, from where reports read it.
+fio does not measure power. The log of a meter is a CSV file with two columns: seconds and watts.
+Time 0 is the start of the run's first step; a meter that was started earlier has an offset. `keep`
+checks a log and stores it in the run directory, from which reports read it.
 """
 
 from __future__ import annotations
@@ -30,25 +30,32 @@ HEAD = ("seconds", "watts")
 
 @dataclass(frozen=True)
 class Readings:
-    """Watts from a time on, in s since the run's first step began; ascending."""
+    """Readings in W; times in s since the start of the run's first step, ascending."""
 
     times_s: Numbers
     watts: Numbers
 
 
 def keep(log: Path, run: Path, *, offset_s: float = 0.0) -> Readings:
-    """Read the meter's `log`, whose time is `offset_s` at the begin of the run's first step, and
-    store it in the directory `run`. Raises ConfigError: not a log.
+    """Read the meter's `log` and store it in the directory `run`.
+
+    Args:
+        log: CSV file of the meter.
+        run: Run directory.
+        offset_s: Time of the log at the start of the run's first step, in s.
+
+    Raises:
+        ConfigError: `log` is not a log of a meter.
     """
-    found = _read(log, offset_s)
+    readings = _read(log, offset_s)
     lines = [",".join(HEAD)]
-    lines += [f"{t:.6f},{w:.6g}" for t, w in zip(found.times_s, found.watts, strict=True)]
+    lines += [f"{t:.6f},{w:.6g}" for t, w in zip(readings.times_s, readings.watts, strict=True)]
     write_atomically(run / METER_CSV, encoded("\n".join(lines) + "\n"))
-    return found
+    return readings
 
 
 def readings_of(run: Path) -> Readings | None:
-    """The readings that belong to a run; None: there are none."""
+    """Return the readings of a run; None if it has none."""
     path = run / METER_CSV
     return _read(path, 0.0) if path.is_file() else None
 
@@ -59,18 +66,18 @@ def _read(path: Path, offset_s: float) -> Readings:
     try:
         for number, row in enumerate(csv.reader(read_text(path, LOG_BYTES_MAX).splitlines()), 1):
             if not row or (number == 1 and not _is_number(row[0])):
-                continue  # an empty line, the head
+                continue  # empty line or header
             if len(row) < 2 or not (_is_number(row[0]) and _is_number(row[1])):
                 raise ConfigError(
                     f"{path}:{number}: '{shortened(','.join(row))}' is not a time in s and watts",
-                    hint="two columns: seconds, watts",
+                    hint="give two columns: seconds, watts",
                 )
             times.append(float(row[0]) - offset_s)
             watts.append(float(row[1]))
     except csv.Error as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
     if not times:
-        raise ConfigError(f"{path} has no readings", hint="two columns: seconds, watts")
+        raise ConfigError(f"{path} has no readings", hint="give two columns: seconds, watts")
     if any(after <= before for before, after in pairwise(times)):
         raise ConfigError(f"{path}: times do not ascend", hint="sort the log by time")
     if min(watts) < 0:

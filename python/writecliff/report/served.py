@@ -66,7 +66,7 @@ class ServedReport(TestReport):
         return self.procedure.session
 
     @cached_property
-    def histograms_apart(self) -> Mapping[str, Histogram]:
+    def histograms_by_operation(self) -> Mapping[str, Histogram]:
         rows = self.data.stage_rows(PHASE)
         each = {op: self.data.histogram(rows, operation=op) for op in _OPERATIONS}
         each["flush"] = histogram_of(self.session["histograms"]["flush"])
@@ -148,7 +148,7 @@ class ServedReport(TestReport):
         session, slow = self.session, {"higher_is_better": False}
         lifetime = session["lifetime"] or {}
         found = [*headline("waf", "Write amplification", session["waf"], "", **slow)]
-        for name, h in self.histograms_apart.items():
+        for name, h in self.histograms_by_operation.items():
             word = f"{name.capitalize()}{'es' if name == 'flush' else 's'}"
             found += headline(f"{name}_mean", f"{word}, average", ms(h.mean_ns), "ms", **slow)
             p99 = ms(h.quantile(0.99).value_ns)
@@ -245,7 +245,7 @@ class ServedReport(TestReport):
         )  # fmt: skip
 
     def _latencies(self) -> Iterator[Figure | Table | None]:
-        apart = self.histograms_apart
+        apart = self.histograms_by_operation
         yield percentile_figure("percentiles", "Response time by percentile", apart)
         for name, h in apart.items():
             yield latency_table(h, f"Response times of {name}{'es' if name == 'flush' else 's'}")
@@ -259,7 +259,7 @@ class ServedReport(TestReport):
             return section("Time in the server", text, latency_table(h, "Time in the server"))
         slow = self.session["slow_down"]
         lines = [percentile_line("lateness", h)]
-        for name, one in self.histograms_apart.items():
+        for name, one in self.histograms_by_operation.items():
             line = percentile_line(f"{name}{'es' if name == 'flush' else 's'}", one)
             lines.append(Line(line.label, line.x, [y * slow for y in line.y]))
         head = ("series", "one_in", "wall_ns")

@@ -1,6 +1,6 @@
-"""Steady state of a whole run: what is said of all of its stages together.
+"""Steady state of a whole run: the verdict on all of its stages.
 
-The stage that is furthest from steady decides.
+The stage that is furthest from steady state decides.
 """
 
 from __future__ import annotations
@@ -16,28 +16,31 @@ _WORST_FIRST: Sequence[State] = (
     "left", "steady",
 )  # fmt: skip
 _SHORT = (
-    "The test was shortened (--quick) to moments of what the standard requires. What the drive does"
-    " once it has been written for hours is not known from it, nor is any sustained performance."
+    "The test was shortened (--quick) to a fraction of what the standard requires. It shows neither"
+    " the behaviour of the drive after hours of writes nor any sustained performance."
 )
 
 
 def worst(views: Sequence[SteadyView]) -> State:
-    """The state of the stage that is furthest from steady; "steady" if there is none."""
+    """Return the state of the stage that is furthest from steady state.
+
+    Without stages it is "steady".
+    """
     return min((view.state for view in views), key=_WORST_FIRST.index, default="steady")
 
 
 def flag(views: Sequence[SteadyView]) -> str:
-    """What a title adds: nothing if all stages are steady."""
+    """Return the suffix of a title; empty if all stages are steady."""
     state = worst(views)
     if state in ("ended", "fresh"):
         end = next(view.end for view in views if view.state == state)
-        found = "not steady" if state == "ended" else "level, may still be fresh"
-        return f" - ended by {end}, {found}" if end else f" - {found}"
+        state_text = "not steady" if state == "ended" else "level, may still be fresh"
+        return f" - ended by {end}, {state_text}" if end else f" - {state_text}"
     return "" if state == "steady" else f" - {UNKNOWN if state == 'not known' else UNSTEADY}"
 
 
 def views_text(views: Sequence[SteadyView]) -> str:
-    """The windows of all stages for the header block."""
+    """Return the windows of all stages for the header block."""
     if len(views) == 1:
         return views[0].text
     return "; ".join(f"{view.label}: {view.text}" for view in views)
@@ -53,34 +56,36 @@ def views_mapping(views: Sequence[SteadyView]) -> dict[str, Any]:
 
 
 def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
-    """The first box of the page: `opening`, then what is said of each stage; the stage that is
-    furthest from steady decides the headline.
+    """Return the first box of the page: `opening`, then the sentences of each stage.
+
+    The stage that is furthest from steady state decides the headline.
     """
     meaning = [*opening, *(text for view in views for text in view.sentences)]
     if not views:
         return Verdict("good", "Measured without a steady-state criterion", tuple(meaning))
     state = worst(views)
-    one = next(view for view in views if view.state == state)
-    where = f" ({one.label})" if one.label else ""
+    deciding = next(view for view in views if view.state == state)
+    where = f" ({deciding.label})" if deciding.label else ""
     if state == "steady":
         headline = f"Steady state reached, {_windows(views)}"
-        drift = drifting(one.determination) if one.determination and len(views) == 1 else None
+        determination = deciding.determination if len(views) == 1 else None
+        drift = drifting(determination) if determination else None
         headline += f", still {drift}" if drift else ""
-        if not one.short:
+        if not deciding.short:
             return Verdict("good", headline, tuple(meaning))
         meaning.append(_SHORT)
         return Verdict("warning", f"{headline}, of a shortened test", tuple(meaning))
     if state == "left":
-        rounds = f"rounds {one.window[0]} to {one.window[-1]}"
+        rounds = f"rounds {deciding.window[0]} to {deciding.window[-1]}"
         headline = f"{UNSTEADY} at the end: reached in {rounds}, then left again{where}"
         return Verdict("warning", headline, tuple(meaning))
     if state == "not known":
         meaning.append(_SHORT)
-        rounds = f"{len(one.rounds)} short rounds cannot tell"
+        rounds = f"{len(deciding.rounds)} short rounds cannot tell"
         return Verdict("warning", f"{UNKNOWN}: {rounds}{where}", tuple(meaning))
     if state == "fresh":
-        rounds = f"rounds {one.window[0]} to {one.window[-1]}"
-        by = f"Ended by {one.end}: level" if one.end else "Rule met"
+        rounds = f"rounds {deciding.window[0]} to {deciding.window[-1]}"
+        by = f"Ended by {deciding.end}: level" if deciding.end else "Rule met"
         headline = f"{by} in {rounds}, but the drive may still be fresh{where}"
         return Verdict("warning", headline, tuple(meaning))
     meaning.append(
@@ -88,21 +93,21 @@ def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
         "performance."
     )
     if state == "ended":
-        made = len(one.rounds)
+        made = len(deciding.rounds)
         reached = f", steady state not reached in {made} rounds" if made else ""
-        headline = f"Ended by {one.end}{reached or ' before a round was complete'}"
+        headline = f"Ended by {deciding.end}{reached or ' before a round was complete'}"
         return Verdict("warning", f"{headline}{where}", tuple(meaning))
-    said = {
-        "not achieved": f"NOT ACHIEVED in {len(one.rounds)} rounds",
-        "not steady": f"not reached so far, after {len(one.rounds)} rounds",
+    reason = {
+        "not achieved": f"NOT ACHIEVED in {len(deciding.rounds)} rounds",
+        "not steady": f"not reached so far, after {len(deciding.rounds)} rounds",
         "undecided": "too early to tell",
         "not reached": "the run did not get there",
     }[state]
-    return Verdict("bad", f"{UNSTEADY}: {said}{where}", tuple(meaning))
+    return Verdict("bad", f"{UNSTEADY}: {reason}{where}", tuple(meaning))
 
 
 def _windows(views: Sequence[SteadyView]) -> str:
-    """ "rounds 1 to 5", or "1024KiB: rounds 1 to 5; 128KiB: rounds 2 to 6"."""
+    """Return the windows, as "rounds 1 to 5" or "1024KiB: rounds 1 to 5; 128KiB: ..."."""
     return "; ".join(
         (f"{view.label}: " if len(views) > 1 else "")
         + f"rounds {view.window[0]} to {view.window[-1]}"

@@ -10,7 +10,7 @@ _STEPS = 60  # halvings of the bracket: beyond the resolution of a double
 
 @cache
 def two_sided_t(share: float, degrees: int) -> float:
-    """The t between whose negative and itself a share of the distribution lies.
+    """Return the t for which `share` of the distribution lies between -t and t.
 
     `degrees` of freedom are at least 1. Source: Abramowitz and Stegun, Handbook of Mathematical
     Functions, 26.7.3 and 26.7.4, solved by bisection over the angle atan(t / sqrt(degrees)).

@@ -1,7 +1,6 @@
 """The page of a suite or sweep, in its directory, with links to the reports of its runs.
 
-What the page says of a run comes from the report of its test, so that a new test needs nothing
-here.
+The text about a run comes from the report of its test, so a new test needs no code here.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Reports = Mapping[str, TestReport]  # of the complete runs, by name
 
 @dataclass(frozen=True)
 class SuitePage:
-    """The page of a suite or sweep, and what it was made of."""
+    """The page of a suite or sweep, and the data shown on it."""
 
     path: Path
     reports: Reports
@@ -58,24 +57,27 @@ class SuitePage:
 
 @one_page()
 def write_suite_page(folder: SuiteFolder) -> SuitePage:
-    """Write the summary of what is complete: `summary.html` in the folder, whole or not there."""
+    """Write the summary of the complete runs to `summary.html` in the folder, atomically."""
     reports = reports_of(folder)
     for report in reports.values():
         path = report.data.run.path
-        if not (path / REPORT_NAME).exists():  # stopped between its end and its report
+        if not (path / REPORT_NAME).exists():  # stopped before its report was written
             write_report(path)
     conformant = all(report.data.conformant for report in reports.values())
-    mixed = len({report.data.stamp for report in reports.values()}) > 1  # then it is said which
+    mixed = len({report.data.stamp for report in reports.values()}) > 1  # then links show the stamp
     compared = side_by_side(folder, reports)
-    left = len(folder.members) - len(reports)
-    found = knee_of(folder, reports)
-    said = ["" if found is None else knee_text(found), "" if compared is None else compared.verdict]
+    missing = len(folder.members) - len(reports)
+    knee = knee_of(folder, reports)
+    answers = [
+        "" if knee is None else knee_text(knee),
+        "" if compared is None else compared.verdict,
+    ]
     page = Page(
         title=_title(folder, reports),
         intro=f"{len(reports)} of {len(folder.members)} runs complete, each from a purge.",
-        verdict=". ".join(filter(None, said)),
+        verdict=". ".join(filter(None, answers)),
         sections=(
-            *([] if has_cells(folder) and not left else [_runs(folder, reports)]),
+            *([] if has_cells(folder) and not missing else [_runs(folder, reports)]),
             *_about_runs(folder, reports, compared),
         ),
         summary={
@@ -83,7 +85,7 @@ def write_suite_page(folder: SuiteFolder) -> SuitePage:
             "about": folder.about,
             "runs": {name: _summary(report) for name, report in reports.items()},
             **({} if compared is None else comparison_mapping(compared)),
-            **({} if found is None else {"knee": _knee_mapping(found)}),
+            **({} if knee is None else {"knee": _knee_mapping(knee)}),
         },
         disclosures=(
             *_disclosures(reports),
@@ -99,11 +101,11 @@ def write_suite_page(folder: SuiteFolder) -> SuitePage:
         ),
         stamp="" if conformant else "NOT PTS-CONFORMANT",
     )
-    return SuitePage(write_page(page, folder.path / PAGE_NAME), reports, compared, found)
+    return SuitePage(write_page(page, folder.path / PAGE_NAME), reports, compared, knee)
 
 
-def _knee_mapping(found: Cell) -> dict[str, float]:
-    return {"queue_depth": found.queue_depth, "iops": found.iops}
+def _knee_mapping(knee: Cell) -> dict[str, float]:
+    return {"queue_depth": knee.queue_depth, "iops": knee.iops}
 
 
 def _about_runs(
@@ -116,25 +118,27 @@ def _about_runs(
 
 
 def reports_of(folder: SuiteFolder) -> Reports:
-    """The reports of the complete runs."""
+    """Return the reports of the complete runs, by name."""
     return {
         name: report_of(RunDirectory.open(folder.run_directory(name))) for name in folder.complete()
     }
 
 
 def side_by_side(folder: SuiteFolder, reports: Reports) -> Comparison | None:
-    """The runs of a sweep compared; None for a suite, for many runs, and while they have nothing in
-    common.
+    """Return the runs of a sweep compared.
+
+    Returns:
+        None for a suite, for a sweep with cells, and if the runs have no figure in common.
     """
     if folder.kind == "suite" or has_cells(folder):
         return None
-    found = Comparison(labelled(list(of_folder(folder, reports))))
-    return found if found.figures else None
+    comparison = Comparison(labelled(list(of_folder(folder, reports))))
+    return comparison if comparison.figures else None
 
 
 def _title(folder: SuiteFolder, reports: Reports) -> str:
-    devices = (report.data.manifest.device for report in reports.values())
-    names = (" ".join(filter(None, (one.vendor, one.model))) or one.target for one in devices)
+    drives = (report.data.manifest.device for report in reports.values())
+    names = (" ".join(filter(None, (d.vendor, d.model))) or d.target for d in drives)
     drive = next(names, ", ".join(folder.targets))
     if folder.kind == "suite":
         return f"{folder.about.upper()} suite: {drive}"
@@ -154,17 +158,17 @@ def _summary(report: TestReport) -> dict[str, Any]:
 
 
 def _disclosures(reports: Reports) -> Iterator[str]:
-    """What each run's own report says first, in short; once for runs of which it is the same."""
-    said: dict[str, list[str]] = {}
+    """Yield the main disclosures of each run's report, merged for runs with equal text."""
+    names_by_text: dict[str, list[str]] = {}
     for name, report in reports.items():
-        for text in _said_first(report):
-            said.setdefault(text, []).append(name)
-    for text, names in said.items():
+        for text in _main_disclosures(report):
+            names_by_text.setdefault(text, []).append(name)
+    for text, names in names_by_text.items():
         every = len(names) == len(reports) > 1
         yield f"{f'All {len(names)} runs' if every else ', '.join(names)}: {text}."
 
 
-def _said_first(report: TestReport) -> Iterator[str]:
+def _main_disclosures(report: TestReport) -> Iterator[str]:
     for view in report.views:
         if not view.reached:
             where = f"{view.label}: " if view.label else ""
@@ -181,7 +185,7 @@ def _runs(folder: SuiteFolder, reports: Reports) -> Section:
     for name, member in folder.members.items():
         report = reports.get(name)
         if report is None:
-            status = folder.status(name) or "not begun"
+            status = folder.status(name) or "not started"
             rows.append((name, member.test, status, None, None, None))
             continue
         titles[member.test] = report.title
@@ -203,8 +207,9 @@ def _runs(folder: SuiteFolder, reports: Reports) -> Section:
 
 
 def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
-    """The headline figures of every run with their intervals, and the curves. Runs of one test,
-    which differ in their active range, stand side by side.
+    """Yield the headline figures of every run with their intervals, and the curves.
+
+    Runs of one test, which differ in their active range, stand side by side.
     """
     every = [(name, item) for name, report in reports.items() for item in report.quoted]
     numbers = (
@@ -242,26 +247,28 @@ def _sections(folder: SuiteFolder, reports: Reports) -> Iterator[Section]:
 
 
 def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
-    """The headline figures of several runs of one test, a column for each run."""
-    by_run = {name: {one.key: one for one in report.quoted} for name, report in reports.items()}
+    """Return the headline figures of several runs of one test, a column for each run."""
+    by_run = {
+        name: {figure.key: figure for figure in report.quoted} for name, report in reports.items()
+    }
     kinds: dict[str, list[Headline]] = {}
     for figures in by_run.values():
-        for key, one in figures.items():
-            kinds.setdefault(key, []).append(one)
+        for key, figure in figures.items():
+            kinds.setdefault(key, []).append(figure)
 
-    def cell(one: Headline | None) -> str:
-        if one is None:
+    def cell(figure: Headline | None) -> str:
+        if figure is None:
             return units.UNKNOWN
-        state = "" if one.steady else " (not steady)"
-        return f"{value_text(one.value)}{interval_text(one.interval)}{state}"
+        state = "" if figure.steady else " (not steady)"
+        return f"{value_text(figure.value)}{interval_text(figure.interval)}{state}"
 
     rows = [
         (
-            " / ".join(dict.fromkeys(one.label for one in found)),
+            " / ".join(dict.fromkeys(figure.label for figure in alike)),
             *(cell(figures.get(key)) for figures in by_run.values()),
-            found[0].unit,
+            alike[0].unit,
         )
-        for key, found in kinds.items()
+        for key, alike in kinds.items()
     ]
     return table(title, ("Figure", *by_run, "Unit"), rows, "l" + "r" * len(by_run) + "l", data=data)
 

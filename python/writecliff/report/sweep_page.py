@@ -1,4 +1,4 @@
-"""What a sweep with many cells shows: settings and figures of each, and how they hang together."""
+"""Pages of sweeps with many cells: settings and figures of each run, and their relation."""
 
 from __future__ import annotations
 
@@ -26,28 +26,30 @@ if TYPE_CHECKING:
     from writecliff.report.base import TestReport
     from writecliff.suite.folder import SuiteFolder
 
-MOST_COMPARED = 8  # runs that are compared side by side; with more, a row for each
+MOST_COMPARED = 8  # runs compared side by side; more runs get a row each
 MOST_FIGURES = 4  # that are drawn
 _DEPTH, _DEPTHS_LEAST = "queue_depth", 3
-_WORDS_SHOWN = 12  # values of a setting that are written at its axis
+_WORDS_SHOWN = 12  # values of a setting that label its axis
 
 
 def has_cells(folder: SuiteFolder) -> bool:
-    """Whether the runs are shown as cells of a table rather than side by side."""
+    """Return `True` if the runs are cells of a table rather than side by side."""
     several = any(len(member.settings) > 1 for member in folder.members.values())
     return folder.kind == "sweep" and (several or len(folder.members) > MOST_COMPARED)
 
 
 def knee_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Cell | None:
-    """The knee of a sweep over the queue depth alone, by all IOPS of each run; None for others, or
-    for fewer than three depths.
+    """Return the knee of a sweep over the queue depth alone, by all IOPS of each run.
+
+    Returns:
+        None for other sweeps, and for fewer than three depths.
     """
     cells = []
     for name, report in reports.items():
         settings = folder.members[name].settings
         if folder.kind != "sweep" or [key.rpartition(".")[2] for key in settings] != [_DEPTH]:
             return None
-        rates = [one.value for one in report.quoted if one.unit == "IOPS"]
+        rates = [figure.value for figure in report.quoted if figure.unit == "IOPS"]
         (depth,) = settings.values()
         if not rates or not str(depth).isdecimal():
             return None
@@ -55,31 +57,33 @@ def knee_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Cell | No
     return knee(cells) if len(cells) >= _DEPTHS_LEAST else None
 
 
-def knee_text(found: Cell) -> str:
-    """The knee in a sentence."""
+def knee_text(cell: Cell) -> str:
+    """Return a sentence about the knee."""
     return (
-        f"The knee is at queue depth {found.queue_depth}, with {found.iops:,.0f} IOPS: the least "
-        f"that brings {100 * KNEE_SHARE:.0f} % of the most"
+        f"The knee is at queue depth {cell.queue_depth}, with {cell.iops:,.0f} IOPS: the smallest "
+        f"depth that reaches {100 * KNEE_SHARE:.0f} % of the maximum"
     )
 
 
 @dataclass(frozen=True)
 class Column:
-    """A setting or figure of all runs: a number of each run, and where the words of it stand."""
+    """A setting or figure of all runs: a number for each run, and texts of numbers."""
 
     title: str
     numbers: Sequence[float]
-    words: Mapping[float, str]  # of settings; empty for figures
+    words: Mapping[float, str]  # texts of settings; empty for figures
 
 
 def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Iterator[Section]:
-    """A table with the settings and figures of each complete run, and their pictures."""
+    """Yield a table with the settings and figures of each complete run, and their pictures."""
     names = [name for name in reports if folder.members[name].settings]
     if not names:
         return
-    headlines = {name: {one.key: one for one in reports[name].quoted} for name in names}
+    headlines = {name: {figure.key: figure for figure in reports[name].quoted} for name in names}
     common = [
-        one for one in headlines[names[0]].values() if all(one.key in headlines[n] for n in names)
+        figure
+        for key, figure in headlines[names[0]].items()
+        if all(key in headlines[name] for name in names)
     ]
     keys = list(folder.members[names[0]].settings)
     settings = {key: [folder.members[name].settings[key] for name in names] for key in keys}
@@ -88,7 +92,7 @@ def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Ite
         (
             name,
             *(settings[key][number] for key in keys),
-            *(_cell(headlines[name][one.key]) for one in common),
+            *(_cell(headlines[name][figure.key]) for figure in common),
         )
         for number, name in enumerate(names)
     ]
@@ -99,23 +103,24 @@ def cell_sections(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> Ite
     shown = common[:MOST_FIGURES]
     columns = [setting_column(key, settings[key]) for key in keys]
     figures = [
-        Column(one.label, [headlines[name][one.key].value for name in names], {}) for one in shown
+        Column(figure.label, [headlines[name][figure.key].value for name in names], {})
+        for figure in shown
     ]
     intro = (
-        "A line for each run, through its settings and its figures, coloured by the first figure: "
-        "which settings the best and the worst share."
+        "A line for each run, through its settings and its figures, coloured by the first figure. "
+        "It shows the settings that the best and the worst runs share."
     )
     picture = parallel_coordinates([*columns, *figures], len(columns), data)
     by = [
-        figure
-        for one, column in zip(shown, figures, strict=True)
-        for figure in _by_settings(one, column, columns, data)
+        part
+        for headline, column in zip(shown, figures, strict=True)
+        for part in _by_settings(headline, column, columns, data)
     ]
     yield section("Settings and figures", intro, picture, *by)
 
 
-def _cell(one: Headline) -> str:
-    return value_text(one.value) + ("" if one.steady else NOT_STEADY)
+def _cell(figure: Headline) -> str:
+    return value_text(figure.value) + ("" if figure.steady else NOT_STEADY)
 
 
 def _title(key: str) -> str:
@@ -125,7 +130,10 @@ def _title(key: str) -> str:
 
 
 def setting_column(key: str, values: Sequence[str]) -> Column:
-    """A setting of all runs: numbers as they are; other words in the order in which they come."""
+    """Return a setting of all runs.
+
+    Numbers stay as they are; words are numbered in the order of their first run.
+    """
     try:
         numbers = [float(value) for value in values]
     except ValueError:
@@ -145,19 +153,21 @@ def _data(
     rows: list[tuple[Value, ...]] = []
     for number, name in enumerate(names):
         row: list[Value] = [name, *(values[number] for values in settings.values())]
-        for one in (headlines[name][common_one.key] for common_one in common):
-            ends = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
-            row += [one.value, *ends, int(one.steady)]
+        for figure in (headlines[name][headline.key] for headline in common):
+            interval = figure.interval
+            ends = (None, None) if interval is None else (interval.low, interval.high)
+            row += [figure.value, *ends, int(figure.steady)]
         rows.append(tuple(row))
     parts = ("", "_low", "_high", "_steady")
-    figures = (f"{one.key}{part}" for one in common for part in parts)
+    figures = (f"{figure.key}{part}" for figure in common for part in parts)
     return data_file("cells.csv", ("run", *settings, *figures), rows)
 
 
 @house_style()
 def parallel_coordinates(columns: Sequence[Column], settings: int, data: DataFile) -> Figure:
-    """An axis for each column, each scaled to its own range; the first `settings` are settings, and
-    the one after them decides the colour.
+    """Draw an axis for each column, each scaled to its range.
+
+    The first `settings` columns are settings; the next column determines the colour.
     """
     from matplotlib import colormaps
 
@@ -186,14 +196,14 @@ def parallel_coordinates(columns: Sequence[Column], settings: int, data: DataFil
 
 
 def scaled(numbers: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The numbers from 0, the least, to 1, the greatest; all 0.5 if they are equal."""
+    """Return numbers scaled from 0 (least) to 1 (greatest); all 0.5 if they are equal."""
     values = np.array(numbers, dtype=np.float64)
     low, width = values.min(), np.ptp(values)
     return (values - low) / width if width else np.full(len(values), 0.5)
 
 
 def axis_ticks(column: Column) -> Iterator[tuple[float, str]]:
-    """Heights and texts at an axis: each word of a setting if they are few, else the ends."""
+    """Yield heights and texts at an axis: the words of a setting if there are few, else ends."""
     if 0 < len(column.words) <= _WORDS_SHOWN:
         places = list(column.words)
         yield from zip(scaled(places).tolist(), column.words.values(), strict=True)
@@ -205,10 +215,10 @@ def axis_ticks(column: Column) -> Iterator[tuple[float, str]]:
 
 
 def _by_settings(
-    one: Headline, figure: Column, settings: Sequence[Column], data: DataFile
+    headline: Headline, figure: Column, settings: Sequence[Column], data: DataFile
 ) -> Iterator[Figure | None]:
-    """The figure over each setting that is a number: the points of all runs and their mean."""
-    y = Axis(Label(one.label, one.unit))
+    """Yield the figure over each numeric setting: all runs, or their mean by value."""
+    y = Axis(Label(headline.label, headline.unit))
     for number, setting in enumerate(settings, 1):
         if any(setting.words[value] != f"{value:g}" for value in setting.words):
             continue
@@ -219,8 +229,8 @@ def _by_settings(
         series = [Line("mean", places, means)] if len(places) <= len(at) // 2 else [
             Line("runs", *zip(*sorted(zip(at.tolist(), values.tolist(), strict=True)), strict=True))
         ]  # fmt: skip
-        name = f"cells-{one.key.replace('_', '-')}-{number}"
-        title = f"{one.label} v {setting.title}"
+        name = f"cells-{headline.key.replace('_', '-')}-{number}"
+        title = f"{headline.label} v {setting.title}"
         if series[0].label == "mean":
             title += ", mean of the runs"
         yield plots.lines(name, title, data, series, Axis(setting.title), y,

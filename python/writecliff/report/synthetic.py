@@ -1,4 +1,4 @@
-"""The page of `synthesise`: a trace and the workload that was made after it."""
+"""The page of `synthesise`: a trace and the workload generated from it."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ if TYPE_CHECKING:
 
 
 @one_page()
-def synthetic_page(found: Synthesised) -> Page:
-    """The page."""
+def synthetic_page(synthesised: Synthesised) -> Page:
+    """Return the page that compares a trace with the workload generated from it."""
     shown = [
         ShownTrace(name, Characterised(Path(name), (), measures, (), ()))
-        for name, measures in (("trace", found.measures), ("workload", found.synthetic))
+        for name, measures in (("trace", synthesised.measures), ("workload", synthesised.synthetic))
     ]
     return Page(
-        title=f"A workload like {found.trace.name}",
+        title=f"A workload like {synthesised.trace.name}",
         intro="",
-        verdict=_verdict(found),
+        verdict=_verdict(synthesised),
         sections=(
-            _side_by_side(found),
-            *([_on_drive(found)] if found.played is not None else []),
+            _side_by_side(synthesised),
+            *([_on_drive(synthesised)] if synthesised.played is not None else []),
             *sections_of(shown),
-            _model(found),
+            _model(synthesised),
         ),
-        summary={**found.mapping(), "trace": str(found.trace)},
-        disclosures=tuple(_disclosures(found)),
+        summary={**synthesised.mapping(), "trace": str(synthesised.trace)},
+        disclosures=tuple(_disclosures(synthesised)),
     )
 
 
-def _verdict(found: Synthesised) -> str:
-    rows, missed = [row for row in found.rows if row.within is not None], found.missed
-    said = f"{len(rows) - len(missed)} of {len(rows)} measures are within their bounds"
-    if found.played is None:
-        return f"{said}."
-    differences = found.played.differences()
+def _verdict(synthesised: Synthesised) -> str:
+    rows, missed = [row for row in synthesised.rows if row.within is not None], synthesised.missed
+    text = f"{len(rows) - len(missed)} of {len(rows)} measures are within their bounds"
+    if synthesised.played is None:
+        return f"{text}."
+    differences = synthesised.played.differences()
     parts = [
         f"{name} {differences[key]:+.1f} %"
         for name, key in (("write amplification", "waf_pct"), ("p99.9", "p99_9_pct"))
         if differences[key] is not None
     ]
-    return f"{said}; on {found.played.target}: {', '.join(parts)} of the trace's."
+    return f"{text}; on {synthesised.played.target}: {', '.join(parts)} of the trace's."
 
 
-def _side_by_side(found: Synthesised) -> Section:
-    rows = found.rows
+def _side_by_side(synthesised: Synthesised) -> Section:
+    rows = synthesised.rows
     data = data_file(
         "side-by-side.csv",
         ("measure", "unit", "trace", "workload", "difference", "of", "bound", "within"),
@@ -76,66 +76,68 @@ def _side_by_side(found: Synthesised) -> Section:
     return section(
         "Side by side",
         "Measures of the trace and of a pass of the workload. Differences are in points of percent "
-        "where the measure is a share, else in percent of the trace's. Without a bound nothing is "
-        "promised.",
+        "if the measure is a share, else in percent of the trace's. Measures without a bound are "
+        "not checked.",
         table("", head, shown, "lrrrrl", data=data),
     )
 
 
-def _on_drive(found: Synthesised) -> Section:
-    played = found.played
+def _on_drive(synthesised: Synthesised) -> Section:
+    played = synthesised.played
     assert played is not None, "the section is of what was played"
     passes = played.passes
     difference = Column("Difference", kinds.signed())
     head = ("", "Trace", "Workload", difference, "fio job", difference)
     rows = [
         (
-            one.name, *(Quantity(v, Kind(one.text, one.unit)) for v in (one.trace, one.workload)),
-            _known(one.difference_pct), Quantity(one.job, Kind(one.text, one.unit)),
-            _known(one.job_difference_pct),
+            row.name, *(Quantity(v, Kind(row.text, row.unit)) for v in (row.trace, row.workload)),
+            _difference(row.difference_pct), Quantity(row.job, Kind(row.text, row.unit)),
+            _difference(row.job_difference_pct),
         )
-        for one in rows_of(played)
+        for row in rows_of(played)
     ]  # fmt: skip
     return section(
         "On a drive",
         f"{played.target}, cut down to {units.size(played.capacity_bytes)} with "
         f"{units.pct(played.overprovision_pct, 1)} of over-provisioning, filled and written at "
         "random once. "
-        f"Each was played on copies of {played.drives} such drives, which differ in their random "
-        f"data: {passes.settling} passes without time to settle, {passes.measured} over which "
-        f"write amplification is measured, {passes.timed_settling} at its own times, as an open "
-        f"loop, to settle again, and {passes.timed} over which response times are. They count from "
-        f"the intended arrival. {_spread(played)}",
+        f"Each load ran on copies of {played.drives} such drives, which differ in their random "
+        f"data. Write amplification is measured over {passes.measured} passes after "
+        f"{passes.settling} passes for settling. Response times are measured over {passes.timed} "
+        f"passes at the intended times (an open loop), after {passes.timed_settling} passes for "
+        f"settling; they start at the intended arrival. {_spread(played)}",
         table("", head, rows),
     )
 
 
-def _known(difference_pct: float | None) -> float | str:
+def _difference(difference_pct: float | None) -> float | str:
     return "" if difference_pct is None else difference_pct
 
 
 def _spread(played: Played) -> str:
     spread = played.spread
-    said = [
+    differences = [
         f"by {spread[key]:.1f} % in {name}"
         for name, key in (("write amplification", "waf_pct"), ("p99.9", "p99_9_pct"))
         if spread[key] is not None
     ]
-    return f"Under the trace alone the drives differ {' and '.join(said)}." if said else ""
+    if not differences:
+        return ""
+    return f"Under the trace alone the drives differ {' and '.join(differences)}."
 
 
-def _model(found: Synthesised) -> Section:
-    model = found.model
+def _model(synthesised: Synthesised) -> Section:
+    model = synthesised.model
     counts: list[tuple[str, Value]] = [
         ("I/Os of a pass", Quantity(model.ios, kinds.NUMBER)),
         ("Number of parameters", Quantity(model.numbers, kinds.NUMBER)),
         ("I/O streams", Quantity(len(model.streams.lengths), kinds.NUMBER)),
         *((name, Quantity(count, kinds.NUMBER)) for name, count in _parts(model)),
         ("Address range", Quantity(model.range_bytes, kinds.SIZE)),
-        ("Address range of the trace", Quantity(found.span_bytes, kinds.SIZE)),
+        ("Address range of the trace", Quantity(synthesised.span_bytes, kinds.SIZE)),
         ("Seed", f"{model.seed}"),
     ]
-    intro = "What the workload file holds. A trace of many I/Os needs no more numbers than this."
+    intro = "Contents of the workload file. Its size does not grow with the number of I/Os."
     return section("The model", intro, table("", ("", ""), counts))
 
 
@@ -154,12 +156,12 @@ def _parts(model: IoModel) -> list[tuple[str, int]]:
     ]
 
 
-def _disclosures(found: Synthesised) -> list[str]:
-    said = [f"{note[0].upper()}{note[1:]}." for note in found.notes]
-    said += [f"The fio job file: {note}." for note in found.mapping()["fio_notes"]]
-    said += [
-        f"Lines that are no I/Os: {one.lines:,} ({one.reason})."
-        for one in found.skipped
-        if not one.expected
+def _disclosures(synthesised: Synthesised) -> list[str]:
+    disclosures = [f"{note[0].upper()}{note[1:]}." for note in synthesised.notes]
+    disclosures += [f"The fio job file: {note}." for note in synthesised.mapping()["fio_notes"]]
+    disclosures += [
+        f"Skipped lines: {skipped.lines:,} ({skipped.reason})."
+        for skipped in synthesised.skipped
+        if not skipped.expected
     ]
-    return said
+    return disclosures

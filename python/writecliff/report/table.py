@@ -40,6 +40,7 @@ class Quantity(NamedTuple):
     kind: Kind
 
     def __str__(self) -> str:
+        """Format the value in its kind."""
         return self.kind.text(self.value)
 
 
@@ -149,8 +150,10 @@ def _kinds(row: Sequence[Value]) -> set[Kind]:
 
 def _is_turned(rows: Sequence[Sequence[Value]]) -> bool:
     """Return `True` if each row has one kind and at least one is a quantity; files transpose it."""
-    found = [_kinds(row) for row in rows]
-    return all(len(one) <= 1 for one in found) and any(one - {kinds.TEXT} for one in found)
+    kinds_by_row = [_kinds(row) for row in rows]
+    return all(len(row) <= 1 for row in kinds_by_row) and any(
+        row - {kinds.TEXT} for row in kinds_by_row
+    )
 
 
 def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, Sequence[Any]]]:

@@ -1,7 +1,7 @@
-"""What every report needs of a run: manifest, history as judged, rows and histograms.
+"""The data of a run that reports read: manifest, judged history, rows and histograms.
 
-Windows, steady state and operating points come from the procedure itself (`procedures.rejudge`);
-reports decide nothing about them.
+Windows, steady state and operating points come from the procedure (`procedures.rejudge`), never
+from reports.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ select seq, end_ns, sum(ios) as ios from intervals group by seq, end_ns order by
 class TestData:
     """A run of any test, ready to be reported."""
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # not a test class of pytest
 
     run: RunDirectory
     procedure: Procedure
@@ -69,7 +69,7 @@ class TestData:
 
     @property
     def status(self) -> Status:
-        """Whether the run is complete, running, interrupted or failed."""
+        """Status of the run: complete, running, interrupted or failed."""
         return self.run.status
 
     @property
@@ -89,12 +89,15 @@ class TestData:
 
     @property
     def elapsed_ns(self) -> float:
-        """Device time of all steps, and of the pauses between them."""
+        """Device time of all steps and of the pauses between them, in ns."""
         return float(self.history.elapsed_ns) + self.idle_ns
 
     @property
     def idle_ns(self) -> float:
-        """Time between the steps of a stage: a real drive's steps are processes of their own."""
+        """Time between the steps of a stage in ns.
+
+        On a real drive each step is a separate process.
+        """
         return float(
             sum(
                 max(after.started_ns - before.ended_ns, 0)
@@ -104,11 +107,11 @@ class TestData:
         )
 
     def stage(self, phase: str) -> StageHistory | None:
-        """The stage of that phase; None if the run did not get there."""
+        """Return the stage of a phase; None if the run did not reach it."""
         return self.history.stages.get(phase)
 
     def stage_rows(self, phase: str) -> Sequence[StepRow]:
-        """The steps of a stage, as far as the run got; not the ones that prepared it."""
+        """Return the measured steps of a stage, without the steps that prepared it."""
         stage = self.stage(phase)
         return () if stage is None else stage.rows
 
@@ -124,13 +127,15 @@ class TestData:
 
     @property
     def conformant(self) -> bool:
-        """Nothing that the standard or campaign requires was done otherwise."""
+        """`True` if the run deviates from no requirement of the standard or campaign."""
         return not self.stamp
 
     @property
     def stamp(self) -> str:
-        """What every page says if a requirement was departed from, the form was shortened, or the
-        drive of a test was simulated smaller.
+        """The stamp on every page; empty if the run is conformant.
+
+        A run is stamped if it deviates from a requirement, if it was shortened, or if a standard
+        test ran on a scaled-down simulated drive.
         """
         required = any(item.get("level") == "required" for item in self.manifest.deviations)
         entry = entry_of(self.manifest.procedure)
@@ -140,7 +145,7 @@ class TestData:
         return "NOT AS PUBLISHED" if entry.campaign else "NOT PTS-CONFORMANT"
 
     def seq(self, row: StepRow) -> int:
-        """The store's number of a row of this run."""
+        """Return the store's number of a row of this run."""
         return self._seqs[row.phase, row.round, row.step]
 
     @cached_property
@@ -158,24 +163,24 @@ class TestData:
         rows = self.run.query(_SPREAD)
         seq, end_ns, ios = (column.to_numpy().astype(np.float64) for column in rows.columns)
         ends = whole_ends(seq, end_ns)
-        found: dict[int, tuple[float, float]] = {}
+        spread: dict[int, tuple[float, float]] = {}
         for step in np.unique(seq):
             mine = seq == step
             edges, part = np.unique(ends[mine], return_inverse=True)
             rates = np.bincount(part, weights=ios[mine]) / np.diff(edges, prepend=0.0) * 1e9
-            found[int(step)] = float(rates.min()), float(rates.max())
-        return found
+            spread[int(step)] = float(rates.min()), float(rates.max())
+        return spread
 
     def histogram(
         self, rows: Iterable[StepRow], *, operation: str | None = None
     ) -> Histogram | None:
-        """Service times of all I/Os of `rows`, merged; None if there are none."""
+        """Return the merged service times of all I/Os of `rows`; None without I/Os."""
         return self.run.histogram(steps=[self.seq(row) for row in rows], operation=operation)
 
     def is_scheduled(self, seq: int, job: int) -> bool:
         """Return `True` if the I/Os of a job of a step have intended arrivals.
 
-        Earlier versions did not store it; it then follows from the load or from response times.
+        Earlier versions did not store it; for them it follows from the load or from response times.
         """
         row = self.columns[seq]
         if (stored := row["jobs"][job].get("scheduled")) is not None:
@@ -191,7 +196,7 @@ class TestData:
     def latencies_by_step(self, basis: Basis) -> Mapping[int, Histogram]:
         """Return the latencies of all jobs and operations of each step, by `seq`.
 
-        Steps with unknown latencies are left out.
+        Steps with unknown latencies are omitted.
         """
         cells: dict[int, list[Histogram | None]] = {}
         for (seq, job, operation), service in self.run.histograms_by_cell(kind="service").items():
@@ -200,8 +205,9 @@ class TestData:
             cells.setdefault(seq, []).append(
                 histogram_of(basis, service=service, response=response, scheduled=scheduled)
             )
-        sums = {seq: merged(filter(None, found)) for seq, found in cells.items()
-                if None not in found}  # fmt: skip
+        sums = {
+            seq: merged(filter(None, parts)) for seq, parts in cells.items() if None not in parts
+        }
         return {seq: total for seq, total in sums.items() if total is not None}
 
     @cached_property
@@ -215,8 +221,10 @@ class TestData:
 
     @cached_property
     def steps_file(self) -> DataFile:
-        """Every step of the run as CSV: columns of the table `rounds`, the spread of the step's
-        intervals, and its latencies; of a run with open loads also its service times.
+        """Every step of the run as CSV.
+
+        Columns: those of the table `rounds`, the spread of the step's intervals, and its latencies;
+        for runs with open loads also service times.
         """
         bases = bases_of(scheduled=self.has_schedules)
         histograms = {basis: self.latencies_by_step(basis) for basis in bases}
@@ -246,15 +254,19 @@ def _times(histogram: Histogram | None) -> list[Value]:
 
 
 def _nine(q: float) -> str:
-    """A quantile in the name of a column: 0.9999 is "9999"."""
+    """Return a quantile for the name of a column: 0.9999 is "9999"."""
     return f"{100 * q:.6f}".rstrip("0").replace(".", "")
 
 
 def load(run: RunDirectory) -> TestData:
-    """Read a run. Raises StoreError: damaged, of an unknown test, or nothing measured yet."""
+    """Read a run.
+
+    Raises:
+        StoreError: the run is damaged, has no measurements, or is of an unknown test.
+    """
     judged = rejudge(run)
     if not judged.history.rows:
         raise StoreError(
-            f"{run.path} has no complete step to report", hint="let the run measure a minute first"
+            f"{run.path} has no complete step to report", hint="wait until it has completed a step"
         )
     return TestData(run, judged.procedure, judged.stages, judged.history)

@@ -1,5 +1,7 @@
-"""The report of a replay: lifetime, write amplification, streams, response times; summary
-"writecliff/trace_replay/1", whose `replay` is the answer of `writecliff replay --json`.
+"""The report of a replay: lifetime, write amplification, streams and response times.
+
+The summary is "writecliff/trace_replay/1"; its `replay` is the answer of the command
+`writecliff replay --json`.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from writecliff._native import Histogram
 
 
-FROM_WAF = ("waf", "years", "endurance_tb")  # headlines that write amplification decides
+FROM_WAF = ("waf", "years", "endurance_tb")  # headlines that depend on write amplification
 
 
 class TraceReplayReport(TestReport):
@@ -37,49 +39,55 @@ class TraceReplayReport(TestReport):
     procedure: TraceReplay
 
     @property
-    def found(self) -> Mapping[str, Any]:
+    def outcome(self) -> Mapping[str, Any]:
         """The answer of the command."""
         return self.procedure.answer
 
     @cached_property
-    def histograms_apart(self) -> Mapping[str, Histogram]:
+    def histograms_by_operation(self) -> Mapping[str, Histogram]:
+        """Response times of reads and writes in the timed part."""
         rows = self.data.stage_rows(PHASE)
         each = {op: self.data.histogram(rows, operation=op) for op in ("read", "write")}
         return {op: h for op, h in each.items() if h is not None and h.count}
 
     @property
     def latency_note(self) -> str:
-        if not self.histograms_apart:
+        """The part of the replay that has response times, or that there is none."""
+        if not self.histograms_by_operation:
             return "No response times: the replay had no timed part."
         return "Service time, from issue to completion, in the timed part at the end of the replay."
 
     def verdict(self) -> Verdict:
-        trace, device = self.found["trace"], self.found["device"]
+        """Return the answer with the replayed data, the rounds and the scale of the drive."""
+        trace, device = self.outcome["trace"], self.outcome["device"]
         size = units.size(device["simulated_capacity_bytes"])
-        said = (
+        meaning = (
             f"{units.size(trace['replayed_bytes'])} of {trace['path']} were replayed in "
             f"{trace['rounds']} rounds on {device['name']}, cut down to {size} so that the files "
             "fill it as assumed; the second half is measured.",
             f"Writes reach the drive {WRITEBACK_TEXT[trace['writeback']]}.",
         )
-        good = self.found.get("not_quoted") is None
-        return Verdict("good" if good else "warning", self.answer(), said)
+        good = self.outcome.get("not_quoted") is None
+        return Verdict("good" if good else "warning", self.answer(), meaning)
 
     def answer(self) -> str:
-        return str(self.found["verdict"])
+        """Return the verdict of the command."""
+        return str(self.outcome["verdict"])
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        found = self.found
-        if found["waf"] is None:
+        """Yield write amplification, lifetime and endurance; nothing if they are not quoted."""
+        outcome = self.outcome
+        if outcome["waf"] is None:
             return
-        yield KeyFigure("Write amplification", units.number(found["waf"], 3), "", "second half")
-        years = units.significant(found["years"])
+        yield KeyFigure("Write amplification", units.number(outcome["waf"], 3), "", "second half")
+        years = units.significant(outcome["years"])
         yield KeyFigure("Lifetime", years, "years", "at the assumed rate")
-        size, _, unit = units.size(found["endurance_bytes"]).partition(" ")
+        size, _, unit = units.size(outcome["endurance_bytes"]).partition(" ")
         yield KeyFigure("Endurance", size, unit, "written to the whole drive")
 
     def written(self) -> Sequence[KeyFigure]:
-        trace, device = self.found["trace"], self.found["device"]
+        """Return the replayed data and the fills of the simulated drive."""
+        trace, device = self.outcome["trace"], self.outcome["device"]
         size, _, unit = units.size(trace["replayed_bytes"]).partition(" ")
         fills = trace["replayed_bytes"] / device["simulated_capacity_bytes"]
         rounds = f"in {trace['rounds']} rounds of the trace"
@@ -89,44 +97,49 @@ class TraceReplayReport(TestReport):
         )
 
     def headlines(self) -> Sequence[Headline]:
-        return replay_headlines(self.found)
+        """Return the figures of `replay_headlines`."""
+        return replay_headlines(self.outcome)
 
     def limit_figures(
         self, percentiles: Collection[float]
     ) -> tuple[Sequence[Headline], Mapping[str, str]]:
-        """With the reason why figures from write amplification are not quoted."""
+        """Add the reason why figures from write amplification are not quoted."""
         figures, missing = super().limit_figures(percentiles)
-        reason = self.found.get("not_quoted")
+        reason = self.outcome.get("not_quoted")
         return figures, {**missing, **(dict.fromkeys(FROM_WAF, reason) if reason else {})}
 
     def results(self) -> Mapping[str, Any]:
-        return {"replay": self.found}
+        """Return the answer of the command as `replay`."""
+        return {"replay": self.outcome}
 
     def sections(self) -> Iterator[Section]:
+        """Yield lifetime, streams and response times."""
         yield section("Lifetime", "", self._assumed(), self._waf())
-        yield section("Streams", "What each stream held.", self._streams())
+        yield section("Streams", "Data written by stream.", self._streams())
         parts: list[Figure | Table | None] = [
-            percentile_figure("percentiles", "Response time by percentile", self.histograms_apart)
+            percentile_figure(
+                "percentiles", "Response time by percentile", self.histograms_by_operation
+            )
         ]
-        for operation, h in self.histograms_apart.items():
+        for operation, h in self.histograms_by_operation.items():
             parts.append(latency_table(h, f"Response times of {operation}s"))
             parts += histogram_figures(h, f"-{operation}", f"{operation.capitalize()}s: ")[:1]
         yield section("Response times", self.latency_note, *parts)
 
     def _assumed(self) -> Table:
-        found, trace, device = self.found, self.found["trace"], self.found["device"]
-        drift = found["waf_drift"]
+        outcome, trace, device = self.outcome, self.outcome["trace"], self.outcome["device"]
+        drift = outcome["waf_drift"]
         rows = (
-            ("Write amplification", Quantity(found["waf"], kinds.decimals(3))),
+            ("Write amplification", Quantity(outcome["waf"], kinds.decimals(3))),
             ("Rise from the third quarter to the fourth", Quantity(drift, kinds.shares())),
-            ("Endurance of the whole drive", Quantity(found["endurance_bytes"], kinds.SIZE)),
+            ("Endurance of the whole drive", Quantity(outcome["endurance_bytes"], kinds.SIZE)),
             (
                 "Written to addresses drawn anew in each further round",
                 Quantity(trace.get("redrawn_bytes"), kinds.SIZE),
             ),
             ("Rate of writes", Quantity(trace["write_rate_bytes_per_s"], kinds.THROUGHPUT)),
             ("Where the rate is from", trace["write_rate_from"]),
-            ("Lifetime in years", Quantity(found["years"], kinds.digits())),
+            ("Lifetime in years", Quantity(outcome["years"], kinds.digits())),
             ("Rated cycles", Quantity(device["rated_cycles"], kinds.NUMBER)),
             (
                 "Over-provisioning",
@@ -138,9 +151,9 @@ class TraceReplayReport(TestReport):
 
     def _waf(self) -> Figure | None:
         """Write amplification between the points of the series; None if it is not quoted."""
-        if self.found["waf"] is None:
+        if self.outcome["waf"] is None:
             return None
-        series = self.found["series"]
+        series = self.outcome["series"]
         host, nand = (np.asarray(series[f"{name}_bytes"], np.float64) for name in ("host", "nand"))
         steps = np.diff(host)
         waf = np.divide(np.diff(nand), steps, out=np.full(len(steps), np.nan), where=steps > 0)
@@ -161,7 +174,7 @@ class TraceReplayReport(TestReport):
                 row["median_lifetime_bytes"],
                 ", ".join(row["origins"]),
             )
-            for row in self.found["by_stream"]
+            for row in self.outcome["by_stream"]
         ]
         head = (
             "Stream",
@@ -174,7 +187,7 @@ class TraceReplayReport(TestReport):
 
 
 def replay_headlines(answer: Mapping[str, Any]) -> list[Headline]:
-    """The figures that a replay is quoted by, from its JSON."""
+    """Return the headline figures of a replay, from its JSON."""
     rate, endurance = answer["write_bytes_per_s"], answer["endurance_bytes"]
     slow = {"higher_is_better": False}
     return [

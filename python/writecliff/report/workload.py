@@ -84,11 +84,11 @@ class WorkloadRunReport(TestReport):
     @cached_property
     def histogram(self) -> Histogram | None:
         """Of a run of one load; several have nothing in common."""
-        apart = list(self.histograms_apart.values())
+        apart = list(self.histograms_by_operation.values())
         return apart[0] if len(apart) == 1 else None
 
     @cached_property
-    def histograms_apart(self) -> Mapping[str, Histogram]:
+    def histograms_by_operation(self) -> Mapping[str, Histogram]:
         return self.loads[0].histograms() if len(self.loads) == 1 else {}
 
     @property
@@ -96,9 +96,11 @@ class WorkloadRunReport(TestReport):
         if len(self.loads) != 1:
             return ""
         scheduled = self.loads[0].is_scheduled
-        if not self.histograms_apart:
+        if not self.histograms_by_operation:
             return f"Latency: {NOT_FROM_ARRIVAL}." if scheduled and self.loads[0].done else ""
-        counts = (f"{h.count:,} {plural_of(name)}" for name, h in self.histograms_apart.items())
+        counts = (
+            f"{h.count:,} {plural_of(name)}" for name, h in self.histograms_by_operation.items()
+        )
         text = f"latency, {BASIS_TEXT['arrival']}" if scheduled else BASIS_TEXT["service"]
         late = f"; {self.loads[0].not_sustained}" if self.loads[0].not_sustained else ""
         return f"{text[0].upper()}{text[1:]}, of {' and '.join(counts)}{late}."

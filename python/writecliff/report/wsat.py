@@ -68,7 +68,7 @@ class WsatReport(TestReport):
             "waf", "Write amplification", wsat.by_round(mean_waf), "", value=wsat.window_waf, **of
         )
         times = wsat.by_round(mean_latency_ns) if wsat.latency_source == "window" else ()
-        slow = self.histogram if self.tells_tails else None
+        slow = self.histogram if self.tails_are_real else None
         return [
             *saturated,
             *quantile_headline("latency_p9999", "p99.99", slow, 0.9999, **steady),

@@ -1,5 +1,6 @@
-"""The report of XSR: throughput and response times over time, and how long recovery takes; summary
-"writecliff/xsr/1".
+"""The report of XSR: throughput and response times over time, and recovery time.
+
+The summary is "writecliff/xsr/1".
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from writecliff.report.axes import Numbers
 
 SHOWN = ("mean_bytes_per_s", "end_bytes_per_s", "art_peak_ns", "mrt_peak_ns")  # of `GroupData`
-NEARLY = 0.99  # a drive without noise may stay a few I/Os short of its mean while fresh
+NEARLY = 0.99  # without noise, a recovered drive may stay just below AG1
 ZOOM_NS = 2 * 3600e9  # of each group beside a change-over
 TP = Axis("Throughput", units=(MB_S,))
 RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
@@ -42,7 +43,7 @@ RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 @dataclass(frozen=True)
 class GroupData:
-    """An access group, as far as the run got; times since the first group began."""
+    """The measured part of an access group; times since the start of the first group."""
 
     group: Group
     begin_ns: float
@@ -51,35 +52,40 @@ class GroupData:
 
     @property
     def time_ns(self) -> Numbers:
+        """Time of each sample in ns."""
         return self.begin_ns + self.samples.time_ns
 
     @property
     def label(self) -> str:
+        """Name and stimulus of the group."""
         return f"{self.group.name} {self.group.text}"
 
     @property
     def mean_bytes_per_s(self) -> float | None:
+        """Mean throughput; None without samples."""
         values = self.samples.bytes_per_s
         return float(values.mean()) if values.size else None
 
     @property
     def end_bytes_per_s(self) -> float | None:
-        """Of the last sample."""
+        """Throughput of the last sample; None without samples."""
         values = self.samples.bytes_per_s
         return float(values[-1]) if values.size else None
 
     @property
     def art_peak_ns(self) -> float | None:
+        """Longest average response time of a sample in ns; None without I/Os."""
         return _peak(self.samples.mean_ns)
 
     @property
     def mrt_peak_ns(self) -> float | None:
+        """Longest response time in ns; None without I/Os."""
         return _peak(self.samples.max_ns)
 
 
 def _peak(values: Numbers) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(known.max()) if known.size else None
+    finite = values[np.isfinite(values)]
+    return float(finite.max()) if finite.size else None
 
 
 class XsrReport(TestReport):
@@ -89,13 +95,13 @@ class XsrReport(TestReport):
 
     @property
     def sample_s(self) -> float:
-        """Length of a sample."""
+        """Length of a sample in s."""
         return float(self.procedure.options.sample_seconds)
 
     @cached_property
     def groups(self) -> tuple[GroupData, ...]:
-        """The access groups that were begun."""
-        found: list[GroupData] = []
+        """Access groups that were started."""
+        groups: list[GroupData] = []
         zero_ns = self.data.rows[0].started_ns
         for group in self.procedure.groups:
             rows = self.data.stage_rows(group.phase)
@@ -103,14 +109,18 @@ class XsrReport(TestReport):
                 break
             begin_ns, end_ns = rows[0].started_ns, rows[-1].ended_ns
             parts = samples(series(self.data, rows), self.sample_s * 1e9)
-            found.append(
+            groups.append(
                 GroupData(group, float(begin_ns - zero_ns), float(end_ns - begin_ns), parts)
             )
-        return tuple(found)
+        return tuple(groups)
 
     def recovery_minutes(self, share: float = 1.0) -> float | None:
-        """End of the first sample of AG3 that is back at `share` of the mean of AG1; None: none is,
-        or there is no AG3.
+        """Return the recovery time in minutes.
+
+        Recovery ends with the first sample of AG3 that reaches `share` of the mean of AG1.
+
+        Returns:
+            None if no sample reaches it, or the run has no AG3.
         """
         if len(self.groups) < 3:
             return None
@@ -123,13 +133,14 @@ class XsrReport(TestReport):
         return int(third.samples.number[number - 1]) * self.sample_s / 60
 
     def recovery_text(self, share: float = 1.0) -> str:
-        """`recovery_minutes` for people."""
+        """Return `recovery_minutes` as text."""
         if len(self.groups) < 3:
             return "not measured"
         minutes = self.recovery_minutes(share)
         return "not yet" if minutes is None else f"{minutes:g}"
 
     def test_parameters(self) -> Rows:
+        """Return the two stimuli with their durations and the sample length."""
         data = self.data
         return (
             ("Test Stimulus 1", setup(data, "test_stimulus")),
@@ -143,6 +154,7 @@ class XsrReport(TestReport):
         )
 
     def verdict(self) -> Verdict:
+        """Return whether and when the drive recovered."""
         groups = self.groups
         first = groups[0].mean_bytes_per_s
         meaning = [
@@ -161,20 +173,22 @@ class XsrReport(TestReport):
         meaning.append(f"The best sample of AG3 is {units.throughput(best)}{share}.")
         headline = "NOT YET RECOVERED at the end of AG3"
         if nearly is not None:
-            headline = f"Within 1 % after {nearly:g} minutes, but below the mean of AG1 to the end"
+            headline = f"Within 1 % after {nearly:g} minutes, but never back at the mean of AG1"
         return Verdict("warning", headline, tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        for one in self.groups:
-            value = units.number((one.end_bytes_per_s or 0) / 1e6, 1)
-            note = f"at the end; {units.throughput(one.mean_bytes_per_s)} on average"
-            yield KeyFigure(f"{one.group.name}, {one.group.text}", value, "MB/s", note)
+        """Yield throughput of each group and the recovery times."""
+        for group in self.groups:
+            value = units.number((group.end_bytes_per_s or 0) / 1e6, 1)
+            note = f"at the end; {units.throughput(group.mean_bytes_per_s)} on average"
+            yield KeyFigure(f"{group.group.name}, {group.group.text}", value, "MB/s", note)
         for label, share in (("Recovery", 1.0), ("Within 1 %", NEARLY)):
             unit = "" if self.recovery_minutes(share) is None else "min"
             yield KeyFigure(label, self.recovery_text(share), unit, f"to {share:.0%} of AG1's mean")
 
     @classmethod
     def figure_units(cls, procedure: Xsr) -> Mapping[str, str]:
+        """Return the units of recovery time, throughput and longest I/O of each group."""
         units_of = {"mean_mb_per_s": "MB/s", "end_mb_per_s": "MB/s", "latency_max": "ms"}
         return {"recovery_minutes": "min"} | {
             f"{group.phase}_{name}": unit
@@ -183,24 +197,27 @@ class XsrReport(TestReport):
         }
 
     def headlines(self) -> list[Headline]:
-        """Single values: throughput changes all along, so its samples tell no noise."""
-        found = []
-        for one in self.groups:
-            key, label = one.group.phase, one.label
-            for name, rate in (("mean", one.mean_bytes_per_s), ("end", one.end_bytes_per_s)):
+        """Return single values: throughput is not stationary, so its samples give no interval."""
+        figures = []
+        for group in self.groups:
+            key, label = group.group.phase, group.label
+            for name, rate in (("mean", group.mean_bytes_per_s), ("end", group.end_bytes_per_s)):
                 value = None if rate is None else rate / MB_S.size
-                found += headline(f"{key}_{name}_mb_per_s", f"{label}, {name}", value, "MB/s")
-            if self.tells_tails:
-                peak, of = ms(one.mrt_peak_ns), {"higher_is_better": False}
-                found += headline(f"{key}_latency_max", f"{label}, longest I/O", peak, "ms", **of)
+                figures += headline(f"{key}_{name}_mb_per_s", f"{label}, {name}", value, "MB/s")
+            if self.tails_are_real:
+                peak, lower = ms(group.mrt_peak_ns), {"higher_is_better": False}
+                figures += headline(
+                    f"{key}_latency_max", f"{label}, longest I/O", peak, "ms", **lower
+                )
         minutes = self.recovery_minutes(NEARLY)
         label = "Recovery to within 1 %"
         return [
-            *headline("recovery_minutes", label, minutes, "min", higher_is_better=False), *found
+            *headline("recovery_minutes", label, minutes, "min", higher_is_better=False), *figures
         ]  # fmt: skip
 
     def curves(self) -> list[Curve]:
-        rate = self._over_all("TP", lambda one: one.samples.bytes_per_s)
+        """Return throughput over time."""
+        rate = self._over_all("TP", lambda group: group.samples.bytes_per_s)
         points = list(zip(rate.x, rate.y, strict=True))
         time = time_axis(points[-1][0] if points else 0.0)
         return [Curve("cross-stimulus", "Cross stimulus recovery: TP v time", time, TP, points)]
@@ -212,21 +229,24 @@ class XsrReport(TestReport):
 
     @cached_property
     def histogram(self) -> Histogram | None:
+        """Response times of AG3, or of AG1 before AG3 has started."""
         return self.data.histogram(self._shown)
 
     @property
     def latency_note(self) -> str:
+        """The group that `histogram` covers."""
         which = f": all of {self._shown[0].phase.upper()}"
         return service_note(self.histogram, which, otherwise="No response times were measured.")
 
     def sections(self) -> Iterable[Section]:
+        """Return throughput, change-overs and response times."""
         unit = "minute" if self.sample_s == 60 else f"{self.sample_s:g} s"
         data, groups = self._samples_file(), self.groups
         whole = time_axis(groups[-1].begin_ns + groups[-1].elapsed_ns - groups[0].begin_ns)
-        rates = [_line(one, one.samples.bytes_per_s) for one in groups]
-        art = self._over_all("ART", lambda one: one.samples.mean_ns)
-        mrt = self._over_all("MRT", lambda one: one.samples.max_ns)
-        rate = self._over_all("TP", lambda one: one.samples.bytes_per_s)
+        rates = [_line(group, group.samples.bytes_per_s) for group in groups]
+        art = self._over_all("ART", lambda group: group.samples.mean_ns)
+        mrt = self._over_all("MRT", lambda group: group.samples.max_ns)
+        rate = self._over_all("TP", lambda group: group.samples.bytes_per_s)
         slow = "Average and maximum response time of every sample over time"
         both = "Throughput, and average and maximum response time, over time"
         return (
@@ -255,19 +275,19 @@ class XsrReport(TestReport):
         )  # fmt: skip
 
     def _over_all(self, label: str, values: Callable[[GroupData], Numbers]) -> Line:
-        """A value over all groups."""
-        time = np.concatenate([one.time_ns for one in self.groups])
+        """Return a value over all groups."""
+        time = np.concatenate([group.time_ns for group in self.groups])
         return Line(label, time.tolist(), np.concatenate(list(map(values, self.groups))).tolist())
 
     def _zooms(self, data: DataFile) -> Iterator[Figure | None]:
-        """Up to two hours of each of two groups, around where one follows the other."""
+        """Yield up to two hours of each of two groups, around their change-over."""
         for before, after in pairwise(self.groups):
             parts = []
-            for one in (before, after):
-                time = one.time_ns - after.begin_ns
+            for group in (before, after):
+                time = group.time_ns - after.begin_ns
                 near = np.abs(time) <= ZOOM_NS
-                rate = one.samples.bytes_per_s[near].tolist()
-                parts.append(Line(one.label, time[near].tolist(), rate))
+                rate = group.samples.bytes_per_s[near].tolist()
+                parts.append(Line(group.label, time[near].tolist(), rate))
             span = min(ZOOM_NS, before.elapsed_ns) + min(ZOOM_NS, after.elapsed_ns)
             name = f"tp-{before.group.phase}-{after.group.phase}"
             title = f"TP v time, {before.group.name} to {after.group.name}"
@@ -279,48 +299,49 @@ class XsrReport(TestReport):
         groups = self.groups
         none = [None] * (len(groups) - 1)
         rows: tuple[tuple[Value, ...], ...] = (
-            ("TP at end", *(Quantity(one.end_bytes_per_s, kinds.THROUGHPUT) for one in groups)),
-            ("TP, mean", *(Quantity(one.mean_bytes_per_s, kinds.THROUGHPUT) for one in groups)),
-            ("ART peak", *(Quantity(one.art_peak_ns, kinds.LATENCY) for one in groups)),
-            ("MRT peak", *(Quantity(one.mrt_peak_ns, kinds.LATENCY) for one in groups)),
+            ("TP at end", *(Quantity(g.end_bytes_per_s, kinds.THROUGHPUT) for g in groups)),
+            ("TP, mean", *(Quantity(g.mean_bytes_per_s, kinds.THROUGHPUT) for g in groups)),
+            ("ART peak", *(Quantity(g.art_peak_ns, kinds.LATENCY) for g in groups)),
+            ("MRT peak", *(Quantity(g.mrt_peak_ns, kinds.LATENCY) for g in groups)),
             ("Recovery (minutes)", *none, self.recovery_text()),
             ("Within 1 % (minutes)", *none, self.recovery_text(NEARLY)),
         )
         return table(
-            " | ".join(f"{one.group.hours:g} hr {one.group.text}" for one in groups),
-            ("", *(one.group.name for one in groups)),
+            " | ".join(f"{g.group.hours:g} hr {g.group.text}" for g in groups),
+            ("", *(g.group.name for g in groups)),
             rows,
-            note="Recovery: the first sample of AG3 that is at least at the mean of AG1.",
+            note="Recovery: the first sample of AG3 that reaches the mean of AG1.",
         )
 
     def _samples_file(self) -> DataFile:
         head = ("group", "sample", "time_ns", "bytes_per_s", "iops", "latency_mean_ns",
                 "latency_max_ns")  # fmt: skip
         rows = (
-            (one.group.name, number, round(time), *rest)
-            for one in self.groups
+            (group.group.name, number, round(time), *rest)
+            for group in self.groups
             for number, time, *rest in zip(
-                one.samples.number.tolist(),
-                one.time_ns.tolist(),
-                one.samples.bytes_per_s.tolist(),
-                one.samples.iops.tolist(),
-                one.samples.mean_ns.tolist(),
-                one.samples.max_ns.tolist(),
+                group.samples.number.tolist(),
+                group.time_ns.tolist(),
+                group.samples.bytes_per_s.tolist(),
+                group.samples.iops.tolist(),
+                group.samples.mean_ns.tolist(),
+                group.samples.max_ns.tolist(),
                 strict=True,
             )
         )
         return data_file("samples.csv", head, rows)
 
     def results(self) -> dict[str, Any]:
+        """Return samples, groups and recovery times."""
         return {
             "sample_s": self.sample_s,
             "groups": [
                 {
-                    **asdict(one.group),
-                    "samples": len(one.samples),
-                    **{name: getattr(one, name) for name in SHOWN},
+                    **asdict(group.group),
+                    "samples": len(group.samples),
+                    **{name: getattr(group, name) for name in SHOWN},
                 }
-                for one in self.groups
+                for group in self.groups
             ],
             "recovered": self.recovery_minutes() is not None if len(self.groups) == 3 else None,
             "recovery_minutes": self.recovery_minutes(),
@@ -328,5 +349,5 @@ class XsrReport(TestReport):
         }
 
 
-def _line(one: GroupData, values: Numbers) -> Line:
-    return Line(one.label, one.time_ns.tolist(), values.tolist())
+def _line(group: GroupData, values: Numbers) -> Line:
+    return Line(group.label, group.time_ns.tolist(), values.tolist())

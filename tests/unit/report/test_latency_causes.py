@@ -97,7 +97,7 @@ def test_a_run_stores_the_causes_and_its_report_draws_them(reported: Path) -> No
     )
     assert run.attributes_latency and wrong["n"].to_pylist() == [0]
     model = build_report(run)
-    (where,) = (part for part in model.sections if part.title == "Where the time went")
+    (where,) = (part for part in model.sections if part.title == "Latency by cause")
     assert [figure.name for figure in where.figures] == ["causes-write"]
     (file,) = (file for file in model.data if file.name == "latency-causes-write.csv")
     assert file.text.splitlines()[0].startswith("label,band,ios,latency_mean_ns,host_queue_mean_ns")

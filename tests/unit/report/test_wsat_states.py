@@ -85,7 +85,7 @@ def test_compare_draws_the_shapes_over_time_with_the_states_marked(
     html = (tmp_path / "c.html").read_text()
     begin = html.index('<figure id="saturation-relative-time"')
     drawing = html[begin : html.index("</figure>", begin)]
-    for text in ("leaves FOB", "steady state begins", "Time (h)", "IOPS relative to own peak"):
+    for text in ("leaves FOB", "steady state begins", "Time (h)", "IOPS relative to peak"):
         assert text in drawing
     assert "When the drives change their state" in html
     marks = {(c["name"], c["contender"]): c["marks"] for c in found["curves"]}

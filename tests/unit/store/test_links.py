@@ -82,7 +82,7 @@ def test_a_device_is_no_place_for_a_file(path: str) -> None:
 
 def test_a_page_does_not_take_the_place_of_a_trace(tmp_path: Path) -> None:
     (trace := tmp_path / "trace.csv").write_bytes(b"1,R,0,4096\n")
-    with pytest.raises(WritecliffError, match="exists and is no page"):
+    with pytest.raises(WritecliffError, match="exists and is not an HTML page"):
         check_page(trace)
     (page := tmp_path / "page.html").write_bytes(b"\n<!DOCTYPE html>\n")
     check_page(page)

@@ -69,9 +69,9 @@ def print_log(run: Path, *, json: JsonFlag = False) -> int:
         Directory of a run of `act`.
     """
     from writecliff.report.campaigns.act_text import log_text
-    from writecliff.report.damage import damage_said
+    from writecliff.report.damage import damage_reported
 
-    with damage_said(run):
+    with damage_reported(run):
         text = log_text(*_tested(run))
     if json:
         emit_json(ActLog.of({"run": run, "log": text}))
@@ -90,9 +90,9 @@ def latency(run: Path, *, json: JsonFlag = False) -> int:
         Directory of a run of `act`.
     """
     from writecliff.report.campaigns.act_text import procedure_of, slices, table_text
-    from writecliff.report.damage import damage_said
+    from writecliff.report.damage import damage_reported
 
-    with damage_said(run):
+    with damage_reported(run):
         data, trial = _tested(run)
         done = slices(data, trial)
     if not done:

@@ -12,7 +12,7 @@ from writecliff.procedures.options import value_text
 from writecliff.procedures.registry import entry_of, procedure_class
 from writecliff.report import report_of
 from writecliff.report.compared import Curve, Grid
-from writecliff.report.damage import damage_said
+from writecliff.report.damage import damage_reported
 from writecliff.report.header import OWN_PARAMETER
 from writecliff.report.headline import Headline
 from writecliff.store.rundir import RunDirectory
@@ -77,7 +77,7 @@ def read_run(path: Path, known: dict[Path, Run] | None = None) -> Run:
     key = path.resolve()
     if known is not None and key in known:
         return known[key]
-    with damage_said(path), RunDirectory.open(path) as directory:
+    with damage_reported(path), RunDirectory.open(path) as directory:
         run = run_of(report_of(directory))
     if known is not None:
         known[key] = run
@@ -87,7 +87,7 @@ def read_run(path: Path, known: dict[Path, Run] | None = None) -> Run:
 def run_of(report: TestReport) -> Run:
     """The run of a report. Raises StoreError as `read_run` does."""
     data, manifest = report.data, report.data.manifest
-    with damage_said(data.run.path):
+    with damage_reported(data.run.path):
         return Run(
             path=data.run.path,
             test=manifest.procedure,

@@ -122,7 +122,7 @@ class ReplayNativeReport(CaptureReport):
 
     def headlines(self) -> list[Headline]:
         mean = None if self.histogram is None else ms(self.histogram.mean_ns)
-        slow = self.histogram if self.tells_tails else None
+        slow = self.histogram if self.tails_are_real else None
         return [
             *headline("replay_iops", "Replay", self.iops, "IOPS"),
             *headline("latency_mean", "Average latency", mean, "ms", higher_is_better=False),
