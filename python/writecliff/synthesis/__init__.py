@@ -1,6 +1,9 @@
-"""From a block trace to a workload that behaves like it, and the proof that it does.
+"""Synthetic workloads that behave like a block trace, and their comparison with the trace.
 
-`laid_out` puts a trace's volumes into one range; `arrivals` and `places` fit the parts of an
-`IoModel`, which a job of a workload draws its I/Os from; `compare` holds its measures against
-those of the trace, `played` both on a simulated drive. `fio_job` says as much of it as fio can.
+laid_out.py  a trace in memory, its volumes joined into one range of addresses
+streams.py   I/O streams: operations and sizes
+sweeps.py    model of a trace as sweeps through the addresses
+fit.py       model of a trace as a chain of states, for traces with too many sweeps
+result.py    workload file, fio job, and measures of trace and workload side by side
+played.py    trace and workload on the same simulated drives
 """

@@ -1,4 +1,4 @@
-"""Fits an `IoModel` to a trace."""
+"""Fit of an `IoModel` to a trace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def fit(trace: LaidOut, *, seed: int = 1) -> IoModel:
-    """The model of a trace: sweeps if few are enough, else a chain. Deterministic."""
+    """Return the model of a trace: sweeps if few suffice, otherwise a chain. Deterministic."""
     swept = swept_model(trace, seed=seed)
     return swept if swept is not None else _chained(trace, seed=seed)
 
@@ -66,13 +66,13 @@ Arrivals = tuple[ModelGaps, ModelStates, ModelTransitions, ModelPeriods]
 # Bounds of the classes of gaps, in ns: fine, and coarse for short traces.
 _FINE = (2e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 1e9)
 _COARSE = (1e4, 1e5, 1e6, 1e7)
-_VALUES = 8  # of a class of gaps
-_PERIODS_MAX, _IOS_OF_PERIOD = 512, 100  # of equal length, and as many of equal I/Os
+_VALUES = 8  # per class of gaps
+_PERIODS_MAX, _IOS_OF_PERIOD = 512, 100  # as many of equal length as of equal numbers of I/Os
 _PHASES_MAX, _IOS_OF_PHASE = 12, 1000
 _TRANSITIONS_MAX, _TRANSITIONS_MIN, _IOS_OF_TRANSITION = 8000, 200, 5
 _BURST_MIN_NS, _BURST_MAX_NS = 1e5, 1e8  # bounds of the gap that ends a burst
 _POSITIONS = 8  # classes of positions in a burst
-_KINDS = 8  # beginning a run, and distances from its end when continuing one
+_KINDS = 8  # the start of a run, and distances from the end of a continued run
 
 
 def arrivals_of(
@@ -81,13 +81,18 @@ def arrivals_of(
     continues: NDArray[np.bool_],
     back: NDArray[np.int64],
 ) -> Arrivals:
-    """Fit the chain: as fine as there are I/Os enough for. `back`: by how much an I/O goes back
-    before the end of the run that it continues.
+    """Fit the chain of states, as finely as the number of I/Os permits.
+
+    Args:
+        trace: the trace.
+        stream: I/O stream of each I/O.
+        continues: `True` for I/Os that continue a run.
+        back: distance in bytes from the start of an I/O to the end of the run that it continues.
     """
     kinds, kind = _kinds(continues, back)
     every_gap = np.diff(trace.time_ns, prepend=0)
     number, window_ns = _period_of(trace.time_ns)
-    # Of longer gaps the periods know.
+    # The periods describe longer gaps.
     gap = np.minimum(every_gap, window_ns)
     phase_of_period = _phases(number, stream, gap)
     phase = phase_of_period[number]
@@ -132,18 +137,23 @@ def arrivals_of(
 def _kinds(
     continues: NDArray[np.bool_], back: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How far back I/Os of each kind go, and the kind of each: 0 begins a run, the others continue
-    one, with the most frequent distances; others get the nearest of them.
+    """Classify I/Os by their distance from the end of the run that they continue.
+
+    Kind 0 starts a run. The other kinds continue a run, at the most frequent distances. Rare
+    distances count as the nearest frequent distance.
+
+    Returns:
+        The distance of each kind, in bytes, and the kind of each I/O.
     """
     distances, counts = np.unique(back[continues], return_counts=True)
-    kept = np.sort(distances[np.argsort(-counts, kind="stable")[: _KINDS - 1]])
-    if not len(kept):
+    frequent = np.sort(distances[np.argsort(-counts, kind="stable")[: _KINDS - 1]])
+    if not len(frequent):
         return np.zeros(_KINDS, np.int64), np.zeros(len(back), np.int64)
-    nearest = np.abs(kept[None] - distances[:, None]).argmin(axis=1)
+    nearest = np.abs(frequent[None] - distances[:, None]).argmin(axis=1)
     kind = np.zeros(len(back), np.int64)
     kind[continues] = 1 + nearest[np.searchsorted(distances, back[continues])]
     kinds = np.zeros(_KINDS, np.int64)
-    kinds[1 : len(kept) + 1] = kept
+    kinds[1 : len(frequent) + 1] = frequent
     return kinds, kind
 
 
@@ -152,8 +162,10 @@ def _plain(values: NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def _period_of(time_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """The number of each I/O's period, and the longest gap that is told apart. Periods end where
-    one of equal length does, for quiet times, and where one of equal I/Os does, for bursts.
+    """Return the period of each I/O, and the longest gap that is modelled, in ns.
+
+    A period ends where a division into equal times does, for quiet times, and where a division into
+    equal numbers of I/Os does, for bursts.
     """
     count = min(max(len(time_ns) // _IOS_OF_PERIOD, 1), _PERIODS_MAX)
     length = time_ns[-1] / count + 1
@@ -166,8 +178,9 @@ def _period_of(time_ns: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
 def _phases(
     number: NDArray[np.int64], stream: NDArray[np.int32], gap: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Periods with much the same mix and rate are of one phase: k-means, begun along the axis of
-    the largest variance.
+    """Return the phase of each period. Periods with a similar mix and rate share a phase.
+
+    The clustering is k-means, initialised along the axis of the largest variance.
     """
     periods, streams = int(number[-1]) + 1, int(stream.max()) + 1
     count = min(max(len(number) // _IOS_OF_PHASE, 1), _PHASES_MAX, periods)
@@ -199,7 +212,7 @@ def _phases(
 
 
 def _positions(gap: NDArray[np.int64], burst_ns: float) -> NDArray[np.int64]:
-    """Classes of the position in a burst of I/Os without a longer gap: 0, 1, 2-3, 4-7, ..."""
+    """Return classes of the position in a burst, which a longer gap ends: 0, 1, 2-3, 4-7, ..."""
     begins = gap >= burst_ns
     begins[0] = True
     first = np.maximum.accumulate(np.where(begins, np.arange(len(gap)), 0))
@@ -212,8 +225,8 @@ def _values(
     gap: NDArray[np.int64], classes: NDArray[np.int64], used: NDArray[np.int64]
 ) -> tuple[int, ...]:
     values: list[int] = []
-    for one in used:
-        inside = np.sort(gap[classes == one])
+    for class_ in used:
+        inside = np.sort(gap[classes == class_])
         parts = np.array_split(inside, _VALUES)
         if len(inside) < _VALUES:
             parts = [inside[[n * len(inside) // _VALUES]] for n in range(_VALUES)]
@@ -222,7 +235,7 @@ def _values(
 
 
 def _idle_ns(gap: NDArray[np.int64], bounds: tuple[float, ...]) -> int:
-    """The bound of a class from which on gaps are idle time rather than part of a burst."""
+    """Return the class bound from which gaps are idle time, not part of a burst."""
     above = [bound for bound in bounds if bound >= max(_BURST_MIN_NS, float(gap.mean()))]
     return int(min(above, default=bounds[-1]))
 
@@ -232,43 +245,43 @@ def _idle_ns(gap: NDArray[np.int64], bounds: tuple[float, ...]) -> int:
 # Start addresses of the runs of a trace, their frequency and times: the places of an `IoModel`.
 #
 # The addresses in use are joined into one range, which is cut into pieces with equal traffic, so
-# hot areas have small pieces. Places of a piece with similar use form a group, and are placed side
-# by side: first places in data that are both read and written, with reads and writes at the same
-# addresses, then others. Places inside the data of an individually stored place stay inside it, all
-# others outside. So the model preserves the position of the traffic in the range, and the frequency
-# and times of use, but not the individual place. The few places with most of the bytes are stored
+# hot areas have small pieces. Places of a piece with similar use form a group and are adjacent:
+# first places in data that are both read and written, with reads and writes at the same addresses,
+# then others. Places inside the data of an individually stored place stay inside it, all others
+# outside. So the model preserves the position of the traffic in the range, and the frequency and
+# times of use, but not the individual place. The few places with most of the bytes are stored
 # individually.
 
-PASS = 1 << 24  # times in the life of places: parts of a pass
+PASS = 1 << 24  # units of time in a pass
 UNIT_BYTES = 4096
-_CELLS_MAX = 1 << 24  # of the range, in which traffic is counted
+_CELLS_MAX = 1 << 24  # most cells of the range, in which traffic is counted
 _GROUPS_MIN, _GROUPS_MAX, _STARTS_OF_GROUP = 200, 4000, 6
-_CLUSTERED, _EVEN = 2.5, 0.3  # variation of times between uses: bounds of what is random
-_SHAPED_USES = 4  # of a place, from which on the times between them say something
+_CLUSTERED, _EVEN = 2.5, 0.3  # squared variation of the times between uses; random in between
+_SHAPED_USES = 4  # least uses of a place for a fit of the times between them
 # Shapes of the Weibull distribution with these squares of the coefficient of variation.
 _SHAPES = np.array([0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0])
 _VARIATIONS = np.array(
     [gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1 for shape in _SHAPES.tolist()]
 )
 _LIFE_MIN = 2e-5
-_ALONE_BYTES, _ALONE_SHARE = 64 << 10, 1e-3  # runs, and places with this share
-_RUNS_OF_PIECE = 8  # that a piece has room for
-_HOT_USES = 8  # of a place on average: no other one begins where it ends
+_ALONE_BYTES, _ALONE_SHARE = 64 << 10, 1e-3  # bounds for individual storage
+_RUNS_OF_PIECE = 8  # least runs that fit into a piece
+_HOT_USES = 8  # least mean uses of a place that is followed by a free unit
 
 
 @dataclass(frozen=True)
 class _Fineness:
-    """How finely places are told apart."""
+    """Resolution at which places are grouped."""
 
-    pieces: int  # of the range
-    begins: int  # of the time of first uses
-    life: float  # octaves
-    uses: float
-    length: float
+    pieces: int  # number of pieces of the range
+    begins: int  # number of classes of the time of first use
+    life: float  # octaves of the time from first to last use
+    uses: float  # octaves of the number of uses
+    length: float  # octaves of the length of runs
 
 
-# Data that are written together and die together are what write amplification depends on, so the
-# time of uses is told apart as finely as the place in the range.
+# Write amplification depends on data that are written together and overwritten together, so the
+# time of uses is resolved as finely as the position in the range.
 _LADDER = (
     _Fineness(256, 32, 0.5, 1, 1),
     _Fineness(128, 32, 0.5, 1, 1),
@@ -285,26 +298,27 @@ _LADDER = (
 
 @dataclass(frozen=True)
 class _Objects:
-    """Distinct places of the streams where runs begin; columns."""
+    """Distinct places, where runs of a stream start; columns."""
 
     stream: NDArray[np.int64]
-    offset: NDArray[np.int64]  # in the range of what is touched
+    offset: NDArray[np.int64]  # in the range of addresses in use
     uses: NDArray[np.int64]
-    run_bytes: NDArray[np.float64]  # mean of its runs
-    extent: NDArray[np.int64]  # the longest of its runs
-    begin: NDArray[np.float64]  # first use, in parts of the stream's starts
-    life: NDArray[np.float64]  # from the first to the last use
-    squares: NDArray[np.float64]  # of the times between uses, in parts of their mean: sum
-    alone: NDArray[np.bool_]  # kept one by one
-    shared: NDArray[np.bool_]  # others: in what others of them read and write
-    covered: NDArray[np.bool_]  # others: in what those that are alone take
+    run_bytes: NDArray[np.float64]  # mean length of its runs
+    extent: NDArray[np.int64]  # length of its longest run
+    begin: NDArray[np.float64]  # first use, as a share of the stream's starts
+    life: NDArray[np.float64]  # time from the first to the last use
+    squares: NDArray[np.float64]  # sum of squared times between uses, relative to their mean
+    alone: NDArray[np.bool_]  # stored individually
+    shared: NDArray[np.bool_]  # not stored individually, and both read and written
+    covered: NDArray[np.bool_]  # not stored individually, and inside the data of one that is
 
 
 def places_of(
     trace: LaidOut, streams: StreamsOf, run: NDArray[np.int64], back: NDArray[np.int64]
 ) -> tuple[ModelPlaces, int]:
-    """Fit the places, and the bytes of the range that they take. `run` and `back`: of
-    `_native.trace_runs`.
+    """Fit the places, and return them with the bytes of the range that they take.
+
+    `run` and `back` are those of `_native.trace_runs`.
     """
     every = np.flatnonzero(trace.operation != FLUSH)
     end = trace.offset + trace.length
@@ -324,12 +338,12 @@ def places_of(
 
 
 def _together(touched: Extents, address: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Addresses with the extents one after another."""
+    """Return the addresses with the extents moved together."""
     lengths = touched.end - touched.begin
     before = np.cumsum(lengths) - lengths
     at = np.maximum(np.searchsorted(touched.begin, address, side="right") - 1, 0)
-    found: NDArray[np.int64] = before[at] + address - touched.begin[at]
-    return found
+    addresses: NDArray[np.int64] = before[at] + address - touched.begin[at]
+    return addresses
 
 
 def _objects(
@@ -340,7 +354,10 @@ def _objects(
     offset: NDArray[np.int64],
     alone_max: int,
 ) -> _Objects:
-    """`grows`: by how much each I/O makes its run longer."""
+    """Return the places of a trace.
+
+    `grows`: bytes by which each I/O extends its run.
+    """
     rows = np.arange(len(run))
     starts = rows[(run == rows) & (trace.operation != FLUSH)]
     run_bytes = np.bincount(run, weights=grows, minlength=len(run))[starts]
@@ -351,7 +368,7 @@ def _objects(
     rank = np.empty(len(starts))
     rank[order] = np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)
     rank = rank / counts[stream]
-    # Long runs are places of their own each, those with most bytes first.
+    # Long runs have a place each, those with most bytes first.
     order = np.argsort(-run_bytes, kind="stable")[:alone_max]
     single = np.zeros(len(starts), np.int64)
     single[order] = np.where(run_bytes[order] >= _ALONE_BYTES, order + 1, 0)
@@ -383,11 +400,11 @@ def _objects(
 
 
 def _much(traffic: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
-    """The places with much of the traffic."""
+    """Select the places with a large share of the traffic."""
     order = np.argsort(-traffic, kind="stable")[:most]
-    found = np.zeros(len(traffic), bool)
-    found[order] = traffic[order] >= _ALONE_SHARE * traffic.sum()
-    return found
+    selected = np.zeros(len(traffic), bool)
+    selected[order] = traffic[order] >= _ALONE_SHARE * traffic.sum()
+    return selected
 
 
 def _taken(
@@ -402,12 +419,12 @@ def _shared(
     reads: NDArray[np.bool_],
     among: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Places `among` all whose middle is in what the other kind of operation uses there."""
+    """Select the places in `among` whose middle the other kind of operation uses too."""
     middle = offset + extent // 2
-    found = np.zeros(len(offset), bool)
+    shared = np.zeros(len(offset), bool)
     for kind in (reads, ~reads):
-        found |= kind & among & _taken(offset, extent, ~kind & among).has(middle)
-    return found
+        shared |= kind & among & _taken(offset, extent, ~kind & among).has(middle)
+    return shared
 
 
 def _squares(
@@ -416,39 +433,38 @@ def _squares(
     uses: NDArray[np.int64],
     life: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Of each place the sum of the squares of the times between its uses, as parts of their
-    mean.
-    """
+    """Return the sum of squared times between uses of each place, relative to their mean."""
     order = np.lexsort((rank, which))
     step = np.diff(rank[order])
     same = which[order][1:] == which[order][:-1]
     squares = np.bincount(which[order][1:][same], weights=step[same] ** 2, minlength=len(uses))
     mean = np.where(life > 0, life / np.maximum(uses - 1, 1), 1.0)
-    found: NDArray[np.float64] = np.where(life > 0, squares / mean**2, 0.0)
-    return found
+    normalised: NDArray[np.float64] = np.where(life > 0, squares / mean**2, 0.0)
+    return normalised
 
 
 def _variation(squares: NDArray[np.float64], gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The square of the coefficient of variation of times between uses, whose sum is given: the
-    mean of their squares is x = m (1 + c) / (m + c) for m of them.
+    """Return the squared coefficient of variation of the times between uses, whose sum is given.
+
+    The mean of the squares of m times is x = m (1 + c) / (m + c).
     """
     x = squares / np.maximum(gaps, 1)
-    found: NDArray[np.float64] = gaps * np.maximum(x - 1, 0) / np.maximum(gaps - x, 1e-3)
-    return found
+    variation: NDArray[np.float64] = gaps * np.maximum(x - 1, 0) / np.maximum(gaps - x, 1e-3)
+    return variation
 
 
 def _shape(variation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The shape of the Weibull distribution with this variation, of a fixed choice."""
+    """Return the tabulated shape of the Weibull distribution that is nearest to this variation."""
     wanted = np.log(np.maximum(variation, 1e-3))
     nearest = np.abs(np.log(_VARIATIONS)[None] - wanted[:, None]).argmin(axis=1)
-    found: NDArray[np.float64] = _SHAPES[nearest]
-    return found
+    shape: NDArray[np.float64] = _SHAPES[nearest]
+    return shape
 
 
 def _traffic(
     offset: NDArray[np.int64], length: NDArray[np.int64], end: int
 ) -> tuple[NDArray[np.int64], int]:
-    """I/Os up to each cell of the range, and the bytes of a cell."""
+    """Return the cumulative I/Os up to each cell of the range, and the bytes of a cell."""
     cell = UNIT_BYTES
     while end // cell > _CELLS_MAX:
         cell *= 2
@@ -457,12 +473,12 @@ def _traffic(
     behind = np.minimum((offset + length - 1) // cell + 1, cells)
     change -= np.bincount(behind, minlength=cells + 1)[: cells + 1]
     uses = np.cumsum(change)[:-1]
-    found: NDArray[np.int64] = np.cumsum(uses)
-    return found, cell
+    total: NDArray[np.int64] = np.cumsum(uses)
+    return total, cell
 
 
 def _pieces_max(of: _Objects, end: int) -> int:
-    """Pieces of the range that have room for some of the runs that are laid into them."""
+    """Return the number of pieces that have room for several typical runs each."""
     among = ~of.alone
     if not among.any():
         return 1
@@ -471,17 +487,17 @@ def _pieces_max(of: _Objects, end: int) -> int:
 
 
 def _pieces(upto: NDArray[np.int64], cell: int, end: int, count: int) -> NDArray[np.int64]:
-    """Begins of pieces with the same traffic each, and the end of the last one."""
+    """Return the starts of pieces with equal traffic, and the end of the last piece."""
     wanted = upto[-1] * np.arange(1, count) / count
     cuts = np.unique(np.searchsorted(upto, wanted) + 1) * cell
-    found: NDArray[np.int64] = np.concatenate(([0], cuts[cuts < end], [end]))
-    return found
+    bounds: NDArray[np.int64] = np.concatenate(([0], cuts[cuts < end], [end]))
+    return bounds
 
 
 def _groups(
     of: _Objects, bounds: NDArray[np.int64], fine: _Fineness
 ) -> tuple[NDArray[np.int64], int]:
-    """The group of each place, and how many groups there are."""
+    """Return the group of each place, and the number of groups."""
     octave = np.round(np.log2(np.maximum(of.life, _LIFE_MIN)) / fine.life)
     key = np.stack(
         (
@@ -503,11 +519,11 @@ def _groups(
 
 
 def _regular(of: _Objects) -> NDArray[np.int64]:
-    """Places used in clusters, at random, and evenly: 0, 1, 2."""
+    """Return the regularity of each place's use: 0 clustered, 1 random, 2 even."""
     gaps = (of.uses - 1).astype(float)
     variation = _variation(of.squares, gaps)
-    found = np.where(variation > _CLUSTERED, 0, np.where(variation < _EVEN, 2, 1))
-    return np.where(of.uses >= _SHAPED_USES, found, 1)
+    regularity = np.where(variation > _CLUSTERED, 0, np.where(variation < _EVEN, 2, 1))
+    return np.where(of.uses >= _SHAPED_USES, regularity, 1)
 
 
 def _placed(
@@ -517,18 +533,18 @@ def _placed(
     streams: StreamsOf,
     end: int,
 ) -> ModelPlaces:
-    """The groups, the places that are used most first in each piece."""
+    """Lay out the groups: in each piece, the most frequently used places first."""
     count = np.bincount(group)
     uses = np.bincount(group, weights=of.uses).astype(np.int64)
 
     def mean(values: NDArray[Any]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = np.bincount(group, weights=values) / count
-        return found
+        means: NDArray[np.float64] = np.bincount(group, weights=values) / count
+        return means
 
     def least(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.full(len(count), np.inf)
-        np.minimum.at(found, group, values)
-        return found
+        minimum = np.full(len(count), np.inf)
+        np.minimum.at(minimum, group, values)
+        return minimum
 
     first = np.unique(group, return_index=True)[1]
     stream = of.stream[first]
@@ -541,7 +557,7 @@ def _placed(
     several = np.bincount(group, weights=gaps > 0)
     all_gaps = np.bincount(group, weights=gaps)
     squares = np.bincount(group, weights=np.where(gaps > 0, of.squares, 0.0))
-    # The gaps of a place on average, for the bias of few of them.
+    # Mean number of gaps of a place, which corrects the bias of few gaps.
     each = all_gaps / np.maximum(several, 1)
     variation = _variation(squares / np.maximum(several, 1), each)
     shape = np.where(several > 0, _shape(variation), 1.0)
@@ -552,7 +568,7 @@ def _placed(
     slots = -(-(extent + odd) // UNIT_BYTES) * UNIT_BYTES + hot
     areas = _areas(bounds, _taken(of.offset, of.extent, of.alone), end)
     area = piece * 2 + of.covered[first]
-    own = _own_begins(len(bounds) * 2, area, slots * count, reads, shared & ~alone)
+    other_begins = _other_begins(len(bounds) * 2, area, slots * count, reads, shared & ~alone)
     cursors: dict[tuple[int, int], int] = {}
     rows = []
     for n in np.argsort(-uses / count, kind="stable"):
@@ -561,7 +577,7 @@ def _placed(
             address = min(int(of.offset[first[n]] - odd[n]), max(end - int(extent[n] + odd[n]), 0))
             parts = [(address, 0, 1)]
         else:
-            at = cursors.get(key, 0 if shared[n] else int(own[area[n]]))
+            at = cursors.get(key, 0 if shared[n] else int(other_begins[area[n]]))
             inside = areas.get(key[0]) or [(int(bounds[piece[n]]), int(bounds[piece[n] + 1]))]
             parts, cursors[key] = _slots(int(count[n]), int(slots[n]), at, inside, end)
         left_count, left_uses = int(count[n]), int(uses[n])
@@ -573,7 +589,7 @@ def _placed(
                 round(life[n] * PASS), round(100 * shape[n]), many, part_uses,
                 max(512, round(runs[n] / 512) * 512), address + int(odd[n]), stride,
             ))  # fmt: skip
-    # A stream that only continues runs has a place all the same, for want of one to continue.
+    # A stream that only continues runs still needs a place, for times when no run is open.
     numbers = np.arange(len(streams.length))
     for n in numbers[(streams.operation != FLUSH) & ~np.isin(numbers, stream)]:
         rows.append((int(n), 0, PASS, 0, 100, 1, 1, int(streams.length[n]), 0, 0))
@@ -582,46 +598,50 @@ def _placed(
 
 
 def _areas(bounds: NDArray[np.int64], taken: Extents, end: int) -> dict[int, list[tuple[int, int]]]:
-    """The extents of each piece that are taken by places kept one by one, at 2 n + 1 for the piece
-    n, and those that are not, at 2 n.
+    """Return the extents of each piece, by area.
+
+    Area 2 n + 1 is the part of piece n in individually stored places, area 2 n the rest.
     """
     cuts = np.unique(np.concatenate((bounds, np.minimum(taken.begin, end), taken.end)))
     cuts = cuts[cuts <= end]
     begins, ends = cuts[:-1], cuts[1:]
     number = np.searchsorted(bounds, begins, side="right") - 1
-    found: dict[int, list[tuple[int, int]]] = {}
+    extents: dict[int, list[tuple[int, int]]] = {}
     keys = number * 2 + taken.has(begins)
-    for key, one, other in zip(keys.tolist(), begins.tolist(), ends.tolist(), strict=True):
-        found.setdefault(key, []).append((one, other))
-    return found
+    for key, begin, end_ in zip(keys.tolist(), begins.tolist(), ends.tolist(), strict=True):
+        extents.setdefault(key, []).append((begin, end_))
+    return extents
 
 
-def _own_begins(
+def _other_begins(
     count: int,
     area: NDArray[np.int64],
     taken: NDArray[np.int64],
     reads: NDArray[np.bool_],
     shared: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """How much of each area is for what is both read and written."""
+    """Return the bytes at the start of each area that hold data that are both read and written."""
     each = [
         np.bincount(area[of], weights=taken[of], minlength=count).astype(np.int64)
         for of in (shared & reads, shared & ~reads)
     ]
-    found: NDArray[np.int64] = np.maximum(*each)
-    return found
+    sizes: NDArray[np.int64] = np.maximum(*each)
+    return sizes
 
 
 def _slots(
     count: int, slot: int, at: int, area: list[tuple[int, int]], end: int
 ) -> tuple[list[tuple[int, int, int]], int]:
-    """Where `count` places of `slot` bytes are in an area of which `at` bytes are used: address,
-    stride and number of each part; and how much is used then. What does not fit begins again at
-    the begin of the area.
+    """Place `count` places of `slot` bytes in an area of which `at` bytes are used.
+
+    Places that do not fit start again at the beginning of the area.
+
+    Returns:
+        Address, stride and number of each part, and the bytes that are used afterwards.
     """
     size = sum(last - first for first, last in area)
     if slot > max(last - first for first, last in area):
-        # Runs go on behind the area. Their begins are spread over it.
+        # Runs extend beyond the area. Their starts are spread over it.
         room = max(end - slot, 0)
         begin, behind = area[0][0], area[-1][1]
         address = min(begin, room)

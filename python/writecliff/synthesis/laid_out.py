@@ -1,4 +1,4 @@
-"""A trace as columns in memory, its volumes in one range without what is never used."""
+"""A trace as columns in memory, its volumes joined into one range without unused addresses."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 READ, WRITE, FLUSH, TRIM = range(4)  # numbers of operations
-IOS_MAX = 20_000_000  # of a trace; they are kept in memory
+IOS_MAX = 20_000_000  # most I/Os of a trace, which are all held in memory
 SECTOR_BYTES = 512
-_PIECE_BITS = 20  # 1 MiB: pieces of the address space that are not used are left out
+_PIECE_BITS = 20  # 1 MiB; unused pieces of the address space are removed
 _LENGTH_MAX = 1 << 30
 _COLUMNS = ("time_ns", "operation", "offset_bytes", "length_bytes", "volume")
 
 
 @dataclass(frozen=True)
 class LaidOut:
-    """The I/Os of a trace by time, at addresses of one range."""
+    """The I/Os of a trace in order of time, at addresses in one range."""
 
     time_ns: NDArray[np.int64]  # since the first I/O, ascending
     operation: NDArray[np.uint8]  # READ, WRITE, FLUSH, TRIM
     offset: NDArray[np.int64]  # in bytes
     length: NDArray[np.int64]  # in bytes; 0 for flushes
-    range_bytes: int  # addresses are below
-    span_bytes: int  # of the trace's addresses, over all volumes
+    range_bytes: int  # end of the addresses
+    span_bytes: int  # range of addresses in the trace, summed over volumes
     volumes: int
     notes: tuple[str, ...]
 
     def __len__(self) -> int:
+        """Return the number of I/Os."""
         return len(self.time_ns)
 
     def columns(self) -> dict[str, Any]:
-        """As `_native.TraceReader.next` gives them."""
+        """Return the columns in the form of `_native.TraceReader.next`."""
         rows = len(self)
         zeros = np.zeros(rows, np.int32)
         return {
@@ -50,7 +51,11 @@ class LaidOut:
 
 
 def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
-    """Read a trace, of a longer one the first `IOS_MAX` I/Os. Raises ConfigError: no I/Os."""
+    """Read a trace; of a longer one, the first `IOS_MAX` I/Os.
+
+    Raises:
+        ConfigError: the trace has no I/Os, or no reads or writes.
+    """
     parts: list[dict[str, Any]] = []
     rows = 0
     notes = []
@@ -59,7 +64,7 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
         rows += len(batch["time_ns"])
         progress.done(max(source.share, rows / IOS_MAX), ios=rows)
         if rows >= IOS_MAX:
-            notes.append(f"of a longer trace, the first {rows:,} I/Os")
+            notes.append(f"the trace is longer: only its first {rows:,} I/Os are used")
             break
     if not rows:
         raise ConfigError("the trace has no I/Os")
@@ -67,12 +72,12 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
     order = np.argsort(columns["time_ns"], kind="stable")
     columns = {name: values[order] for name, values in columns.items()}
     if _split_trims(columns):
-        notes.append("TRIMs of more than 1 GiB are counted in pieces of 1 GiB")
+        notes.append("TRIMs of more than 1 GiB are split into pieces of 1 GiB")
         rows = len(columns["time_ns"])
     operation = columns["operation"]
     begin, end = columns["offset_bytes"], columns["offset_bytes"] + columns["length_bytes"]
     if ((begin | end) % SECTOR_BYTES).any():
-        notes.append("I/Os that are no whole sectors of 512 bytes are counted as such")
+        notes.append("I/Os that are not whole sectors of 512 bytes are rounded out to sectors")
         begin, end = begin // SECTOR_BYTES * SECTOR_BYTES, -(-end // SECTOR_BYTES) * SECTOR_BYTES
     length = np.minimum(end - begin, _LENGTH_MAX)
     moved = operation != FLUSH
@@ -96,7 +101,7 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
 
 
 def _split_trims(columns: dict[str, NDArray[Any]]) -> bool:
-    """Split TRIMs that are longer than an I/O of a workload; return whether there are any."""
+    """Split TRIMs that are longer than an I/O of a workload; return `True` if any were split."""
     is_trim = columns["operation"] == TRIM
     pieces = np.where(is_trim, -(-columns["length_bytes"] // _LENGTH_MAX), 1).clip(min=1)
     if (pieces == 1).all():
@@ -113,7 +118,7 @@ def _split_trims(columns: dict[str, NDArray[Any]]) -> bool:
 def _dense(
     volume: NDArray[np.int64], begin: NDArray[np.int64], length: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int]:
-    """Addresses with the pieces that are used one after another, and how many these are."""
+    """Return the addresses with unused pieces removed, and the number of pieces in use."""
     shift = 62 - _PIECE_BITS
     first, last = begin >> _PIECE_BITS, (begin + np.maximum(length, 1) - 1) >> _PIECE_BITS
     several = last > first
@@ -132,7 +137,7 @@ def _dense(
 
 
 def _span(volume: NDArray[np.int64], end: NDArray[np.int64]) -> int:
-    """The sum of the volumes' ends."""
+    """Return the sum of the ends of all volumes, in bytes."""
     _, number = np.unique(volume, return_inverse=True)
     ends = np.zeros(int(number.max()) + 1, np.int64)
     np.maximum.at(ends, number.reshape(-1), end)
@@ -140,7 +145,7 @@ def _span(volume: NDArray[np.int64], end: NDArray[np.int64]) -> int:
 
 
 def union(begin: NDArray[np.int64], end: NDArray[np.int64], unit: int) -> Extents:
-    """The union of ranges of addresses in whole units."""
+    """Return the union of ranges of addresses, rounded out to whole units."""
     if not len(begin):
         return Extents(np.zeros(0, np.int64), np.zeros(0, np.int64))
     order = np.argsort(begin, kind="stable")
@@ -154,17 +159,18 @@ def union(begin: NDArray[np.int64], end: NDArray[np.int64], unit: int) -> Extent
 
 @dataclass(frozen=True)
 class Extents:
-    """Ranges of addresses that do not touch, ascending."""
+    """Disjoint ranges of addresses, ascending."""
 
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
 
     @property
     def bytes(self) -> int:
+        """Total length of the ranges, in bytes."""
         return int((self.end - self.begin).sum())
 
     def has(self, address: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each address is in one of them."""
+        """Return `True` for each address that is in one of the ranges."""
         if not len(self.begin):
             return np.zeros(len(address), bool)
         at = np.searchsorted(self.begin, address, side="right") - 1

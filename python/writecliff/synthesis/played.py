@@ -1,15 +1,15 @@
-"""A trace and what was made after it, played on the same simulated drives.
+"""A trace and its synthetic workload, played on the same simulated drives.
 
-The drive is cut down to the range that the trace uses, but not to less than 1 GiB; it is filled
-and written once more at random. Then each is played on copies of it, over and over: without time
-until it has settled and for some drive fills more, over which write amplification is measured; at
-its own times, as an open loop, until it has settled again, and for many I/Os more. Response times
-count from the intended arrival.
+A drive is cut down to the range that the trace uses, but not below 1 GiB; it is filled, and then
+written once more at random. Each load is then repeated on copies of the drive. First it runs
+without its times: until the drive has settled, and for several drive fills that measure write
+amplification. Then it runs with its own times, as an open loop: until the drive has settled again,
+and for many I/Os that measure response times, from the intended arrival.
 
-What a loop does to a small drive depends on where its reclaim units happen to begin. So there are
-several drives, which differ in the random writes that they got: as many as it takes until the means
-are known well, within limits. The figures are those of all of them, and how far the drives differ
-under the trace itself is said: no difference below that means anything.
+The effect of a repeated load on a small drive depends on where its reclaim units start. So several
+drives are used, which differ in their random writes: as many as the precision of the means needs,
+within limits. The figures are those of all drives. The spread of the drives under the trace itself
+is reported too, because no difference below it is significant.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ if TYPE_CHECKING:
     from writecliff.engines.base import StepResult
     from writecliff.synthesis.laid_out import LaidOut
 
-FILL_PCT = 85.0  # of the drive, by the range of the trace
-DRIVES_MIN, DRIVES_MAX = 3, 16  # with other random data each
-# Standard errors of the means over the drives from which on more drives are not needed: a fifth of
-# the bounds.
+FILL_PCT = 85.0  # share of the drive that the range of the trace fills
+DRIVES_MIN, DRIVES_MAX = 3, 16  # each with different random data
+# Standard errors of the means over the drives at which no more drives are needed: a fifth of the
+# bounds.
 _WAF_ERROR_PCT, _LATENCY_ERROR_PCT = 1.0, 4.0
-SETTLE_FILLS, MEASURED_FILLS = 4.0, 8.0  # drive fills written without time
-TIMED_SETTLE_FILLS = 4.0  # and at the loads' own times, before response times are measured
-CAPACITY_MIN_BYTES = 1 << 30  # smaller drives have few dies, and answer as no drive does
-# At least, of whole passes. What a burst finds depends on how far the drive is in collecting
-# garbage, and that differs from pass to pass: p99.9 of a few passes is that of the worst of them.
+SETTLE_FILLS, MEASURED_FILLS = 4.0, 8.0  # drive fills, without the times of the loads
+TIMED_SETTLE_FILLS = 4.0  # with the times of the loads, before response times
+CAPACITY_MIN_BYTES = 1 << 30  # smaller drives have too few dies to be realistic
+# Minimum, in whole passes. The latency of a burst depends on the progress of garbage collection,
+# which differs from pass to pass: p99.9 of a few passes is that of the worst of them.
 TIMED_IOS = 500_000
-_PASSES_MAX, _PASSES_IOS_MAX = 1000, 30_000_000  # of each part of what is played
+_PASSES_MAX, _PASSES_IOS_MAX = 1000, 30_000_000  # of each phase
 _PAGE = BlockSize(4096)
-_QUEUE_DEPTH = 4096  # an open loop waits for nothing below it
+_QUEUE_DEPTH = 4096  # an open loop waits only at this depth
 WAF_BOUND_PCT, LATENCY_BOUND_PCT = 5.0, 20.0
 _TIMED = ("read", "write", "trim")
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What one of them did to the drives: over all of them, and to each."""
+    """Figures of a load on the drives: over all of them, and of each."""
 
-    waf: float | None  # mean; None: nothing was written
+    waf: float | None  # mean; None: the load does not write
     iops: float
     response_ns: Mapping[str, float]  # of all I/Os: mean, p50, p99, p99_9, max
     reads_p99_9_ns: float | None
@@ -68,17 +68,17 @@ class Figures:
 
 @dataclass(frozen=True)
 class Passes:
-    """How often each load is played on a drive."""
+    """Number of passes of a load on a drive, by phase."""
 
-    settling: int  # without time, before write amplification is measured
-    measured: int  # without time, while it is
-    timed_settling: int  # at its own times, before response times are measured
-    timed: int  # while they are
+    settling: int  # without times, before write amplification is measured
+    measured: int  # without times, while write amplification is measured
+    timed_settling: int  # with the load's times, before response times are measured
+    timed: int  # with the load's times, while response times are measured
 
 
 @dataclass(frozen=True)
 class Played:
-    """Both on the same drives."""
+    """Figures of the trace and its synthetic workload on the same drives."""
 
     target: str
     capacity_bytes: int
@@ -89,12 +89,15 @@ class Played:
     fio_job: Figures | None = None
 
     def differences(self, of: Figures | None = None) -> dict[str, float | None]:
-        """Percent by which figures differ from those of the trace."""
+        """Return the differences from the trace in percent.
+
+        `of`: figures to compare with the trace; None: those of the synthetic workload.
+        """
         other = of or self.synthetic
         a, b = self.trace, other
 
-        def pct(one: float | None, two: float | None) -> float | None:
-            return None if not one or two is None else 100.0 * (two / one - 1)
+        def pct(reference: float | None, value: float | None) -> float | None:
+            return None if not reference or value is None else 100.0 * (value / reference - 1)
 
         return {
             "waf_pct": pct(a.waf, b.waf),
@@ -106,13 +109,11 @@ class Played:
 
     @property
     def spread(self) -> dict[str, float | None]:
-        """Percent by which the drives differ under the trace alone: from the least to the most,
-        of their mean.
-        """
+        """Spread of the drives under the trace: maximum minus minimum, in percent of the mean."""
 
-        def pct(each: tuple[float, ...]) -> float | None:
-            mean = sum(each) / len(each) if each else 0.0
-            return 100.0 * (max(each) - min(each)) / mean if mean else None
+        def pct(figures: tuple[float, ...]) -> float | None:
+            mean = sum(figures) / len(figures) if figures else 0.0
+            return 100.0 * (max(figures) - min(figures)) / mean if mean else None
 
         return {
             "waf_pct": pct(self.trace.waf_of_drives),
@@ -121,17 +122,18 @@ class Played:
 
     @property
     def drives(self) -> int:
-        """On how many drives each was played."""
+        """Number of drives on which each load was played."""
         return len(self.trace.p99_9_ns_of_drives)
 
     @property
     def within(self) -> bool:
-        """Whether write amplification and p99.9 keep their bounds."""
-        found = self.differences()
+        """`True` if the differences of write amplification and p99.9 are within their bounds."""
+        differences = self.differences()
         bounds = {"waf_pct": WAF_BOUND_PCT, "p99_9_pct": LATENCY_BOUND_PCT}
-        return all(abs(found[key] or 0.0) <= bound for key, bound in bounds.items())
+        return all(abs(differences[key] or 0.0) <= bound for key, bound in bounds.items())
 
     def mapping(self) -> dict[str, Any]:
+        """Return the figures as in `writecliff trace synthesise --json`."""
         job = self.fio_job
         return {
             **asdict(self),
@@ -145,7 +147,7 @@ class Played:
 
 
 def trace_job(trace: LaidOut) -> Job:
-    """The trace as a job that repeats it at its times."""
+    """Return the trace as a job that repeats it with its times."""
     letters = bytes(LETTERS, "ascii")
     log = IoLog(
         operations=bytes(letters[n] for n in trace.operation.tolist()).decode(),
@@ -165,8 +167,18 @@ def play(
     seed: int = 1,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Played:
-    """Play both on the simulated drive `on`, and the text of a fio job file. Raises
-    ConfigError.
+    """Play a trace and its synthetic workload on the same simulated drives.
+
+    Args:
+        trace: the trace.
+        synthetic: the job of the synthetic workload.
+        on: the simulated drive.
+        fio_job: text of a fio job file to play too, if any.
+        seed: seed of the drives' random data.
+        on_part: receives a description of each step when it starts.
+
+    Raises:
+        ConfigError: the drive is unknown, or too small for the trace.
     """
     opened = open_device(*read_device_file(simulated_name(on)))
     wanted = max(round(trace.range_bytes * 100 / FILL_PCT), CAPACITY_MIN_BYTES)
@@ -189,7 +201,11 @@ def play(
         past += 1
 
     for number in range(DRIVES_MAX):
-        if number >= DRIVES_MIN and _known(done["the trace"]) and _known(done["the workload"]):
+        if (
+            number >= DRIVES_MIN
+            and _is_precise(done["the trace"])
+            and _is_precise(done["the workload"])
+        ):
             break
         begin("filling", number)
         full = _full(device, simulated.capacity_bytes, seed + number)
@@ -211,21 +227,21 @@ def play(
     )
 
 
-def _known(done: list[_Done]) -> bool:
-    """Whether the means of write amplification and p99.9 are known well enough."""
-    wafs = [one.waf for one in done if one.waf is not None]
-    tails = [_at(_responses([one.result], _TIMED), 0.999) or 0.0 for one in done]
+def _is_precise(done: list[_Done]) -> bool:
+    """Return `True` if the means of write amplification and p99.9 are precise enough."""
+    wafs = [drive.waf for drive in done if drive.waf is not None]
+    tails = [_at(_responses([drive.result], _TIMED), 0.999) or 0.0 for drive in done]
     return _error_pct(wafs) <= _WAF_ERROR_PCT and _error_pct(tails) <= _LATENCY_ERROR_PCT
 
 
 def _error_pct(values: list[float]) -> float:
-    """The standard error of their mean, in percent of it."""
+    """Return the standard error of the mean, in percent of the mean."""
     mean = statistics.fmean(values) if values else 0.0
     return 100 * statistics.stdev(values) / math.sqrt(len(values)) / mean if mean else 0.0
 
 
 def _full(device: Any, capacity_bytes: int, seed: int) -> SimEngine:
-    """A drive that was filled, and written once more at random."""
+    """Return a drive that was filled, and then written once more at random."""
     engine = SimEngine.from_device(device, seed=seed)
     fill = Job(pattern="sequential", block_size=1 << 17, queue_depth=32,
                volume_bytes=capacity_bytes)  # fmt: skip
@@ -236,7 +252,7 @@ def _full(device: Any, capacity_bytes: int, seed: int) -> SimEngine:
 
 
 def _fio_jobs(text: str, capacity_bytes: int) -> list[Job]:
-    """The jobs of a job file of one step."""
+    """Return the jobs of a job file with one step."""
     import tempfile
 
     from writecliff.workload.load import load_workload
@@ -266,7 +282,7 @@ def _passes(ios: int, written: int, capacity_bytes: int) -> Passes:
 
 @dataclass(frozen=True)
 class _Done:
-    """What a load did to one drive."""
+    """Figures of a load on one drive."""
 
     waf: float | None
     result: StepResult
@@ -291,15 +307,15 @@ def _on_drive(full: SimEngine, device: Any, jobs: list[Job], passes: Passes, see
 
 
 def _figures(done: list[_Done]) -> Figures:
-    results = [one.result for one in done]
+    results = [drive.result for drive in done]
     times = _responses(results, _TIMED)
     assert times is not None, "a trace has reads or writes"
-    each = [_at(_responses([one], _TIMED), 0.999) for one in results]
-    wafs = tuple(one.waf for one in done if one.waf is not None)
+    each = [_at(_responses([result], _TIMED), 0.999) for result in results]
+    wafs = tuple(drive.waf for drive in done if drive.waf is not None)
     quantile = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
     return Figures(
         waf=sum(wafs) / len(wafs) if wafs else None,
-        iops=sum(one.iops() for one in results) / len(results),
+        iops=sum(result.iops() for result in results) / len(results),
         response_ns={
             "mean": times.mean_ns or 0.0,
             **{name: _at(times, q) or 0.0 for name, q in quantile.items()},
@@ -308,29 +324,29 @@ def _figures(done: list[_Done]) -> Figures:
         reads_p99_9_ns=_at(_responses(results, ("read",)), 0.999),
         writes_p99_9_ns=_at(_responses(results, ("write",)), 0.999),
         waf_of_drives=wafs,
-        p99_9_ns_of_drives=tuple(one or 0.0 for one in each),
+        p99_9_ns_of_drives=tuple(tail or 0.0 for tail in each),
     )
 
 
 def _responses(results: list[StepResult], operations: tuple[str, ...]) -> Histogram | None:
-    """Response times from intended arrivals."""
-    found = (
+    """Return the response times from intended arrivals of some operations of all jobs."""
+    histograms = (
         done.response
         for result in results
-        for one in result.jobs
-        for name, done in one.operations.items()
+        for job in result.jobs
+        for name, done in job.operations.items()
         if name in operations and done.response is not None
     )
-    return merged(found)
+    return merged(histograms)
 
 
 def _at(of: Histogram | None, q: float) -> float | None:
-    found = None if of is None else of.quantile(q).value_ns
-    return None if found is None else float(found)
+    value_ns = None if of is None else of.quantile(q).value_ns
+    return None if value_ns is None else float(value_ns)
 
 
 class PlayedRow(NamedTuple):
-    """A figure of the trace, the workload and the fio job; None is unknown."""
+    """A figure of the trace, the workload and the fio job; None: not known."""
 
     name: str
     text: Callable[[float | None], str]
@@ -343,9 +359,9 @@ class PlayedRow(NamedTuple):
 
 
 def rows_of(played: Played) -> list[PlayedRow]:
-    """Figures of the trace, the workload and the fio job, with differences, for tables."""
+    """Return the rows of a table of the figures, with differences from the trace."""
     job, of_job = played.fio_job, played.differences(played.fio_job)
-    found = played.differences()
+    differences = played.differences()
     latency: tuple[Callable[[float | None], str], str] = units.latency, "ns"
 
     def row(
@@ -355,7 +371,7 @@ def rows_of(played: Played) -> list[PlayedRow]:
         key: str,
     ) -> PlayedRow:
         return PlayedRow(
-            name, *shown, value(played.trace), value(played.synthetic), found.get(key),
+            name, *shown, value(played.trace), value(played.synthetic), differences.get(key),
             None if job is None else value(job), None if job is None else of_job.get(key),
         )  # fmt: skip
 

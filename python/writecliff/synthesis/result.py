@@ -23,48 +23,52 @@ if TYPE_CHECKING:
     from writecliff.traces.source import Source
     from writecliff.workload.io_model import Column, IoModel
 
-QUEUE_DEPTH = 4096  # of the job: an open loop
+QUEUE_DEPTH = 4096  # of the job, large enough for an open loop
 WORKLOAD_FILE, FIO_FILE = "workload.toml", "workload.fio"
 Measures = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Synthesised:
-    """A workload made after a trace."""
+    """A synthetic workload and the trace that it models."""
 
     trace: Path
     formats: tuple[str, ...]
     model: IoModel
-    measures: Measures  # of the trace, its volumes in one range
-    synthetic: Measures  # of a pass of the workload
-    fio_job: str  # the text of the job file
-    span_bytes: int  # of the trace's addresses, over all volumes
+    measures: Measures  # of the trace, with its volumes in one range
+    synthetic: Measures  # of one pass of the workload
+    fio_job: str  # text of the job file
+    span_bytes: int  # range of addresses in the trace, summed over volumes
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
-    played: Played | None = None  # on a simulated drive
+    played: Played | None = None  # figures on a simulated drive
 
     @property
     def job(self) -> Job:
-        """The job of the workload file: one pass."""
+        """Job of the workload file: one pass of the model."""
         counted = self.model.ios - self.model.flushes
         return Job(name="synthetic", model=self.model, ios=counted, queue_depth=QUEUE_DEPTH)
 
     @property
-    def rows(self) -> list[Row]:
-        """The measures side by side."""
+    def rows(self) -> list[MeasureRow]:
+        """Measures of the trace and the workload side by side."""
         return compared(self.measures, self.synthetic)
 
     @property
-    def missed(self) -> list[Row]:
-        """Those that do not keep their bound."""
+    def missed(self) -> list[MeasureRow]:
+        """Measures that exceed their bounds."""
         return [row for row in self.rows if row.within is False]
 
     def workload_text(self) -> str:
-        """The workload file, in TOML."""
+        """Return the text of the workload file, in TOML."""
         return workload_text(self.model, self.trace.name, queue_depth=QUEUE_DEPTH)
 
     def write(self, folder: Path) -> tuple[Path, Path]:
-        """Write the workload file and the fio job file; a file that is there is replaced."""
+        """Write the workload file and the fio job file, replacing existing files.
+
+        Returns:
+            The paths of both files.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         workload, job = folder / WORKLOAD_FILE, folder / FIO_FILE
         write_atomically(workload, encoded(self.workload_text()))
@@ -111,16 +115,26 @@ def synthesise(
     progress: WorkProgress = UNSEEN,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
-    """Make a workload after a trace and measure it; `on`: play both on this simulated drive.
-    `on_part` gets what is being done. Raises ConfigError.
+    """Fit a synthetic workload to a trace and measure it.
+
+    Args:
+        source: reader of the trace.
+        trace: path of the trace.
+        on: simulated drive on which both are played, if any.
+        seed: seed of the model.
+        progress: receives the progress of reading.
+        on_part: receives a description of each step when it starts.
+
+    Raises:
+        ConfigError: the trace has no reads or writes, or the drive is unknown.
     """
-    found = lay_out(source, progress=progress)
+    laid_out = lay_out(source, progress=progress)
     on_part("fitting the model")
-    model = fit(found, seed=seed)
+    model = fit(laid_out, seed=seed)
     job = Job(model=model, ios=1)
     with as_user_errors():
         synthetic = _native.model_ios(Workload("synthetic", (job,)).to_json())
-    measures = _measured(found.columns())
+    measures = _measured(laid_out.columns())
     result = Synthesised(
         trace=trace,
         formats=tuple(source.formats),
@@ -128,15 +142,15 @@ def synthesise(
         measures=measures,
         synthetic=_measured(synthetic),
         fio_job=fio_job_text(measures, trace.name, model.range_bytes),
-        span_bytes=found.span_bytes,
+        span_bytes=laid_out.span_bytes,
         skipped=tuple(source.skipped()),
-        notes=(*source.notes(), *found.notes),
+        notes=(*source.notes(), *laid_out.notes),
     )
     if on is None:
         return result
     from writecliff.synthesis.played import play
 
-    played = play(found, result.job, on, fio_job=result.fio_job, seed=seed, on_part=on_part)
+    played = play(laid_out, result.job, on, fio_job=result.fio_job, seed=seed, on_part=on_part)
     return replace(result, played=played)
 
 
@@ -144,8 +158,8 @@ def _measured(columns: dict[str, Any]) -> Measures:
     measures = _native.TraceMeasures()
     with as_user_errors():
         measures.add(columns, ["all volumes"], [""])
-    found: Measures = json.loads(measures.result())
-    return found
+    result: Measures = json.loads(measures.result())
+    return result
 
 
 # -- fio job ---------------------------------------------------------------------------------------
@@ -165,7 +179,7 @@ NOTES = (
 
 
 def fio_job_text(measures: Mapping[str, Any], name: str, range_bytes: int) -> str:
-    """Return the job file. `measures`: measures of the trace."""
+    """Return the text of a fio job file with the measures of a trace."""
     seconds = max(measures["duration_s"], 1e-3)
     lines = [
         f"; Made by `writecliff trace synthesise` from {name}. fio's language cannot express:",
@@ -224,24 +238,24 @@ def _section(
 
 
 def _percentages(counts: Sequence[float]) -> list[int]:
-    """Whole percentages that are 100 together: those with the largest rest are rounded up."""
+    """Return whole percentages with the sum 100, rounding up those with the largest remainders."""
     total = sum(counts) or 1
     exact = [100 * count / total for count in counts]
-    found = [int(one) for one in exact]
-    by_rest = sorted(range(len(exact)), key=lambda n: found[n] - exact[n])
-    for n in by_rest[: 100 - sum(found)]:
-        found[n] += 1
-    return found
+    percentages = [int(share) for share in exact]
+    by_rest = sorted(range(len(exact)), key=lambda n: percentages[n] - exact[n])
+    for n in by_rest[: 100 - sum(percentages)]:
+        percentages[n] += 1
+    return percentages
 
 
 def _alignment(measures: Mapping[str, Any]) -> int:
-    """The largest power of two that nearly all I/Os are aligned to, 4 KiB at most."""
+    """Return the largest power of two to which nearly all I/Os are aligned, at most 4 KiB."""
     aligned = [row["bytes"] for row in measures["alignment"] if (row["ios_pct"] or 0) >= 99]
     return int(min(max(aligned, default=512), 4096))
 
 
 def _zones(hottest: Sequence[Mapping[str, Any]], key: str) -> str:
-    """Zones from the Lorenz curve: shares of accesses and of the range."""
+    """Return fio's zones for a Lorenz curve: shares of accesses and of the range."""
     points = [(row["blocks_pct"], row[key]) for row in hottest if row["blocks_pct"] >= 1]
     if any(traffic is None for _, traffic in points):
         return ""
@@ -253,34 +267,34 @@ def _zones(hottest: Sequence[Mapping[str, Any]], key: str) -> str:
     return ":".join(f"{access}/{size}" for access, size in zones)
 
 
-# -- the workload file of a model ------------------------------------------------------------------
+# -- workload file of a model ----------------------------------------------------------------------
 
 _WIDTH = 98  # of lines
-_SAID = {
+_TABLE_COMMENTS = {
     "streams": "I/O streams: operations (r read, w write, t trim, f flush), bytes, and 1 for means",
     "gaps": "times between I/Os: eight values for each class",
-    "states": "what an I/O is: its stream, whether it continues a run, the class of the gap before",
-    "transitions": "how often a state follows another, in each phase",
+    "states": "state of an I/O: its stream, if it continues a run, and the class of the gap before",
+    "transitions": "number of times that a state follows another, in each phase",
     "periods": "demand over time: phase, I/Os and length of each period",
-    "places": "where runs begin: groups of places that are used alike",
-    "sweeps": "I/Os that go through the addresses upwards, what they leave out, weights of pages",
-    "mixes": "mixes of I/O streams of sweeps that are alike",
+    "places": "start addresses of runs: groups of places with similar use",
+    "sweeps": "I/Os in ascending order of addresses, bytes that they skip, weights of pages",
+    "mixes": "mixes of I/O streams, shared by similar sweeps",
     "demand": "demand over time: I/Os, length and shape of intervals",
 }
 
 
 def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
-    """The file, in TOML. The job ends after one pass."""
+    """Return the workload file of a model, in TOML. Its job ends after one pass."""
     span = units.duration(model.duration_ns)
     lines = [
         f"# Made by `writecliff trace synthesise` from {name}: {model.ios:,} I/Os in {span},",
-        f"# as a model of {model.numbers:,} numbers. The I/Os follow from it and its seed.",
+        f"# as a model of {model.numbers:,} numbers. Model and seed determine the I/Os.",
         f"name = {json.dumps(name, ensure_ascii=False)}",
         "",
         "[[job]]",
         'name = "synthetic"',
-        f"ios = {model.ios - model.flushes}  # a pass; more repeat it",
-        f"queue_depth = {queue_depth}  # an open loop: arrivals do not wait below it",
+        f"ios = {model.ios - model.flushes}  # one pass; more I/Os repeat it",
+        f"queue_depth = {queue_depth}  # an open loop: arrivals wait only at this depth",
         "",
         "[job.model]",
         f"seed = {model.seed}",
@@ -289,19 +303,19 @@ def workload_text(model: IoModel, name: str, *, queue_depth: int) -> str:
         *_column("write_ranks", model.write_ranks),
     ]
     for table in model.tables:
-        lines += ["", f"# {_SAID[table]}", f"[job.model.{table}]"]
-        of = getattr(model, table)
-        for one in fields(of):
-            value = getattr(of, one.name)
+        lines += ["", f"# {_TABLE_COMMENTS[table]}", f"[job.model.{table}]"]
+        columns = getattr(model, table)
+        for column in fields(columns):
+            value = getattr(columns, column.name)
             if isinstance(value, tuple):
-                lines += _column(one.name, value)
+                lines += _column(column.name, value)
             else:
-                lines.append(f"{one.name} = {json.dumps(value)}")
+                lines.append(f"{column.name} = {json.dumps(value)}")
     return "\n".join(lines) + "\n"
 
 
 def _column(name: str, values: Column) -> list[str]:
-    """A column of numbers in lines of bounded length."""
+    """Return the lines of a column of numbers, of bounded length."""
     lines, line = [], f"{name} = ["
     for n, value in enumerate(values):
         word = f"{value}" + ("" if n == len(values) - 1 else ", ")
@@ -321,22 +335,23 @@ Kind = Literal["points", "percent"]
 _SHARE, _AMOUNT, _SHAPE, _RATE = 1.0, 1.0, 5.0, 10.0  # bounds: in points or percent
 _SHOWN_SIZES, _SHOWN_STREAMS = 8, 9
 _HOTTEST = (1.0, 5.0, 10.0, 20.0)
-_LEAST_SHARE = 1.0  # of I/Os, in %, from which on a stream is compared
+_LEAST_SHARE = 1.0  # least share of I/Os of a stream that is compared, in %
 
 
 @dataclass(frozen=True)
-class Row:
-    """A measure of both. `difference` is in points of percent, or in percent of the trace's."""
+class MeasureRow:
+    """A measure of the trace and of the workload."""
 
     name: str
     unit: str  # "%", "bytes", "s", "IOPS" or ""
     trace: float | None
     synthetic: float | None
-    kind: Kind
-    bound: float | None  # that the difference keeps; None: shown, not promised
+    kind: Kind  # unit of `difference`: points of percent, or percent of the trace's value
+    bound: float | None  # of the difference; None: shown only
 
     @property
     def difference(self) -> float | None:
+        """Difference of the workload from the trace, in the unit of `kind`; None: not defined."""
         if self.trace is None or self.synthetic is None:
             return None
         if self.kind == "points":
@@ -347,17 +362,18 @@ class Row:
 
     @property
     def within(self) -> bool | None:
-        """Whether it keeps its bound; None without one, or without values to compare."""
+        """`True` if the difference is within its bound; None without a bound or a difference."""
         difference = self.difference
         if self.bound is None or difference is None:
             return None
         return abs(difference) <= self.bound
 
     def mapping(self) -> dict[str, Any]:
+        """Return the row as in `writecliff trace synthesise --json`."""
         return {**asdict(self), "difference": self.difference, "within": self.within}
 
     def text(self, value: float | None) -> str:
-        """A value with its unit, for people."""
+        """Return a value with its unit, rounded for display."""
         if value is None:
             return units.UNKNOWN
         if self.unit == "bytes":
@@ -370,41 +386,43 @@ class Row:
 
     @property
     def difference_text(self) -> str:
+        """Difference with its unit: "+0.50 points"."""
         if self.difference is None:
             return units.UNKNOWN
         return f"{self.difference:+.2f} " + ("points" if self.kind == "points" else "%")
 
     @property
     def bound_text(self) -> str:
+        """Bound with its unit, such as "± 5 %"; "" without a bound."""
         if self.bound is None:
             return ""
         return f"± {self.bound:g} " + ("points" if self.kind == "points" else "%")
 
 
-def compared(trace: Measures, synthetic: Measures) -> list[Row]:
-    """All measures that both have."""
+def compared(trace: Measures, synthetic: Measures) -> list[MeasureRow]:
+    """Return the rows of all measures that both have."""
     return [*_mix(trace, synthetic), *_places(trace, synthetic), *_demand(trace, synthetic)]
 
 
-def _mix(a: Measures, b: Measures) -> Iterator[Row]:
-    yield Row("I/Os", "", a["ios"], b["ios"], "percent", _AMOUNT)
-    yield Row("reads", "%", a["read_pct"], b["read_pct"], "points", _SHARE)
+def _mix(a: Measures, b: Measures) -> Iterator[MeasureRow]:
+    yield MeasureRow("I/Os", "", a["ios"], b["ios"], "percent", _AMOUNT)
+    yield MeasureRow("reads", "%", a["read_pct"], b["read_pct"], "points", _SHARE)
     for key, name in (("read_bytes", "bytes read"), ("write_bytes", "bytes written")):
-        yield Row(name, "bytes", a[key], b[key], "percent", _AMOUNT)
-    yield Row("sequential", "%", a["sequential_pct"], b["sequential_pct"], "points", _SHARE)
+        yield MeasureRow(name, "bytes", a[key], b[key], "percent", _AMOUNT)
+    yield MeasureRow("sequential", "%", a["sequential_pct"], b["sequential_pct"], "points", _SHARE)
     for operation, name in (("flush", "flushes"), ("discard", "discards")):
         counts = [of["operations"][operation]["ios"] for of in (a, b)]
         if any(counts):
-            yield Row(name, "", counts[0], counts[1], "percent", _AMOUNT)
-    for one in a["sizes"][:_SHOWN_SIZES]:
-        if one["size_bytes"] is not None:
-            share = _share(b["sizes"], one, ("size_bytes",))
-            name = f"I/Os of {units.block(one['size_bytes'])}"
-            yield Row(name, "%", one["share_pct"], share, "points", _SHARE)
-    for one in a["streams"][:_SHOWN_STREAMS]:
-        share = _share(b["streams"], one, ("access", "operation", "size_bytes"))
-        name = f"{one['access']} {one['operation']}s of {units.block(one['size_bytes'])}"
-        yield Row(name, "%", one["share_pct"], share, "points", _SHARE)
+            yield MeasureRow(name, "", counts[0], counts[1], "percent", _AMOUNT)
+    for row in a["sizes"][:_SHOWN_SIZES]:
+        if row["size_bytes"] is not None:
+            share = _share(b["sizes"], row, ("size_bytes",))
+            name = f"I/Os of {units.block(row['size_bytes'])}"
+            yield MeasureRow(name, "%", row["share_pct"], share, "points", _SHARE)
+    for row in a["streams"][:_SHOWN_STREAMS]:
+        share = _share(b["streams"], row, ("access", "operation", "size_bytes"))
+        name = f"{row['access']} {row['operation']}s of {units.block(row['size_bytes'])}"
+        yield MeasureRow(name, "%", row["share_pct"], share, "points", _SHARE)
 
 
 def _share(rows: list[Mapping[str, Any]], like: Mapping[str, Any], keys: tuple[str, ...]) -> float:
@@ -412,17 +430,21 @@ def _share(rows: list[Mapping[str, Any]], like: Mapping[str, Any], keys: tuple[s
     return float(next(same, 0.0))
 
 
-def _places(a: Measures, b: Measures) -> Iterator[Row]:
-    yield Row("unique bytes", "bytes", a["unique_bytes"], b["unique_bytes"], "percent", _SHAPE)
+def _places(a: Measures, b: Measures) -> Iterator[MeasureRow]:
+    yield MeasureRow(
+        "unique bytes", "bytes", a["unique_bytes"], b["unique_bytes"], "percent", _SHAPE
+    )
     for key, name in (("read_bytes", "unique bytes read"), ("write_bytes", "unique bytes written")):
-        yield Row(name, "bytes", a["unique"][key], b["unique"][key], "percent", _SHAPE)
-    for one, other in zip(a["hottest"], b["hottest"], strict=True):
-        if one["blocks_pct"] in _HOTTEST:
-            name = f"traffic to the hottest {one['blocks_pct']:g} %"
-            yield Row(name, "%", one["traffic_pct"], other["traffic_pct"], "points", _SHAPE)
+        yield MeasureRow(name, "bytes", a["unique"][key], b["unique"][key], "percent", _SHAPE)
+    for first, second in zip(a["hottest"], b["hottest"], strict=True):
+        if first["blocks_pct"] in _HOTTEST:
+            name = f"traffic to the hottest {first['blocks_pct']:g} %"
+            yield MeasureRow(
+                name, "%", first["traffic_pct"], second["traffic_pct"], "points", _SHAPE
+            )
     of, by = a["updates"], b["updates"]
     name = "writes of what was written"
-    yield Row(name, "%", of["overwritten_pct"], by["overwritten_pct"], "points", _SHAPE)
+    yield MeasureRow(name, "%", of["overwritten_pct"], by["overwritten_pct"], "points", _SHAPE)
     intervals = of["interval_bytes"], by["interval_bytes"]
     yield from _quantiles("update interval", "bytes", *intervals, ("p50", "p90", "p99"))
     distances = a["reuse"]["distance_bytes"], b["reuse"]["distance_bytes"]
@@ -436,38 +458,45 @@ def _quantiles(
     b: Measures | None,
     quantiles: tuple[str, ...],
     scale: float = 1.0,
-) -> Iterator[Row]:
-    """Quantiles of two distributions; they are shown, and nothing is promised of them."""
+) -> Iterator[MeasureRow]:
+    """Yield quantiles of two distributions, without bounds."""
     if a is not None and b is not None:
-        for one in quantiles:
-            of, by = a[one] * scale, b[one] * scale
-            yield Row(f"{name} {one}", unit, of, by, "percent", None)
+        for quantile in quantiles:
+            of, by = a[quantile] * scale, b[quantile] * scale
+            yield MeasureRow(f"{name} {quantile}", unit, of, by, "percent", None)
 
 
-def _demand(a: Measures, b: Measures) -> Iterator[Row]:
+def _demand(a: Measures, b: Measures) -> Iterator[MeasureRow]:
     of, by = a["arrivals"], b["arrivals"]
-    yield Row("length", "s", a["duration_s"], b["duration_s"], "percent", _AMOUNT)
-    yield Row("peak second", "IOPS", of["peak_ios_per_s"], by["peak_ios_per_s"], "percent", _RATE)
+    yield MeasureRow("length", "s", a["duration_s"], b["duration_s"], "percent", _AMOUNT)
+    yield MeasureRow(
+        "peak second", "IOPS", of["peak_ios_per_s"], by["peak_ios_per_s"], "percent", _RATE
+    )
     name = "index of dispersion"
-    yield Row(name, "", of["index_of_dispersion"], by["index_of_dispersion"], "percent", None)
+    yield MeasureRow(
+        name, "", of["index_of_dispersion"], by["index_of_dispersion"], "percent", None
+    )
     gaps = of["between_us"], by["between_us"]
     yield from _quantiles("between arrivals", "s", *gaps, ("p50", "p90", "p99"), 1e-6)
-    for one, other in zip(of["idle"], by["idle"], strict=True):
-        name = f"idle for {units.latency(one['at_least_ms'] * 1e6)} and more"
-        yield Row(name, "%", one["time_pct"], other["time_pct"], "points", _SHAPE)
-    yield Row("I/Os in another interval", "%", 0.0, _moved(a, b), "points", _RATE)
+    for first, second in zip(of["idle"], by["idle"], strict=True):
+        name = f"idle for {units.latency(first['at_least_ms'] * 1e6)} and more"
+        yield MeasureRow(name, "%", first["time_pct"], second["time_pct"], "points", _SHAPE)
+    yield MeasureRow("I/Os in another interval", "%", 0.0, _moved(a, b), "points", _RATE)
 
 
 def _moved(a: Measures, b: Measures) -> float | None:
-    """Share of the I/Os that would have to be in another interval; None if these differ."""
+    """Return the share of I/Os that are in another interval; None if interval lengths differ."""
     of, by = a["intervals"], b["intervals"]
     if of["length_s"] != by["length_s"]:
         return None
     counts = [
-        [row["reads"] + row["writes"] + row["flushes"] + row["discards"] for row in one["rows"]]
-        for one in (of, by)
+        [
+            row["reads"] + row["writes"] + row["flushes"] + row["discards"]
+            for row in intervals["rows"]
+        ]
+        for intervals in (of, by)
     ]
     longest = max(map(len, counts))
-    first, second = (one + [0] * (longest - len(one)) for one in counts)
-    apart = sum(abs(x - y) for x, y in zip(first, second, strict=True))
-    return float(50.0 * apart / max(sum(first), 1))
+    first, second = (row_counts + [0] * (longest - len(row_counts)) for row_counts in counts)
+    distance = sum(abs(x - y) for x, y in zip(first, second, strict=True))
+    return float(50.0 * distance / max(sum(first), 1))

@@ -1,4 +1,4 @@
-"""The I/O streams of a trace: its operations and sizes, the rare sizes in classes."""
+"""I/O streams of a trace: its operations and sizes, with rare sizes grouped into classes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from writecliff.synthesis.laid_out import LaidOut
 
 LETTERS = "rwft"  # by the numbers of operations
-_EXACT = 32  # sizes of an operation that have a stream of their own
+_EXACT = 32  # most sizes of an operation that have their own stream
 _UNIT_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class StreamsOf:
-    """The streams, and the one of each I/O."""
+    """The streams of a trace, and the number of the stream of each I/O."""
 
     model: ModelStreams
     of: NDArray[np.int32]
@@ -30,16 +30,19 @@ class StreamsOf:
     @property
     def operation(self) -> NDArray[np.uint8]:
         """Number of the operation of each stream."""
-        return np.array([LETTERS.index(one) for one in self.model.operations], np.uint8)
+        return np.array([LETTERS.index(letter) for letter in self.model.operations], np.uint8)
 
     @property
     def length(self) -> NDArray[np.int64]:
+        """Size of the I/Os of each stream, in bytes; the mean size for a class of sizes."""
         return np.array(self.model.lengths, np.int64)
 
 
 def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
-    """The `exact` most frequent sizes of each operation, and the others in classes of an octave
-    with their mean size.
+    """Return the I/O streams of a trace.
+
+    The `exact` most frequent sizes of each operation have their own stream. Other sizes are grouped
+    by octave, and a group has their mean size.
     """
     of = np.zeros(len(trace), np.int32)
     letters: list[str] = []
@@ -55,8 +58,8 @@ def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
         classes = _classes(sizes, counts, exact)
         used, number = np.unique(classes, return_inverse=True)
         taken = set(used[used > 0].tolist())
-        for one in used:
-            inside = classes == one
+        for class_ in used:
+            inside = classes == class_
             lengths.append(_mean_size(sizes[inside], counts[inside], taken))
             several.append(int(inside.sum() > 1))
             letters.append(LETTERS[operation])
@@ -67,7 +70,7 @@ def streams_of(trace: LaidOut, *, exact: int = _EXACT) -> StreamsOf:
 
 
 def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64], exact: int) -> NDArray[np.int64]:
-    """A number for each size: its own if it is frequent, else that of its octave."""
+    """Return the class of each size: the size itself if it is frequent, otherwise its octave."""
     frequent = np.argsort(-counts, kind="stable")[:exact]
     classes = -1 - np.floor(np.log2(np.maximum(sizes, 1))).astype(np.int64)
     classes[frequent] = sizes[frequent]
@@ -75,12 +78,12 @@ def _classes(sizes: NDArray[np.int64], counts: NDArray[np.int64], exact: int) ->
 
 
 def _mean_size(sizes: NDArray[np.int64], counts: NDArray[np.int64], taken: set[int]) -> int:
-    """The mean of several sizes, or one beside it if that is `taken` by a stream of its own."""
+    """Return the mean of several sizes, or the next larger size that is not `taken`."""
     if len(sizes) == 1:
         return int(sizes[0])
     unit = min(_UNIT_BYTES, int(np.gcd.reduce(sizes)))
     mean = float((sizes * counts).sum() / counts.sum())
-    found = max(unit, round(mean / unit) * unit)
-    while found in taken:
-        found += unit
-    return found
+    size = max(unit, round(mean / unit) * unit)
+    while size in taken:
+        size += unit
+    return size

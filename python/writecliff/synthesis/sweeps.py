@@ -1,9 +1,9 @@
-"""A trace as sweeps: I/Os that go through the addresses upwards, one part of the pass each.
+"""Model of a trace as sweeps: I/Os in ascending order of addresses, each over a part of the pass.
 
-An I/O continues the sweep that ended nearest to where it begins. Data that are written one after
-another and overwritten one after another stay so, on which write amplification depends. How finely
-sweeps follow the trace is a question of how many there may be, and that is bounded by the I/Os: a
-model with as many numbers as the trace has would be a copy, and no character.
+An I/O continues the sweep that ended nearest to its address. So data that are written in sequence
+and overwritten in sequence stay in sequence, on which write amplification depends. More sweeps
+follow the trace more closely. The number of I/Os bounds their number, because a model with as many
+numbers as the trace would be a copy.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
     from writecliff.synthesis.laid_out import LaidOut
 
-IOS_OF_NUMBER = 2  # of the trace, for each number of the model
+IOS_OF_NUMBER = 2  # I/Os of the trace for each number of the model
 NUMBERS_MIN, NUMBERS_MAX = 3000, 20_000
-_OF_SHORT = 1.5  # numbers for an I/O at most, below NUMBERS_MIN; the chain takes 2 and more
-_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 16, 0.2, 0.37  # shares of the numbers; the rest: sweeps
-_OF_INTERVAL, _OF_STREAM = 3, 3  # numbers
-_WEIGHTED_MIN = 800  # numbers from which on pages have weights
-_BACKS = 7  # distances by which I/Os go back before the end of the one before
-_APART_BYTES = 256 << 10  # of what one of two I/Os with a gap between them is part of, without one
-_EXACT = (64, 32, 16, 12, 9)  # sizes of an operation that are kept as they are; pages compare eight
-_JUMP_BYTES = 512 << 10  # that an I/O of a sweep may leave out
-_OPEN = 64  # sweeps of an operation that may go on
-_IOS_MAX = 500_000  # longer traces get the chain
+_OF_SHORT = 1.5  # most numbers for an I/O below NUMBERS_MIN; the chain needs 2 or more
+_OF_STREAMS, _OF_DEMAND, _OF_MIXES = 1 / 16, 0.2, 0.37  # shares of the numbers, without sweeps
+_OF_INTERVAL, _OF_STREAM = 3, 3  # numbers for each
+_WEIGHTED_MIN = 800  # least numbers of a model with weights of pages
+_BACKS = 7  # distances by which I/Os start before the end of the previous I/O
+_PART_BYTES = 256 << 10  # least bytes without a gap on either side of a gap that splits a chain
+_EXACT = (64, 32, 16, 12, 9)  # exact sizes of an operation; pages compare eight
+_JUMP_BYTES = 512 << 10  # most bytes that a sweep skips between two I/Os
+_OPEN = 64  # open sweeps of an operation
+_IOS_MAX = 500_000  # longer traces are modelled as chains
 
 
 def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
-    """The model of sweeps, or None if there are too many of them."""
+    """Return the model of a trace as sweeps; None if it has too many sweeps."""
     if len(trace) > _IOS_MAX:
         return None
     least = int(min(len(trace) * _OF_SHORT, NUMBERS_MIN))
@@ -61,12 +61,12 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
         + _OF_INTERVAL * len(demand.ios)
         + of_mixes
     )
-    parts = [part for chain in chains for part in _apart(trace, chain)]
+    parts = [part for chain in chains for part in _split_at_gaps(trace, chain)]
     pieces = pieces_of(trace, parts, numbers - taken)
     if pieces is None:
         return None
-    # Those of a chain one after another: one that begins where the one before ended goes on there.
-    # Chains downwards, so that none begins where another one ended.
+    # Pieces of a chain follow each other: a piece that starts at the end of the previous piece
+    # continues it. Chains are in descending order, so none starts at the end of another.
     number = np.zeros(len(trace), np.int64)
     for part in parts:
         number[part] = -trace.offset[part[0]]
@@ -86,12 +86,12 @@ def swept_model(trace: LaidOut, *, seed: int) -> IoModel | None:
 
 
 def _streams(trace: LaidOut, numbers: float) -> StreamsOf:
-    """As many sizes as the numbers allow; some in any case."""
+    """Return the streams, with as many exact sizes as the numbers permit."""
     for exact in _EXACT:
-        found = streams_of(trace, exact=exact)
-        if _OF_STREAM * len(found.model.lengths) <= numbers:
+        streams = streams_of(trace, exact=exact)
+        if _OF_STREAM * len(streams.model.lengths) <= numbers:
             break
-    return found
+    return streams
 
 
 def _table(trace: LaidOut, pieces: list[Piece], mix: list[int], *, weighted: bool) -> ModelSweeps:
@@ -117,29 +117,31 @@ def _table(trace: LaidOut, pieces: list[Piece], mix: list[int], *, weighted: boo
     )  # fmt: skip
 
 
-def _apart(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The parts of a chain between which something is left out, if they are large: a gap between
-    files has its place, those between pages that are written have not.
+def _split_at_gaps(trace: LaidOut, chain: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Split a chain at gaps next to large parts without gaps.
+
+    A gap between files has a fixed address, gaps between written pages do not.
     """
     end = trace.offset[chain] + trace.length[chain]
     first = np.concatenate(([0], np.flatnonzero(trace.offset[chain][1:] > end[:-1]) + 1))
     moved = np.add.reduceat(trace.length[chain], first)
-    large = moved >= _APART_BYTES
+    large = moved >= _PART_BYTES
     cuts = first[1:][large[1:] | large[:-1]]
     return np.split(chain, cuts)
 
 
 def _kinds(trace: LaidOut, streams: StreamsOf, chains: list[NDArray[np.int64]]) -> KindsOf:
-    """I/Os of a stream that go back by the same distance are of a kind; rare distances count as
-    the nearest frequent one.
+    """Return the kinds of I/Os: those of a stream that go back by the same distance share a kind.
+
+    Rare distances count as the nearest frequent distance.
     """
     back = np.zeros(len(trace), np.int64)
     for chain in chains:
         gone = (trace.offset + trace.length)[chain[:-1]] - trace.offset[chain[1:]]
         back[chain[1:]] = np.maximum(gone, 0)
     distances, counts = np.unique(back, return_counts=True)
-    kept = np.sort(distances[np.argsort(-counts, kind="stable")[: _BACKS + 1]])
-    back = kept[np.abs(kept[None] - distances[:, None]).argmin(axis=1)][
+    frequent = np.sort(distances[np.argsort(-counts, kind="stable")[: _BACKS + 1]])
+    back = frequent[np.abs(frequent[None] - distances[:, None]).argmin(axis=1)][
         np.searchsorted(distances, back)
     ]
     pairs, of = np.unique(np.stack((streams.of, back)), axis=1, return_inverse=True)
@@ -150,20 +152,20 @@ def _kinds(trace: LaidOut, streams: StreamsOf, chains: list[NDArray[np.int64]]) 
 
 
 def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
-    """I/Os that continue each other, or None if there are more than `most` such chains."""
+    """Return chains of I/Os that continue each other; None if there are more than `most`."""
     chains: list[list[int]] = []
     flushes = np.flatnonzero(trace.operation == FLUSH)
     if len(flushes):
         chains.append(flushes.tolist())
     for operation in (READ, WRITE, TRIM):
-        # Where the last I/O of each open sweep begins and ends, when it was, and its chain.
+        # Start and end of the last I/O of each open sweep, its time of use, and its chain.
         begins, ends, used = (np.zeros(_OPEN, np.int64) for _ in range(3))
         chain = np.full(_OPEN, -1, np.int64)
         for io in np.flatnonzero(trace.operation == operation).tolist():
             at = int(trace.offset[io])
             step = at - ends
             distance = np.abs(step)
-            # Of equally near ones the last used one.
+            # Ties go to the most recently used sweep.
             distance[(chain < 0) | (step > _JUMP_BYTES) | (at < begins)] = 1 << 62
             nearest = int(distance.argmin())
             if distance[nearest] == 1 << 62:
@@ -178,7 +180,7 @@ def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
             chains[int(chain[nearest])].append(io)
             begins[nearest], ends[nearest] = at, at + int(trace.length[io])
             used[nearest] = io + 1
-    return [np.array(one, np.int64) for one in chains]
+    return [np.array(chain_ios, np.int64) for chain_ios in chains]
 
 
 # -- demand ----------------------------------------------------------------------------------------
@@ -189,11 +191,11 @@ def _chains(trace: LaidOut, most: int) -> list[NDArray[np.int64]] | None:
 # its work (its bytes plus a constant) times the squared queue length that its burst would cause on
 # a drive. So intervals are short around the slowest I/Os.
 
-_WORK_OF_IO = 16 << 10  # bytes that an I/O counts beside its own
-_OF_IDLE = 1 / 8  # share of the intervals for times without I/Os, two for each
-_RATE_BYTES_S = 1e9  # of a drive, for its queue
-_WITHOUT_QUEUE = 0.02  # weight of an I/O for which no queue is left, against the longest queue
-_LATE_NS = 50e6  # later than this is no worse: no drive's queue is as long
+_WORK_OF_IO = 16 << 10  # bytes that an I/O counts in addition to its length
+_OF_IDLE = 1 / 8  # share of the intervals for idle times, which take two each
+_RATE_BYTES_S = 1e9  # rate at which the modelled drive empties its queue
+_WITHOUT_QUEUE = 0.02  # weight of an I/O without a queue, relative to the longest queue
+_LATE_NS = 50e6  # larger deviations count as this: no drive's queue is longer
 _SHAPES = np.array([0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.3, 2.0, 4.0, 10.0])
 # Squares of the coefficient of variation of Weibull distributions with these shapes.
 _VARIATIONS = np.array(
@@ -202,7 +204,7 @@ _VARIATIONS = np.array(
 
 
 def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
-    """The intervals of a pass; the first one is its first I/O."""
+    """Return the intervals of a pass; the first interval is the first I/O."""
     work = (trace.length + _WORK_OF_IO).astype(np.float64)
     time_ns = trace.time_ns.astype(np.float64)
     weight = work * (_WITHOUT_QUEUE + _longest_queue(time_ns, work) ** 2)
@@ -217,20 +219,20 @@ def demand_of(trace: LaidOut, intervals_max: int) -> ModelDemand:
 
 
 def _longest_queue(time_ns: NDArray[np.float64], work: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The longest queue until it is empty again, for each I/O, in parts of the longest of all."""
+    """Return the longest queue of the burst of each I/O, relative to the longest of all."""
     done_ns = np.cumsum(work) / _RATE_BYTES_S * 1e9
-    # What is done before an I/O less the time until then is least where the queue was empty.
+    # The work done before an I/O minus the time until then is smallest where the queue was empty.
     idle_ns = np.minimum.accumulate(np.concatenate(([0.0], done_ns[:-1])) - time_ns)
     queue_ns = done_ns - time_ns - idle_ns
     begins = np.flatnonzero(np.diff(idle_ns, prepend=1.0))
     longest = np.maximum.reduceat(queue_ns, begins)
-    found: NDArray[np.float64] = np.repeat(longest, np.diff(begins, append=len(work)))
-    found /= found.max()
-    return found
+    queue: NDArray[np.float64] = np.repeat(longest, np.diff(begins, append=len(work)))
+    queue /= queue.max()
+    return queue
 
 
 def _idle(time_ns: NDArray[np.float64], most: int) -> set[int]:
-    """I/Os before and after the longest times without any, at `most` so many."""
+    """Return the I/Os before and after the longest idle times, at most `most` I/Os."""
     after = 1 + np.argsort(-np.diff(time_ns), kind="stable")[: most // 2]
     return {int(io) for io in np.concatenate((after - 1, after))}
 
@@ -238,9 +240,10 @@ def _idle(time_ns: NDArray[np.float64], most: int) -> set[int]:
 def _ends(
     time_ns: NDArray[np.float64], weight: NDArray[np.float64], idle: set[int], intervals_max: int
 ) -> list[int]:
-    """I/Os with which intervals end: the first one, those before and after `idle` times, and the
-    last one; then, in the interval in which most weight is furthest from its time, the one that is,
-    one after another.
+    """Return the I/Os with which intervals end.
+
+    These are the first and the last I/O, and those around `idle` times. Then the interval with the
+    largest weighted deviation is repeatedly split at the I/O that deviates most.
     """
     ends = {0, len(time_ns) - 1} | idle
     worst: list[tuple[float, int, int, int]] = []
@@ -265,14 +268,14 @@ def _ends(
 
 
 def _shape(time_ns: NDArray[np.int64]) -> int:
-    """The shape of the times between I/Os, in hundredths."""
+    """Return the Weibull shape of the times between I/Os, in hundredths."""
     gaps = np.diff(time_ns)
     if len(gaps) == 1:
-        # If more I/Os come in this interval, they come together: idle time is not divided.
+        # More I/Os in this interval arrive together, because idle time is not divided.
         return round(100 * float(_SHAPES[0]))
     mean = gaps.mean()
     variation = float(gaps.var() / mean**2) if mean > 0 else 0.0
-    # Variations fall with shapes.
+    # The variation falls as the shape rises.
     at = np.abs(np.log(_VARIATIONS) - np.log(max(variation, _VARIATIONS[-1]))).argmin()
     return round(100 * float(_SHAPES[at]))
 
@@ -281,39 +284,40 @@ def _shape(time_ns: NDArray[np.int64]) -> int:
 
 # Size mixes: sweeps whose I/Os have similar sizes share a mix, which limits their number.
 
-# Numbers of a kind in a mix: stream, distance, I/Os, begins; of others the first; the last, groups.
+# Numbers of a kind in a mix: stream, distance, I/Os, begins; its first position among others; and
+# its last position and number of groups, if it has several.
 _OF_KIND, _OF_OTHER, _OF_OTHERS = 4, 1, 2
-_OF_SURPRISE = 0.1  # mean I/Os for each nat
+_OF_SURPRISE = 0.1  # cost of a nat of entropy, in mean I/Os
 
 
 @dataclass(frozen=True)
 class KindsOf:
-    """The kind of each I/O, and what kinds are; columns."""
+    """The kind of each I/O, and the properties of each kind; columns."""
 
     of: NDArray[np.int64]
     stream: NDArray[np.int64]
-    back: NDArray[np.int64]  # bytes before the end of the I/O before
-    grows: NDArray[np.int64]  # bytes by which it gets further
-    operations: str  # a letter each
+    back: NDArray[np.int64]  # distance from the end of the previous I/O, in bytes
+    grows: NDArray[np.int64]  # bytes by which it extends the sweep
+    operations: str  # one letter per kind
 
 
 @dataclass(frozen=True)
 class _Mix:
-    """Sweeps of an operation, with the I/Os of each kind that they have in all."""
+    """A mix: sweeps of an operation, with the total number of I/Os of each kind."""
 
     sweeps: tuple[int, ...]
     operation: str
     count: NDArray[np.int64]
-    begins: NDArray[np.int64]  # of them, I/Os with which a sweep begins
+    begins: NDArray[np.int64]  # I/Os of each kind that start a sweep
     bytes: int
 
     @property
     def numbers(self) -> int:
         others = self.count - self.begins
-        kinds, one, several = ((values > least).sum() for values, least in (
+        kinds, with_others, several = ((values > least).sum() for values, least in (
             (self.count, 0), (others, 0), (others, 1)
         ))  # fmt: skip
-        return 1 + int(kinds * _OF_KIND + one * _OF_OTHER + several * _OF_OTHERS)
+        return 1 + int(kinds * _OF_KIND + with_others * _OF_OTHER + several * _OF_OTHERS)
 
     @property
     def ios(self) -> int:
@@ -321,7 +325,7 @@ class _Mix:
 
     @property
     def surprise(self) -> float:
-        """What drawing the streams at random leaves open: entropy times I/Os, in nats."""
+        """Entropy of the drawn streams times the number of I/Os, in nats."""
         used = self.count[self.count > 0].astype(float)
         return float((used * np.log(used.sum() / used)).sum())
 
@@ -334,9 +338,10 @@ class _Mix:
 def mixes_of(
     sweeps: list[NDArray[np.int64]], kinds: KindsOf, numbers_max: int
 ) -> tuple[ModelMixes, list[int]]:
-    """The mixes, and the one of each sweep. Of mixes with neighbouring mean sizes, those that are
-    most alike are put together, until the table has at most `numbers_max` numbers or one mix for
-    each operation is left.
+    """Return the mixes, and the mix of each sweep.
+
+    Mixes with adjacent mean sizes are merged, the most similar first, until the table has at most
+    `numbers_max` numbers or each operation has a single mix.
     """
     mixes = sorted(_first(sweeps, kinds), key=lambda of: (of.operation, of.bytes / of.ios))
     costs = [_cost(a, b) for a, b in pairwise(mixes)]
@@ -369,56 +374,59 @@ def mixes_of(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the I/Os of a kind that begin no sweep are among those of a mix."""
+    """Positions of the I/Os of a kind that start no sweep, among those of a mix."""
 
-    ios: int  # that begin no sweep
-    first: int  # of these, among all of the mix
-    last: int
-    groups: int  # of I/Os that follow each other
+    ios: int  # number of I/Os that start no sweep
+    first: int  # position of the first
+    last: int  # position of the last
+    groups: int  # number of groups of consecutive I/Os
 
     @property
     def at(self) -> NDArray[np.float64]:
-        """Where the model puts them, as `Spread::places` of `io_model/mixes.rs` does."""
+        """Positions in the model, as `Spread::places` of `io_model/mixes.rs` computes them."""
         group = np.arange(self.ios) * self.groups // max(self.ios, 1)
-        apart = max(self.last - self.first - max(self.ios // self.groups - 1, 0), 0)
-        found: NDArray[np.float64] = self.first + apart * group / max(self.groups - 1, 1)
-        return found
+        distance = max(self.last - self.first - max(self.ios // self.groups - 1, 0), 0)
+        positions: NDArray[np.float64] = self.first + distance * group / max(self.groups - 1, 1)
+        return positions
 
 
 def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Place]:
-    """The place of each kind of a mix. I/Os of a kind are in as many groups as in the trace, or
-    each by itself, whichever keeps better which kind follows which.
+    """Return the positions of each kind of a mix.
+
+    The I/Os of a kind form as many groups as in the trace, or are all separate, whichever preserves
+    better which kind follows which.
     """
     others = kinds.of[np.concatenate([sweeps[n][1:] for n in mix.sweeps])]
     used = np.flatnonzero(mix.count).tolist()
-    found = [np.flatnonzero(others == kind) for kind in used]
+    rows_of = [np.flatnonzero(others == kind) for kind in used]
 
     def places(groups: list[int]) -> list[_Place]:
-        ends = [(int(at[0]), int(at[-1])) if len(at) else (0, 0) for at in found]
+        ends = [(int(at[0]), int(at[-1])) if len(at) else (0, 0) for at in rows_of]
         return [
             _Place(len(at), *between, many)
-            for at, between, many in zip(found, ends, groups, strict=True)
+            for at, between, many in zip(rows_of, ends, groups, strict=True)
         ]
 
-    alone = places([max(len(at), 1) for at in found])
-    together = places([int((np.diff(at) > 1).sum()) + 1 for at in found])
+    alone = places([max(len(at), 1) for at in rows_of])
+    together = places([int((np.diff(at) > 1).sum()) + 1 for at in rows_of])
     of = np.searchsorted(used, others)
     return min(alone, together, key=lambda choice: _differently_followed(choice, of))
 
 
 def _differently_followed(places: list[_Place], of: NDArray[np.int64]) -> int:
-    """How many I/Os of a mix are followed by another kind in the model than in the trace."""
+    """Return how many I/Os of a mix are followed by another kind in the model than in the trace."""
     kinds = len(places)
     drawn = np.repeat(np.arange(kinds), [place.ios for place in places])
     drawn = drawn[np.argsort(np.concatenate([place.at for place in places]), kind="stable")]
     pairs = [
-        np.bincount(one[:-1] * kinds + one[1:], minlength=kinds * kinds) for one in (drawn, of)
+        np.bincount(kind_of[:-1] * kinds + kind_of[1:], minlength=kinds * kinds)
+        for kind_of in (drawn, of)
     ]
     return int(np.abs(pairs[0] - pairs[1]).sum())
 
 
 def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:
-    """Sweeps of a single kind share its mix from the start; others have their own each."""
+    """Return the initial mixes: sweeps of a single kind share one, others have one each."""
     single: dict[int, _Mix] = {}
     several: list[_Mix] = []
     for number, ios in enumerate(sweeps):
@@ -438,8 +446,10 @@ def _first(sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[_Mix]:
 
 
 def _cost(a: _Mix, b: _Mix) -> float:
-    """What putting both together costs for each number that it saves: bytes that one gets from the
-    other, and a little of what is left open besides.
+    """Return the cost of a merge for each number that it saves.
+
+    The cost is the bytes that move from one mix to the other, and a small part of the additional
+    entropy.
     """
     if a.operation != b.operation:
         return inf
@@ -461,13 +471,13 @@ def _cost(a: _Mix, b: _Mix) -> float:
 WEIGHTS = 16
 _PAGE_BYTES = 4096
 _PAGES_MAX = 1 << 24  # of a range; others have no weights
-_SHARE_MIN = 0.001  # of sweeps that use a page, and that do not
-_ERRORS = 3  # standard errors of the variance that chance gives: less beyond it is none
+_SHARE_MIN = 0.001  # least share of sweeps that use a page, or that do not
+_ERRORS = 3  # least excess of the variance over chance, in standard errors
 _UNIT = 1000  # weights are in parts of this
 
 
 def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int, ...]:
-    """The weights of pages for sweeps of one operation, or none if pages are used alike."""
+    """Return the weights of pages in sweeps of an operation; empty if pages are used alike."""
     pages = trace.range_bytes // _PAGE_BYTES + 1
     if pages > _PAGES_MAX:
         return ()
@@ -489,7 +499,7 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
         return ()
     variance = beyond_chance / float((expected[several] ** 2).sum())
     mean = float(expected[several].sum() / over[several].sum())
-    # How many sweeps the distribution counts for; the least: pages are used always or never.
+    # Number of sweeps that the prior counts for; at the minimum, pages are used always or never.
     total = max(mean * (1 - mean) / (variance * mean**2) - 1, 1e-3)
     shares = (mean * total + used[several]) / (total + over[several])
     middles = (np.arange(WEIGHTS) + 0.5) / WEIGHTS
@@ -507,28 +517,28 @@ def weights_of(trace: LaidOut, sweeps: Sequence[NDArray[np.int64]]) -> tuple[int
 # have a low weight, because repeated passes overwrite them in order.
 
 _UNIT_BYTES = 4096
-_ONCE_WEIGHT = 0.05  # of a byte that is written once in the pass
-_READ_WEIGHT = 0.05  # of a byte that is read: it does not move data
-_IO_WEIGHT = 0.05  # of each I/O, in mean I/Os
-OF_ROW, _OF_OPEN_ROW = 6, 2  # numbers
+_ONCE_WEIGHT = 0.05  # weight of a byte that is written once in the pass
+_READ_WEIGHT = 0.05  # weight of a byte that is read, which does not move data
+_IO_WEIGHT = 0.05  # weight of each I/O, in mean I/Os
+OF_ROW, _OF_OPEN_ROW = 6, 2  # numbers of a row
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A sweep: its I/Os, and before how many of them something is left out."""
+    """A sweep with its I/Os."""
 
     ios: NDArray[np.int64]
-    left_out: int
+    left_out: int  # number of I/Os before which the sweep skips bytes
 
     @property
     def numbers(self) -> int:
-        """Of its row in the model."""
+        """Count of numbers of its row in the model."""
         return OF_ROW + (_OF_OPEN_ROW if self.left_out else 0)
 
 
 @dataclass
 class Pieces:
-    """The pieces so far, and how each could be divided."""
+    """The current pieces, and the possible division of each."""
 
     trace: LaidOut
     weight: NDArray[np.float64] = field(init=False)
@@ -537,9 +547,10 @@ class Pieces:
     _live: dict[int, Piece] = field(default_factory=dict)
     _divisions: list[tuple[float, int, tuple[Piece, Piece]]] = field(default_factory=list)
     _next: int = 0
-    numbers: int = 0  # that the pieces take in a model
+    numbers: int = 0  # count of numbers of the pieces in a model
 
     def __post_init__(self) -> None:
+        """Compute the weight of each I/O and the clock of the pass."""
         of, length = self.trace.operation, self.trace.length
         weight = np.where(of == WRITE, length, length * _READ_WEIGHT).astype(float)
         weight[of == FLUSH] = 0
@@ -551,15 +562,16 @@ class Pieces:
 
     @property
     def live(self) -> list[Piece]:
-        """The pieces so far."""
+        """The current pieces."""
         return list(self._live.values())
 
     @property
     def gain(self) -> float:
-        """By how much the best division makes the error smaller."""
+        """Reduction of the error by the best division."""
         return -self._divisions[0][0] if self._divisions else 0.0
 
     def add(self, piece: Piece) -> None:
+        """Add a piece, with its best division."""
         number, self._next = self._next, self._next + 1
         self._live[number] = piece
         self.numbers += piece.numbers
@@ -575,7 +587,7 @@ class Pieces:
             self.add(part)
 
     def _divided(self, ios: NDArray[np.int64]) -> tuple[float, tuple[Piece, Piece] | None]:
-        """Cut before or after where it is furthest from even."""
+        """Cut the piece before or after the I/O with the largest deviation."""
         off = self._off(ios)
         at, error = int(off.argmax()), self._error(ios, off)
         best: tuple[float, tuple[Piece, Piece] | None] = (0.0, None)
@@ -590,6 +602,7 @@ class Pieces:
         return best
 
     def sweep(self, ios: NDArray[np.int64]) -> Piece:
+        """Return I/Os as a piece."""
         begin, end = self.trace.offset[ios], (self.trace.offset + self.trace.length)[ios]
         return Piece(ios, left_out=int((begin[1:] > end[:-1]).sum()))
 
@@ -597,8 +610,9 @@ class Pieces:
         return float((off * self.weight[ios]).sum())
 
     def _off(self, ios: NDArray[np.int64]) -> NDArray[np.float64]:
-        """By how much of the clock each one is from an even course. An address that is off counts
-        as the time in which the sweep gets that far.
+        """Return the deviation of each I/O from uniform progress, in units of the clock.
+
+        A deviation of the address counts as the time in which the sweep covers it.
         """
         rank, ends = np.arange(len(ios)), [0, max(len(ios) - 1, 1)]
         order, address = self.clock[ios], self.trace.offset[ios].astype(float)
@@ -607,24 +621,25 @@ class Pieces:
         if self.trace.operation[ios[0]] != FLUSH:
             rate = (order[-1] - order[0] + 1) / max(address[-1] - address[0], 1.0)
             off += rate * np.abs(address - np.interp(rank, ends, [address[0], address[-1]]))
-        found: NDArray[np.float64] = off
-        return found
+        distance: NDArray[np.float64] = off
+        return distance
 
 
 def written_again(trace: LaidOut) -> NDArray[np.float64]:
-    """Share of the bytes of each I/O that more than one write of the pass writes."""
+    """Return the share of each I/O's bytes that are written more than once in the pass."""
     begin, end = trace.offset // _UNIT_BYTES, -(-(trace.offset + trace.length) // _UNIT_BYTES)
     writes = trace.operation == WRITE
     size = int(end.max()) + 1
     change = np.bincount(begin[writes], minlength=size) - np.bincount(end[writes], minlength=size)
     several = np.concatenate(([0], np.cumsum(np.cumsum(change) > 1)))
-    found: NDArray[np.float64] = (several[end] - several[begin]) / np.maximum(end - begin, 1)
-    return found
+    share: NDArray[np.float64] = (several[end] - several[begin]) / np.maximum(end - begin, 1)
+    return share
 
 
 def pieces_of(trace: LaidOut, chains: list[NDArray[np.int64]], numbers: int) -> list[Piece] | None:
-    """Pieces of the chains whose rows take at most so many numbers, or None if all chains whole
-    already take more.
+    """Return pieces of the chains whose rows take at most `numbers` numbers.
+
+    None: undivided chains already take more.
     """
     pieces = Pieces(trace)
     for chain in chains:

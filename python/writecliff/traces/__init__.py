@@ -1,5 +1,6 @@
-"""Block traces of other programs: read in any format, converted, and what they say of a workload.
+"""Block traces: readers of all formats, conversion, and measures of their workload.
 
-`source` opens a trace (native formats, a CSV of one's own, Parquet), `convert` writes it in another
-format, `characterise` measures it. I/Os cross the seam as columns; nothing here loops over them.
+`source` opens a trace (native formats, CSV with custom columns, Parquet), `convert` writes it in
+another format, `characterise` measures it. I/Os are passed to the native module as columns, without
+loops in Python.
 """

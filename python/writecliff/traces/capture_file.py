@@ -1,4 +1,4 @@
-"""Opens I/O captures: cut out of a trace of any format, or typed in as a table of streams.
+"""Reader of I/O captures: traces of any format, or tables of streams.
 
 A table is a TOML file:
 
@@ -8,11 +8,11 @@ A table is a TOML file:
       { access = "random", operation = "read", size = "4 KiB", share = "60 %" },
       { access = "sequential", operation = "write", size = "64 KiB", share = "40 %" },
     ]
-    [[step]]                # none: a single step
+    [[step]]                # optional: a single step without it
     duration = "5 min"
-    iops = 1200             # known or not
-    queue_depth = 6         # known or not
-    shares = ["70 %", "30 %"]  # of the streams in their order; none: those above
+    iops = 1200             # optional
+    queue_depth = 6         # optional
+    shares = ["70 %", "30 %"]  # optional: shares of the streams in this step, in order
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from writecliff.traces.io_capture import (
 from writecliff.traces.source import open_trace
 from writecliff.units import parse_size, parse_time
 
-ROWS_MAX = 10_000  # streams, and steps
-ALONE_S = 60.0  # the length of the only step of a table without steps
+ROWS_MAX = 10_000  # most streams, and most steps
+ALONE_S = 60.0  # length of the single step of a table without steps
 _TOP = ("name", "source", "streams", "step")
 _STREAM = ("access", "operation", "size", "share")
 _STEP = ("duration", "iops", "queue_depth", "shares")
@@ -44,23 +44,32 @@ _OPERATION = ("read", "write")
 
 
 def load_capture(path: Path, *, step_s: float | None = None) -> IoCapture:
-    """The capture in a file, by its suffix a table (.toml) or a trace of any format.
+    """Read a capture: a table if the suffix is .toml, otherwise a trace of any format.
 
-    `step_s` are the seconds of a step of a trace (None: by its duration). Raises ConfigError.
+    Args:
+        path: the file.
+        step_s: length of a time step of a trace in seconds; None: according to its duration.
+
+    Raises:
+        ConfigError: the file is malformed, or the step is not allowed.
     """
     path = trace_path(path)
     if path.suffix == ".toml":
         if step_s is not None:
-            raise ConfigError(f"{path} has steps of its own", hint="drop --capture-step")
+            raise ConfigError(f"{path} defines its own steps", hint="drop --capture-step")
         return read_table(path)
     if step_s is not None and (not step_s.is_integer() or not STEP_S[0] <= step_s <= STEP_S[1]):
-        raise ConfigError(f"a time step has 1 to 600 whole seconds, not {step_s:g}")
+        raise ConfigError(f"--capture-step must be 1 to 600 whole seconds, not {step_s:g}")
     whole = None if step_s is None else int(step_s)
     return captured(open_trace(path), path, step_s=whole)
 
 
 def read_table(path: Path) -> IoCapture:
-    """Read a typed-in table. Raises ConfigError with the file."""
+    """Read a table of streams.
+
+    Raises:
+        ConfigError: the table is malformed; names the file.
+    """
     data = read_toml(path)
     try:
         return _Table(path, data).capture()
@@ -79,7 +88,7 @@ class _Table:
     def fail(self, message: str, hint: str | None = None) -> NoReturn:
         raise ConfigError(f"{self.path}: {message}", hint=hint)
 
-    def known(self, table: Any, names: Sequence[str], where: str) -> Mapping[str, Any]:
+    def checked(self, table: Any, names: Sequence[str], where: str) -> Mapping[str, Any]:
         if not isinstance(table, Mapping):
             self.fail(f"{where} is not a table")
         for name in table:
@@ -88,13 +97,13 @@ class _Table:
         return table
 
     def number(self, value: Any, where: str) -> float:
-        """A positive number."""
+        """Return a positive number."""
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
             self.fail(f"{where} is not a number above 0")
         return float(value)
 
     def share(self, value: Any, where: str) -> float:
-        """A share, as "30 %" or in any unit that all shares have."""
+        """Return a share: "30 %", or a number in a unit that all shares have in common."""
         if isinstance(value, str):
             try:
                 value = float(value.strip().removesuffix("%"))
@@ -105,8 +114,8 @@ class _Table:
         return float(value)
 
     def capture(self) -> IoCapture:
-        top = self.known(self.data, _TOP, "the file")
-        rows = top.get("streams") or self.fail("it has no streams", "add streams = [...]")
+        top = self.checked(self.data, _TOP, "the file")
+        rows = top.get("streams") or self.fail("the table has no streams", "add streams = [...]")
         given = top.get("step") or [{"duration": f"{ALONE_S:g} s"}]
         for name, listed in (("streams", rows), ("step", given)):
             if not isinstance(listed, list):
@@ -133,10 +142,10 @@ class _Table:
         )
 
     def stream(self, row: Any, where: str) -> tuple[IoStream, float]:
-        row = self.known(row, _STREAM, where)
+        row = self.checked(row, _STREAM, where)
         for name in _STREAM:
             if name not in row:
-                self.fail(f"{where} has no {name}")
+                self.fail(f"{where} lacks the key {name}")
         for name, words in (("access", _ACCESS), ("operation", _OPERATION)):
             if row[name] not in words:
                 raise ConfigError.unknown(name, str(row[name]), words, where=self.path)
@@ -154,19 +163,19 @@ class _Table:
         streams: Sequence[IoStream],
         shares: Sequence[float],
     ) -> CaptureStep:
-        row = self.known(row, _STEP, where)
+        row = self.checked(row, _STEP, where)
         length_s = parse_time(str(row.get("duration", f"{ALONE_S:g} s"))) / 1e9
         if length_s <= 0:
-            self.fail(f"{where}: a duration is above 0")
+            self.fail(f"{where}: the duration must be above 0")
         if "shares" in row:
             if not isinstance(row["shares"], list) or len(row["shares"]) != len(streams):
                 self.fail(f"{where} needs {len(streams)} shares, one for each stream")
-            shares = [self.share(one, where) for one in row["shares"]]
+            shares = [self.share(share, where) for share in row["shares"]]
         total = sum(shares)
         if total <= 0:
             self.fail(f"{where}: all shares are 0")
-        known = "iops" in row
-        ios = length_s * self.number(row["iops"], where) if known else 100.0
+        has_rate = "iops" in row
+        ios = length_s * self.number(row["iops"], where) if has_rate else 100.0
         count = [ios * share / total for share in shares]
         order = sorted((n for n in range(len(count)) if count[n]), key=lambda n: (-count[n], n))
         depth = row.get("queue_depth")
@@ -178,5 +187,5 @@ class _Table:
             reads=sum(count[n] for n in order if streams[n].operation == "read"),
             streams=tuple((n, count[n]) for n in order),
             queue_depth=None if depth is None else self.number(depth, where),
-            counted=known,
+            counted=has_rate,
         )

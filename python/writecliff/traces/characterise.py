@@ -1,4 +1,4 @@
-"""What a trace says of its workload: measured by the native module in one pass."""
+"""Measures of the workload of a trace, computed by the native module in one pass."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class Characterised:
     trace: Path
     formats: tuple[str, ...]
     measures: Mapping[str, Any]
-    """What `_native.TraceMeasures.result` gives; `docs/reference/json-commands.md` has the keys."""
+    """Result of `_native.TraceMeasures`; `docs/reference/json-commands.md` lists the keys."""
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
     replayed: Mapping[str, Any] | None = None
-    """What its writes do to a simulated drive, if one was named."""
+    """Effect of its writes on a simulated drive, if a drive was given."""
 
     @property
     def format(self) -> str:
-        """The format, or those of the members of an archive."""
+        """Format of the trace, or the formats of the members of an archive."""
         return ", ".join(self.formats)
 
     @property
     def drive(self) -> dict[str, Any]:
-        """What the workload means for a drive."""
+        """Load on a drive: writes per day and year, footprint, overwrites, and the replay."""
         seconds, measures = self.measures["duration_s"], self.measures
         per_second = measures["write_bytes"] / seconds if seconds > 0 else None
         footprint = measures["unique_bytes"]
@@ -52,7 +52,7 @@ class Characterised:
         }
 
     def mapping(self) -> dict[str, Any]:
-        """All of it, as `writecliff characterise --json` prints it."""
+        """Return the measures as `writecliff characterise --json` prints them."""
         return {
             "trace": self.trace,
             "format": self.format,
@@ -64,21 +64,23 @@ class Characterised:
 
 
 def characterise(source: Source, trace: Path, *, progress: WorkProgress = UNSEEN) -> Characterised:
-    """Measure all of `source`. Raises ConfigError: no I/Os, or a file that is cut off or mostly no
-    trace.
+    """Measure a whole trace.
+
+    Raises:
+        ConfigError: the trace has no I/Os, is truncated, or is mostly not in its format.
     """
     measures = _native.TraceMeasures()
     for _ in source.feed(measures):
         progress.done(source.share, ios=measures.ios)
     if not measures.ios:
-        reasons = ", ".join(one.reason for one in source.skipped())
-        raise ConfigError(f"{trace}: has no I/Os" + (f" ({reasons})" if reasons else ""))
+        reasons = ", ".join(skipped.reason for skipped in source.skipped())
+        raise ConfigError(f"{trace} has no I/Os" + (f" ({reasons})" if reasons else ""))
     result = json.loads(measures.result())
     notes = source.notes()
     if late := result["out_of_order"]:
         notes.append(
-            f"{late:,} I/Os have a time before that of one before them: measures of arrivals and "
-            "queue depth leave them out or are inexact"
+            f"{late:,} I/Os have an earlier time than a previous I/O: measures of arrivals and "
+            "queue depth omit them or are inexact"
         )
     return Characterised(
         trace=trace,

@@ -1,4 +1,4 @@
-"""Writes a trace in another format."""
+"""Conversion of a trace to another format."""
 
 from __future__ import annotations
 
@@ -21,42 +21,51 @@ from writecliff.traces.source import PARQUET, Skipped, Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-OPS = ("read", "write", "fsync", "punch")  # by the numbers of `_native.TraceReader.next`
+OPS = (
+    "read",
+    "write",
+    "fsync",
+    "punch",
+)  # in the order of the numbers of `_native.TraceReader.next`
 _SUFFIXES = {".parquet": PARQUET, ".csv": "msr", ".log": "fio-iolog", ".txt": "blkparse"}
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A trace that was written."""
+    """Outcome of a conversion."""
 
     output: Path
-    formats: tuple[str, ...]  # of what was read
+    formats: tuple[str, ...]  # of the trace
     written_as: str
     ios: int
-    left_out: int  # that the new format cannot have
-    moved: int  # to the time of the one before, which is later than theirs
+    left_out: int  # I/Os that the new format cannot express
+    moved: int  # I/Os whose times were raised to that of a previous I/O
     skipped: tuple[Skipped, ...]
     notes: tuple[str, ...]
 
 
 def written_formats() -> list[str]:
-    """Names of all formats that are written."""
+    """Return the names of all formats that can be written."""
     return [PARQUET, *_native.trace_formats_written()]
 
 
 def written_format(output: Path, to: str | None) -> str:
-    """The format to write: `to`, else that of the suffix. Raises ConfigError."""
+    """Return the format to write: `to`, or else the format of the suffix.
+
+    Raises:
+        ConfigError: the format is unknown, or no format has this suffix.
+    """
     if to is not None:
         if to not in written_formats():
             raise ConfigError.unknown("format to write", to, written_formats())
         return to
-    found = _SUFFIXES.get(output.suffix)
-    if found is None:
+    format = _SUFFIXES.get(output.suffix)
+    if format is None:
         raise ConfigError(
-            f"{output}: its suffix is that of no format",
-            hint=f"give --to: {', '.join(written_formats())}",
+            f"{output}: no format has the suffix '{output.suffix}'",
+            hint=f"give --to, one of {', '.join(written_formats())}",
         )
-    return found
+    return format
 
 
 def convert(
@@ -66,9 +75,12 @@ def convert(
     *,
     progress: WorkProgress = UNSEEN,
 ) -> Converted:
-    """Write all of `source` to `output` in the format `to`.
+    """Write a whole trace to `output` in the format `to`. The file appears when it is complete.
 
-    The file has its name when it is whole. Raises ConfigError, StoreError, EngineError.
+    Raises:
+        ConfigError: the trace is malformed.
+        StoreError: the output cannot be written.
+        EngineError: the trace cannot be read.
     """
     written = _to_parquet if to == PARQUET else _to_text
     ios, left_out, moved = written(source, output, to, progress)
@@ -131,7 +143,7 @@ def _to_parquet(
                 "formats": source.formats,
                 "volumes": volumes,
                 "requests_moved": moved,
-                "skipped_lines": sum(one.lines for one in source.skipped()),
+                "skipped_lines": sum(skipped.lines for skipped in source.skipped()),
             }
         )
     except BaseException:
@@ -141,7 +153,7 @@ def _to_parquet(
 
 
 def _record_batch(columns: dict[str, Any], source: Source) -> pa.RecordBatch:
-    """The columns of a trace of this program."""
+    """Return columns as a record batch of writecliff's own trace format."""
     import pyarrow as pa
 
     from writecliff.capture.trace_file import fields, texts
@@ -151,7 +163,7 @@ def _record_batch(columns: dict[str, Any], source: Source) -> pa.RecordBatch:
     done = columns["time_ns"] + columns["response_ns"]
     unknown = columns["response_ns"] < 0
     process = texts(columns["process"], source.processes)
-    found = {
+    columns_of = {
         "time_ns": columns["time_ns"],
         "op": texts(columns["operation"].astype(np.int32), OPS),
         "file": columns["volume"],
@@ -169,5 +181,5 @@ def _record_batch(columns: dict[str, Any], source: Source) -> pa.RecordBatch:
         "content": pa.array(columns["content"], mask=columns["content"] == 0),
     }
     schema = fields({**BLOCK_COLUMNS, "content": "uint64"})
-    arrays = [pa.array(values) for values in found.values()]
+    arrays = [pa.array(values) for values in columns_of.values()]
     return pa.record_batch(arrays, schema=schema)

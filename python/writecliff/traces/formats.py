@@ -16,26 +16,27 @@ class TraceFormat:
 
     name: str
     title: str
-    columns: str  # as they are published
+    columns: str  # as published
     units: str
-    written: bool  # by `writecliff trace convert`
+    written: bool  # `True` if `writecliff trace convert` writes it
 
     def mapping(self) -> dict[str, Any]:
+        """Return the format as in `writecliff trace formats --json`."""
         return asdict(self)
 
 
 def all_formats() -> list[TraceFormat]:
     """Return all formats, in the order in which they are tried."""
     written = written_formats()
-    found = [TraceFormat(*one, one[0] in written) for one in _native.trace_formats()]
-    own = TraceFormat(
+    native = [TraceFormat(*row, row[0] in written) for row in _native.trace_formats()]
+    parquet = TraceFormat(
         PARQUET,
         "Parquet: traces of this program, or with --columns any table",
         "time_ns op file path offset_bytes length_bytes thread process hint ...",
         "nanoseconds and bytes; with --columns as given",
         True,
     )
-    return [*found, own]
+    return [*native, parquet]
 
 
 def reference() -> str:
@@ -54,10 +55,12 @@ def reference() -> str:
         "| name | traces | columns | units | output of `trace convert` |",
         "|---|---|---|---|---|",
     ]
-    for one in all_formats():
-        columns = one.columns.replace("|", "\\|")
-        written = "yes" if one.written else ""
-        lines.append(f"| `{one.name}` | {one.title} | `{columns}` | {one.units} | {written} |")
+    for format in all_formats():
+        columns = format.columns.replace("|", "\\|")
+        written = "yes" if format.written else ""
+        lines.append(
+            f"| `{format.name}` | {format.title} | `{columns}` | {format.units} | {written} |"
+        )
     lines += [
         "",
         "## Custom columns",

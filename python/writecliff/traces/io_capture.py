@@ -1,9 +1,9 @@
 """I/O captures: a workload as time steps, each with its I/O streams and queue depth.
 
-The words are those of SNIA's Real World Storage Workload PTS (RWSW, 1.0.7): an *I/O stream* is an
-access (random or sequential) of an operation and a size; the *cumulative workload* has the streams
-of the whole capture by their share of the I/Os; the dominant ones, with shares that add up to
-100 %, are the *applied test workload*. A capture is cut out of a trace of any format, or typed in
+The terms are those of SNIA's Real World Storage Workload PTS (RWSW, 1.0.7). An *I/O stream* is an
+access (random or sequential), an operation and a size. The *cumulative workload* lists the streams
+of the whole capture with their shares of the I/Os. The dominant streams, with shares normalised to
+100 %, are the *applied test workload*. A capture is derived from a trace of any format, or entered
 as a table of streams (`capture_file.py`).
 """
 
@@ -22,12 +22,12 @@ from writecliff.traces.source import Source
 Access = Literal["random", "sequential"]
 StreamOperation = Literal["read", "write"]
 LETTERS = {"random": "RND", "sequential": "SEQ", "read": "R", "write": "W"}
-STEP_S = (1.0, 600.0)  # lengths of time steps in the standard, as recalled
+STEP_S = (1.0, 600.0)  # range of the length of time steps
 
 
 @dataclass(frozen=True, order=True)
 class IoStream:
-    """A kind of I/O."""
+    """An I/O stream: access, operation and size."""
 
     access: Access
     operation: StreamOperation
@@ -35,7 +35,7 @@ class IoStream:
 
     @property
     def text(self) -> str:
-        """As the standard writes it: "RND 4 KiB R"."""
+        """Name of the stream in the standard's notation: "RND 4 KiB R"."""
         size = units.block(self.size_bytes)
         return f"{LETTERS[self.access]} {size} {LETTERS[self.operation]}"
 
@@ -50,36 +50,38 @@ class StreamShare:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureStep:
-    """A time step. What the trace does not tell is None."""
+    """A time step. Values that the trace does not contain are None."""
 
     begin_s: float
     length_s: float
-    ios: float  # reads and writes; of a table without rates any number
-    bytes: float  # that they moved
+    ios: float  # reads and writes; arbitrary for a table without rates
+    bytes: float  # transferred by them
     reads: float
     streams: tuple[tuple[int, float], ...]  # number in the capture's streams, I/Os; most first
-    queue_depth: float | None = None  # mean of what arriving I/Os find, themselves included
+    queue_depth: float | None = None  # mean at arrivals, including the arriving I/O
     art_ns: float | None = None  # average response time
-    p99999_ns: float | None = None  # five nines; None of less than 100,000 I/Os
+    p99999_ns: float | None = None  # five nines; None for fewer than 100,000 I/Os
     max_ns: float | None = None
-    processes: tuple[tuple[str, int], ...] = ()  # name and I/Os of the busiest
-    counted: bool = True  # False: the table does not say how many I/Os there were
+    processes: tuple[tuple[str, int], ...] = ()  # names and I/Os of the busiest processes
+    counted: bool = True  # `False` if the table gives no rates
 
     @property
     def iops(self) -> float | None:
+        """Reads and writes per second; None without rates."""
         return self.ios / self.length_s if self.counted else None
 
     @property
     def bytes_per_s(self) -> float | None:
+        """Bytes per second; None without rates."""
         return self.bytes / self.length_s if self.counted else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class IoCapture:
-    """A capture: streams, those with the most I/Os first, and time steps in order."""
+    """A capture: streams in descending order of I/Os, and time steps in order of time."""
 
     name: str
-    source: str  # of a trace its format; of a table who published it
+    source: str  # format of a trace, publisher of a table
     step_s: float
     streams: tuple[IoStream, ...]
     steps: tuple[CaptureStep, ...]
@@ -87,20 +89,23 @@ class IoCapture:
 
     @property
     def ios(self) -> float:
-        """Reads and writes of all steps."""
+        """Number of reads and writes in all steps."""
         return sum(step.ios for step in self.steps)
 
     @property
     def duration_s(self) -> float:
+        """Total length of the steps, in seconds."""
         return sum(step.length_s for step in self.steps)
 
     @property
     def read_pct(self) -> float:
+        """Share of reads, in percent."""
         return 100 * sum(step.reads for step in self.steps) / self.ios
 
     def cumulative(self) -> list[StreamShare]:
-        """The streams of the whole capture, most I/Os first; what is left of 100 % is of streams
-        that are not listed.
+        """Return the streams of the whole capture, in descending order of I/Os.
+
+        The shares add up to less than 100 % if the trace has streams that are not listed.
         """
         ios = dict.fromkeys(range(len(self.streams)), 0.0)
         for step in self.steps:
@@ -110,30 +115,33 @@ class IoCapture:
         return [StreamShare(self.streams[n], 100 * ios[n] / self.ios) for n in order if ios[n]]
 
     def applied(self, *, streams: int, cover_pct: float | None = None) -> list[StreamShare]:
-        """The applied test workload: the `streams` with the most I/Os, or as many as have
-        `cover_pct` of them.
+        """Return the applied test workload.
+
+        Args:
+            streams: number of streams with the most I/Os.
+            cover_pct: share of the I/Os that the streams must have, in percent; replaces `streams`.
         """
         return dominant(self.cumulative(), streams=streams, cover_pct=cover_pct)
 
     def streams_of(self, step: CaptureStep) -> list[StreamShare]:
-        """The streams of a step by their share of its I/Os."""
+        """Return the streams of a step, in descending order of their shares of its I/Os."""
         return [StreamShare(self.streams[n], 100 * ios / step.ios) for n, ios in step.streams]
 
     def to_text(self) -> str:
-        """All of it as one line of JSON, for the manifest of a run."""
-        streams = [[one.access, one.operation, one.size_bytes] for one in self.streams]
+        """Return the capture as a line of JSON, for the manifest of a run."""
+        streams = [[stream.access, stream.operation, stream.size_bytes] for stream in self.streams]
         steps = [{**vars(step)} for step in self.steps]
         data = {**vars(self), "streams": streams, "steps": steps}
         return json.dumps(data, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """What `to_text` wrote."""
+        """Read the text that `to_text` wrote."""
         data = json.loads(text)
         return cls(
             **{
                 **data,
-                "streams": tuple(IoStream(*one) for one in data["streams"]),
+                "streams": tuple(IoStream(*row) for row in data["streams"]),
                 "steps": tuple(_step(**step) for step in data["steps"]),
                 "notes": tuple(data["notes"]),
             }
@@ -151,65 +159,77 @@ def _step(
 
 
 def dominant(
-    found: Sequence[StreamShare], *, streams: int, cover_pct: float | None = None
+    shares: Sequence[StreamShare], *, streams: int, cover_pct: float | None = None
 ) -> list[StreamShare]:
-    """The first of `found`, which is in order: so many, or as many as have `cover_pct`; their
-    shares add up to 100 %.
+    """Return the first of the given streams, normalised to 100 %.
+
+    Args:
+        shares: streams in descending order of shares.
+        streams: number of streams to return.
+        cover_pct: share that the streams must have in total, in percent; replaces `streams`.
     """
-    count, covered = min(streams, len(found)), 0.0
+    count, covered = min(streams, len(shares)), 0.0
     if cover_pct is not None:
-        for count, one in enumerate(found, 1):  # noqa: B007 - the count is what is wanted
-            covered += one.share_pct
+        for count, share in enumerate(shares, 1):  # noqa: B007 - only the count is needed
+            covered += share.share_pct
             if covered >= cover_pct - 1e-9:
                 break
-    return normalised(found[:count])
+    return normalised(shares[:count])
 
 
-def normalised(found: Iterable[StreamShare]) -> list[StreamShare]:
-    """The streams with shares that add up to 100 %."""
-    kept = list(found)
-    total = sum(one.share_pct for one in kept)
-    return [replace(one, share_pct=100 * one.share_pct / total) for one in kept]
+def normalised(shares: Iterable[StreamShare]) -> list[StreamShare]:
+    """Return the streams with shares that add up to 100 %."""
+    listed = list(shares)
+    total = sum(share.share_pct for share in listed)
+    return [replace(share, share_pct=100 * share.share_pct / total) for share in listed]
 
 
-def on_sectors(found: Iterable[StreamShare], sector_bytes: int) -> list[StreamShare]:
-    """The streams with sizes raised to whole sectors, as a block layer does; those that become
-    equal are one.
+def on_sectors(shares: Iterable[StreamShare], sector_bytes: int) -> list[StreamShare]:
+    """Return the streams with sizes rounded up to whole sectors, as a block layer does.
+
+    Streams that become equal are merged.
     """
-    shares: dict[IoStream, float] = {}
-    for one in found:
-        size = -(-one.stream.size_bytes // sector_bytes) * sector_bytes
-        stream = replace(one.stream, size_bytes=size)
-        shares[stream] = shares.get(stream, 0.0) + one.share_pct
-    return [StreamShare(stream, share) for stream, share in shares.items()]
+    by_stream: dict[IoStream, float] = {}
+    for share in shares:
+        size = -(-share.stream.size_bytes // sector_bytes) * sector_bytes
+        stream = replace(share.stream, size_bytes=size)
+        by_stream[stream] = by_stream.get(stream, 0.0) + share.share_pct
+    return [StreamShare(stream, share_pct) for stream, share_pct in by_stream.items()]
 
 
 def captured(source: Source, trace: Path, *, step_s: int | None = None) -> IoCapture:
-    """The capture that a trace is, in steps of `step_s` seconds (None: by its duration).
+    """Return the capture of a trace.
 
-    Raises ConfigError: no reads and writes, more steps than are counted, not a trace.
+    Args:
+        source: reader of the trace.
+        trace: path of the trace.
+        step_s: length of a step in seconds; None: according to the length of the trace.
+
+    Raises:
+        ConfigError: the file is not a trace, has no reads and writes, or has too many steps.
     """
     measures = _native.TraceMeasures(steps=True, length_s=step_s)
     for _ in source.feed(measures):
         pass
-    found = json.loads(measures.steps() or "{}")
-    if not found.get("streams"):
-        raise ConfigError(f"{trace}: has no reads and writes")
-    if beyond := found["ios_beyond"]:
-        steps, length = len(found["rows"]), found["length_s"]
+    steps = json.loads(measures.steps() or "{}")
+    if not steps.get("streams"):
+        raise ConfigError(f"{trace} has no reads and writes")
+    if beyond := steps["ios_beyond"]:
+        count, length = len(steps["rows"]), steps["length_s"]
         raise ConfigError(
-            f"{trace}: {beyond:,} I/Os are after step {steps} of {length} s",
+            f"{trace}: {beyond:,} I/Os are later than step {count} of {length} s",
             hint="give a longer --capture-step",
         )
     return IoCapture(
         name=trace.name,
         source=f"trace, {', '.join(source.formats)}",
-        step_s=float(found["length_s"]),
+        step_s=float(steps["length_s"]),
         streams=tuple(
-            IoStream(one["access"], one["operation"], one["size_bytes"]) for one in found["streams"]
+            IoStream(stream["access"], stream["operation"], stream["size_bytes"])
+            for stream in steps["streams"]
         ),
-        steps=tuple(map(_measured, found["rows"])),
-        notes=tuple(_notes(found["rows"], source)),
+        steps=tuple(map(_measured, steps["rows"])),
+        notes=tuple(_notes(steps["rows"], source)),
     )
 
 
@@ -230,11 +250,11 @@ def _measured(row: Mapping[str, Any]) -> CaptureStep:
 
 
 def _notes(rows: Sequence[Mapping[str, Any]], source: Source) -> list[str]:
-    found = list(source.notes())
+    notes = list(source.notes())
     for key, name in (("flushes", "flushes"), ("discards", "discards"), ("other_ios", "I/Os of "
                       "rare streams")):  # fmt: skip
         if count := sum(row[key] for row in rows):
-            found.append(f"{count:,} {name} are no part of the streams")
+            notes.append(f"{count:,} {name} are not part of the streams")
     if all(row["queue_depth"] is None for row in rows):
-        found.append("the trace has no completions, so its queue depths are not known")
-    return found
+        notes.append("the trace has no completions, so its queue depths are not known")
+    return notes

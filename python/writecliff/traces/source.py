@@ -1,4 +1,4 @@
-"""Opens a trace, whatever its format: I/Os as batches of columns."""
+"""Readers of traces in any format, which return I/Os as batches of columns."""
 
 from __future__ import annotations
 
@@ -22,72 +22,88 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PARQUET = "parquet"
-OWN_TRACE = "writecliff"
+CAPTURED_TRACE = "writecliff"
 FIO_LOG = "fio-iolog"
 _PARQUET_MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """Lines (of tables: rows) that are no I/Os."""
+    """Lines, or rows of a table, that are not I/Os."""
 
     reason: str
     lines: int
-    first_line: int  # from 1
-    expected: bool  # the format has such lines; others are damage, or another format
+    first_line: int  # counted from 1
+    expected: bool  # `True` if such lines are part of the format
 
 
 def skipped_mapping(skipped: Iterable[Skipped]) -> dict[str, Any]:
-    """The keys of JSON about skipped lines."""
-    found = [asdict(one) for one in skipped]
-    return {"skipped_lines": sum(one["lines"] for one in found), "skipped": found}
+    """Return the keys about skipped lines for JSON."""
+    rows = [asdict(reason) for reason in skipped]
+    return {"skipped_lines": sum(row["lines"] for row in rows), "skipped": rows}
 
 
 class Target(Protocol):
-    """What takes I/Os: `_native.TraceMeasures` and `_native.TraceWriter`."""
+    """A consumer of I/Os: `_native.TraceMeasures` or `_native.TraceWriter`."""
 
-    def take(self, reader: _native.TraceReader) -> bool: ...
-    def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None: ...
+    def take(self, reader: _native.TraceReader) -> bool:
+        """Consume the next I/Os of a reader; `False` at its end."""
+
+    def add(self, columns: dict[str, Any], volumes: list[str], processes: list[str]) -> None:
+        """Consume I/Os in columns. `volumes` and `processes` are the names of their numbers."""
 
 
 class Source(Protocol):
-    """A trace that is read once, from begin to end."""
+    """A trace that is read once, from start to end."""
 
     @property
-    def formats(self) -> list[str]: ...
+    def formats(self) -> list[str]:
+        """Format of the trace, or the formats of the members of an archive."""
+
     @property
-    def volumes(self) -> list[str]: ...
+    def volumes(self) -> list[str]:
+        """Names of the volumes so far, by number."""
+
     @property
-    def processes(self) -> list[str]: ...
+    def processes(self) -> list[str]:
+        """Names of the processes so far, by number."""
+
     @property
-    def late(self) -> int: ...
+    def late(self) -> int:
+        """Number of I/Os so far with an earlier time than a previous I/O."""
+
     @property
     def size_bytes(self) -> int:
-        """Of the file, packed as it is; of a trace in several files, of all."""
+        """Size of the file as stored, or of all files of the trace."""
 
     @property
     def share(self) -> float:
-        """The share of the file that has been read, 0 to 1: of its bytes, as they are packed; of a
-        table, of its rows.
-        """
+        """Share that has been read, 0 to 1: of the stored bytes, or of the rows of a table."""
 
     def batches(self) -> Iterator[dict[str, Any]]:
-        """I/Os as `_native.TraceReader.next` gives them."""
+        """Yield I/Os in the form of `_native.TraceReader.next`."""
 
     def feed(self, target: Target) -> Iterator[None]:
-        """Give all I/Os to `target`, with a stop after some milliseconds of work each."""
+        """Pass all I/Os to `target`, and yield after every few milliseconds of work."""
 
-    def skipped(self) -> list[Skipped]: ...
-    def notes(self) -> list[str]: ...
+    def skipped(self) -> list[Skipped]:
+        """Return the lines that were skipped so far, by reason."""
+
+    def notes(self) -> list[str]:
+        """Return remarks about the trace for the user."""
 
 
-class NativeSource:
+class _NativeSource:
     """A trace of a format that the native module reads."""
 
     def __init__(
         self, path: Path, format: str | None, columns: str | None, member: str | None
     ) -> None:
-        """Raises ConfigError."""
+        """Open the trace.
+
+        Raises:
+            ConfigError: the file cannot be read, or is not a trace of this format.
+        """
         with as_user_errors():
             self._reader = _native.TraceReader(path, format=format, columns=columns, member=member)
 
@@ -114,7 +130,7 @@ class NativeSource:
     @property
     def share(self) -> float:
         read, size = self._reader.read_of_file
-        return min(read / size, 1.0)  # a file may grow meanwhile
+        return min(read / size, 1.0)  # the file may grow while it is read
 
     def batches(self) -> Iterator[dict[str, Any]]:
         while True:
@@ -133,12 +149,14 @@ class NativeSource:
             yield
 
     def skipped(self) -> list[Skipped]:
-        return [Skipped(*one) for one in self._reader.skipped()]
+        return [Skipped(*row) for row in self._reader.skipped()]
 
     def notes(self) -> list[str]:
         notes = []
         if passed_over := self._reader.passed_over:
-            notes.append(f"members of the archive that are no traces: {', '.join(passed_over)}")
+            notes.append(
+                f"skipped members of the archive that are not traces: {', '.join(passed_over)}"
+            )
         if self._reader.formats == [FIO_LOG] and (doubt := doubt_of_times(*self._reader.span)):
             notes.append(doubt)
         return notes
@@ -151,21 +169,32 @@ def open_trace(
     columns: str | None = None,
     member: str | None = None,
 ) -> Source:
-    """Open a trace. `format` insists on one; `columns` gives the columns of a table their meaning,
-    as `time=ts:us,operation=op,offset=lba:sectors,length=size`; `member` is one of an archive.
+    """Open a trace.
 
-    Raises ConfigError: no trace, or of another format.
+    Args:
+        path: the file.
+        format: name of its format; None: detected from the content.
+        columns: meaning of the columns of a table, such as
+            `time=ts:us,operation=op,offset=lba:sectors,length=size`.
+        member: member of an archive to read; None: all.
+
+    Raises:
+        ConfigError: the file is not a trace, or has another format.
     """
-    if format == OWN_TRACE:
+    if format == CAPTURED_TRACE:
         format = PARQUET
     if columns is not None and format not in (None, PARQUET):
-        raise ConfigError("--columns is a format of its own", hint="drop --format")
+        raise ConfigError(
+            "--columns cannot be combined with --format {format}", hint="drop one of them"
+        )
     if format == PARQUET or (format is None and _is_parquet(path)):
         if member is not None:
-            raise ConfigError(f"{path}: is no archive, so it has no members")
+            raise ConfigError(
+                f"{path} is not an archive, so it has no members", hint="drop --member"
+            )
 
-        return ParquetSource(path, columns)
-    return NativeSource(path, format, columns, member)
+        return _ParquetSource(path, columns)
+    return _NativeSource(path, format, columns, member)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -179,7 +208,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def format_names() -> list[str]:
-    """All formats that `open_trace` knows."""
+    """Return the names of all formats that `open_trace` reads."""
     return [*(name for name, *_ in _native.trace_formats()), PARQUET]
 
 
@@ -192,30 +221,30 @@ _LENGTH_MAX_BYTES = 1 << 30
 _ADDRESS_MAX = 1 << 62
 _FLUSH, _DISCARD = 2, 3
 _LEFT_OUT = 255
-_OWN_OPS = {"read": 0, "write": 1, "fsync": _FLUSH, "punch": _DISCARD}
-_OWN = (
+_CAPTURED_OPS = {"read": 0, "write": 1, "fsync": _FLUSH, "punch": _DISCARD}
+_CAPTURED_COLUMNS = (
     ("time", "time_ns", 1), ("volume", "path", 1), ("operation", "op", 1),
     ("offset", "offset_bytes", 1), ("length", "length_bytes", 1), ("process", "process", 1),
 )  # fmt: skip
 
 
 class _Names:
-    """Numbers of names, in the order of their appearance."""
+    """Numbers of names, assigned in the order of their appearance."""
 
     def __init__(self, *first: str) -> None:
         self.words = [*first]
         self._numbers = {word: number for number, word in enumerate(first)}
 
     def of(self, column: pa.ChunkedArray) -> NDArray[np.int32]:
-        # Paths of Linux, and of damaged files, need not be UTF-8.
+        # Paths of Linux, and of damaged files, are not always UTF-8.
         words = pc.cast(pc.cast(column, pa.string()), pa.binary()).combine_chunks()
         words = words.dictionary_encode()
         words = words.chunk(0) if isinstance(words, pa.ChunkedArray) else words
         names = (raw.decode(errors="backslashreplace") for raw in words.dictionary.to_pylist())
-        known = [self._number(name) for name in names]
-        indices = words.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-        known.append(self._number("") if words.null_count else 0)  # a name that is not known
-        numbers: NDArray[np.int32] = np.array(known, np.int32)[indices]
+        numbers_of = [self._number(name) for name in names]
+        indices = words.indices.fill_null(len(numbers_of)).to_numpy(zero_copy_only=False)
+        numbers_of.append(self._number("") if words.null_count else 0)  # no name
+        numbers: NDArray[np.int32] = np.array(numbers_of, np.int32)[indices]
         return numbers
 
     def _number(self, word: str) -> int:
@@ -225,33 +254,37 @@ class _Names:
         return self._numbers[word]
 
 
-class ParquetSource:
+class _ParquetSource:
     """A table with a row for each I/O."""
 
     def __init__(self, path: Path, columns: str | None) -> None:
-        """Raises ConfigError: no Parquet file, or columns that it does not have."""
+        """Open the table.
+
+        Raises:
+            ConfigError: the file is not Parquet, or lacks a column.
+        """
         self._path = path
         if not path.is_file():
-            raise ConfigError(f"{path}: no such file")
+            raise ConfigError(f"{path}: no such file", hint="check the path")
         try:
             self._file = pq.ParquetFile(path.open("rb"))
         except (pa.ArrowInvalid, OSError) as error:
             text = " ".join(str(error).split())[:200]
-            raise ConfigError(f"{path}: is no Parquet file: {text}") from None
+            raise ConfigError(f"{path} is not a Parquet file: {text}") from None
         self._own = columns is None
         with as_user_errors():
-            self._columns = _OWN if columns is None else _native.trace_columns(columns)
+            self._columns = _CAPTURED_COLUMNS if columns is None else _native.trace_columns(columns)
         names = self._file.schema_arrow.names
         if len(set(names)) < len(names):
             raise ConfigError(f"{path}: two columns have the same name")
         for _, name, _ in self._columns:
             if name not in names:
                 hint = f"columns: {', '.join(names)}" if columns else "give --columns"
-                raise ConfigError(f"{path}: has no column '{name}'", hint=hint)
+                raise ConfigError(f"{path} has no column '{name}'", hint=hint)
         if self._own and METADATA_KEY not in (self._file.metadata.metadata or {}):
             raise ConfigError(
-                f"{path}: is no trace of this program",
-                hint="give --columns for a table of your own",
+                f"{path} is not a trace of `writecliff capture`",
+                hint="give --columns to read it as a table",
             )
         self._volumes, self._processes = _Names(), _Names("")
         self._skipped: dict[str, Skipped] = {}
@@ -261,7 +294,7 @@ class ParquetSource:
 
     @property
     def formats(self) -> list[str]:
-        return [OWN_TRACE if self._own else PARQUET]
+        return [CAPTURED_TRACE if self._own else PARQUET]
 
     @property
     def volumes(self) -> list[str]:
@@ -301,9 +334,9 @@ class ParquetSource:
             wanted.append("complete_ns")
         try:
             for batch in self._file.iter_batches(batch_size=_ROWS, columns=wanted):
-                found = self._batch(pa.Table.from_batches([batch]))
-                if len(found["time_ns"]):
-                    yield found
+                ios = self._batch(pa.Table.from_batches([batch]))
+                if len(ios["time_ns"]):
+                    yield ios
         except pa.ArrowException as error:
             text = " ".join(str(error).split())[:200]
             raise ConfigError(f"{self._path}: {text}") from None
@@ -311,7 +344,7 @@ class ParquetSource:
     def _batch(self, table: pa.Table) -> dict[str, Any]:
         rows = table.num_rows
         zeros = np.zeros(rows, np.int64)
-        found: dict[str, Any] = {
+        ios: dict[str, Any] = {
             "volume": np.zeros(rows, np.int32), "process": np.zeros(rows, np.int32),
             "response_ns": zeros - 1, "content": zeros.astype(np.uint64),
         }  # fmt: skip
@@ -320,29 +353,29 @@ class ParquetSource:
             column = table.column(name)
             if role in ("volume", "process"):
                 names = self._volumes if role == "volume" else self._processes
-                found[role] = names.of(column)
+                ios[role] = names.of(column)
             elif role == "operation":
-                found[role] = self._operations(column)
+                ios[role] = self._operations(column)
             elif role == "content":
-                found[role] = _hashes(column)
+                ios[role] = _hashes(column)
             else:
                 key = f"{role}_{'ns' if role in ('time', 'response') else 'bytes'}"
                 numbers, wrong = self._numbers(column, name, unit)
                 if role == "response":
-                    found[key] = np.where(wrong, -1, numbers)
+                    ios[key] = np.where(wrong, -1, numbers)
                 else:
-                    found[key], bad = numbers, bad | wrong
+                    ios[key], bad = numbers, bad | wrong
         if not any(role == "volume" for role, _, _ in self._columns) and not self.volumes:
             self._volumes.words.append("volume")
         if "complete_ns" in table.column_names:
             done = table.column("complete_ns").fill_null(-1).to_numpy()
-            found["response_ns"] = np.where(done < 0, -1, np.maximum(done - found["time_ns"], 0))
-        return self._checked(found, bad)
+            ios["response_ns"] = np.where(done < 0, -1, np.maximum(done - ios["time_ns"], 0))
+        return self._checked(ios, bad)
 
     def _numbers(
         self, column: pa.ChunkedArray, name: str, unit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Numbers of a column in nanoseconds or bytes, and where there is none."""
+        """Return a column in nanoseconds or bytes, and `True` for rows without a valid number."""
         kind = column.type
         if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
             column = column.cast(pa.timestamp("ns") if pa.types.is_timestamp(kind) else
@@ -350,7 +383,7 @@ class ParquetSource:
             missing = column.is_null().to_numpy()
             return column.cast(pa.int64()).fill_null(0).to_numpy(), missing
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            raise ConfigError(f"{self._path}: column '{name}' has no numbers but {kind}")
+            raise ConfigError(f"{self._path}: column '{name}' has type {kind}, not numbers")
         missing = column.is_null().to_numpy()
         values = column.fill_null(0).to_numpy()
         if pa.types.is_floating(kind):
@@ -366,52 +399,52 @@ class ParquetSource:
                 + np.round((whole - seconds) * unit).astype(np.int64)), wrong  # fmt: skip
 
     def _operations(self, column: pa.ChunkedArray) -> NDArray[np.uint8]:
-        """Numbers of the operations; `_LEFT_OUT` for what is none of I/O."""
+        """Return the numbers of the operations; `_LEFT_OUT` for rows that are not I/Os."""
         names = _Names()
         numbers = names.of(column)
-        known = [self._operation(word) for word in names.words]
-        found = np.array([*known, _LEFT_OUT], np.uint8)[numbers]
-        return np.where(column.is_null().to_numpy(), np.uint8(_LEFT_OUT), found)
+        codes = [self._operation(word) for word in names.words]
+        operations = np.array([*codes, _LEFT_OUT], np.uint8)[numbers]
+        return np.where(column.is_null().to_numpy(), np.uint8(_LEFT_OUT), operations)
 
     def _operation(self, word: str | None) -> int:
         if self._own:
-            return _OWN_OPS.get(word or "", _LEFT_OUT)
+            return _CAPTURED_OPS.get(word or "", _LEFT_OUT)
         try:
             return _native.trace_operation(word or "")
         except _native.NativeConfigError:
             return _LEFT_OUT
 
-    def _checked(self, found: dict[str, Any], bad: NDArray[np.bool_]) -> dict[str, object]:
-        """The rows that are I/Os; times since the first one."""
-        operation, length = found["operation"], found["length_bytes"]
+    def _checked(self, ios: dict[str, Any], bad: NDArray[np.bool_]) -> dict[str, object]:
+        """Return the rows that are valid I/Os, with times since the first I/O."""
+        operation, length = ios["operation"], ios["length_bytes"]
         flush = operation == _FLUSH
         for name in ("offset_bytes", "length_bytes"):
-            found[name] = np.where(flush, 0, found[name])
+            ios[name] = np.where(flush, 0, ios[name])
         moves = operation < _FLUSH
         first = self._rows + 1
         self._rows += len(operation)
         keep = np.ones(len(operation), bool)
-        for reason, found_bad, expected in (
+        for reason, is_bad, expected in (
             ("operation that moves no data", operation == _LEFT_OUT, self._own),
-            ("no number, or one out of range", bad, False),
+            ("missing number, or number out of range", bad, False),
             ("length of 0", moves & (length == 0), False),
             ("length over 1 GiB", moves & (length > _LENGTH_MAX_BYTES), False),
-            ("address too large", found["offset_bytes"] > _ADDRESS_MAX - length, False),
+            ("address too large", ios["offset_bytes"] > _ADDRESS_MAX - length, False),
         ):
-            rows = found_bad & keep
+            rows = is_bad & keep
             if rows.any():
                 self._skip(reason, int(rows.sum()), first + int(np.argmax(rows)), expected)
                 keep &= ~rows
-        found = {name: np.ascontiguousarray(values[keep]) for name, values in found.items()}
-        times = found["time_ns"]
+        ios = {name: np.ascontiguousarray(values[keep]) for name, values in ios.items()}
+        times = ios["time_ns"]
         if len(times):
             if self._first_ns is None:
                 self._first_ns = int(times[0])
             times = times - self._first_ns
             latest = np.maximum.accumulate(np.concatenate(([self._last_ns], times)))
             self._late += int((times < latest[:-1]).sum())
-            found["time_ns"], self._last_ns = times, int(latest[-1])
-        return found
+            ios["time_ns"], self._last_ns = times, int(latest[-1])
+        return ios
 
     def _skip(self, reason: str, lines: int, first_line: int, expected: bool) -> None:
         before = self._skipped.get(reason)
@@ -421,16 +454,16 @@ class ParquetSource:
 
 
 def _hashes(column: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Numbers that tell the data of one batch and the next apart, by the words of a column."""
+    """Return hashes of the data of I/Os, equal in all batches for equal words of a column."""
     if pa.types.is_integer(column.type):
-        found: NDArray[np.uint64] = column.fill_null(0).to_numpy().astype(np.uint64)
-        return found
+        hashes: NDArray[np.uint64] = column.fill_null(0).to_numpy().astype(np.uint64)
+        return hashes
     import zlib
 
     names = _Names()
     numbers = names.of(column)
-    known = [
+    hashes_of = [
         0 if not word else zlib.crc32(word.encode()) << 32 | zlib.adler32(word.encode())
         for word in names.words
     ]
-    return np.array([*known, 0], np.uint64)[numbers]
+    return np.array([*hashes_of, 0], np.uint64)[numbers]

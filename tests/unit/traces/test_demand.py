@@ -1,4 +1,4 @@
-"""Demand over time: where intervals end."""
+"""Demand over time: the ends of intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def trace_of(time_ns: list[float], pages: list[int]) -> LaidOut:
 
 
 def ends(trace: LaidOut, intervals: int) -> set[int]:
-    """Numbers of the I/Os with which intervals end."""
+    """Return the numbers of the I/Os with which intervals end."""
     demand = demand_of(trace, intervals)
     assert sum(demand.ios) == len(trace)
     assert sum(demand.length_ns) == trace.time_ns[-1]
@@ -34,20 +34,20 @@ def ends(trace: LaidOut, intervals: int) -> set[int]:
 
 
 def test_the_longest_pauses_are_intervals() -> None:
-    """Of 2000 I/Os at random, a pause of a second is before the 700th."""
+    """2000 I/Os at random times, with a pause of a second before the 700th."""
     draw = np.random.default_rng(1)
     gaps = draw.exponential(1e5, 2000)
     gaps[0], gaps[700] = 0, 1e9
-    found = ends(trace_of(np.cumsum(gaps).tolist(), [1] * 2000), 40)
-    assert {699, 700} <= found
-    assert len(found) <= 40
+    interval_ends = ends(trace_of(np.cumsum(gaps).tolist(), [1] * 2000), 40)
+    assert {699, 700} <= interval_ends
+    assert len(interval_ends) <= 40
 
 
 def test_intervals_are_where_the_queue_is_longest() -> None:
-    """Two bursts come in four steps each; in one of them, I/Os are a hundred times as large."""
+    """Two bursts arrive in four steps each; the I/Os of one burst are a hundred times as large."""
     steps = np.repeat([0.0, 2e5, 3e5, 6e5], 10)
     times = np.concatenate((steps, 1e8 + steps, [2e8]))
     pages = [1] * 40 + [100] * 40 + [1]
-    found = ends(trace_of(times.tolist(), pages), 12)
-    inside = [len([end for end in found if a <= end < a + 39]) for a in (0, 40)]
+    interval_ends = ends(trace_of(times.tolist(), pages), 12)
+    inside = [len([end for end in interval_ends if a <= end < a + 39]) for a in (0, 40)]
     assert inside[1] >= 5 > inside[0]

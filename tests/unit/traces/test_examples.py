@@ -24,13 +24,13 @@ def test_they_are_small_and_all_are_listed(capsys: pytest.CaptureFixture[str]) -
     assert sum(row["bytes"] for row in listed) < SIZE_MAX_BYTES
 
 
-@pytest.mark.parametrize("name", [one.name for one in examples()])
+@pytest.mark.parametrize("name", [example.name for example in examples()])
 def test_each_is_a_whole_trace_of_a_drive(name: str) -> None:
-    found = read_trace(trace_path(f"example:{name}"))
-    assert found.is_block and found.metadata["lost_events"] == 0
-    assert found.metadata["program"] == name
+    trace = read_trace(trace_path(f"example:{name}"))
+    assert trace.is_block and trace.metadata["lost_events"] == 0
+    assert trace.metadata["program"] == name
     measures = characterise_trace(f"example:{name}").measures
-    assert measures["ios"] == found.rows > 1500
+    assert measures["ios"] == trace.rows > 1500
     assert measures["write_bytes"] > 80e6
     assert measures["operations"]["flush"]["ios"] > 500  # they are durable
     assert measures["response_ms"]["write"]["count"] > 0

@@ -1,4 +1,4 @@
-"""Weights of pages: sweeps use the same ones again, or any."""
+"""Weights of pages: sweeps that use the same pages repeatedly, or random pages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ PAGES, USED, SWEEPS = 1000, 100, 40
 
 
 def checkpoints(popular: int) -> tuple[LaidOut, list[np.ndarray]]:
-    """Sweeps over a file that write 100 of its 1000 pages: the same `popular` ones each, others at
-    random.
-    """
+    """Return sweeps over a file that write 100 of its 1000 pages: `popular` fixed, others random."""
     draw = np.random.default_rng(1)
     order = draw.permutation(PAGES)
     pages = np.concatenate([
@@ -45,20 +43,20 @@ def test_pages_that_are_written_each_time_have_large_weights() -> None:
     weights = weights_of(trace, sweeps)
     assert len(weights) == WEIGHTS
     assert list(weights) == sorted(weights)
-    # Of 16 weights that of one sixteenth of the pages: 60 of 1000 are always written.
+    # A weight stands for a sixteenth of the pages; 60 of 1000 are always written.
     assert weights[-1] > 100 * weights[-3]
 
 
 def test_pages_at_random_have_no_weights() -> None:
     trace, sweeps = checkpoints(0)
     assert weights_of(trace, sweeps) == ()
-    assert weights_of(trace, sweeps[:1]) == (), "a page of one sweep says nothing"
+    assert weights_of(trace, sweeps[:1]) == (), "a single sweep shows no popularity"
     assert weights_of(trace, []) == ()
 
 
 @pytest.mark.parametrize("popular", [0, 60])
 def test_a_model_writes_the_same_pages_as_often(popular: int) -> None:
-    """How many pages most sweeps write, in the trace and in the model."""
+    """Count the pages that most sweeps write, in the trace and in the model."""
     trace, _ = checkpoints(popular)
     model = swept_model(trace, seed=1)
     assert model is not None

@@ -1,4 +1,4 @@
-"""Models of sweeps: how large they are, which traces get them, and what they keep."""
+"""Models of sweeps: their size, the traces that they fit, and the properties that they preserve."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def test_the_same_seed_makes_the_same_pass() -> None:
 
 
 def sweeps_of(trace: LaidOut, chains: list[np.ndarray], numbers: int) -> list[list[int]]:
-    found = pieces_of(trace, chains, numbers)
-    assert found is not None
-    return sorted(piece.ios.tolist() for piece in found)
+    pieces = pieces_of(trace, chains, numbers)
+    assert pieces is not None
+    return sorted(piece.ios.tolist() for piece in pieces)
 
 
 def test_two_files_written_side_by_side_are_two_sweeps() -> None:
@@ -76,20 +76,20 @@ def test_two_files_written_side_by_side_are_two_sweeps() -> None:
 
 
 def test_a_pause_divides_a_sweep() -> None:
-    """A file of which the second half comes after a long time."""
+    """The second half of a file follows after a long time."""
     rows = [(WRITE, n, 1) for n in range(100)]
     rows += [(WRITE, 5000 + n % 50, 1) for n in range(600)]
     rows += [(WRITE, n, 1) for n in range(100, 200)]
-    # All of it is written again, so that it matters when.
+    # The file is written again, so that the time of its writes matters.
     rows += [(WRITE, n, 1) for n in range(200)]
     file = np.concatenate((np.arange(100), np.arange(700, 800)))
     chains = [file, np.arange(100, 700), np.arange(800, 1000)]
-    found = {(one[0], one[-1]) for one in sweeps_of(trace_of(rows), chains, 30)}
-    assert {(0, 99), (700, 799)} <= found
+    ranges = {(sweep[0], sweep[-1]) for sweep in sweeps_of(trace_of(rows), chains, 30)}
+    assert {(0, 99), (700, 799)} <= ranges
 
 
-def test_a_log_that_writes_its_last_block_again_says_so() -> None:
-    """A block of 8 KiB is written four times each, at once, before the next one is."""
+def test_a_log_that_rewrites_its_last_block_has_a_distance() -> None:
+    """Each block of 8 KiB is written four times in a row."""
     rows = [(WRITE, 2 * (n // 4), 2) for n in range(400)]
     model = swept_model(trace_of(rows), seed=1)
     assert model is not None and model.mixes is not None and model.sweeps is not None
@@ -99,7 +99,7 @@ def test_a_log_that_writes_its_last_block_again_says_so() -> None:
     assert model.sweeps.steps == ()
 
 
-def test_what_is_written_once_is_told_apart() -> None:
+def test_data_that_are_written_once_are_distinguished() -> None:
     trace = trace_of([(WRITE, 0, 4), (WRITE, 2, 4), (WRITE, 10, 1), (FLUSH, 0, 0)])
     assert written_again(trace).tolist() == [0.5, 0.5, 0.0, 0.0]
 

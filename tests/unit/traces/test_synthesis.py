@@ -1,4 +1,4 @@
-"""Workloads made after traces: their measures, what they do to a drive, their files."""
+"""Synthetic workloads of traces: measures, effect on a drive, and files."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "kind", [KIND, *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != KIND)]
 )
-def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> None:
-    """The proof that the model is good enough, on five kinds of servers."""
+def test_the_workload_has_the_effect_of_the_trace_on_a_drive(kind: str, tmp_path: Path) -> None:
+    """The model is accurate enough for five kinds of servers."""
     trace = write_trace(tmp_path / f"{kind}.csv", kind, IOS)
-    found = synthesise_trace(trace, columns=COLUMNS)
-    # As `on=DRIVE` does, but without the fio job, which takes a third of the time.
-    said: list[str] = []
+    synthesised = synthesise_trace(trace, columns=COLUMNS)
+    # Like `on=DRIVE`, but without the fio job, which takes a third of the time.
+    steps: list[str] = []
     played = play(
-        lay_out(open_trace(trace, columns=COLUMNS)), found.job, DRIVE, on_part=said.append
+        lay_out(open_trace(trace, columns=COLUMNS)), synthesised.job, DRIVE, on_part=steps.append
     )
-    assert [said[0], said[2]] == [
+    assert [steps[0], steps[2]] == [
         "filling drive 1 of 6 at most  0 %", "playing the workload on drive 1 of 6 at most  11 %"
     ]  # fmt: skip
     differences = played.differences()
@@ -72,14 +72,14 @@ def test_it_does_to_a_drive_what_the_trace_does(kind: str, tmp_path: Path) -> No
     assert differences["p99_9_pct"] is not None and abs(differences["p99_9_pct"]) <= 20
     assert differences["iops_pct"] is not None and abs(differences["iops_pct"]) <= 1
     assert played.within
-    # Amplification is of data that move: a drive that relocates nothing would prove nothing.
+    # Without relocation the comparison of write amplification would prove nothing.
     assert (played.trace.waf or 0) > 1.3
-    assert found.model.sweeps is None, "their I/Os are at random over a large range"
-    _mix_is_kept(found)
+    assert synthesised.model.sweeps is None, "their I/Os are random over a large range"
+    _mix_is_kept(synthesised)
 
 
-def _mix_is_kept(found: Synthesised) -> None:
-    mix = [row for row in found.rows if row.name in ("I/Os", "reads", "bytes read",
+def _mix_is_kept(synthesised: Synthesised) -> None:
+    mix = [row for row in synthesised.rows if row.name in ("I/Os", "reads", "bytes read",
            "bytes written") or row.name.startswith("I/Os of ")]  # fmt: skip
     assert len(mix) >= 5
     for row in mix:
@@ -98,70 +98,71 @@ def _mix_is_kept(found: Synthesised) -> None:
     ],
 )
 def test_a_captured_database_is_matched(name: str, waf: float) -> None:
-    """All in write amplification; three of the four in p99.9, which of RocksDB's 2,051 I/Os, played
-    over and over, is that of two.
+    """All match in write amplification, three of the four in p99.9.
+
+    In RocksDB's 2,051 I/Os, played repeatedly, two I/Os determine p99.9.
     """
-    found = synthesise_trace(f"example:{name}")
-    played = play(lay_out(open_trace(trace_path(f"example:{name}"))), found.job, DRIVE)
+    synthesised = synthesise_trace(f"example:{name}")
+    played = play(lay_out(open_trace(trace_path(f"example:{name}"))), synthesised.job, DRIVE)
     off_pct = played.differences()["waf_pct"]
     assert off_pct is not None and abs(off_pct) <= 5
     assert played.within or name == "rocksdb"
     assert (played.trace.waf or 0) > waf
-    assert played.passes.timed > 30, "bursts meet the drive in any phase"
-    # Few drives suffice where they hardly differ.
+    assert played.passes.timed > 30, "bursts arrive in any phase of garbage collection"
+    # Few drives suffice if they hardly differ.
     assert (played.drives < 6) == (name == "cassandra")
-    _mix_is_kept(found)
+    _mix_is_kept(synthesised)
 
 
 @pytest.mark.usefixtures("fewer")
-def test_how_far_drives_differ_is_said() -> None:
-    found = synthesise_trace("example:sqlite", on=DRIVE)
-    played = found.played
+def test_the_spread_of_drives_is_reported() -> None:
+    synthesised = synthesise_trace("example:sqlite", on=DRIVE)
+    played = synthesised.played
     assert played is not None
     wafs = played.trace.waf_of_drives
-    # They differ by a fifth: more of them would be played if that were allowed.
+    # They differ by a fifth, so the limit on their number applies.
     assert len(wafs) == played.drives == 6
     assert played.trace.waf == pytest.approx(sum(wafs) / 6)
     spread = played.spread["waf_pct"]
     assert spread == pytest.approx(100 * (max(wafs) - min(wafs)) / (sum(wafs) / 6))
-    assert spread > 0, "drives with other data are other drives"
-    page = render_page(synthetic_page(found))
+    assert spread > 0, "drives with different data behave differently"
+    page = render_page(synthetic_page(synthesised))
     assert f"by {spread:.1f} % in write amplification" in page
 
 
 def test_all_measures_of_a_database_keep_their_bounds(database: tuple[Path, Synthesised]) -> None:
-    found = database[1]
-    assert found.missed == []
-    names = {row.name for row in found.rows if row.within}
+    synthesised = database[1]
+    assert synthesised.missed == []
+    names = {row.name for row in synthesised.rows if row.within}
     assert {"sequential", "unique bytes", "traffic to the hottest 1 %", "peak second",
             "I/Os in another interval", "writes of what was written"} <= names  # fmt: skip
 
 
-def test_a_measure_that_is_off_is_said_to_be(database: tuple[Path, Synthesised]) -> None:
+def test_a_measure_beyond_its_bound_is_reported(database: tuple[Path, Synthesised]) -> None:
     from dataclasses import replace
 
-    found = database[1]
-    other = {**found.synthetic, "read_pct": found.synthetic["read_pct"] + 1.5}
-    assert [row.name for row in replace(found, synthetic=other).missed] == ["reads"]
+    synthesised = database[1]
+    other = {**synthesised.synthetic, "read_pct": synthesised.synthetic["read_pct"] + 1.5}
+    assert [row.name for row in replace(synthesised, synthetic=other).missed] == ["reads"]
 
 
 def test_the_workload_file_is_the_model(database: tuple[Path, Synthesised], tmp_path: Path) -> None:
-    found = database[1]
-    workload, _ = found.write(tmp_path)
+    synthesised = database[1]
+    workload, _ = synthesised.write(tmp_path)
     (job,) = load_workload(workload, capacity_bytes=1 << 40).workloads[0].jobs
-    assert job.model == found.model
+    assert job.model == synthesised.model
     assert job.ios == IOS
 
 
 def test_the_same_trace_and_seed_make_the_same_files(
     database: tuple[Path, Synthesised], tmp_path: Path
 ) -> None:
-    trace, found = database
+    trace, synthesised = database
     again = synthesise_trace(trace, columns=COLUMNS)
-    assert again.workload_text() == found.workload_text()
-    assert render_page(synthetic_page(again)) == render_page(synthetic_page(found))
+    assert again.workload_text() == synthesised.workload_text()
+    assert render_page(synthetic_page(again)) == render_page(synthetic_page(synthesised))
     other = synthesise_trace(trace, columns=COLUMNS, seed=2)
-    assert other.synthetic["hottest"] != found.synthetic["hottest"]
+    assert other.synthetic["hottest"] != synthesised.synthetic["hottest"]
 
 
 def jobs_of(text: str) -> dict[str, dict[str, str]]:
@@ -176,16 +177,16 @@ def jobs_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def test_the_fio_job_has_mix_and_rates(database: tuple[Path, Synthesised], tmp_path: Path) -> None:
-    """As our own reader of fio's job files understands it."""
-    found = database[1]
-    _, file = found.write(tmp_path)
+    """writecliff's own reader of fio job files reads the job."""
+    synthesised = database[1]
+    _, file = synthesised.write(tmp_path)
     text = file.read_text().replace("${DRIVE}", "/dev/drive")
     assert "fio's language cannot express" in text
     file.write_text(text)
     jobs = load_workload(file, capacity_bytes=1 << 40).workloads[0].jobs
     by_name = {job.name: job for job in jobs}
     reads, writes = by_name["reads"], by_name["writes"]
-    measures = found.measures
+    measures = synthesised.measures
     assert reads.ios == measures["operations"]["read"]["ios"]
     assert writes.ios == measures["operations"]["write"]["ios"]
     rate = measures["operations"]["write"]["ios"] / measures["duration_s"]
@@ -197,12 +198,12 @@ def test_the_fio_job_has_mix_and_rates(database: tuple[Path, Synthesised], tmp_p
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_fio_runs_the_job_file(tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "key-value.csv", "key-value", 600)
-    found = synthesise_trace(trace, columns=COLUMNS)
-    _, job = found.write(tmp_path)
+    synthesised = synthesise_trace(trace, columns=COLUMNS)
+    _, job = synthesised.write(tmp_path)
     target = tmp_path / "target.img"
     with target.open("wb") as file:
-        file.truncate(found.model.range_bytes)
-    # Direct I/O is not for every file system of a temporary folder.
+        file.truncate(synthesised.model.range_bytes)
+    # Not every file system of a temporary folder supports direct I/O.
     text = job.read_text().replace("direct=1", "direct=0").replace("libaio", "psync")
     job.write_text(text.replace("iodepth=64\n", ""))
     done = subprocess.run(
@@ -212,18 +213,18 @@ def test_fio_runs_the_job_file(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
     counts = {
-        one["jobname"]: one["read"]["total_ios"] + one["write"]["total_ios"] for one in results
+        job["jobname"]: job["read"]["total_ios"] + job["write"]["total_ios"] for job in results
     }
-    wanted = found.measures["operations"]
+    wanted = synthesised.measures["operations"]
     assert counts == {"reads": wanted["read"]["ios"], "writes": wanted["write"]["ios"]}
 
 
 def test_a_trace_of_one_io_and_one_of_flushes(tmp_path: Path) -> None:
-    one = tmp_path / "one.csv"
-    one.write_text("t,op,at,n\n5,W,4096,4096\n")
-    found = synthesise_trace(one, columns=COLUMNS)
-    assert found.model.ios == 1
-    assert found.synthetic["write_bytes"] == 4096
+    single = tmp_path / "one.csv"
+    single.write_text("t,op,at,n\n5,W,4096,4096\n")
+    synthesised = synthesise_trace(single, columns=COLUMNS)
+    assert synthesised.model.ios == 1
+    assert synthesised.synthetic["write_bytes"] == 4096
     none = tmp_path / "none.csv"
     none.write_text("t,op,at,n\n" + "5,F,0,0\n" * 9)
     with pytest.raises(ConfigError, match="no reads or writes"):
@@ -235,9 +236,9 @@ def test_an_example_of_flushes_and_a_log(
 ) -> None:
     words = ["trace", "synthesise", "example:sqlite", "--output", str(tmp_path / "s"), "--json"]
     assert main(words) == 0
-    said: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert said["ios"] == 9000
-    rows = {row["name"]: row for row in said["measures"]}
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert answer["ios"] == 9000
+    rows = {row["name"]: row for row in answer["measures"]}
     assert rows["flushes"]["within"] and rows["bytes written"]["within"]
     assert (tmp_path / "s/synthetic.html").is_file()
-    assert Path(said["workload"]).is_file() and Path(said["fio_job"]).is_file()
+    assert Path(answer["workload"]).is_file() and Path(answer["fio_job"]).is_file()

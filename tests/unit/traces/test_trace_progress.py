@@ -1,4 +1,4 @@
-"""How far the work on a trace is: shares of its file, of replays, and what is said of them."""
+"""Progress of the work on a trace: shares of the file and of replays, and their display."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from writecliff.cli.progress import WorkView
 from writecliff.cli.screen import Screen
 from writecliff.progress import WorkProgress
 
-IOS = 500_000  # several looks
+IOS = 500_000  # enough for several updates
 DRIVE = "sim:sata-tlc-120"
 
 
 class Seen(WorkProgress):
-    """The parts, with the shares of each."""
+    """Progress by part of the work."""
 
     def __init__(self) -> None:
         self.parts: dict[str, list[float]] = {"": []}
@@ -48,7 +48,7 @@ def trace(path: Path, ios: int = IOS) -> Path:
 
 
 def rises(shares: list[float]) -> bool:
-    """Whether they are shares that rise from little, through more than two values."""
+    """Return `True` if the shares rise from a small value through more than two values."""
     return shares == sorted(shares) and len(set(shares)) > 2 and 0 < shares[0] < 0.6
 
 
@@ -68,7 +68,7 @@ def test_the_share_is_of_the_file_as_it_is_packed(tmp_path: Path) -> None:
         assert 0.8 * IOS < seen.ios <= IOS
 
 
-def test_a_replay_says_how_far_each_part_of_it_is(tmp_path: Path) -> None:
+def test_a_replay_reports_the_progress_of_each_part(tmp_path: Path) -> None:
     convert_trace(trace(tmp_path / "a.csv"), tmp_path / "a.parquet")
     seen = Seen()
     replayed = replay_trace(tmp_path / "a.parquet", DRIVE, progress=seen)
@@ -86,8 +86,8 @@ def test_a_replay_says_how_far_each_part_of_it_is(tmp_path: Path) -> None:
     assert replayed.waf == replay_trace(tmp_path / "a.parquet", DRIVE).waf
 
 
-def test_a_stop_ends_a_trace_that_is_being_laid_out(tmp_path: Path) -> None:
-    """What is raised where progress is shown, as by Ctrl-C, comes out of the native module."""
+def test_an_interrupt_stops_the_layout_of_a_trace(tmp_path: Path) -> None:
+    """An exception raised by the progress display, as for Ctrl-C, leaves the native module."""
 
     class Stop(WorkProgress):
         def __init__(self, what: str) -> None:
@@ -116,7 +116,7 @@ def test_writes_that_are_replayed_are_parts_of_their_own(tmp_path: Path) -> None
     assert parts[-1] == "replaying it"  # without latencies
 
 
-def test_a_log_says_how_long_a_trace_may_take(
+def test_a_log_shows_the_time_remaining(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now_s = 0.0
@@ -147,7 +147,7 @@ def test_a_terminal_has_one_line_and_quiet_none(
     monkeypatch.setattr(progress.time, "monotonic", lambda: now_s)
     view = WorkView(Screen(console=Console(file=StringIO())))
     with view.showing("measuring") as work:
-        assert not view.render()  # of what is done at once, nothing
+        assert not view.render()  # short work shows nothing
         now_s = 10.0
         work.done(0.5, ios=20_000_000)
     shown = "[10 s] measuring: 20,000,000 I/Os, 2.0 million a second  50 %  about 10 s left"
@@ -155,8 +155,8 @@ def test_a_terminal_has_one_line_and_quiet_none(
     quiet = WorkProgress(WorkView(Screen(quiet=True)), "measuring")
     now_s = 100.0
     quiet.done(0.5, ios=1)
-    said = capsys.readouterr()
-    assert not said.out and not said.err
+    captured = capsys.readouterr()
+    assert not captured.out and not captured.err
 
 
 @pytest.mark.parametrize("command", ["characterise", "convert", "replay"])
@@ -177,12 +177,12 @@ def test_progress_is_on_stderr_beside_json(
     }[command]
     name = ["trace", command] if command == "convert" else [command]
     assert main([*name, *map(str, words), "--json"]) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out)
-    lines = said.err.splitlines()
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)
+    lines = captured.err.splitlines()
     shares = [int(line.split(" %")[0].split()[-1]) for line in lines if " %" in line]
     assert max(shares) >= 80 and any(" left" in line for line in lines), lines
-    if command == "characterise":  # both files are one whole, by their bytes
+    if command == "characterise":  # both files count together, by their bytes
         assert shares == sorted(shares) and shares[-1] > 90
         of_first = [share for share in shares if share <= 25]
         assert of_first[-1] > 12 and 25 < shares[len(of_first)] < 50, lines

@@ -1,4 +1,4 @@
-"""Block traces from the command line and from Python: converted, characterised, replayed."""
+"""Block traces from the command line and from Python: conversion, measures, replay."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ BEGIN = 128_166_372_003_061_629
 def rows(seed: int = 1) -> list[tuple[int, str, int, int, int]]:
     """Time in ticks, operation, offset, length, response in ticks."""
     draw = random.Random(seed)
-    time, found = 0, []
+    time, rows_ = 0, []
     for n in range(IOS):
         time += draw.randrange(20_000)
         operation = "Write" if draw.random() < 0.4 else "Read"
         offset = n * 65_536 if draw.random() < 0.3 else draw.randrange(4000) * 4096
         length = draw.choice([4096, 4096, 8192, 65_536])
-        found.append((time, operation, offset, length, draw.randrange(1, 30_000)))
-    return found
+        rows_.append((time, operation, offset, length, draw.randrange(1, 30_000)))
+    return rows_
 
 
 def msr(path: Path, seed: int = 1, volume: int = 0) -> Path:
@@ -49,27 +49,27 @@ def msr(path: Path, seed: int = 1, volume: int = 0) -> Path:
 
 def answer(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, object]:
     assert main([*map(str, words), "--json"]) == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
-    return found
+    parsed: dict[str, object] = json.loads(capsys.readouterr().out)
+    return parsed
 
 
 def test_a_trace_is_characterised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "w.html"
-    said = answer(capsys, "characterise", msr(tmp_path / "a.csv"), "--output", page)
+    result = answer(capsys, "characterise", msr(tmp_path / "a.csv"), "--output", page)
     all_rows = rows()
     reads = [row for row in all_rows if row[1] == "Read"]
-    assert (said["format"], said["ios"], said["skipped_lines"]) == ("msr", IOS, 0)
-    assert said["read_pct"] == pytest.approx(100 * len(reads) / IOS)
-    assert said["read_bytes"] == sum(row[3] for row in reads)
-    assert said["duration_s"] == pytest.approx((all_rows[-1][0] - all_rows[0][0]) / 1e7)
+    assert (result["format"], result["ios"], result["skipped_lines"]) == ("msr", IOS, 0)
+    assert result["read_pct"] == pytest.approx(100 * len(reads) / IOS)
+    assert result["read_bytes"] == sum(row[3] for row in reads)
+    assert result["duration_s"] == pytest.approx((all_rows[-1][0] - all_rows[0][0]) / 1e7)
     sizes = Counter(row[3] for row in all_rows)
-    assert {row["size_bytes"]: row["ios"] for row in said["sizes"]} == sizes  # type: ignore[attr-defined]
+    assert {row["size_bytes"]: row["ios"] for row in result["sizes"]} == sizes  # type: ignore[attr-defined]
     blocks = {b for _, _, o, n, _ in all_rows for b in range(o // 4096, (o + n - 1) // 4096 + 1)}
-    assert said["unique_bytes"] == 4096 * len(blocks)
+    assert result["unique_bytes"] == 4096 * len(blocks)
     mean_ms = sum(row[4] for row in reads) / len(reads) / 1e4
-    assert said["response_ms"]["read"]["mean"] == pytest.approx(mean_ms)  # type: ignore[index]
-    assert said["queue_depth"]["max"] >= 1  # type: ignore[index]
-    assert said["report"] == str(page)
+    assert result["response_ms"]["read"]["mean"] == pytest.approx(mean_ms)  # type: ignore[index]
+    assert result["queue_depth"]["max"] >= 1  # type: ignore[index]
+    assert result["report"] == str(page)
     text = page.read_text()
     assert "Workload of a.csv" in text
     assert "://" not in text.split("<svg")[0].replace("http://www.w3.org", "")
@@ -79,8 +79,8 @@ def test_two_traces_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFix
     first, second = msr(tmp_path / "a.csv"), msr(tmp_path / "b.csv", seed=2)
     page, csv = tmp_path / "w.html", tmp_path / "csv"
     words = ("characterise", first, "--against", second, "--output", page, "--csv", csv)
-    said = answer(capsys, *words)
-    assert said["against"]["trace"] == str(second)  # type: ignore[index]
+    result = answer(capsys, *words)
+    assert result["against"]["trace"] == str(second)  # type: ignore[index]
     assert "a.csv and b.csv" in page.read_text()
     streams = (csv / "io-streams.csv").read_text().splitlines()
     assert {line.split(",")[0] for line in streams[1:]} == {"a.csv", "b.csv"}
@@ -95,51 +95,52 @@ def test_the_same_trace_makes_the_same_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "lossless"), [("t.parquet", True), ("t.log", False), ("t.csv", True), ("t.txt", False)]
 )
-def test_converted_traces_say_the_same(tmp_path: Path, name: str, lossless: bool) -> None:
+def test_converted_traces_have_the_same_measures(tmp_path: Path, name: str, lossless: bool) -> None:
     trace = msr(tmp_path / "a.csv")
     done = convert_trace(trace, tmp_path / name)
     assert (done.ios, done.left_out, done.moved) == (IOS, 0, 0)
     first, second = (characterise_trace(path).measures for path in (trace, tmp_path / name))
     same = ["ios", "read_bytes", "write_bytes", "sizes", "streams", "sequential", "unique"]
-    # blkparse's text cannot tell requests for one address apart that are under way at once.
+    # blkparse's text cannot distinguish concurrent requests for the same address.
     same += ["queue_depth", "response_ms"] if lossless else []
     assert {key: first[key] for key in same} == {key: second[key] for key in same}
 
 
-def test_a_converted_trace_is_one_that_replay_reads(tmp_path: Path) -> None:
+def test_replay_reads_a_converted_trace(tmp_path: Path) -> None:
     trace = tmp_path / "t.parquet"
     convert_trace(msr(tmp_path / "a.csv"), trace)
-    found = read_trace(trace)
-    assert found.is_block
-    assert found.rows == IOS
-    assert found.requests is not None
+    trace_read = read_trace(trace)
+    assert trace_read.is_block
+    assert trace_read.rows == IOS
+    assert trace_read.requests is not None
     done = (
-        found.requests.column("complete_ns").to_numpy() - found.table.column("time_ns").to_numpy()
+        trace_read.requests.column("complete_ns").to_numpy()
+        - trace_read.table.column("time_ns").to_numpy()
     )
     assert done.tolist() == [100 * row[4] for row in rows()]
 
 
 def test_writes_are_replayed_on_a_drive(tmp_path: Path) -> None:
-    found = characterise_trace(msr(tmp_path / "a.csv"), on="sim:sata-tlc-120")
-    replay = found.mapping()["drive"]["replay"]
+    characterised = characterise_trace(msr(tmp_path / "a.csv"), on="sim:sata-tlc-120")
+    replay = characterised.mapping()["drive"]["replay"]
     assert replay["waf"] >= 1
     assert replay["endurance_bytes"] > 0
     with pytest.raises(ConfigError):
         characterise_trace(tmp_path / "a.csv", on="sim:no-such-drive")
 
 
-def test_packed_traces_and_columns_of_ones_own(tmp_path: Path) -> None:
+def test_packed_traces_and_custom_columns(tmp_path: Path) -> None:
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(msr(tmp_path / "a.csv").read_bytes()))
     wanted = characterise_trace(tmp_path / "a.csv").measures
     assert characterise_trace(packed).measures == wanted
-    own = tmp_path / "own.csv"
+    custom = tmp_path / "own.csv"
     lines = (f"{t / 10},{op[0]},{o // 512},{n // 512},{r / 10}\n" for t, op, o, n, r in rows())
-    own.write_text("ts,op,lba,n,rt\n" + "".join(lines))
+    custom.write_text("ts,op,lba,n,rt\n" + "".join(lines))
     columns = "time=ts:us,operation=op,offset=lba:sectors,length=n:sectors,response=rt:us"
-    found = characterise_trace(own, columns=columns).measures
+    measures = characterise_trace(custom, columns=columns).measures
     same = ("ios", "sizes", "streams", "unique", "queue_depth", "response_ms")
-    assert {key: found[key] for key in same} == {key: wanted[key] for key in same}
+    assert {key: measures[key] for key in same} == {key: wanted[key] for key in same}
     table = pa.table(
         {
             "ts": pa.array([t * 100 for t, *_ in rows()], pa.timestamp("ns")),
@@ -150,11 +151,11 @@ def test_packed_traces_and_columns_of_ones_own(tmp_path: Path) -> None:
         }
     )
     pq.write_table(table, tmp_path / "own.parquet")
-    found = characterise_trace(tmp_path / "own.parquet", columns=columns).measures
-    assert {key: found[key] for key in same} == {key: wanted[key] for key in same}
+    measures = characterise_trace(tmp_path / "own.parquet", columns=columns).measures
+    assert {key: measures[key] for key in same} == {key: wanted[key] for key in same}
 
 
-def test_rows_of_a_table_that_are_no_ios_are_counted(tmp_path: Path) -> None:
+def test_rows_of_a_table_that_are_not_ios_are_counted(tmp_path: Path) -> None:
     table = pa.table(
         {
             "time": [0.0, 1.0, float("nan"), 3.0, -1.0, 5.0],
@@ -168,16 +169,16 @@ def test_rows_of_a_table_that_are_no_ios_are_counted(tmp_path: Path) -> None:
     source = open_trace(path, columns="time=time,operation=op,offset=offset,length=length")
     (batch,) = source.batches()
     assert batch["time_ns"].tolist() == [0]
-    found = {one.reason: (one.lines, one.first_line) for one in source.skipped()}
-    assert found == {
+    skipped = {reason.reason: (reason.lines, reason.first_line) for reason in source.skipped()}
+    assert skipped == {
         "operation that moves no data": (2, 4),
-        "no number, or one out of range": (2, 3),
+        "missing number, or number out of range": (2, 3),
         "length of 0": (1, 2),
     }
 
 
-def test_names_that_are_not_known_are_told_from_those_that_are(tmp_path: Path) -> None:
-    """A null is no name of another row, and none where there is no name at all."""
+def test_missing_names_are_distinguished_from_others(tmp_path: Path) -> None:
+    """A null is not the name of another row."""
     common = {"t": [0.0, 1.0, 2.0], "op": ["w"] * 3, "at": [0, 4096, 0], "n": [4096] * 3}
     for disks, named in (([None, "a", None], ["", "a"]), ([None] * 3, [""])):
         table = pa.table({**common, "disk": pa.array(disks, pa.string())})
@@ -204,7 +205,7 @@ def test_names_need_not_be_utf_8(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["characterise", "convert"])
-def test_what_is_no_trace_is_one_line(
+def test_the_error_of_a_file_that_is_not_a_trace_takes_a_single_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     good = msr(tmp_path / "good.csv")
@@ -226,14 +227,14 @@ def test_what_is_no_trace_is_one_line(
         words = [str(tmp_path / name), *([str(out)] if command == "convert" else [])]
         words = ["trace", command, *words] if command == "convert" else [command, *words]
         assert main(words) == 2, name
-        said = capsys.readouterr()
-        assert why in said.err, (name, said.err)
-        assert "Traceback" not in said.err
+        captured = capsys.readouterr()
+        assert why in captured.err, (name, captured.err)
+        assert "Traceback" not in captured.err
         assert not out.exists()
     assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == []
 
 
-def test_mistakes_of_options_are_said_before_a_file_is_read(tmp_path: Path) -> None:
+def test_options_are_checked_before_a_file_is_read(tmp_path: Path) -> None:
     trace = msr(tmp_path / "a.csv")
     for call in (
         lambda: convert_trace(trace, tmp_path / "x.unknown"),
@@ -247,29 +248,29 @@ def test_mistakes_of_options_are_said_before_a_file_is_read(tmp_path: Path) -> N
             call()
 
 
-def test_volumes_of_a_trace_are_apart_on_a_drive(tmp_path: Path) -> None:
+def test_volumes_of_a_trace_have_different_addresses_on_a_drive(tmp_path: Path) -> None:
     """The same addresses of two volumes are different data."""
     both = tmp_path / "both.csv"
-    one, other = msr(tmp_path / "a.csv"), msr(tmp_path / "b.csv", volume=1)
-    lines = sorted([*one.read_text().splitlines(), *other.read_text().splitlines()])
+    first, second = msr(tmp_path / "a.csv"), msr(tmp_path / "b.csv", volume=1)
+    lines = sorted([*first.read_text().splitlines(), *second.read_text().splitlines()])
     both.write_text("\n".join(lines) + "\n")
-    single = characterise_trace(one).measures
+    single = characterise_trace(first).measures
     double = characterise_trace(both).measures
     assert double["unique_bytes"] == 2 * single["unique_bytes"]
     assert [row["volume"] for row in double["volumes"]] == ["srv.0", "srv.1"]
     from writecliff.replay.columns import file_io
 
     peaks = []
-    for trace in (one, both):
+    for trace in (first, both):
         convert_trace(trace, tmp_path / "t.parquet")
-        found = file_io(read_trace(tmp_path / "t.parquet").table, is_block=True)
-        peaks.append(found.native.footprint("immediate")["peak_bytes"])
+        file_ops = file_io(read_trace(tmp_path / "t.parquet").table, is_block=True)
+        peaks.append(file_ops.native.footprint("immediate")["peak_bytes"])
     assert peaks[1] == 2 * peaks[0]
 
 
 def test_the_reference_has_every_format() -> None:
     text = reference()
-    assert [one.name for one in all_formats() if f"| `{one.name}` |" not in text] == []
+    assert [format.name for format in all_formats() if f"| `{format.name}` |" not in text] == []
     docs = Path(__file__).parents[3] / "docs" / "reference" / "trace-formats.md"
     assert docs.read_text() == text + "\n"
 
@@ -282,7 +283,7 @@ def test_the_reference_has_every_format() -> None:
         (3, 2**63 - 1, 1, "row 1: address too large"),
     ],
 )
-def test_columns_that_no_drive_could_have_are_refused(
+def test_impossible_columns_are_rejected(
     operation: int, offset_bytes: int, length_bytes: int, reason: str
 ) -> None:
     columns = {

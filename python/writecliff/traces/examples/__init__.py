@@ -1,7 +1,7 @@
-"""Captured traces that ship with writecliff, small and ready to try: `example:NAME`.
+"""Captured traces that ship with writecliff: `example:NAME`.
 
-Each is what a database asked the drive for through ext4 on a loop device, captured at the block
-layer by `tools/capture-examples`, which has the loads.
+Each contains the I/Os of a database on ext4 on a loop device, captured at the block layer by
+`tools/capture-examples`, which also defines the loads.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """All of them, by name."""
+    """Return all examples, by name."""
     return [Example(name, title, FOLDER / f"{name}.parquet") for name, title in _TITLES.items()]
 
 
 def trace_path(path: str | Path) -> Path:
-    """The file of a trace: that of an example for "example:NAME", else `path` itself. Raises
-    ConfigError: no such example.
+    """Return the file of a trace: that of an example for "example:NAME", otherwise `path` itself.
+
+    Raises:
+        ConfigError: there is no such example.
     """
     text = str(path)
     if not text.startswith(SCHEME):
