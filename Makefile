@@ -83,7 +83,7 @@ drives-shell: setup ## a shell in that machine
 needs: ## install what the tests need from Debian (as root), or say what is missing
 	@tools/test-needs
 
-lint: setup ## formatters, linters, types, the walls between rooms, licences
+lint: setup ## formatters, linters, types, the walls between rooms, licences, grammar
 	cargo fmt --all --check
 	$(TIMED) cargo clippy --profile test --locked --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check .
@@ -91,6 +91,7 @@ lint: setup ## formatters, linters, types, the walls between rooms, licences
 	$(TIMED) $(BIN)/mypy
 	$(TIMED) $(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/licences
+	$(BIN)/python tools/prose check
 
 wheel: setup ## build the wheel and the source archive (target/dist); needs no Rust where it is installed
 	@tools/build-wheel

@@ -1,8 +1,9 @@
-"""`tools/prose` finds the project's messages and draws sentences."""
+"""`tools/prose` lists messages, checks grammar and draws sentences."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,28 @@ def test_panics_and_docstrings_are_no_messages(sections: dict[str, str]) -> None
     assert "crates/ssd/src/device_file" in listed
     assert "removing comment lines keeps the TOML valid" not in listed
     assert "Raises:" not in listed
+
+
+def test_mistakes_of_grammar_are_reported(tmp_path: Path) -> None:
+    pytest.importorskip("harper", reason="harper-py is not installed: make setup")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "page.md").write_text(
+        "# Page\n\nThe drive has an buffer, of which `x` is a a part.\n"
+    )
+    (tmp_path / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "prose", tmp_path / "tools")
+    for name in ("cli", "lab"):
+        (folder / "reference").mkdir(exist_ok=True)
+        (folder / "reference" / f"{name}.md").write_text("")
+    for command in (["init", "--quiet"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    check = subprocess.run(
+        [sys.executable, str(tmp_path / "tools" / "prose"), "check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert check.returncode == 1
+    assert re.findall(r"page\.md:3: (\w+):", check.stdout) == ["AnA", "RepeatedWords"]
 
 
 def test_a_sample_has_twenty_sentences_of_each_kind() -> None:
