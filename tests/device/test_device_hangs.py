@@ -110,7 +110,7 @@ def test_the_drive_hangs_for_ever(
     monkeypatch.setattr(faults, "GIVE_UP_S", 3.0)
     engine = frozen_while_running(thin, bench, seconds=None)
     begin = time.monotonic()
-    with pytest.raises(EngineError, match=r": the drive does not answer: no I/O was") as caught:
+    with pytest.raises(EngineError, match=r": the drive does not respond: no I/O was") as caught:
         engine.run(Workload("w", (LITTLE,), interval_ns=SECOND // 2), engine.__dict__["freeze"])
     assert time.monotonic() - begin < 45
     assert caught.value.partial.total()[0] > 0

@@ -269,7 +269,7 @@ def test_a_drive_hangs_for_a_time(
 def test_a_drive_hangs_for_ever(mapped: Mapped, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "GIVE_UP_S", 4.0)
     begin = time.monotonic()
-    cause = rf"^{mapped.path}: the drive does not answer: no I/O was completed for "
+    cause = rf"^{mapped.path}: the drive does not respond: no I/O was completed for "
     failed(mapped.path, mapped.path, mapped.suspend, cause, seconds=30)
     assert time.monotonic() - begin < 100
 

@@ -68,13 +68,13 @@ def test_ends_by_count_are_over_all_bursts(
 @pytest.mark.parametrize(
     ("jobs", "message"),
     [
-        ((replace(HIR, burst_ns=0),), "burst_ns is 0: bursts and pauses go together"),
-        ((replace(HIR, pause_ns=0),), "pause_ns is 0: bursts and pauses go together"),
-        ((replace(HIR, pause_ns=100 * MS),), "starts anew for each burst"),
+        ((replace(HIR, burst_ns=0),), "burst_ns is 0: burst_ns and pause_ns must both"),
+        ((replace(HIR, pause_ns=0),), "pause_ns is 0: burst_ns and pause_ns must both"),
+        ((replace(HIR, pause_ns=100 * MS),), "starting fio for each burst"),
         ((replace(HIR, rate_iops=10),), "a rate and bursts"),
         ((replace(HIR, think_ns=1000),), "exclude each other"),
         ((HIR, replace(HIR, burst_ns=6 * S)), "pause or end differently"),
-        ((HIR, Job(duration_ns=S)), "bursts and pauses go together"),
+        ((HIR, Job(duration_ns=S)), "burst_ns and pause_ns must both"),
         ((HIR, replace(HIR, ios=5)), "pause or end differently"),
     ],
 )

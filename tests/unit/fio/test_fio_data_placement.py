@@ -90,12 +90,12 @@ def test_permanent_streams_of_a_scsi_drive(
     assert found == DataPlacement("hint", "", streams + 1, hints=hints)
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.6.1"))
     old = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
-    assert old == "Linux 6.6.1 gives SCSI writes no group number; 6.10 does"
+    assert old == "Linux 6.6.1 does not set group numbers of SCSI writes; 6.10 does"
 
 
 def test_a_scsi_drive_without_streams_that_a_hint_reaches(machine: Machine) -> None:
     machine.disk("sdb", (8, 16))
-    expected = "sdb has no permanent streams that writes could be given to"
+    expected = "sdb has no permanent streams to which writes could be directed"
     assert find_data_placement(machine.system, NEW, disk(machine, "sdb")) == expected
     permanent_streams(machine, 5, reduced_control=False)
     assert find_data_placement(machine.system, NEW, disk(machine, "sdb")) == expected
@@ -110,7 +110,7 @@ def test_reasons(machine: Machine) -> None:
         "sda is neither an NVMe nor a SCSI drive"
     )
     old = find_data_placement(system, OLD, disk(machine))
-    assert old == "fio-3.33 cannot place writes; 3.38 or later can"
+    assert old == "fio-3.33 cannot place writes; install 3.38 or later"
     libaio = Fio("/usr/bin/fio", (3, 41), "fio-3.41", "libaio")
     assert "needs io_uring" in str(find_data_placement(system, libaio, disk(machine)))
     status = f"nvme fdp status {machine.dev}/nvme0n1 --raw-binary"

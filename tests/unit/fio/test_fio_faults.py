@@ -112,7 +112,7 @@ def test_a_fio_that_never_reports_is_given_up() -> None:
     machine.counts = None
     watch = machine.watch(interval_s=30)
     machine.wait(watch, GIVE_UP_S + 20)
-    with pytest.raises(EngineError, match="the drive does not answer"):
+    with pytest.raises(EngineError, match="the drive does not respond"):
         machine.wait(watch, 20)
 
 

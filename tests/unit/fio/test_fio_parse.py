@@ -107,7 +107,7 @@ def test_bytes_of_one_block_size_follow_from_the_ios(documents: list[dict[str, A
 
 
 def test_missing_keys_are_an_engine_error() -> None:
-    with pytest.raises(EngineError, match="not as expected"):
+    with pytest.raises(EngineError, match="unexpected form"):
         parse.read_document({"jobs": [{"groupid": 0}]})
 
 

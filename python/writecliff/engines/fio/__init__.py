@@ -1,4 +1,4 @@
-"""The fio engine: runs workloads on a real block device or a regular file."""
+"""Engine that runs workloads on a real block device or a regular file through fio."""
 
 from __future__ import annotations
 

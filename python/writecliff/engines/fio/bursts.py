@@ -1,10 +1,9 @@
 """Bursts and pauses of a workload (`Job.burst_ns`, `Job.pause_ns`): a fio process for each burst.
 
-Processes are started at multiples of burst + pause on our clock. fio takes the same time from its
-start to its first I/O each time (some 0.1 s), so a pause is as long as asked for to within a few
-milliseconds. Not by fio's own `thinktime_iotime`: before fio 3.34 its first burst lasts burst +
-pause, since then each period is longer by the time that the I/Os in flight take, and fio answers
-no request for a report while a thread sleeps.
+Processes start at multiples of burst + pause. fio always takes the same time from its start to its
+first I/O (about 0.1 s), so pauses are accurate to a few milliseconds. fio's `thinktime_iotime`
+is not used: before fio 3.34 its first burst lasts burst + pause, since then each period is longer
+by the time of the I/Os in flight, and fio does not report while a thread sleeps.
 """
 
 from __future__ import annotations
@@ -21,19 +20,27 @@ from writecliff.engines.fio.section import refuse
 from writecliff.workload.model import Job, Workload
 
 LEAST_PAUSE_NS = 500 * MS  # the end of one process and the start of the next take up to 0.3 s
-LATE_SHARE = 0.05  # of a pause: warned of
+LATE_SHARE = 0.05  # warn if a pause is longer by this share
 _LOOK_S = 1.0
 
 
 def has_bursts(workload: Workload) -> bool:
+    """Return True if a job has bursts or pauses."""
     return any(job.burst_ns or job.pause_ns for job in workload.jobs)
 
 
 def burst_of(
     workload: Workload, number: int = 0, done: tuple[int, int] = (0, 0)
 ) -> Workload | None:
-    """Burst `number`, from 0, of the workload, of which `done` I/Os and bytes are done; None if it
-    has ended before. Raises `EngineError` for what cannot be run in bursts.
+    """Return the workload of a burst; None if the workload ends before it.
+
+    Args:
+        workload: The whole workload.
+        number: Number of the burst, from 0.
+        done: I/Os and bytes of the previous bursts.
+
+    Raises:
+        EngineError: The workload cannot be run in bursts.
     """
     for job in workload.jobs:
         _check(job)
@@ -44,8 +51,8 @@ def burst_of(
     if len(same) > 1 or (len(workload.jobs) > 1 and not _ends_by_time(workload)):
         refuse(
             workload.name,
-            "jobs that pause or end differently",
-            "give all jobs the same burst_ns, pause_ns, start_delay_ns and duration_ns",
+            "its jobs pause or end differently",
+            "set the same burst_ns, pause_ns, start_delay_ns and duration_ns for all jobs",
         )
     at_ns = number * (first.burst_ns + first.pause_ns)
     if first.duration_ns is not None and at_ns >= first.duration_ns:
@@ -56,7 +63,7 @@ def burst_of(
 
 
 def _seed(seed: int, number: int) -> int:
-    """Each burst has its own: with one seed for all, each would write the same addresses."""
+    """Return a seed for a burst: with equal seeds, all bursts would use the same addresses."""
     text = f"{seed}/burst/{number}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) >> 1
 
@@ -68,30 +75,30 @@ def _ends_by_time(workload: Workload) -> bool:
 def _check(job: Job) -> None:
     for name, value in (("burst_ns", job.burst_ns), ("pause_ns", job.pause_ns)):
         if value <= 0:
-            refuse(job.name, f"{name} is {value}: bursts and pauses go together, both above 0")
+            refuse(job.name, f"{name} is {value}: burst_ns and pause_ns must both be above 0")
     if job.pause_ns < LEAST_PAUSE_NS:
         refuse(
             job.name,
-            f"pause_ns is {job.pause_ns}: fio starts anew for each burst, which takes up to 0.3 s",
-            f"at least {LEAST_PAUSE_NS} ns are possible",
+            f"pause_ns is {job.pause_ns}: starting fio for each burst takes up to 0.3 s",
+            f"use at least {LEAST_PAUSE_NS} ns",
         )
     if job.ramp_ns:
-        refuse(job.name, "ramp_ns and burst_ns exclude each other", "leave the ramp out")
+        refuse(job.name, "ramp_ns and burst_ns exclude each other", "remove ramp_ns")
     if job.think_ns:
         refuse(job.name, "think_ns and burst_ns exclude each other")
     if is_rate_driven(job):
-        refuse(job.name, "a rate and bursts exclude each other", "leave the rate out")
+        refuse(job.name, "a rate and bursts exclude each other", "remove the rate")
 
 
 def _rest(job: Job, at_ns: int, ios: int, size: int) -> Job | None:
-    """What one burst has of a job; None if `ios` I/Os or `size` bytes were its end."""
+    """Return the job for one burst; None if the job ends after `ios` I/Os or `size` bytes."""
     length_ns = job.burst_ns
     if job.duration_ns is not None:
         length_ns = min(length_ns, job.duration_ns - at_ns)
     volume, count = job.volume_bytes, job.ios
     if volume is not None:
         volume -= size
-    if count is not None:  # in whole turns of its threads, as fio takes it
+    if count is not None:  # a multiple of the threads, as fio requires
         count = -(-(count - ios) // job.threads) * job.threads
     if any(left is not None and left <= 0 for left in (volume, count)):
         return None
@@ -109,8 +116,10 @@ def _rest(job: Job, at_ns: int, ios: int, size: int) -> Job | None:
 def run_bursts(
     step: Measured, run_burst: Callable[[Workload], None], on_pause: Callable[[], None]
 ) -> None:
-    """Run the bursts of a step. `run_burst` runs one to its end, as the latest part of the step;
-    `on_pause` is called now and then while nothing runs.
+    """Run the bursts of a step.
+
+    `run_burst` runs a burst to its end, as the latest part of the step. `on_pause` is called
+    repeatedly during pauses.
     """
     job = step.workload.jobs[0]
     begin_ns, number, late_ns = time.monotonic_ns(), 0, 0
@@ -122,7 +131,7 @@ def run_bursts(
         step.begin_part(now_ns / MS)
         run_burst(burst)
         number += 1
-    ended = burst_of(step.workload, number) is None  # by time, not by what was done
+    ended = burst_of(step.workload, number) is None  # by time, not by volume or I/Os
     if job.duration_ns is not None and ended:
         end_ns = job.start_delay_ns + job.duration_ns
         _sleep_until(begin_ns + end_ns, on_pause)

@@ -1,4 +1,4 @@
-"""What the installed fio and this kernel can do: version, I/O engine, data placement.
+"""Capabilities of the installed fio and the kernel: version, I/O engine, data placement.
 
 `find_fio` is called once, when an engine is opened; it also chooses between io_uring and libaio.
 """
@@ -16,19 +16,21 @@ from writecliff.errors import EngineError
 
 Version = tuple[int, int]
 
-OLDEST: Version = (3, 20)  # the first whose lat_percentiles put the bins of total latency in JSON
+OLDEST: Version = (3, 20)  # first version that reports the bins of total latency in JSON
 PLIDS_SINCE: Version = (3, 38)  # dataplacement= and plids=
 DSYNC_SINCE: Version = (3, 24)  # sync=dsync
-_SYS_IO_URING_SETUP = 425  # one number on every architecture
+_SYS_IO_URING_SETUP = 425  # equal on all architectures
 _IO_URING_PARAMS_BYTES = 120
 _INSTALL = "install fio (Debian, Ubuntu, Fedora: package 'fio'), version 3.20 or later"
 
 
 @dataclass(frozen=True)
 class DataPlacement:
-    """How writes reach a stream or placement handle: by NVMe passthrough on the generic device, or
-    by write hints that the kernel takes for streams: its write streams, or the group numbers of a
-    SCSI drive. For hints, stream n is written with the hint `hints[n]`, through `nodes[n]`.
+    """Method by which writes reach a stream or placement handle.
+
+    NVMe passthrough uses the generic device. Otherwise the kernel maps write hints to its write
+    streams, or to the group numbers of a SCSI drive: stream n is written with the hint `hints[n]`
+    through `nodes[n]`.
     """
 
     kind: Literal["fdp", "streams", "hint"]
@@ -40,7 +42,7 @@ class DataPlacement:
 
 @dataclass(frozen=True)
 class Fio:
-    """An installed fio. `version_text` is its own ("fio-3.33")."""
+    """An installed fio; `version_text` is the output of `fio --version`, as "fio-3.33"."""
 
     program: str
     version: Version
@@ -49,13 +51,13 @@ class Fio:
 
 
 def parse_version(text: str) -> Version | None:
-    """(major, minor) of "fio-3.33" or "fio-3.36-12-g1a2b3c"; None for any other text."""
+    """Return (major, minor) of "fio-3.33" or "fio-3.36-12-g1a2b3c"; None for other texts."""
     match = re.match(r"fio-(\d+)\.(\d+)", text.strip())
     return (int(match.group(1)), int(match.group(2))) if match else None
 
 
 def kernel_has_io_uring() -> bool:
-    """Whether this process may create an io_uring (kernel, sysctl and seccomp all allow it)."""
+    """Return True if this process can create an io_uring, by kernel, sysctl and seccomp."""
     libc = ctypes.CDLL(None, use_errno=True)
     params = ctypes.create_string_buffer(_IO_URING_PARAMS_BYTES)
     libc.syscall.restype = ctypes.c_long
@@ -67,7 +69,11 @@ def kernel_has_io_uring() -> bool:
 
 
 def find_fio(run: Runner = run_tool) -> Fio:
-    """The installed fio. Raises `EngineError` if there is none, or one that is too old."""
+    """Return the installed fio.
+
+    Raises:
+        EngineError: fio is missing, too old, or has no usable I/O engine.
+    """
     program = find_tool("fio")
     answer = run(["fio", "--version"])
     if program is None or answer.absent:
@@ -84,6 +90,6 @@ def find_fio(run: Runner = run_tool) -> Fio:
     if "libaio" in engines:
         return Fio(program, version, text, "libaio")
     raise EngineError(
-        f"{program}: has neither an io_uring that this kernel allows nor libaio",
+        f"{program}: supports neither libaio nor an io_uring that this kernel allows",
         hint="install a fio that was built with libaio",
     )

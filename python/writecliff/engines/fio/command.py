@@ -1,7 +1,7 @@
-"""Writes a workload as a fio job file: one section per job, in the order of the jobs.
+"""Translation of a workload to a fio job file: one section per job, in the order of the jobs.
 
-What has no exact form in fio is refused with an `EngineError`; what fio does slightly differently,
-and what a user would still want to run, is named in `FioPlan.warnings` and so in the results.
+Features that fio cannot reproduce raise an `EngineError`. Small differences are listed in
+`FioPlan.warnings` and so in the results.
 
 Facts of fio that the code relies on (HOWTO and source of fio 3.33): percentages of mixes and zones
 are whole numbers; `rate_iops` and `fsync` count for each thread, and a rate counts for each
@@ -23,13 +23,13 @@ from writecliff.workload.model import KIB, BlockSize, Workload, Zone
 
 Option = tuple[str, str]
 
-_WHAT = {
+_STREAMS_SHOWN = {
     "fdp": "placement handles 0 to ",
     "streams": "streams up to ",
     "hint": "write streams by hints up to ",
 }
 # How streams reach the drive, for reports.
-_SAID = {
+_STREAM_NOTES = {
     "fdp": "streams are placement handles of the drive, by NVMe passthrough on {node}",
     "streams": "streams are those of the drive's Streams directive, by NVMe passthrough on {node}",
     "hint": "streams are write hints, which the kernel passes on to the drive as its streams",
@@ -39,48 +39,50 @@ _PERCENTILES = "50:99:99.9:99.99:99.999"
 
 @dataclass(frozen=True)
 class Target:
-    """What the jobs run on."""
+    """Properties of the block device or file on which the jobs run."""
 
     filename: str
     capacity_bytes: int
     sector_bytes: int
     is_file: bool
-    data_placement: DataPlacement | str  # a string: why writes cannot be placed
-    fast: bool = False  # its link carries more than a thread of fio's can generate
+    data_placement: DataPlacement | str  # a string: reason why writes cannot be placed
+    fast: bool = False  # its link is faster than a fio thread generates data
 
 
 @dataclass(frozen=True)
 class FioPlan:
-    """A job file, and what of the workload it does not do exactly."""
+    """A job file, and its differences from the workload."""
 
     text: str
     warnings: tuple[str, ...]
-    writes: bool  # whether it changes the target
-    counted: bool  # whether its I/Os go through the block layer, which counts them
+    writes: bool  # the jobs change the data of the target
+    counted: bool  # the I/Os pass through the block layer, which counts them
 
 
 def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
-    """The job file of a workload, without its pauses (see `bursts`). Raises `EngineError` for what
-    fio cannot express.
+    """Translate a workload to a job file, without its pauses (see `bursts`).
+
+    Raises:
+        EngineError: fio cannot run the workload.
     """
     if not workload.jobs:
         refuse(workload.name, "has no jobs")
     warnings: list[str] = []
-    found = _data_placement(workload, target)
-    hints = found is not None and found.kind == "hint"
-    passthrough = None if hints else found
-    if found is not None:
-        warnings.append(_SAID[found.kind].format(node=found.generic_device))
+    placement = _data_placement(workload, target)
+    hints = placement is not None and placement.kind == "hint"
+    passthrough = None if hints else placement
+    if placement is not None:
+        warnings.append(_STREAM_NOTES[placement.kind].format(node=placement.generic_device))
     options = _global_options(workload, target, fio, passthrough)
-    if hints:  # jobs have nodes of their own; fio would add them to a file of all
+    if hints:  # each job has its own node; fio would add it to a global file name
         options = [option for option in options if option[0] != "filename"]
     lines = ["[global]", *_render(options)]
     for index, job in enumerate(workload.jobs):
         section = Section(job, warnings)
         raise_to_sectors(section, target.sector_bytes)
         add_job(section, target, fio)
-        if found is not None:
-            _add_data_placement(section, found)
+        if placement is not None:
+            _add_data_placement(section, placement)
         lines += ["", f"[{section_name(index, job.name)}]", *_render(section.options)]
     writes = any(job.read_pct < 100 for job in workload.jobs)
     text = "\n".join(lines) + "\n"
@@ -88,7 +90,7 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
 
 
 def section_name(index: int, name: str) -> str:
-    """Unique, and free of what a job file gives a meaning to ("global", brackets, ${})."""
+    """Return a unique section name without fio's special words and characters."""
     return f"{index}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}"
 
 
@@ -116,7 +118,7 @@ def _global_options(
         ("random_generator", "tausworthe64"),
         ("randrepeat", "0"),
         ("randseed", str(workload.seed)),
-        # Total latency, from issue to completion, is what carries the histogram.
+        # Report the histogram of total latency, from issue to completion.
         ("lat_percentiles", "1"),
         ("clat_percentiles", "0"),
         ("slat_percentiles", "0"),
@@ -125,43 +127,44 @@ def _global_options(
 
 
 def _escaped(path: str) -> str:
-    """Fio splits names at colons, and expands or cuts off what its job files give a meaning to."""
+    """Escape colons, at which fio splits names; reject characters special to job files."""
     if re.search(r"[$`;#\\\n\r]", path) or path != path.strip():
-        refuse(path, "fio's job files cannot name such a path", "rename it")
+        refuse(path, "the path contains characters that fio's job files do not allow", "rename it")
     return path.replace(":", "\\:")
 
 
-def _add_data_placement(section: Section, found: DataPlacement) -> None:
-    """Hints are those of the node that a job opens, so that a job without a stream has one too."""
-    if found.kind != "hint":
-        add_streams(section, found.kind)
+def _add_data_placement(section: Section, placement: DataPlacement) -> None:
+    """Add the streams of a job, or for hints the node with the hint of its stream."""
+    if placement.kind != "hint":
+        add_streams(section, placement.kind)
     elif section.job.streams:
-        section.refuse("a write hint is of a whole job", "use a job for each stream")
+        section.refuse("a write hint applies to all writes of a job", "use a job for each stream")
     else:
-        section.add("filename", _escaped(found.nodes[section.job.stream]))
+        section.add("filename", _escaped(placement.nodes[section.job.stream]))
 
 
 def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
-    """How to place writes if any job asks for a stream. Refuses what the drive does not have."""
+    """Return the placement method if a job uses streams; reject streams that the drive lacks."""
     asked = {stream for job in workload.jobs for stream in (*job.streams, job.stream)}
     streams = sorted(asked - {0})
     if not streams:
         return None
-    found = target.data_placement
-    if isinstance(found, str):
+    placement = target.data_placement
+    if isinstance(placement, str):
         named = ", ".join(map(str, streams))
         refuse(
             workload.name,
-            f"writes cannot be given to stream {named}: {found}",
-            "stream = 0 runs it without; `writecliff device probe` shows what arrives",
+            f"writes cannot be given to stream {named}: {placement}",
+            "set stream = 0 to run it without streams; `writecliff device probe` tests the drive",
         )
-    if streams[-1] >= found.handles:
+    if streams[-1] >= placement.handles:
         refuse(
             workload.name,
-            f"stream {streams[-1]}: the drive has {_WHAT[found.kind]}{found.handles - 1}",
-            f"streams 1 to {found.handles - 1} are possible",
+            f"stream {streams[-1]}: the drive has {_STREAMS_SHOWN[placement.kind]}"
+            f"{placement.handles - 1}",
+            f"streams 1 to {placement.handles - 1} are possible",
         )
-    return found
+    return placement
 
 
 def add_job(section: Section, target: Target, fio: Fio) -> None:
@@ -221,13 +224,12 @@ def _check_counts(section: Section, target: Target) -> None:
 
 # -- direction, sizes and streams ------------------------------------------------------------------
 
-# Access pattern of a job in fio's options: direction with modifier, sizes, streams.
 
 _LISTED = ("read", "write", "trim")  # the order of fio's lists
 
 
 def refuse_what_only_simulation_has(section: Section) -> None:
-    """Refuse what `engines.fio` does not give to fio: its results come in another form."""
+    """Reject features of a job that only simulated drives support."""
     job = section.job
     for name, given, instead in (
         ("host_zones", job.host_zones, "fio itself, with zonemode=zbd"),
@@ -235,7 +237,7 @@ def refuse_what_only_simulation_has(section: Section) -> None:
         (
             "model",
             job.model,
-            "the fio job file that `writecliff trace synthesise` writes beside it",
+            "the fio job file that `writecliff trace synthesise` writes",
         ),
         ("files", job.files > 1, "one job for each part of the range"),
         ("one_position", job.one_position, "a job for each operation"),
@@ -249,7 +251,7 @@ def refuse_what_only_simulation_has(section: Section) -> None:
 
 
 def add_direction(section: Section) -> None:
-    """Add `rw`, with the number of I/Os of a run, or the hole, behind a colon."""
+    """Add `rw`; a colon separates the number of I/Os of a run, or the size of a hole."""
     job = section.job
     modifier = ""
     if job.run_ios > 1:
@@ -267,16 +269,16 @@ def add_direction(section: Section) -> None:
     if job.trim_pct == 0 and 0 < job.read_pct < 100:
         section.add("rwmixread", section.whole_percent("read_pct", job.read_pct))
         if job.pattern == "sequential":
-            section.warn("in fio reads and writes each follow their own sequence")
+            section.warn("in fio, reads and writes follow separate sequences")
 
 
 def _random_percent(section: Section, sequential_pct: float) -> str:
-    """Fio's share of random I/Os in an operation, in the whole percents that it takes."""
+    """Return the share of random I/Os of an operation in whole percent, as fio requires."""
     nearest = round(sequential_pct)
     if abs(nearest - sequential_pct) > 1e-6:
         section.warn(
-            f"fio takes whole percents: {nearest} % of an operation's I/Os are sequential, not "
-            f"{sequential_pct:.4g} %"
+            f"fio accepts whole percentages only: {nearest} % of an operation's I/Os are "
+            f"sequential, not {sequential_pct:.4g} %"
         )
     return str(100 - nearest)
 
@@ -297,7 +299,7 @@ def _direction(section: Section) -> str:
 
 
 def add_block_sizes(section: Section) -> None:
-    """Add `bs`, or `bssplit` for a mix; as lists where operations differ."""
+    """Add `bs`, or `bssplit` for a mix; as lists if operations differ."""
     job = section.job
     listed = [job.block_sizes_of(operation) for operation in _LISTED]
     single = all(len(sizes) == 1 for sizes in listed)
@@ -320,7 +322,7 @@ def _split(section: Section, sizes: tuple[BlockSize, ...]) -> str:
 
 
 def add_streams(section: Section, kind: str) -> None:
-    """Add the streams of the writes, if the job asks for any."""
+    """Add the streams of the writes, if the job has any."""
     job = section.job
     if streams := job.streams or ((job.stream,) if job.stream else ()):
         section.add("dataplacement", kind)
@@ -331,17 +333,16 @@ def add_streams(section: Section, kind: str) -> None:
 
 # -- data to write ---------------------------------------------------------------------------------
 
-# Write data of a job in fio's options: random data, new for each write if possible.
+# Writes have random data, regenerated for each write if possible.
 #
-# `refill_buffers` generates the data of each write in the thread that issues it: 1.7 GB/s in blocks
-# of 128 KiB on a virtual server processor, which would cap a fast drive. `scramble_buffers` fills
-# each buffer once and writes offset and time into each sector: 32 GB/s. No sector is like another,
-# but a sixth of it has little entropy (10 % compressible, by zlib), and a buffer that is
-# soon reused produces near duplicates. So only large blocks on fast drives with enough buffers are
-# scrambled.
+# `refill_buffers` generates the data of each write in the issuing thread: 1.7 GB/s in blocks of
+# 128 KiB on a virtual server processor, which limits a fast drive. `scramble_buffers` fills each
+# buffer once and writes offset and time into each sector: 32 GB/s. All sectors differ, but a sixth
+# of each has low entropy (10 % compressible, by zlib), and a buffer that is soon reused produces
+# near duplicates. So only large blocks on fast drives with enough buffers are scrambled.
 
 LARGE_BYTES = 64 * KIB
-BUFFERS_BYTES = 1 << 20  # of a thread; beyond what a controller compresses together
+BUFFERS_BYTES = 1 << 20  # per thread; more than controllers compress at once
 
 
 def add_data(section: Section, *, fast: bool) -> None:
@@ -353,9 +354,9 @@ def add_data(section: Section, *, fast: bool) -> None:
     if fast and random_data and enough:
         section.add("scramble_buffers", 1)
         section.warn(
-            "data are random, made once for each of its buffers and then changed in every sector"
-            " for every write (about 10 % compressible): a thread that generates all data would"
-            " cap this drive"
+            "the data of writes are random per buffer, with changes in each sector for each write"
+            " (about 10 % compressible): generating all data in fio's threads would limit this"
+            " drive"
         )
         return
     section.add("refill_buffers")
@@ -369,12 +370,12 @@ def add_data(section: Section, *, fast: bool) -> None:
 
 # -- active-range segments in fio's options: zonemode=strided --------------------------------------
 
-# fio has no random choice among thousands of segments: its zoned distribution takes 256 zones, in
-# whole percents of the accesses. Its strided zones are of equal size and distance. If the zone
-# size is a sector, a thread moves to the next zone after each I/O, whose address within the zone is
-# random. If it is the segment, a sequential stream passes through the whole segment first. So the
+# fio cannot choose randomly among thousands of segments: its zoned distribution accepts 256 zones,
+# in whole percentages of the accesses. Its strided zones have equal sizes and distances. If the
+# zone size is a sector, a thread moves to the next zone after each I/O, whose address within the
+# zone is random. If it is the segment, a sequential stream completes the segment first. So the
 # addresses are those of equal segments that span the range. Reports disclose that the segments are
-# evenly spaced and, with random addresses, visited in turn. Reads and writes of a job share its
+# evenly spaced and, with random addresses, accessed in turn. Reads and writes of a job share its
 # zone, so sequential mixes run as one job per direction (`mix.py`).
 #
 # On a block device, fio wraps around only at the end of the device, whatever the size of the job
@@ -386,16 +387,18 @@ _LARGEST_STEP = 1 << 20
 
 @dataclass(frozen=True)
 class Zones:
-    """The zones of a job's segments, in bytes."""
+    """Strided zones for the segments of a job, in bytes."""
 
     count: int
     size: int
-    pitch: int  # from one to the next
+    pitch: int  # distance between the starts of adjacent zones
 
 
 def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
-    """The zones of a job's segments, None if it has none; the job then begins at the segment that
-    `start_bytes` is the begin of. Refuses what does not fit, and mixes of sizes.
+    """Return the zones of a job's segments; None if it has no segments.
+
+    The range of the job then starts at the segment that starts at `start_bytes`. Rejects segments
+    that do not fit, and mixes of block sizes.
     """
     job = section.job
     segments = job.segments
@@ -404,28 +407,28 @@ def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
     what = f"active-range segments ({segments.count})"
     if len(job.all_block_sizes) > 1:
         section.refuse(
-            f"{what}: a block of a mix of sizes would leave its segment in fio",
+            f"{what}: in fio, blocks of a mix of sizes would cross the end of a segment",
             "use one block size, or the simulated drive",
         )
     if job.addresses.kind != "uniform":
-        section.refuse(f"{what}: fio has them with uniform addresses only")
+        section.refuse(f"{what}: fio supports them with uniform addresses only")
     if job.pattern == "sequential" and job.threads > 1 and job.thread_stride_bytes:
         section.refuse(
-            f"{what}: fio's threads would not keep to their parts of them", "use one thread"
+            f"{what}: fio's threads would not stay within their shares", "use one thread"
         )
     (block,) = job.block_sizes
     unit = max(block.bytes, job.align_bytes or 0)
     size = segments.length(unit)
     if not size:
-        section.refuse(f"{what}: less than a block of {block.bytes} bytes each")
+        section.refuse(f"{what}: each is smaller than a block of {block.bytes} bytes")
     rest = capacity_bytes - job.offset_bytes
     length = rest if job.range_bytes is None else job.range_bytes
     pitch = _pitch(rest, length, segments.count, size)
     if not pitch:
         section.refuse(
             f"{what}: {segments.count} of {size} bytes do not fit into the {length} bytes from"
-            f" {job.offset_bytes} on, up to the end of the target",
-            "fio starts over only at the end of a device: let the range end there",
+            f" {job.offset_bytes} to the end of the target",
+            "end the range at the end of the device, where fio wraps around",
         )
     first, inside = divmod(job.start_bytes, size)
     if not inside and first < segments.count:
@@ -446,14 +449,16 @@ def add_segments(section: Section, zones: Zones | None) -> None:
     section.add("zonesize", zones.size if sequential else _SECTOR_BYTES)
     section.add("zoneskip", zones.pitch - zones.size)
     section.warn(
-        f"in fio the {zones.count} segments are evenly spaced"
+        f"in fio, the {zones.count} segments are evenly spaced"
         + ("" if sequential else ", and each thread accesses them in turn")
     )
 
 
 def _pitch(rest: int, length: int, count: int, size: int) -> int:
-    """Bytes from segment to segment, so that `count` of them reach the end of the `rest` of the
-    target and the last one ends within `length`; 0 if there is none.
+    """Return the distance between segments; 0 if they do not fit.
+
+    `count` of them must reach the end of the `rest` of the target, and the last must end within
+    `length`.
     """
     step = _LARGEST_STEP
     while step >= _SECTOR_BYTES:
@@ -466,17 +471,14 @@ def _pitch(rest: int, length: int, count: int, size: int) -> int:
 
 # -- addresses -------------------------------------------------------------------------------------
 
-# Addresses of a job in fio's options: range, alignment, thread offsets, distributions; and
-# block-size mixes on drives whose sector is larger than some of their sizes.
-
-# fio rotates a distribution by a random amount in each thread; a fixed centre keeps the hot
-# blocks of all threads the same, which is what one distribution over one range means.
+# fio rotates a distribution by a random amount in each thread. A fixed centre gives all threads the
+# same hot blocks, so that the job has one distribution over its range.
 _CENTRE = "0.5"
 _FIO_ZONES_MAX = 256
 
 
 def add_addresses(section: Section, capacity_bytes: int, sector_bytes: int) -> None:
-    """Add range and addresses; warn of, or refuse, what fio does not do that way."""
+    """Add range and addresses; warn of differences, and reject distributions that fio lacks."""
     job = section.job
     size = _range(section, capacity_bytes, sector_bytes)
     section.add("offset", job.offset_bytes)
@@ -489,30 +491,38 @@ def add_addresses(section: Section, capacity_bytes: int, sector_bytes: int) -> N
 
 
 def _add_alignment(section: Section, sector_bytes: int) -> None:
-    """Add `blockalign`, as a list where operations differ."""
+    """Add `blockalign`, as a list if operations differ."""
     job = section.job
-    own = [(one.block_sizes, one.align_bytes) for one in (job.writes, job.trims) if one]
-    given = [(job.block_sizes, job.align_bytes), *own]
+    overrides = [
+        (direction.block_sizes, direction.align_bytes)
+        for direction in (job.writes, job.trims)
+        if direction
+    ]
+    given = [(job.block_sizes, job.align_bytes), *overrides]
     for sizes, align in given:
         if align is None and job.pattern == "random" and len(sizes) > 1:
             smallest = min(block.bytes for block in sizes)
             section.refuse(
-                "fio aligns a mix of block sizes to one size, not each I/O to its own",
+                "fio aligns all I/Os of a mix to one size, not each I/O to its size",
                 f"set align_bytes = {smallest}",
             )
         if align is not None and (align % sector_bytes or align <= 0):
             section.refuse(f"align_bytes {align}: not a multiple of {sector_bytes}")
     if not any(align for _, align in given):
         return
-    of = {"read": (job.block_sizes, job.align_bytes)}
-    for name, one in (("write", job.writes), ("trim", job.trims)):
-        of[name] = of["read"] if one is None else (one.block_sizes, one.align_bytes)
-    aligns = [str(align or sizes[0].bytes) for sizes, align in of.values()]
+    by_operation = {"read": (job.block_sizes, job.align_bytes)}
+    for name, direction in (("write", job.writes), ("trim", job.trims)):
+        by_operation[name] = (
+            by_operation["read"]
+            if direction is None
+            else (direction.block_sizes, direction.align_bytes)
+        )
+    aligns = [str(align or sizes[0].bytes) for sizes, align in by_operation.values()]
     section.add("blockalign", aligns[0] if len(set(aligns)) == 1 else ",".join(aligns))
 
 
 def _range(section: Section, capacity_bytes: int, sector_bytes: int) -> int:
-    """Size of the job's range, checked: fio itself wraps silently where it leaves the device."""
+    """Return the checked size of the job's range: beyond the device, fio would wrap silently."""
     job = section.job
     if job.offset_bytes < 0 or job.offset_bytes % sector_bytes:
         section.refuse(f"offset_bytes {job.offset_bytes}: not a multiple of {sector_bytes}")
@@ -532,16 +542,16 @@ def _add_size(section: Section, size: int) -> None:
     job = section.job
     stride = job.thread_stride_bytes
     if not stride or job.threads == 1 or job.pattern == "random":
-        section.add("size", size)  # a start has no meaning for random addresses
+        section.add("size", size)  # random addresses have no start
         return
     if stride * job.threads > size:
         section.refuse(
             f"{job.threads} threads at a stride of {stride} bytes leave the range of {size} bytes",
-            f"at most {size // job.threads} bytes are possible",
+            f"use a stride of at most {size // job.threads} bytes",
         )
     per_thread = None if job.volume_bytes is None else job.volume_bytes // job.threads
     if per_thread is None or per_thread > stride:
-        section.warn(f"in fio each thread stays within its own stride of {stride} bytes")
+        section.warn(f"in fio, each thread stays within its stride of {stride} bytes")
     section.add("size", stride)
     section.add("offset_increment", stride)
 
@@ -549,20 +559,20 @@ def _add_size(section: Section, size: int) -> None:
 def _add_distribution(section: Section, size: int) -> None:
     addresses = section.job.addresses
     kind, theta, zones = addresses.kind, addresses.theta, addresses.zones
-    if kind == "once":  # fio's own default
+    if kind == "once":  # fio's default
         return
     section.add("norandommap", "")
     if kind == "uniform":
         return
     if kind in ("sequence", "sprandom"):
         section.refuse(
-            f"addresses {kind}: only simulated drives",
-            "newer versions of fio have it: run fio itself",
+            f"addresses {kind} are for simulated drives only",
+            "run fio directly: newer versions support them",
         )
     if addresses.scatter_seed or addresses.scatter_bytes is not None:
         section.refuse(
             f"fio cannot scatter {kind} addresses: its zones are contiguous",
-            "give the job a rate, so that writecliff issues its I/Os, or use a simulated drive",
+            "set a rate, so that writecliff issues the I/Os, or use a simulated drive",
         )
     if kind == "zipf":
         if addresses.ranks is not None:
@@ -576,7 +586,7 @@ def _add_distribution(section: Section, size: int) -> None:
         if theta is None or theta <= 0:
             section.refuse(f"zipf needs a theta above 0, not {theta}")
         if theta == 1.0:
-            section.refuse("fio has no zipf with theta 1", "use 0.99 or 1.01")
+            section.refuse("fio does not support zipf with theta 1", "use 0.99 or 1.01")
         section.add("random_distribution", f"zipf:{theta:g}:{_CENTRE}")
         return
     if kind == "pareto":
@@ -587,21 +597,23 @@ def _add_distribution(section: Section, size: int) -> None:
         return
     if kind == "hot_cold":
         if len(zones) != 1:
-            section.refuse("hot_cold takes one zone, the hot one")
+            section.refuse(f"hot_cold needs exactly one zone, the hot zone, not {len(zones)}")
         hot = zones[0]
         zones = (hot, Zone(100 - hot.access_pct, 100 - hot.size_pct))
     section.add("random_distribution", _zoned(section, zones, size))
 
 
 def _normal_spread(section: Section) -> float:
-    """Fio's parameter for a standard deviation: it adds a uniform spread to a mean of twelve
-    uniform numbers, whose own deviation is a twelfth of the range.
+    """Return fio's parameter for a standard deviation.
+
+    fio adds a uniform spread to the mean of twelve uniform numbers, which has a deviation of a
+    twelfth of the range.
     """
     deviation = section.job.addresses.deviation_pct or 0.0
-    own = 100 / 12
-    if deviation < own:
-        section.refuse(f"fio has no normal addresses with a deviation below {own:.2f} %")
-    return math.sqrt(12 * (deviation**2 - own**2))
+    least = 100 / 12
+    if deviation < least:
+        section.refuse(f"fio's normal addresses have a deviation of at least {least:.2f} %")
+    return math.sqrt(12 * (deviation**2 - least**2))
 
 
 def _zoned(section: Section, zones: tuple[Zone, ...], size: int) -> str:
@@ -612,10 +624,10 @@ def _zoned(section: Section, zones: tuple[Zone, ...], size: int) -> str:
         if abs(total - 100) > 1e-6:
             section.refuse(f"the {what} of its zones add up to {total:g}, not to 100")
     if len(zones) > _FIO_ZONES_MAX:
-        section.refuse(f"{len(zones)} zones; fio takes {_FIO_ZONES_MAX}")
+        section.refuse(f"{len(zones)} zones: fio supports at most {_FIO_ZONES_MAX}")
     accesses = [section.whole_percent("access_pct", zone.access_pct) for zone in zones]
     if 0 in accesses:
-        section.refuse("fio has no zones without accesses", "shorten the range instead")
+        section.refuse("fio does not support zones without accesses", "shorten the range instead")
     kind, lengths = "zoned", [round(zone.size_pct) for zone in zones]
     if any(abs(zone.size_pct - round(zone.size_pct)) >= 1e-6 for zone in zones):
         kind, lengths = "zoned_abs", _zone_lengths(section, zones, size)
@@ -624,7 +636,7 @@ def _zoned(section: Section, zones: tuple[Zone, ...], size: int) -> str:
 
 
 def _zone_lengths(section: Section, zones: tuple[Zone, ...], size: int) -> list[int]:
-    """Zone sizes in bytes on block boundaries; together exactly the whole blocks of the range."""
+    """Return zone sizes in whole blocks, in bytes, that cover all whole blocks of the range."""
     block = section.job.align_bytes or section.job.block_sizes[0].bytes
     ends, total = [], 0.0
     for zone in zones:
@@ -634,15 +646,15 @@ def _zone_lengths(section: Section, zones: tuple[Zone, ...], size: int) -> list[
 
 
 def raise_to_sectors(section: Section, sector_bytes: int) -> None:
-    """Raise the sizes and the alignment of a mix to whole sectors, and warn of it.
+    """Raise the sizes and the alignment of a mix to whole sectors, with a warning.
 
-    The composite loads of JESD219 contain sizes of 512 bytes to 3.5 KiB, which a drive of 4 KiB
-    sectors cannot execute. Only mixes are raised: a job of a single size that does not fit is
-    refused, because its result would be that of another.
+    The composite loads of JESD219 contain sizes of 512 bytes to 3.5 KiB, which a drive with 4 KiB
+    sectors cannot execute. Only mixes are raised: a job with a single size that does not fit is
+    rejected, because its result would be that of another block size.
     """
     job = section.job
-    own = job.writes is not None or job.trims is not None  # not published loads
-    if own or len(job.block_sizes) < 2 or any(size.bytes <= 0 for size in job.block_sizes):
+    separate = job.writes is not None or job.trims is not None  # not published loads
+    if separate or len(job.block_sizes) < 2 or any(size.bytes <= 0 for size in job.block_sizes):
         return
     if raised := [size for size in job.block_sizes if size.bytes % sector_bytes]:
         weights: dict[int, float] = {}

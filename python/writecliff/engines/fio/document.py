@@ -1,11 +1,10 @@
-"""fio's JSON output as entries: jobs of any version, of one machine or of several clients.
+"""Entries of fio's JSON output: jobs of any version, of one machine or of several clients.
 
-Fields are read through `Fields`, whose errors name the field. Differences between versions and
-forms of the output end here:
+Errors of `Fields` name the invalid field. This module hides differences between versions:
 
-* before fio 2.99 bytes are in KiB, and latencies, in µs, have no bins that can be read;
-* `client_stats` in place of `jobs` holds the jobs of each client, and their sum as another job;
-* `job_start`, from fio 3.36 on, is when a job began to measure.
+* before fio 2.99 bytes are in KiB, and latencies, in µs, have no readable bins;
+* `client_stats` replaces `jobs` with the jobs of each client, and their sum as another job;
+* `job_start`, since fio 3.36, is the time at which a job started to measure.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _OF_ONE_KIND: Mapping[str, Operation] = {
 
 @dataclass(frozen=True)
 class Fields:
-    """An object of the document, and its name in errors."""
+    """A JSON object of the document, and its name for errors."""
 
     raw: Mapping[str, Any]
     where: str
@@ -46,10 +45,15 @@ class Fields:
     def _wrong(self, name: str, kind: str) -> ConfigError:
         text = str(self.raw[name])
         shown = text if len(text) <= 40 else f"{text[:40]}..."
-        return ConfigError(f"{self.where}: '{name}' is no {kind}: {shown}")
+        article = "an" if kind == "object" else "a"
+        return ConfigError(f"{self.where}: '{name}' is not {article} {kind}: {shown}")
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return a number of 0 or more. Raises ConfigError."""
+        """Return a number of 0 or more.
+
+        Raises:
+            ConfigError: The field is missing without a default, or not such a number.
+        """
         if default is not None and name not in self.raw:
             return default
         value = self._value(name)
@@ -60,29 +64,49 @@ class Fields:
         return value
 
     def whole(self, name: str, default: int | None = None) -> int:
-        """Return a number without its fraction. Raises ConfigError."""
+        """Return a number of 0 or more, rounded down.
+
+        Raises:
+            ConfigError: The field is missing without a default, or not such a number.
+        """
         return int(self.number(name, default))
 
     def text(self, name: str) -> str:
-        """Return a text. Raises ConfigError."""
+        """Return a string.
+
+        Raises:
+            ConfigError: The field is missing or not a string.
+        """
         value = self._value(name)
         if not isinstance(value, str):
             raise self._wrong(name, "text")
         return value
 
     def part(self, name: str, where: str | None = None) -> Fields:
-        """Return a nested object; an absent object is empty. Raises ConfigError."""
+        """Return a nested object; an empty one if the field is missing.
+
+        Raises:
+            ConfigError: The field is not an object.
+        """
         value = self.raw.get(name, {})
         if not isinstance(value, dict):
             raise self._wrong(name, "object")
         return Fields(value, f"{self.where}, {where or name}")
 
     def options(self, name: str) -> dict[str, str]:
-        """Return the texts of a nested object. Raises ConfigError."""
+        """Return the values of a nested object as strings.
+
+        Raises:
+            ConfigError: The field is not an object.
+        """
         return {key: str(value) for key, value in self.part(name).raw.items()}
 
     def parts(self, name: str) -> list[Any]:
-        """Return a list. Raises ConfigError."""
+        """Return a list.
+
+        Raises:
+            ConfigError: The field is missing or not a list.
+        """
         value = self._value(name)
         if not isinstance(value, list):
             raise self._wrong(name, "list")
@@ -91,31 +115,30 @@ class Fields:
 
 @dataclass(frozen=True)
 class Entry:
-    """A job that fio reports. `start_ms` is when it began to measure, by fio's clock or after the
-    jobs that it waited for; `section` numbers the jobs that started together.
-    """
+    """A job in fio's output."""
 
     name: str
     options: Mapping[str, str]
     operations: Mapping[Operation, Fields]
-    sync: Fields  # its flushes
+    sync: Fields  # flushes
     error: int
-    section: int
-    start_ms: float
+    section: int  # equal for jobs that started together
+    start_ms: float  # start of measuring, on fio's clock or since the end of the previous section
     runtime_ms: float
 
     @property
     def end_ms(self) -> float:
+        """End of measuring, on the clock of `start_ms`."""
         return self.start_ms + self.runtime_ms
 
 
 def last_document(text: str) -> Mapping[str, Any] | None:
-    """Return fio's last whole document in a text; None if there is none.
+    """Return fio's last complete document in a text; None if there is none.
 
-    fio prints messages and other forms of its output around it, and, with `--status-interval`,
-    several documents with cumulative counters.
+    fio's output may also have messages, other output formats and, with `--status-interval`, several
+    documents with cumulative counters.
     """
-    decoder, found, at = json.JSONDecoder(), None, 0
+    decoder, latest, at = json.JSONDecoder(), None, 0
     while match := re.compile(r"^\s*\{", re.MULTILINE).search(text, at):
         begin = match.end() - 1
         try:
@@ -124,23 +147,27 @@ def last_document(text: str) -> Mapping[str, Any] | None:
             at = begin + 1
             continue
         if isinstance(value, dict) and "fio version" in value:
-            found = value
-    return found
+            latest = value
+    return latest
 
 
 def job_fields(document: Mapping[str, object], name: str) -> list[Fields]:
-    """Return the objects of all jobs, without the sum over clients. Raises ConfigError."""
+    """Return the objects of all jobs, without the sum over clients.
+
+    Raises:
+        ConfigError: The document has no jobs, or a job is not an object.
+    """
     whole = Fields(document, name)
     listed = whole.parts("client_stats" if "client_stats" in document else "jobs")
-    jobs = [one for one in listed if not (isinstance(one, dict) and _is_sum(one))]
+    jobs = [entry for entry in listed if not (isinstance(entry, dict) and _is_sum(entry))]
     if not jobs:
         raise ConfigError(f"{name} has no jobs")
-    found = []
+    fields = []
     for number, job in enumerate(jobs, 1):
         if not isinstance(job, dict):
             raise ConfigError(f"{name}: job {number} is not an object")
-        found.append(Fields(job, f"{name}: job {job.get('jobname', number)}"))
-    return found
+        fields.append(Fields(job, f"{name}: job {job.get('jobname', number)}"))
+    return fields
 
 
 def _is_sum(job: Mapping[str, Any]) -> bool:
@@ -163,7 +190,9 @@ def entries_of(document: Mapping[str, object], name: str) -> list[Entry]:
     for job, section in zip(jobs, sections, strict=True):
         options = {**common, **job.options("job options")}
         operations = _operations(job, options, unit)
-        runtime_ms = max((one.number("runtime") for one in operations.values()), default=0.0)
+        runtime_ms = max(
+            (operation.number("runtime") for operation in operations.values()), default=0.0
+        )
         start_ms = job.number("job_start") if known_starts else _delay_ms(options)
         host = f"@{_host(job)}" if len(hosts) > 1 else ""
         entries.append(
@@ -182,9 +211,9 @@ def _host(job: Fields) -> str:
 def _sections(jobs: Sequence[Fields]) -> Iterator[int]:
     """Yield the section of each job; jobs of a section start together.
 
-    Sections are the groups of each machine, in order; `new_group` alone starts no new section.
+    Sections are the groups of each machine, in order; `new_group` alone does not start a section.
     """
-    at: dict[str, tuple[int, int]] = {}  # of each machine: last group, section
+    at: dict[str, tuple[int, int]] = {}  # last group and section of each machine
     for job in jobs:
         host, group = _host(job), job.whole("groupid")
         options = job.options("job options")
@@ -220,16 +249,20 @@ def _operations(job: Fields, options: Mapping[str, str], unit: int) -> dict[Oper
         if "mixed" not in job.raw:
             raise ConfigError(f"{job.where} has none of 'read', 'write' and 'trim'")
         kinds = _unmixed(job, options)
-    found: dict[Operation, Fields] = {}
-    for name, one in kinds.items():
-        if one.whole("total_ios"):
-            size = {"io_bytes": one.whole("io_bytes") * unit}
-            found[name] = Fields({**one.raw, **size}, one.where)
-    return found
+    operations: dict[Operation, Fields] = {}
+    for name, fields in kinds.items():
+        if fields.whole("total_ios"):
+            size = {"io_bytes": fields.whole("io_bytes") * unit}
+            operations[name] = Fields({**fields.raw, **size}, fields.where)
+    return operations
 
 
 def _unmixed(job: Fields, options: Mapping[str, str]) -> dict[Operation, Fields]:
-    """Return the only operation of a job with `unified_rw_reporting=1`. Raises ConfigError."""
+    """Return the only operation of a job with `unified_rw_reporting=1`.
+
+    Raises:
+        ConfigError: The job has several operations.
+    """
     mixed = job.part("mixed")
     direction = options.get("rw", options.get("readwrite", "read")).partition(":")[0]
     if direction not in _OF_ONE_KIND:
@@ -241,13 +274,13 @@ def _unmixed(job: Fields, options: Mapping[str, str]) -> dict[Operation, Fields]
 
 
 def together(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Split entries into steps: jobs whose times overlap ran together, others one after the other.
+    """Split entries into steps: jobs whose times overlap form a step.
 
-    An overlap of less than 10 ms is the rounding of run times.
+    Overlaps of less than 10 ms are ignored, because fio rounds run times.
     """
     steps: list[list[Entry]] = []
     end_ms = 0.0
-    for entry in sorted(entries, key=lambda one: (one.section, one.start_ms)):
+    for entry in sorted(entries, key=lambda entry: (entry.section, entry.start_ms)):
         ran = bool(steps) and steps[-1][0].section == entry.section
         slack_ms = min(10.0, entry.runtime_ms / 2)
         if ran and (entry.start_ms < end_ms - slack_ms or not entry.runtime_ms or not end_ms):

@@ -1,7 +1,7 @@
-"""`FioEngine`: the engine interface on a real block device or a regular file, through fio.
+"""`FioEngine`: the engine for a real block device or a regular file, through fio.
 
-Joins target, job file, child process and results. A target can be written only if it was opened for
-writing; a device that is opened without its serial number can only be read.
+It connects target, job file, child process and results. A target can be written only if it was
+opened for writing: a device that is opened without its serial number is read-only.
 """
 
 from __future__ import annotations
@@ -54,20 +54,21 @@ from writecliff.workload.model import SECOND_NS, Job, Workload
 
 
 class FioEngine(AbstractContextManager["FioEngine"]):
-    """Engine for a real target. Open it with `open_device` or `open_file`; close it when done."""
+    """Engine for a real target, opened with `open_device` or `open_file`."""
 
     kind: Literal["sim", "fio"] = "fio"
 
     def __init__(self, target: FioTarget, fio: Fio, system: System) -> None:
+        """Use an open target and an installed fio; see `open_device` and `open_file`."""
         self._target = target
         self._fio = fio
         self._system = system
         self._opened_ns = time.monotonic_ns()
         self._data_placement: DataPlacement | str | None = None
-        self._load: FioLoad | None = None  # what runs now
+        self._load: FioLoad | None = None  # the running load
         self._speeds: dict[Workload, float | None] = {}
         self._watch = DisturbanceWatch(target.disk_name, target.for_command("").capacity_bytes)
-        self._begun = False  # something has run
+        self._begun = False  # a load has run
         self._closed = False
         self.described: Mapping[str, str] = {}  # by the user; see `open_target`
 
@@ -82,12 +83,20 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         look_only: bool = False,
         system: System | None = None,
     ) -> FioEngine:
-        """Open a block device. Without `destroy_serial` or with `look_only` it can only be read.
+        """Open a block device; without `destroy_serial` or with `look_only` it is read-only.
 
-        `destroy_serial` must be the drive's serial number (its full path if it has none), and
-        `allow_signatures` must be set as well if anything is found on it. `power_state` is one
-        of an NVMe drive's, to be set for a test and set back when it is closed. Raises
-        `TargetError` if the device must not be touched, `EngineError` if there is no usable fio.
+        Args:
+            path: Node of the device.
+            destroy_serial: The drive's serial number (its full path if it has none), as consent to
+                destroy its data.
+            allow_signatures: Also allow the loss of file systems and partition tables.
+            power_state: Power state of an NVMe drive, restored when the engine is closed.
+            look_only: Do not claim the device.
+            system: The system's files and programs; for tests.
+
+        Raises:
+            TargetError: The device must not be used.
+            EngineError: No usable fio is installed.
         """
         system = system or System()
         fio = find_fio(system.run)
@@ -101,7 +110,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
     def open_file(
         cls, path: str | Path, *, size_bytes: int | None, system: System | None = None
     ) -> FioEngine:
-        """Open a regular file; with `size_bytes` it is created if it is not there."""
+        """Open a regular file; with `size_bytes` it is created if it does not exist."""
         system = system or System()
         fio = find_fio(system.run)
         return cls(FileBackedTarget.open(path, size_bytes, system), fio, system)
@@ -113,16 +122,19 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
     @property
     def fio_program(self) -> str:
+        """Path of fio's executable."""
         return self._fio.program
 
     def job_file(self, workload: Workload) -> str:
-        """The job file that `run` gives to fio. Raises as `run` does."""
+        """Return the job file that `run` passes to fio; raise the errors of `run`."""
         return self._plan(split(workload).run).text
 
     def identify(self) -> DeviceIdentity:
+        """Return the identity that the drive and the kernel report."""
         return described_as(self._target.identify(), self.described)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
+        """Purge the target with its best supported method; see `purge_device`."""
         self._require_open()
         self._target.require_writable()
         self.stop_load()
@@ -131,28 +143,31 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return report
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
+        """Enable or disable the drive's volatile write cache; files leave it unchanged."""
         self._require_open()
         self._target.require_writable()
         return self._target.set_write_cache(enabled)
 
     def counters(self) -> Counters:
+        """Return the counters of the drive's SMART log; all None for a file."""
         return self._target.reading().vitals.counters
 
     def health(self) -> Mapping[str, Any] | None:
-        """The drive's SMART data as plain values; None if it has none, as for a file."""
+        """Return the drive's SMART data as plain values; None for a file."""
         return self._target.health()
 
     def log_events(self) -> None:
-        """Leave the drive's events as they are."""
+        """Do nothing: the administrator of a real drive enables its events."""
 
     def power_states(self, *, settle: bool = False) -> PowerStates | None:
+        """Return an NVMe drive's power states; with `settle`, set the requested state first."""
         self._require_open()
         return self._target.power_states(settle=settle)
 
     def precondition(
         self, workload: Workload, on_progress: ProgressHook | None = None
     ) -> StepResult:
-        """Runs the workload; a real drive cannot be brought to a state faster."""
+        """Run the workload: a real drive cannot be preconditioned faster."""
         return self.run(workload, on_progress)
 
     def run(
@@ -162,10 +177,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         *,
         keep_running: bool = False,
     ) -> StepResult:
-        """Run a workload: through fio, or as timed I/O if all its I/Os have times of their own. See
-        `Engine.run`; on Ctrl-C the partial result is kept too.
+        """Run a workload through fio, or as timed I/O if all its I/Os have intended times.
 
-        Raises `TargetError` if it writes and the target may only be read.
+        See `Engine.run`. Ctrl-C also raises an EngineError with the partial result.
+
+        Raises:
+            TargetError: The workload writes, but the target is read-only.
+            EngineError: The load failed or was interrupted.
         """
         if is_timed(workload) and not keep_running and not self._continues(workload):
             return self._run_timed(workload, on_progress)
@@ -189,26 +207,26 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             begun.start(self._now_ns())
             self._load = begun
         load = self._load
-        assert load is not None, "one was started, or goes on"
+        assert load is not None, "started above, or still running"
         step = load.begin(workload, load.reading or self._target.reading())
-        with self._kept(step):
+        with self._partial_kept(step):
             if self._follow(load, step, on_progress):
                 if not keep_running:
                     self.stop_load()
                 load.reading = self._target.reading(loaded=keep_running)
                 result = self._checked(step, load.reading)
                 if trouble := self._target.trouble():
-                    # Such as another size: no I/O needs to have failed of it.
+                    # For example a changed size, which need not fail any I/O.
                     raise EngineError(f"{self._target.name}: {trouble}", partial=result)
                 return result
             return self._conclude(step, load.ended())
 
     def _continues(self, workload: Workload) -> bool:
-        """Whether the load that runs now is this one."""
+        """Return True if the workload continues the running load."""
         return self._load is not None and self._load.continues(workload)
 
     def _run_timed(self, workload: Workload, on_progress: ProgressHook | None) -> StepResult:
-        """Issue the I/Os at their times, by the rules that fio's loads have."""
+        """Issue the I/Os at their intended times, with the checks and limits of fio's loads."""
         self.stop_load()
         self._require_open()
         if writes(workload):
@@ -239,9 +257,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return result
 
     def replay_timed(self, trace: TraceToIssue[P], hook: TraceHook = not_watched) -> TraceIssued:
-        """Issue the I/Os of a trace at their times. Raises TargetError
-        (it would write and may not, or the trace does not fit), ConfigError, EngineError,
-        StoreError.
+        """Issue the I/Os of a trace at their times.
+
+        Raises:
+            TargetError: The trace writes to a read-only target, or does not fit.
+            ConfigError: The trace is invalid.
+            EngineError: An I/O failed, or io_uring is not available.
+            StoreError: The trace cannot be read.
         """
         self.stop_load()
         self._require_open()
@@ -274,32 +296,34 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return load.result(after, self._watch, self._target.notes, complete=complete)
 
     def speed_limit(self, workload: Workload) -> float | None:
-        """Twice the speed of reads of the same kind, measured once; None if they fail."""
+        """Return twice the throughput of similar reads, measured once; None if they fail."""
         reads = reads_like(workload)
         if reads not in self._speeds:
             self._speeds[reads] = measured_speed(self.run, reads)
         return self._speeds[reads]
 
     def stop_load(self) -> None:
-        """End a load that `run` has left running. Safe to call again."""
+        """Stop the load that `run` has left running, if any."""
         load, self._load = self._load, None
         if load is not None:
             load.stop()
 
     def save(self, path: Path) -> bool:
-        """Returns False: the drive itself is the state."""
+        """Return False: the state of a real drive cannot be saved."""
         return False
 
     def restore(self, path: Path) -> None:
+        """Raise EngineError: the state of a real drive cannot be restored."""
         raise EngineError("a real drive cannot be restored to a saved state")
 
     def close(self) -> None:
-        """End what runs and release the target. Safe to call again."""
+        """Stop a running load and release the target; further calls do nothing."""
         self.stop_load()
         self._closed = True
         self._target.close()
 
     def __exit__(self, *_: object) -> None:
+        """Close the engine."""
         self.close()
 
     def _require_open(self) -> None:
@@ -307,8 +331,10 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             raise EngineError(f"{self._target.name}: the engine is closed")
 
     def _plan(self, workload: Workload) -> command.FioPlan:
-        """The job file, that of the first burst if there are more. Raises if the target changed or
-        must not be written.
+        """Return the job file, or that of the first burst.
+
+        Raises:
+            TargetError: The target changed, or is read-only and the workload writes.
         """
         self._require_open()
         if has_bursts(workload):
@@ -320,13 +346,13 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return plan
 
     def _verify(self) -> None:
-        """Raise if the target is no longer what was opened."""
+        """Raise an error if the path no longer leads to the opened target."""
         try:
             self._target.verify()
         except TargetError as error:
             if not self._begun:
                 raise
-            # Midway it is the run that failed, not the choice of a target.
+            # After the first load this is a failed run, not a wrong target.
             raise EngineError(str(error)) from error
         self._begun = True
 
@@ -336,7 +362,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return self._target.for_command(self._data_placement or "not requested")
 
     def _load_of(self, workload: Workload, *, goes_on: bool = False) -> FioLoad:
-        """A load that ends by itself unless it `goes_on`; it has not been started."""
+        """Return a load that is not started yet; it has no end if it `goes_on`."""
         plan = self._plan(endless(workload) if goes_on else workload)
         return FioLoad(self._fio.program, workload, plan, goes_on)
 
@@ -351,12 +377,12 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             self._follow(load, step, on_progress)
             self._require_success(step, load.ended())
 
-        with self._kept(step):
-            run_bursts(step, run_burst, partial(step.tell, on_progress))
+        with self._partial_kept(step):
+            run_bursts(step, run_burst, partial(step.show, on_progress))
             return self._checked(step, self._target.reading())
 
     def _follow(self, load: FioLoad, step: Measured, on_progress: ProgressHook | None) -> bool:
-        """As `FioLoad.follow`; notes stalls, and gives up on a drive that does not answer."""
+        """Follow the load, note stalls, and give up on a drive that does not respond."""
         interval_s = step.workload.interval_ns / SECOND_NS
         stalls = StallWatch(
             self._target.name,
@@ -367,7 +393,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
         def on_report() -> None:
             stalls.reported()
-            step.tell(on_progress)
+            step.show(on_progress)
 
         try:
             goes_on = load.follow(step, on_report, stalls.tick)
@@ -380,8 +406,8 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return time.monotonic_ns() - self._opened_ns
 
     @contextmanager
-    def _kept(self, step: Measured) -> Iterator[None]:
-        """If the block fails or is interrupted, stop fio and keep what was measured."""
+    def _partial_kept(self, step: Measured) -> Iterator[None]:
+        """If the block fails or is interrupted, stop fio and attach the partial result."""
         try:
             yield
         except BaseException as error:
@@ -389,7 +415,7 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             with contextlib.suppress(Exception):
                 for document in load.stop() if load is not None else ():
                     step.take(document)
-            # A drive that failed or does not answer is not asked for its health.
+            # Do not query the health of a drive that failed or does not respond.
             after = self._target.reading(loaded=True)
             if isinstance(error, KeyboardInterrupt):
                 raise EngineError("interrupted", partial=self._result(step, after)) from error
@@ -398,7 +424,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             raise
 
     def _conclude(self, step: Measured, ended: Exit) -> StepResult:
-        """The result of a run that ended by itself. Raises `EngineError` if it failed."""
+        """Return the result of a run that ended by itself.
+
+        Raises:
+            EngineError: fio or an I/O failed.
+        """
         self._load = None
         self._require_success(step, ended)
         return self._checked(step, self._target.reading(), ended)
@@ -408,7 +438,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
             raise EngineError(cause_on(self._target, ended, reason))
 
     def _checked(self, step: Measured, after: Reading, ended: Exit | None = None) -> StepResult:
-        """The result of a complete step. Raises `EngineError` if a job did nothing."""
+        """Return the result of a complete step.
+
+        Raises:
+            EngineError: A job did no I/O.
+        """
         result = self._result(step, after, complete=True)
         if names := idle(step.workload.jobs, result.jobs):
             detail = f": {ended.message}" if ended is not None and ended.message else ""
@@ -418,11 +452,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
         return result
 
     def _result(self, step: Measured, after: Reading, *, complete: bool = False) -> StepResult:
-        """What has been measured so far, as a result."""
+        """Return the measurements so far."""
         return step.result(after, self._watch, self._target.notes, complete=complete)
 
 
-# -- upper limit of the speed of a drive, estimated by reads ---------------------------------------
+# -- upper limit of a drive's throughput, estimated by reads ---------------------------------------
 
 # With many outstanding I/Os, flash writes no faster than it reads: programming takes longer than
 # reading, and both share the link and the processors of the controller. A write buffer is faster
@@ -430,11 +464,11 @@ class FioEngine(AbstractContextManager["FioEngine"]):
 
 WRITES_OVER_READS = 2.0
 MEASURE_NS = 300_000_000
-OUTSTANDING = 64  # at least: a read alone waits for the flash, a write alone for the buffer only
+OUTSTANDING = 64  # minimum; at low depths reads wait for flash but writes only for the buffer
 
 
 def reads_like(workload: Workload) -> Workload:
-    """Reads of the same blocks and addresses as fast as they go; equal for alike workloads."""
+    """Return reads with the blocks and addresses of a workload; equal for similar workloads."""
     jobs = tuple(dict.fromkeys(_reads(job) for job in workload.jobs))
     return Workload("speed of reads", jobs, interval_ns=MEASURE_NS)
 
@@ -453,7 +487,7 @@ def _reads(job: Job) -> Job:
 
 
 def measured_speed(run: Callable[[Workload], StepResult], reads: Workload) -> float | None:
-    """The limit by running `reads`; None if they cannot be run."""
+    """Return the limit in bytes per second by running `reads`; None if they fail."""
     try:
         result = run(replace(reads, seed=1))
     except (EngineError, TargetError):
@@ -463,20 +497,20 @@ def measured_speed(run: Callable[[Workload], StepResult], reads: Workload) -> fl
 
 # -- running load ----------------------------------------------------------------------------------
 
-# A fio process, and the steps that are measured with it: one, or many in succession.
+# A fio process runs one step, or many in succession.
 #
-# A load that goes on from step to step (WSAT, ACT) runs in one process: with a process for each
-# minute the drive would rest a thousand times a day. Steps are cut out of fio's cumulative reports,
-# at multiples of their length on fio's own clock, so the cuts do not drift and no I/O is lost
-# between two steps. The drive does not notice a cut: fio answers the request for a report while its
-# threads go on, and a thread of ours takes it in while the driver still stores the step before.
+# A load that continues over many steps (WSAT, ACT) runs in one process: with a process for each
+# minute the drive would idle a thousand times a day. Steps are cut out of fio's cumulative reports
+# at multiples of their length on fio's clock, so the cuts do not drift and no I/O is lost between
+# two steps. A cut does not disturb the load: fio reports while its threads continue, and a reader
+# thread takes the report while the previous step is still being stored.
 
 ENDLESS_NS = 365 * 86400 * SECOND_NS
-SHORTEST_NS = 200_000_000  # of a step that can be cut: fio reports every 0.1 s at most
+SHORTEST_NS = 200_000_000  # shortest step that can be cut: fio reports every 0.1 s at most
 
 
 def can_go_on(workload: Workload) -> bool:
-    """Whether steps of the workload can be cut out of one load: they end by time alone."""
+    """Return True if steps can be cut out of one load, because they end by time only."""
     job = workload.jobs[0]
     return (job.duration_ns or 0) >= SHORTEST_NS and all(
         other.duration_ns == job.duration_ns
@@ -489,7 +523,7 @@ def can_go_on(workload: Workload) -> bool:
 
 
 def endless(workload: Workload) -> Workload:
-    """The same load without an end, and with a report at each multiple of its duration."""
+    """Return the load without an end, with a report at each multiple of its duration."""
     length_ns = workload.jobs[0].duration_ns or workload.interval_ns
     reports = max(1, -(-length_ns // workload.interval_ns))
     interval_ns = max(length_ns // reports, SHORTEST_NS // 2)
@@ -498,7 +532,7 @@ def endless(workload: Workload) -> Workload:
 
 
 def _load_alone(workload: Workload) -> Workload:
-    """Without what may differ from step to step: name, seed, and the length of the step."""
+    """Return the load without the fields that may differ between steps: name, seed, duration."""
     jobs = tuple(replace(job, duration_ns=None) for job in workload.jobs)
     return replace(workload, name="", seed=0, jobs=jobs)
 
@@ -507,7 +541,7 @@ class FioLoad:
     """A load that runs in one fio process until it ends by itself or is stopped."""
 
     def __init__(self, program: str, workload: Workload, plan: FioPlan, goes_on: bool) -> None:
-        """`plan` is that of `endless(workload)` if the load `goes_on` after its first step."""
+        """Prepare a load; `plan` is that of `endless(workload)` if it `goes_on` after a step."""
         self.plan = plan
         self.goes_on = goes_on
         self.reading: Reading | None = None  # at the latest cut
@@ -517,20 +551,24 @@ class FioLoad:
         self._interval_ms = interval_ns / parse.MS
         self._process = FioProcess(program, plan.text, self._interval_ms)
         self._report: tuple[float, Stats] = (0.0, {})  # at the latest cut
-        self._due_ms = 0.0  # of the latest cut
-        self._late_ms = 0.0  # by which it was taken after it had been made
+        self._due_ms = 0.0  # time of the next cut
+        self._late_ms = 0.0  # delay between the report of a cut and its processing
 
     def start(self, now_ns: int) -> None:
-        """Start fio, at `now_ns` on the engine's clock. Raises `EngineError` if it cannot be."""
+        """Start fio, at `now_ns` on the engine's clock.
+
+        Raises:
+            EngineError: fio cannot be started.
+        """
         self._began_ns = now_ns
         self._process.start()
 
     def continues(self, workload: Workload) -> bool:
-        """Whether a step of `workload` can be cut out of this load."""
+        """Return True if a step of `workload` can be cut out of this load."""
         return self.goes_on and can_go_on(workload) and _load_alone(workload) == self._workload
 
     def begin(self, workload: Workload, before: Reading) -> Measured:
-        """A step that begins at the latest cut; `before` is the reading there."""
+        """Start a step at the latest cut; `before` is the reading at the cut."""
         elapsed_ms = self._report[0]
         started_ns = self._began_ns + round(elapsed_ms * parse.MS)
         step = Measured(workload, self.plan, started_ns, before, elapsed_ms, self.goes_on)
@@ -545,9 +583,13 @@ class FioLoad:
         on_report: Callable[[], None],
         on_tick: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Take reports until the step is over. True: at a cut, and the load goes on; False: fio
-        has ended. `on_tick` is called twice a second while there is no report. An exception of
-        either leaves fio running.
+        """Process reports until the step is over.
+
+        `on_tick` is called twice a second while there is no report. fio keeps running if a callback
+        raises.
+
+        Returns:
+            True if the step ended at a cut and the load continues, False if fio ended.
         """
         while (document := self._process.next(on_tick)) is not None:
             step.take(document)
@@ -560,14 +602,14 @@ class FioLoad:
         return False
 
     def ended(self) -> Exit:
-        """How fio ended; waits for it."""
+        """Wait for fio and return how it ended."""
         ended = self._process.ended()
         if self.goes_on and not ended.reason:
-            return replace(ended, fault="it ended before its time")
+            return replace(ended, fault="it ended early")
         return ended
 
     def stop(self) -> list[Document]:
-        """Stop fio if it runs; returns the reports that no step has taken."""
+        """Stop fio if it runs, and return the reports that no step has processed."""
         try:
             return self._process.stop()
         finally:

@@ -1,9 +1,8 @@
-"""What went wrong while fio ran, in the user's terms: the drive's state first, then fio's error.
+"""Detection of stalls, and descriptions of failures while fio ran.
 
-A drive that completes no I/O for some seconds has stalled; the step says so and goes on. One that
-completes none for `GIVE_UP_S` does not answer any more, and the run ends: NVMe and SCSI drivers
-reset a hung drive or fail its I/Os sooner, but a suspended device mapper device, or multipath
-without paths, waits for ever.
+A drive that completes no I/O for some seconds has stalled: the step continues with a note. If it
+completes no I/O for `GIVE_UP_S`, the run fails. NVMe and SCSI drivers reset a hung drive or fail
+its I/Os sooner, but a suspended device mapper device, or multipath without paths, waits forever.
 """
 
 from __future__ import annotations
@@ -31,13 +30,7 @@ IoCounts = Callable[[], tuple[int, int] | None]
 
 
 class StallWatch:
-    """Notices that a target completes no I/O. Call `tick` at least once a second.
-
-    `counts` gives the completed I/Os and those in flight, or None where the kernel does not count:
-    then fio's reports are what has to come, every `interval_s`. A load that is `never_idle` stalls
-    also while none is in flight, once it has begun: a suspended device mapper holds I/Os back
-    before they are counted.
-    """
+    """Detector of stalls of a target; the caller calls `tick` at least once a second."""
 
     def __init__(
         self,
@@ -48,25 +41,40 @@ class StallWatch:
         *,
         never_idle: bool = False,
     ) -> None:
+        """Start to watch a target.
+
+        Args:
+            name: Name of the target, for errors.
+            counts: Returns the numbers of completed I/Os and I/Os in flight; None if the kernel
+                does not count them. Then fio must report every `interval_s`.
+            interval_s: Interval of fio's reports.
+            clock: Monotonic clock in seconds.
+            never_idle: The load always has I/Os outstanding. Then it can also stall with no I/O in
+                flight, because a suspended device mapper delays I/Os before they are counted.
+        """
         self.notes: list[str] = []
         self._name = name
         self._counts = counts
         self._interval_s = interval_s
         self._clock = clock
-        self._since = clock()  # that I/Os have been in flight, and none was completed
-        self._heard_at = clock()  # of the target or of fio
+        self._since = clock()  # start of the time with I/Os in flight and no completion
+        self._heard_at = clock()  # latest sign of life of the target or of fio
         self._completed: int | None = None
         self._never_idle = never_idle
-        self._begun = False  # I/Os have been completed
-        self._waits = False  # for I/Os that were issued
+        self._begun = False  # an I/O has completed
+        self._waits = False  # I/Os are in flight
 
     def reported(self) -> None:
-        """A report of fio's has come."""
+        """Record that a report of fio has arrived."""
         self._heard_at = self._clock()
         self.tick()
 
     def tick(self) -> None:
-        """Raises `EngineError` once the target has not answered for `GIVE_UP_S`."""
+        """Check for a stall.
+
+        Raises:
+            EngineError: The target has completed no I/O for `GIVE_UP_S`.
+        """
         now = self._clock()
         counts = self._counts()
         waited_s = 0.0
@@ -86,12 +94,12 @@ class StallWatch:
         if waited_s >= GIVE_UP_S:
             self._note(waited_s)
             raise EngineError(
-                f"{self._name}: the drive does not answer: no I/O was completed for"
+                f"{self._name}: the drive does not respond: no I/O was completed for"
                 f" {units.duration(waited_s * 1e9)}"
             )
 
     def finish(self) -> None:
-        """Note a stall at the end of the load; with nothing in flight it was only done."""
+        """Note a stall at the end of the load, if I/Os are in flight."""
         if self._waits:
             self._end_stall()
 
@@ -105,7 +113,7 @@ class StallWatch:
 
 
 def is_never_idle(workload: Workload) -> bool:
-    """Whether all jobs issue I/Os as fast as they are completed, from the beginning to the end."""
+    """Return True if all jobs always have I/Os outstanding, from start to end."""
     return all(
         job.rate_iops is None
         and job.rate_bytes_per_s is None
@@ -115,7 +123,7 @@ def is_never_idle(workload: Workload) -> bool:
 
 
 def io_error(lines: Sequence[str]) -> str | None:
-    """The first I/O error among fio's messages, as "write error at byte 4096 (...)"."""
+    """Return the first I/O error of fio's messages, as "write error at byte 4096 (...)"."""
     for line in lines:
         if match := _IO_ERROR.search(line):
             size = units.size(int(match["length"]))
@@ -130,19 +138,27 @@ class Failing(Protocol):
     """A target on which a step has failed."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Target as the user named it."""
+        ...
 
-    def trouble(self) -> str | None: ...
+    def trouble(self) -> str | None:
+        """Return a phrase on what is wrong with the target; None: nothing."""
+        ...
 
-    def logged(self) -> list[str]: ...
+    def logged(self) -> list[str]:
+        """Return kernel messages about the target."""
+        ...
 
-    def verify(self) -> None: ...
+    def verify(self) -> None:
+        """Raise TargetError if the path no longer leads to the opened target."""
+        ...
 
 
 def cause_on(target: Failing, ended: Exit, reason: str) -> str:
-    """Why a step failed, in one line, with what the target says of itself."""
+    """Describe why a step failed, in one line, with the state of the target."""
     deadline = time.monotonic() + (_SETTLE_S if io_error(ended.lines) else 0.0)
-    # I/Os to a drive that is pulled fail a moment before the kernel removes it.
+    # I/Os to an unplugged drive fail a moment before the kernel removes it.
     while (trouble := target.trouble()) is None and time.monotonic() < deadline:
         time.sleep(_SETTLE_S / 20)
     text = cause(target.name, trouble, ended, reason, target.logged())
@@ -155,10 +171,9 @@ def cause_on(target: Failing, ended: Exit, reason: str) -> str:
 
 
 def cause(name: str, trouble: str | None, ended: Exit, reason: str, logged: Sequence[str]) -> str:
-    """Why a step failed, in one line.
+    """Describe why a step failed, in one line.
 
-    `trouble` is what is wrong with the target itself, `reason` why fio failed, `logged` what the
-    kernel says.
+    `trouble` is a fault of the target, `reason` why fio failed, `logged` are kernel messages.
     """
     failed = io_error(ended.lines)
     parts = []

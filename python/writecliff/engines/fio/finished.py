@@ -1,8 +1,8 @@
-"""Results of fio runs that writecliff did not start, from fio's own JSON output.
+"""Results of fio runs that writecliff did not start, from fio's JSON output.
 
-Latencies need the histograms of `--output-format=json+`. Total latencies (`lat_ns`) are taken where
-their bins were asked for (`lat_percentiles=1`), completion latencies (`clat_ns`) otherwise. Without
-bins there are no latencies: from a few percentiles no distribution follows.
+Latencies need the histograms of `--output-format=json+`. Total latencies (`lat_ns`) are used if
+fio wrote their bins (`lat_percentiles=1`), completion latencies (`clat_ns`) otherwise. Without bins
+there are no latencies, because percentiles do not determine a distribution.
 """
 
 from __future__ import annotations
@@ -24,26 +24,27 @@ from writecliff.workload.model import Job, Workload
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-COMPLETION = "latencies are completion latencies (clat): fio's output has no others by bin"
+COMPLETION = "latencies are completion latencies (clat): fio's output has no bins of others"
 NO_BINS = (
-    "no latencies: fio's output has no histograms (--output-format=json+ writes them), and none "
-    "follow from percentiles"
+    "no latencies: fio's output has no histograms, which --output-format=json+ writes; "
+    "percentiles do not suffice"
 )
 _MIXES = {"read": 100.0, "randread": 100.0, "write": 0.0, "randwrite": 0.0}
 
 
 @dataclass(frozen=True)
 class FinishedStep:
-    """The jobs that ran together, and what they measured."""
+    """Jobs that ran at the same time, and their measurements."""
 
     workload: Workload
     result: StepResult
 
 
 def finished_steps(document: Document, name: str) -> list[FinishedStep]:
-    """The steps of fio's JSON output: jobs that ran at the same time are a step.
+    """Return the steps of fio's JSON output: jobs that ran at the same time form a step.
 
-    Raises ConfigError for a document that is none of fio's, and for failed jobs only.
+    Raises:
+        ConfigError: The document is not in fio's format, or no I/O completed.
     """
     groups = together(entries_of(document, name))
     steps, started_ns = [], 0
@@ -52,7 +53,7 @@ def finished_steps(document: Document, name: str) -> list[FinishedStep]:
         started_ns += step.result.elapsed_ns
         steps.append(step)
     if not any(step.result.total()[0] for step in steps):
-        raise ConfigError(f"{name} holds no I/O that completed")
+        raise ConfigError(f"{name}: no I/O completed in any of its jobs")
     return steps
 
 
@@ -79,7 +80,7 @@ def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
     unknown = Counters()
     result = StepResult(
         started_ns=started_ns,
-        elapsed_ns=max((one.began_ns + one.elapsed_ns for one in results), default=0),
+        elapsed_ns=max((result.began_ns + result.elapsed_ns for result in results), default=0),
         jobs=tuple(results),
         intervals={},
         counters_before=unknown,
@@ -90,7 +91,11 @@ def _step(group: Sequence[Entry], name: str, started_ns: int) -> FinishedStep:
 
 
 def _stats(fields: Fields) -> tuple[OperationStats, str]:
-    """Return the stats of an operation, and a note on its latencies. Raises ConfigError."""
+    """Return the stats of an operation, and a note on its latencies.
+
+    Raises:
+        ConfigError: A field is missing or invalid.
+    """
     bare = Fields({"min": 0, "max": 0, "mean": 0, "stddev": 0}, fields.where)
     latency, bins, note = bare, dict[int, int](), NO_BINS
     for key, remark in (("clat_ns", COMPLETION), ("lat_ns", "")):
@@ -117,7 +122,11 @@ def _stats_of(
 
 
 def _flushes(sync: Fields) -> OperationResult | None:
-    """Return the flushes of a job; None without bins. Raises ConfigError."""
+    """Return the flushes of a job; None without bins.
+
+    Raises:
+        ConfigError: A field is missing or invalid.
+    """
     latency = sync.part("lat_ns")
     if not (bins := _bins(latency.part("bins"))):
         return None
@@ -127,14 +136,18 @@ def _flushes(sync: Fields) -> OperationResult | None:
 
 
 def _bins(fields: Fields) -> dict[int, int]:
-    """Return counts by the middle of their bin in ns. Raises ConfigError."""
-    found = {}
+    """Return counts by the middle of their bin in ns.
+
+    Raises:
+        ConfigError: A bin is not a latency, or its count is invalid.
+    """
+    counts = {}
     for middle in fields.raw:
         if not re.fullmatch(r"\d{1,18}", middle):
             raise ConfigError(f"{fields.where}: '{middle}' is not a latency in ns")
         if count := fields.whole(middle):
-            found[int(middle)] = count
-    return found
+            counts[int(middle)] = count
+    return counts
 
 
 def _histogram(stats: OperationStats, fields: Fields) -> Histogram:
@@ -151,9 +164,9 @@ def _possible(fields: Fields) -> Iterator[None]:
 
 
 def _job(name: str, options: Mapping[str, str], result: JobResult) -> Job:
-    """The job of the model, as far as the options tell."""
+    """Reconstruct a job from fio's options and its results."""
     direction = options.get("rw", options.get("readwrite", "read")).partition(":")[0]
-    ios = {name: one.ios for name, one in result.operations.items()}
+    ios = {name: done.ios for name, done in result.operations.items()}
     total = sum(ios.values()) or 1
     read_pct = _MIXES.get(direction, 100 * ios.get("read", 0) / total)
     return Job(
@@ -169,14 +182,14 @@ def _job(name: str, options: Mapping[str, str], result: JobResult) -> Job:
 
 
 def _block_bytes(options: Mapping[str, str], result: JobResult) -> int:
-    """The block size of the options; without one, the mean of what was transferred."""
+    """Return the block size of the options, or the mean size of the I/Os."""
     text = options.get("bs", options.get("blocksize", "")).partition(",")[0]
     if re.fullmatch(r"\d+", text):
         return int(text) or 4096
     if re.fullmatch(r"\d+[kKmMgG]", text):
         return parse_size(f"{text[:-1]} {text[-1].upper()}iB")
-    ios = sum(one.ios for one in result.operations.values())
-    return max(1, round(sum(one.bytes for one in result.operations.values()) / max(1, ios)))
+    ios = sum(done.ios for done in result.operations.values())
+    return max(1, round(sum(done.bytes for done in result.operations.values()) / max(1, ios)))
 
 
 def _whole(text: str | None) -> int:
@@ -184,11 +197,11 @@ def _whole(text: str | None) -> int:
 
 
 def range_bytes(document: Document) -> int | None:
-    """The largest size that a job was given; None if none says one in bytes."""
+    """Return the largest `size` option of the jobs; None if no job has a size in bytes."""
     sizes = []
     common = Fields(document, "fio").options("global options")
     for job in job_fields(document, "fio"):
         text = {**common, **job.options("job options")}.get("size", "")
-        if (found := re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())) is not None:
-            sizes.append(int(found[1]) << 10 * " kmgt".index(found[2] or " "))
+        if (match := re.fullmatch(r"(\d+)([kmgt]?)(?:i?b)?", text.lower())) is not None:
+            sizes.append(int(match[1]) << 10 * " kmgt".index(match[2] or " "))
     return max(sizes, default=0) or None

@@ -1,11 +1,11 @@
-"""The series of a step, from fio's periodic reports.
+"""Time series of a step, from fio's periodic reports.
 
-fio's reports (one JSON document every interval) are cumulative; rows are differences of two of them
-(`parse.stats_since`). This covers every I/O, the last partial interval included, which fio's own
-log files do not. A step that is cut out of a longer load begins at one report and ends at another.
+fio's reports (a JSON document per interval) are cumulative, and a row is the difference of two
+reports (`parse.stats_since`). Unlike fio's log files, this covers every I/O, including the last
+partial interval. A step that is cut out of a longer load starts at one report and ends at another.
 
-fio reports at fixed steps of its own clock, which starts before the first I/O, so the first and the
-last row of a load are shorter than the others. `end_ns` tells how long each is.
+fio reports at fixed times of its clock, which starts before the first I/O, so the first and the
+last interval of a load are shorter than the others, as `end_ns` shows.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 Key = tuple[int, Operation]
 Stats = Mapping[tuple[int, Measurable], OperationStats]
 
-# A last report this close to the one before (as a share of the interval) replaces it, and so does
-# one after a report in the first millisecond.
+# A last report within this share of an interval after the previous report replaces it, and so does
+# a report that follows one in the first millisecond.
 _SLIVER = 0.1
 
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """What one operation of one job did in one interval. NaN where it cannot be known."""
+    """Figures of one operation of a job in an interval; NaN if unknown."""
 
     ios: int
     bytes: int
@@ -46,7 +46,7 @@ _STALL = IntervalRow(0, 0, math.nan, math.nan, math.nan)
 
 
 def difference(before: OperationStats | None, after: OperationStats) -> IntervalRow | None:
-    """What was added between two cumulative reports; None if nothing was."""
+    """Return the difference of two cumulative reports; None if no I/O completed between them."""
     added = stats_since(before, after)
     if added is None:
         return None
@@ -56,15 +56,15 @@ def difference(before: OperationStats | None, after: OperationStats) -> Interval
 
 def _of_ios(stats: Stats) -> dict[Key, OperationStats]:
     """Return the stats without those of flushes, which have no series."""
-    return {(job, name): one for (job, name), one in stats.items() if name != FLUSH}
+    return {(job, name): done for (job, name), done in stats.items() if name != FLUSH}
 
 
 def _ios(stats: Stats) -> int:
-    return sum(one.ios for one in _of_ios(stats).values())
+    return sum(done.ios for done in _of_ios(stats).values())
 
 
 class IntervalSeries:
-    """Collects cumulative reports and keeps them as rows. Not thread-safe."""
+    """Rows of a series, computed from cumulative reports. Not thread-safe."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class IntervalSeries:
         interval_ms: float,
         begin: tuple[float, Stats] = (0.0, MappingProxyType({})),
     ) -> None:
-        """`begin` are the elapsed time and the stats of the report at which the step begins."""
+        """Start at a report; `begin` is its elapsed time and stats."""
         self._start_delays_ms = start_delays_ms
         self._interval_ms = interval_ms
         self._begin = begin
@@ -82,21 +82,22 @@ class IntervalSeries:
 
     @property
     def latest(self) -> tuple[float, Stats]:
-        """The latest report: elapsed time and stats since the load began."""
+        """The latest report: elapsed time and stats since the start of the load."""
         return self._latest
 
     @property
     def elapsed_ms(self) -> float:
+        """Time from the start of the step to the latest report."""
         return self._latest[0] - self._begin[0]
 
     @property
     def stats(self) -> Stats:
-        """What was added since the step began."""
+        """Stats since the start of the step."""
         begin = self._begin[1]
         return {
             key: added
-            for key, one in self._latest[1].items()
-            if (added := stats_since(begin.get(key), one)) is not None
+            for key, done in self._latest[1].items()
+            if (added := stats_since(begin.get(key), done)) is not None
         }
 
     @property
@@ -106,18 +107,19 @@ class IntervalSeries:
 
     @property
     def ios(self) -> int:
+        """Number of I/Os since the start of the step."""
         return _ios(self._latest[1]) - _ios(self._begin[1])
 
     def iops(self) -> float:
-        """Over the latest interval; 0 before there is one."""
+        """Return the IOPS of the latest interval; 0 before the first report."""
         width_ms = self._latest[0] - self._base[0]
         done = _ios(self._latest[1]) - _ios(self._base[1])
         return done / width_ms * 1000 if width_ms > 0 else 0.0
 
     def add(self, stats: Stats) -> None:
-        """Take the next cumulative report."""
+        """Add the next cumulative report."""
         elapsed = max(
-            (self._start_delays_ms[job] + one.runtime_ms for (job, _), one in stats.items()),
+            (self._start_delays_ms[job] + done.runtime_ms for (job, _), done in stats.items()),
             default=0.0,
         )
         elapsed = max(elapsed, self._latest[0])
@@ -133,7 +135,7 @@ class IntervalSeries:
             before = self._base[1].get(key)
             row = difference(before, after)
             if row is None and before is not None:
-                # Nothing completed. If the job still runs, that is a stall and counts as measured.
+                # No I/O completed. If the job still runs, this is a stall, with a row of its own.
                 if after.runtime_ms - before.runtime_ms < width_ms / 2:
                     continue
                 row = _STALL
@@ -141,7 +143,7 @@ class IntervalSeries:
                 self._rows.append((elapsed, key, row))
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The columns that `StepResult.intervals` promises."""
+        """Return the columns of `StepResult.intervals`."""
         import numpy as np
 
         rows = sorted(self._rows, key=lambda row: (row[0], row[1][0], OPERATIONS.index(row[1][1])))

@@ -1,6 +1,6 @@
-"""What fio has measured of a step so far: its reports in, a `StepResult` or a `Progress` out.
+"""Measurements of a step from fio's reports, converted to a `StepResult` or a `Progress`.
 
-A step has one part (a fio process, or a stretch of one that goes on), or one for each burst.
+A step has one part (a fio process, or a stretch of a continuing process), or a part per burst.
 """
 
 from __future__ import annotations
@@ -42,36 +42,37 @@ _NO_RESPONSE = (
 
 @dataclass
 class Part:
-    """A stretch in which one fio process ran, `begin_ms` after the start of the step."""
+    """A stretch of a step in which one fio process ran."""
 
-    begin_ms: float
+    begin_ms: float  # since the start of the step
     series: IntervalSeries
 
     @property
     def end_ms(self) -> float:
+        """Time of the latest report, since the start of the step."""
         return self.begin_ms + self.series.elapsed_ms
 
 
 @dataclass
 class Measured:
-    """A step while it runs, and after."""
+    """A running or finished step."""
 
     workload: Workload
     plan: FioPlan
     started_ns: int
     before: Reading
-    since_ms: float = 0.0  # fio's own clock at the beginning of the step
-    goes_on: bool = False  # the load has not ended with the step
-    late_ms: float = 0.0  # by which a cut at its ends was taken after it had been made
+    since_ms: float = 0.0  # fio's clock at the start of the step
+    goes_on: bool = False  # the load continues after the step
+    late_ms: float = 0.0  # delay between the report of a cut and its processing
     parts: list[Part] = field(default_factory=list)
     pause_end_ms: float = 0.0  # end of the latest pause
     last: Document | None = None
     notes: list[str] = field(default_factory=list)
 
     def begin_part(self, begin_ms: float = 0.0, begin: tuple[float, Stats] = (0.0, {})) -> None:
-        """The reports that follow are of a new part; `begin` is the report that it begins at."""
+        """Start a new part at `begin_ms`; `begin` is the report at its start."""
         jobs = self.workload.jobs
-        # A part of a load in bursts begins after the delay.
+        # A burst starts after the delay.
         delays_ms = tuple(
             0 if job.burst_ns else (job.start_delay_ns + job.ramp_ns) / parse.MS for job in jobs
         )
@@ -79,7 +80,7 @@ class Measured:
         self.parts.append(Part(begin_ms, series))
 
     def take(self, document: Document) -> None:
-        """Add a report of fio's to the latest part."""
+        """Add a report of fio to the latest part."""
         self.last = document
         self.series.add(parse.read_document(document, self._single_blocks))
 
@@ -90,40 +91,41 @@ class Measured:
 
     @property
     def counted(self) -> bool:
-        """Whether its I/Os go through the block layer, which counts them."""
+        """True if the I/Os pass through the block layer, which counts them."""
         return self.plan.counted
 
     @property
     def series(self) -> IntervalSeries:
-        """Of the latest part."""
+        """Series of the latest part."""
         return self.parts[-1].series
 
     @property
     def elapsed_ms(self) -> float:
+        """Time since the start of the step."""
         return max(self.parts[-1].end_ms, self.pause_end_ms) if self.parts else 0.0
 
     def done(self) -> tuple[int, int]:
-        """I/Os and bytes of all jobs."""
+        """Return the I/Os and bytes of all jobs."""
         return sum(part.series.ios for part in self.parts), sum(self.own_bytes().values())
 
     def own_bytes(self) -> dict[Operation, int]:
-        """Bytes of all jobs by operation."""
+        """Return the bytes of all jobs by operation."""
         total: dict[Operation, int] = dict.fromkeys(OPERATIONS, 0)
         for part in self.parts:
-            for (_, operation), one in part.series.ios_only.items():
-                total[operation] += one.bytes
+            for (_, operation), done in part.series.ios_only.items():
+                total[operation] += done.bytes
         return total
 
     def progress(self) -> Progress:
-        """A workload is as far as its slowest job."""
+        """Return the progress; `fraction` is that of the slowest job."""
         elapsed_ns, stats = (
             self.elapsed_ms * parse.MS,
             [part.series.ios_only for part in self.parts],
         )
         fractions = []
         for index, job in enumerate(self.workload.jobs):
-            mine = [one for part in stats for (owner, _), one in part.items() if owner == index]
-            ios, size = sum(one.ios for one in mine), sum(one.bytes for one in mine)
+            mine = [done for part in stats for (owner, _), done in part.items() if owner == index]
+            ios, size = sum(done.ios for done in mine), sum(done.bytes for done in mine)
             fractions.append(_job_fraction(job, elapsed_ns, ios, size))
         return Progress(
             fraction=min(fractions, default=None),
@@ -132,13 +134,13 @@ class Measured:
             iops=self.series.iops(),
         )
 
-    def tell(self, hook: ProgressHook | None) -> None:
-        """Call the hook with how far the step is, once there is something to tell."""
+    def show(self, hook: ProgressHook | None) -> None:
+        """Call the hook with the progress, once an I/O has completed."""
         if hook is not None and self.parts and self.done()[0]:
             hook(self.progress())
 
     def failure(self, ended: Exit) -> str:
-        """Why the fio that ended so has failed; "" if it has not."""
+        """Return the reason why fio failed; "" after a success."""
         errors = list(parse.job_errors(self.last or {}))
         if not ended.reason and errors:
             return ended.message or os.strerror(errors[0])
@@ -149,7 +151,7 @@ class Measured:
     def result(
         self, after: Reading, watch: DisturbanceWatch, notes: tuple[str, ...], *, complete: bool
     ) -> StepResult:
-        """What has been measured, with the reading `after` it; `notes` are the target's."""
+        """Return the measurements; `after` is the reading after the step, `notes` the target's."""
         names = tuple(job.name for job in self.workload.jobs)
         rated = [job.name for job in self.workload.jobs if is_rate_driven(job)]
         ceilings = [
@@ -188,7 +190,9 @@ class Measured:
 
     def _jobs(self) -> tuple[JobResult, ...]:
         jobs = self.workload.jobs
-        return tuple(one.following(job) for one, job in zip(self._results(), jobs, strict=True))
+        return tuple(
+            result.following(job) for result, job in zip(self._results(), jobs, strict=True)
+        )
 
     def _results(self) -> tuple[JobResult, ...]:
         jobs = self.workload.jobs
@@ -206,7 +210,7 @@ class Measured:
         )
 
     def columns(self) -> dict[str, np.ndarray]:
-        """The series of all parts, with a row without I/Os for each pause between them."""
+        """Return the series of all parts, with rows without I/Os for the pauses between them."""
         import numpy as np
 
         pieces = []
@@ -223,15 +227,17 @@ class Measured:
 
 
 def counted_since(before: Counters, after: Counters) -> Counters:
-    """The counters after a step; flash writes that did not move while the host wrote are unknown:
-    logs in steps of 10^9 bytes stand still in a short step, and some drives' always.
+    """Return the counters after a step; flash writes are None if they did not change.
+
+    Some logs count flash writes in steps of 10^9 bytes, which a short step does not reach, and some
+    drives never update them.
     """
     host, flash = (after.since(before)[name] for name in ("host_write_bytes", "nand_write_bytes"))
     return Counters(**{**after, "nand_write_bytes": None}) if host and flash == 0 else after
 
 
 def _pause(burst: Mapping[str, np.ndarray], end_ns: int) -> dict[str, np.ndarray]:
-    """Rows without I/Os up to `end_ns`, for each job and operation of the burst."""
+    """Return rows without I/Os up to `end_ns`, for each job and operation of the burst."""
     import numpy as np
 
     keys = sorted(set(zip(burst["job"].tolist(), burst["operation"].tolist(), strict=True)))
@@ -259,7 +265,7 @@ def _together(name: str, elapsed_ns: int, parts: list[JobResult]) -> JobResult:
 
 
 def _job_fraction(job: Job, elapsed_ns: float, ios: int, size: int) -> float:
-    """A job ends at the first of its ends, so the furthest advanced one counts."""
+    """Return the progress toward the end that is nearest: duration, volume or I/Os."""
     parts = []
     if job.duration_ns is not None:
         parts.append((elapsed_ns - job.start_delay_ns - job.ramp_ns) / max(1, job.duration_ns))

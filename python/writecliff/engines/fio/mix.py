@@ -1,10 +1,10 @@
-"""Jobs whose mix fio has no options for, as several of fio's jobs.
+"""Jobs with mixes that fio cannot express, split into several fio jobs.
 
-fio gives one share of random I/Os to an operation, not to a size, and sizes have whole percentages;
-and sequential reads and writes of one job share the segment that they are in. So a mix with
-sequential streams, with other shares, or in sequence through segments is run as a job for each
-operation, access and size. `flow` keeps their I/Os in the shares of the mix, and the outstanding
-I/Os are divided by the same shares, at least one for each. Results are those of the one job again.
+fio has one share of random I/Os per operation, not per size; sizes have whole percentages;
+sequential reads and writes of a job share their current segment. So a mix with sequential streams,
+with fractional percentages, or sequential through segments runs as a fio job for each operation,
+access and size. `flow` keeps the I/Os of these jobs in the shares of the mix, and the outstanding
+I/Os are divided by the same shares, with at least one per job. Results are merged into one job.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from writecliff.workload.model import BlockSize, Job, Workload
 if TYPE_CHECKING:
     import numpy as np
 
-_WEIGHT = 1000  # of all parts of a mix together: the most that fio takes for one
+_WEIGHT = 1000  # sum over all parts of a mix, and fio's maximum
 _WHOLE = 1e-6
 
 
@@ -35,30 +35,31 @@ class _Part:
 
 @dataclass(frozen=True)
 class Split:
-    """A workload as fio runs it. `jobs` has the job of the given workload for each of fio's."""
+    """A workload as fio runs it."""
 
     given: Workload
-    run: Workload
-    jobs: tuple[int, ...]
+    run: Workload  # with split jobs
+    jobs: tuple[int, ...]  # index of the job in `given` for each job of `run`
     warnings: tuple[str, ...] = ()
 
     @property
     def is_same(self) -> bool:
+        """True if no job was split."""
         return self.run is self.given
 
     def joined(self, result: StepResult) -> StepResult:
-        """What was measured, by the jobs of the given workload."""
+        """Merge the results of split jobs into the jobs of the given workload."""
         if self.is_same or not result.jobs:
             return result
         groups: dict[int, list[JobResult]] = {}
-        for own, one in zip(self.jobs, result.jobs, strict=True):
-            groups.setdefault(own, []).append(one)
-        jobs = tuple(_joined(self.given.jobs[own].name, ones) for own, ones in groups.items())
+        for index, done in zip(self.jobs, result.jobs, strict=True):
+            groups.setdefault(index, []).append(done)
+        jobs = tuple(_joined(self.given.jobs[index].name, group) for index, group in groups.items())
         without = [
-            f"{one.name} did no I/O that ended within the step: the other I/O streams of the mix "
-            "had the drive"
-            for one in result.jobs
-            if not one.operations and len(groups) < len(result.jobs)
+            f"{done.name}: no I/O completed within the step, because the other I/O streams of the "
+            "mix occupied the drive"
+            for done in result.jobs
+            if not done.operations and len(groups) < len(result.jobs)
         ]
         return replace(
             result,
@@ -69,7 +70,7 @@ class Split:
 
 
 def split(workload: Workload) -> Split:
-    """How fio runs `workload`: as it is unless one of its jobs is such a mix."""
+    """Split the jobs of a workload that fio cannot run as one job each."""
     if not any(map(_is_split, workload.jobs)):
         return Split(workload, workload, tuple(range(len(workload.jobs))))
     jobs: list[Job] = []
@@ -80,23 +81,25 @@ def split(workload: Workload) -> Split:
         jobs += parts
         numbers += [number] * len(parts)
         if len(parts) > 1:
-            wanted, made = job.threads * job.queue_depth, sum(one.queue_depth for one in parts)
+            wanted, made = job.threads * job.queue_depth, sum(part.queue_depth for part in parts)
             warnings.append(
-                f"job {job.name}: fio runs its {len(parts)} I/O streams as jobs of their own, in "
-                f"proportion by flow; {made} I/Os are outstanding at most, {wanted} are asked for"
+                f"job {job.name}: fio runs its {len(parts)} I/O streams as separate jobs, kept in "
+                f"proportion by flow; at most {made} I/Os are outstanding instead of {wanted}"
             )
     return Split(workload, replace(workload, jobs=tuple(jobs)), tuple(numbers), tuple(warnings))
 
 
 def idle(jobs: Sequence[Job], results: Sequence[JobResult]) -> list[str]:
-    """Names of the jobs without I/O. Of a mix that is run as several, one without any is none of
-    them: a large I/O of another may take as long as a short step.
+    """Return the names of the jobs without I/O.
+
+    A part of a split mix counts only if all parts of the mix are without I/O, because a large I/O
+    of another part may take as long as a short step.
     """
-    worked = {job.flow_group for job, one in zip(jobs, results, strict=True) if one.operations}
+    worked = {job.flow_group for job, done in zip(jobs, results, strict=True) if done.operations}
     return [
-        one.name
-        for job, one in zip(jobs, results, strict=True)
-        if not one.operations and not (job.flow_group and job.flow_group in worked)
+        done.name
+        for job, done in zip(jobs, results, strict=True)
+        if not done.operations and not (job.flow_group and job.flow_group in worked)
     ]
 
 
@@ -133,7 +136,7 @@ def _parts(job: Job) -> list[_Part]:
         (size,) = job.block_sizes
         reads = job.read_pct / 100
         return [_Part(True, size.bytes, True, reads), _Part(False, size.bytes, True, 1 - reads)]
-    found = []
+    parts = []
     for operation, of_all in (("read", job.read_pct), ("write", 100 - job.read_pct)):
         sizes = job.block_sizes_of(operation)
         total = sum(size.weight for size in sizes)
@@ -144,13 +147,14 @@ def _parts(job: Job) -> list[_Part]:
             ):
                 share = of_all / 100 * size.weight / total * pct / 100
                 if share > 0:
-                    found.append(_Part(operation == "read", size.bytes, sequential, share))
-    return found
+                    parts.append(_Part(operation == "read", size.bytes, sequential, share))
+    return parts
 
 
 def _jobs(job: Job, group: int) -> list[Job]:
-    """A job for each part. Sequential ones begin apart from each other in the range; in segments,
-    at the first of them.
+    """Return a job for each part.
+
+    Sequential parts start at different addresses of the range; in segments, at the first segment.
     """
     for name, given in (
         ("rates", job.rate_iops or job.rate_bytes_per_s),
@@ -159,15 +163,15 @@ def _jobs(job: Job, group: int) -> list[Job]:
         ("an end by volume or I/Os", job.volume_bytes or job.ios),
     ):
         if given:
-            raise EngineError(f"fio: {job.name}: {name} and sequential shares of block sizes",
-                              hint="use a job for each stream")  # fmt: skip
+            raise EngineError(f"fio: {job.name}: {name} cannot be combined with sequential shares "
+                              "of block sizes", hint="use a job for each stream")  # fmt: skip
     parts = _parts(job)
     depths = divided(job.threads * job.queue_depth, [part.share for part in parts])
     ordered = [part for part in parts if part.sequential]
     jobs = []
     for part, depth in zip(parts, depths, strict=True):
         text = f"{job.name}-{'seq' if part.sequential else 'rnd'}-{part.size}"
-        own = replace(
+        run = replace(
             job,
             name=f"{text}-{'read' if part.read else 'write'}",
             read_pct=100.0 if part.read else 0.0,
@@ -179,50 +183,53 @@ def _jobs(job: Job, group: int) -> list[Job]:
             flow_group=group + 1,
         )
         if job.segments is not None:
-            own = replace(own, thread_stride_bytes=0)
+            run = replace(run, thread_stride_bytes=0)
         elif part.sequential and job.range_bytes:
             step = job.range_bytes // len(ordered) // part.size * part.size
-            own = replace(
-                own,
+            run = replace(
+                run,
                 pattern="sequential",
                 align_bytes=None,
                 offset_bytes=job.offset_bytes + ordered.index(part) * step // 4096 * 4096,
                 range_bytes=max(step, part.size),
             )
-        jobs.append(own)
+        jobs.append(run)
     return jobs
 
 
 def divided(total: int, shares: Sequence[float]) -> list[int]:
-    """`total` in whole parts by `shares`, at least 1 each, by largest remainders."""
+    """Divide `total` into whole numbers by `shares`, at least 1 each, by largest remainders."""
     exact = [total * share / sum(shares) for share in shares]
-    found = [max(1, math.floor(one)) for one in exact]
+    counts = [max(1, math.floor(value)) for value in exact]
     order = sorted(range(len(shares)), key=lambda n: (math.floor(exact[n]) - exact[n], n))
-    for n in order[: max(0, total - sum(found))]:
-        found[n] += 1
-    while sum(found) > max(total, len(found)):
-        found[max(range(len(found)), key=found.__getitem__)] -= 1
-    return found
+    for n in order[: max(0, total - sum(counts))]:
+        counts[n] += 1
+    while sum(counts) > max(total, len(counts)):
+        counts[max(range(len(counts)), key=counts.__getitem__)] -= 1
+    return counts
 
 
-def _joined(name: str, ones: Sequence[JobResult]) -> JobResult:
+def _joined(name: str, results: Sequence[JobResult]) -> JobResult:
     operations = {}
-    for operation in dict.fromkeys(key for one in ones for key in one.operations):
-        total = together([one.operations[operation] for one in ones if operation in one.operations])
-        assert total is not None  # of at least one
+    for operation in dict.fromkeys(key for result in results for key in result.operations):
+        total = together(
+            [result.operations[operation] for result in results if operation in result.operations]
+        )
+        assert total is not None  # at least one result has the operation
         operations[operation] = total
     return JobResult(
         name,
-        max(one.began_ns + one.elapsed_ns for one in ones) - min(one.began_ns for one in ones),
+        max(result.began_ns + result.elapsed_ns for result in results)
+        - min(result.began_ns for result in results),
         operations,
-        tuple(ios for one in ones for ios in one.thread_ios),
-        began_ns=min(one.began_ns for one in ones),
-        flush=together([one.flush for one in ones if one.flush is not None]),
+        tuple(ios for result in results for ios in result.thread_ios),
+        began_ns=min(result.began_ns for result in results),
+        flush=together([result.flush for result in results if result.flush is not None]),
     )
 
 
 def _intervals(result: StepResult, jobs: Sequence[int]) -> dict[str, np.ndarray]:
-    """The series, with the rows of one job, operation and interval as one."""
+    """Merge the rows of the series that have the same job, operation and interval."""
     import numpy as np
 
     given = result.intervals
@@ -230,7 +237,7 @@ def _intervals(result: StepResult, jobs: Sequence[int]) -> dict[str, np.ndarray]
     for n in range(len(given["end_ns"])):
         key = (int(given["end_ns"][n]), jobs[int(given["job"][n])], int(given["operation"][n]))
         rows.setdefault(key, []).append(n)
-    found: dict[str, list[float]] = {name: [] for name in given}
+    columns: dict[str, list[float]] = {name: [] for name in given}
     for (_, job, _), group in rows.items():
         at = np.array(group)
         ios = given["ios"][at].astype(float)
@@ -241,13 +248,17 @@ def _intervals(result: StepResult, jobs: Sequence[int]) -> dict[str, np.ndarray]
             elif name in ("ios", "bytes"):
                 value = values.sum()
             elif name == "latency_mean_ns":
-                known = ios > 0
-                value = (values * ios)[known].sum() / ios[known].sum() if known.any() else math.nan
+                counted = ios > 0
+                value = (
+                    (values * ios)[counted].sum() / ios[counted].sum()
+                    if counted.any()
+                    else math.nan
+                )
             elif name == "latency_max_ns":
                 value = np.fmax.reduce(values)
             elif name == "latency_sd_ns":
                 value = values[0] if len(group) == 1 else math.nan
             else:  # of the whole drive
                 value = values[0]
-            found[name].append(value)
-    return {name: np.array(values, dtype=given[name].dtype) for name, values in found.items()}
+            columns[name].append(value)
+    return {name: np.array(values, dtype=given[name].dtype) for name, values in columns.items()}

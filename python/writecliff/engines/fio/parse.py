@@ -1,13 +1,13 @@
-"""Reads fio's json+ output into the engine's results.
+"""Conversion of fio's json+ output to the engine's results.
 
-fio keeps three latencies; the one used throughout is `lat` (from the issue of an I/O until its
-completion, so submission plus completion latency), because a caller of the drive waits that long.
-The command asks for its histogram with lat_percentiles=1; json+ then carries it in `lat_ns.bins`, a
-map from the middle of a bin in nanoseconds to its count.
+fio has three latencies. This module uses `lat`, from the issue of an I/O until its completion
+(submission plus completion latency), because a caller of the drive waits that long. The job file
+requests its histogram with lat_percentiles=1; `lat_ns.bins` then maps the middle of a bin in
+nanoseconds to its count.
 
-The bins have the layout of the native `Histogram` with one difference: fio counts everything from
-17.2 s on in its last bin. Those I/Os are moved to the measured maximum, which keeps every quantile
-an upper bound, and a warning says so.
+The bins have the layout of the native `Histogram` with one difference: fio counts all latencies
+above 17.2 s in its last bin. They are moved to the measured maximum, so that each quantile is an
+upper bound, and a warning is added.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 _SUB_BUCKET_BITS = 6
-# fio's stat.h: 29 groups of 64 bins; the last bin begins at 127 * 2^27 ns and has no upper end.
+# fio's stat.h: 29 groups of 64 bins; the last bin starts at 127 * 2^27 ns and has no upper end.
 LAST_BIN_NS = 127 << 27
 CEILING_NS = 1 << 34
 
 Document = Mapping[str, Any]
 Measurable = Operation | Literal["flush"]
-# Sections of fio's JSON by operation. `sync` has latencies and no bytes or time of its own. Its
-# `total_ios` is 0 for fdatasync and sync_file_range (fio 3.33 to 3.41), so N is the number.
+# Sections of fio's JSON by operation. `sync` has latencies but neither bytes nor a run time. Its
+# `total_ios` is 0 for fdatasync and sync_file_range (fio 3.33 to 3.41), so N is used instead.
 _SECTIONS: Mapping[Measurable, str] = {
     "read": "read", "write": "write", "trim": "trim", FLUSH: "sync",
 }  # fmt: skip
@@ -43,7 +43,7 @@ _SECTIONS: Mapping[Measurable, str] = {
 
 @dataclass(frozen=True)
 class OperationStats:
-    """One operation of one job since its start: counts, moments and bins as fio reports them."""
+    """Counts, moments and bins of one operation of a job since its start, as fio reports them."""
 
     ios: int
     bytes: int
@@ -56,24 +56,24 @@ class OperationStats:
 
 
 def bin_upper_ns(value_ns: int) -> int:
-    """Upper end (inclusive) of the bin that a value falls into; not for the open last bin."""
+    """Return the inclusive upper end of a value's bin; not valid for the open last bin."""
     shift = value_ns.bit_length() - 1 - _SUB_BUCKET_BITS
     return value_ns if shift <= 0 else (((value_ns >> shift) + 1) << shift) - 1
 
 
 def bin_lower_ns(value_ns: int) -> int:
-    """Lower end of the bin that a value falls into."""
+    """Return the lower end of a value's bin."""
     shift = value_ns.bit_length() - 1 - _SUB_BUCKET_BITS
     return value_ns if shift <= 0 else value_ns >> shift << shift
 
 
 def stats_since(before: OperationStats | None, after: OperationStats) -> OperationStats | None:
-    """What was added between two cumulative reports; None if nothing was.
+    """Return the difference of two cumulative reports; None if no I/O completed between them.
 
     Counts and bins are differences; mean and standard deviation follow from the moments. A maximum
-    is exact where it is a new maximum of the run, a minimum likewise; otherwise it is the end of
-    the outermost bin that gained I/Os (at most 1/64 off). fio reads its counters while they move,
-    so a report may be a few I/Os out of step.
+    is exact if it is a new maximum of the run, and so is a minimum; otherwise it is the end of the
+    outermost bin that gained I/Os (an error of at most 1/64). fio reads its counters while they
+    change, so figures of a report may differ by a few I/Os.
     """
     if before is None:
         return after if after.ios else None
@@ -105,7 +105,7 @@ def stats_since(before: OperationStats | None, after: OperationStats) -> Operati
 def _extremes(
     before: OperationStats, after: OperationStats, gained: Mapping[int, int]
 ) -> tuple[int, int]:
-    """The shortest and the longest latency between two reports; `gained` are the bins."""
+    """Return the shortest and longest latency between two reports with the bins `gained`."""
     lowest, highest = after.min_ns, after.max_ns
     if gained and after.min_ns >= before.min_ns:
         lowest = max(bin_lower_ns(min(gained)), after.min_ns)
@@ -115,10 +115,10 @@ def _extremes(
 
 
 def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
-    """Stats of a "read", "write", "trim" or "sync" object; None if no I/O has completed."""
+    """Return the stats of a "read", "write", "trim" or "sync" object; None without I/Os."""
     latency = raw["lat_ns"]
     bins = {int(middle): int(count) for middle, count in latency.get("bins", {}).items()}
-    # A report of a running job is read while it counts: its bins go with no other figure of it.
+    # Reports of a running job are not consistent: the sum of the bins differs from other counts.
     ios = sum(bins.values()) or int(latency["N"])
     if ios == 0:
         return None
@@ -137,13 +137,13 @@ def read_operation(raw: Mapping[str, Any]) -> OperationStats | None:
 def read_document(
     document: Document, block_bytes: Mapping[int, int] = MappingProxyType({})
 ) -> dict[tuple[int, Measurable], OperationStats]:
-    """Stats by (index of the job, operation). With group_reporting a group is a job.
+    """Return stats by (index of the job, operation); with group_reporting, a group is a job.
 
-    `block_bytes` are the jobs that have a single block size, and it. Their bytes follow from their
-    I/Os: in reports of a running job fio counts the bytes some milliseconds before the I/Os.
+    `block_bytes` has the block size of jobs with a single size. Their bytes are computed from their
+    I/Os, because in reports of a running job fio counts bytes milliseconds before I/Os.
     """
     try:
-        found = {
+        read = {
             (int(job["groupid"]), operation): stats
             for job in document["jobs"]
             for operation, section in _SECTIONS.items()
@@ -151,24 +151,24 @@ def read_document(
             if (stats := read_operation(job[section])) is not None
         }
     except (KeyError, TypeError, ValueError) as error:
-        raise EngineError(f"fio's JSON is not as expected: {error!r}") from error
+        raise EngineError(f"fio's JSON has an unexpected form: {error!r}") from error
     return {
-        key: replace(one, bytes=one.ios * block_bytes[key[0]])
+        key: replace(done, bytes=done.ios * block_bytes[key[0]])
         if key[0] in block_bytes and key[1] != FLUSH
-        else one
-        for key, one in found.items()
+        else done
+        for key, done in read.items()
     }
 
 
 def job_errors(document: Document) -> Iterator[int]:
-    """The error numbers (errno) of the jobs that failed."""
+    """Yield the error numbers (errno) of the jobs that failed."""
     for job in document.get("jobs", ()):
         if int(job.get("error", 0)):
             yield int(job["error"])
 
 
 def histogram_of(stats: OperationStats) -> Histogram:
-    """The native histogram of what fio counted, with fio's own minimum, maximum and moments."""
+    """Convert fio's bins to a native histogram, with fio's minimum, maximum and moments."""
     import numpy as np
 
     from writecliff._native import Histogram
@@ -197,15 +197,17 @@ def flush_result(stats: OperationStats) -> OperationResult:
 def job_results(
     jobs: Sequence[Job], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[JobResult, ...]:
-    """Return the result of each job over its running time, which starts after its delay and ramp.
-    `response` stays None (fio does not measure it).
+    """Return the result of each job over its run time, which starts after its delay and ramp.
+
+    `response` is None, because fio does not measure it.
     """
     results = []
     for index, job in enumerate(jobs):
         mine = {op: stats[index, op] for op in OPERATIONS if (index, op) in stats}
-        runtime_ms = max((one.runtime_ms for one in mine.values()), default=0)
+        runtime_ms = max((done.runtime_ms for done in mine.values()), default=0)
         operations = {
-            op: OperationResult(one.ios, one.bytes, histogram_of(one)) for op, one in mine.items()
+            op: OperationResult(done.ios, done.bytes, histogram_of(done))
+            for op, done in mine.items()
         }
         flushes = stats.get((index, FLUSH))
         flush = None if flushes is None else flush_result(flushes)
@@ -219,9 +221,9 @@ def job_results(
 def ceiling_warnings(
     names: tuple[str, ...], stats: Mapping[tuple[int, Measurable], OperationStats]
 ) -> tuple[str, ...]:
-    """Warnings for operations with I/Os beyond fio's last bin."""
+    """Return warnings for operations with I/Os in fio's last bin."""
     return tuple(
         f"job {names[index]}: {operation} latencies above 17.2 s are counted as the maximum"
-        for (index, operation), one in stats.items()
-        if one.max_ns >= CEILING_NS
+        for (index, operation), done in stats.items()
+        if done.max_ns >= CEILING_NS
     )

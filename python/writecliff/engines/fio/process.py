@@ -1,9 +1,9 @@
-"""Runs one fio process and hands on its JSON reports as they come.
+"""A fio process and its JSON reports.
 
-A thread reads what fio writes as soon as it is written, so that fio never waits for the caller.
-fio gets a private directory, a session of its own and a death signal, so that it never outlives
-its caller: it ends with its work, by `stop` (its last report is still read), or through the kernel
-if this process is killed.
+A thread reads fio's output as soon as it is written, so that fio never waits for the caller. fio
+runs in a private directory and a separate session, with a parent death signal, so that it never
+outlives its caller: it ends after its work, by `stop` (whose last report is still read), or through
+the kernel if this process is killed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from writecliff.signals import die_with_parent
 
 _STOP_GRACE_S = 10.0  # for I/Os in flight, after SIGINT; then SIGKILL
 _TICK_S = 0.5
-_KEPT_LINES = 50
+_LINES_MAX = 50
 _LEAST_INTERVAL_MS = 100
 
 Document = dict[str, Any]
@@ -38,18 +38,16 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Exit:
-    """How fio ended. `message` is its last message, "" if none; `fault` what was wrong although it
-    ended well.
-    """
+    """Result of a fio process."""
 
     returncode: int
-    message: str
-    fault: str = ""
-    lines: tuple[str, ...] = ()  # all that it said
+    message: str  # its last message, or ""
+    fault: str = ""  # a failure despite exit status 0
+    lines: tuple[str, ...] = ()  # its last messages
 
     @property
     def reason(self) -> str:
-        """Why it failed, in one line; "" if it did not."""
+        """Reason of a failure in one line; "" after a success."""
         if self.returncode < 0:
             name = signal.Signals(-self.returncode).name
             return f"killed by {name}" + (f" ({self.message})" if self.message else "")
@@ -59,19 +57,23 @@ class Exit:
 
 
 class DocumentSplitter:
-    """Cuts fio's standard output into JSON documents and the plain messages between them.
+    """Parser that splits fio's standard output into JSON documents and messages.
 
-    fio writes a document as a whole, with its braces alone in the first column; anything else at
-    top level is a message.
+    Only the outer braces of a document are in the first column; other lines outside are messages.
     """
 
     def __init__(self) -> None:
+        """Start without data."""
         self._rest = b""
         self._open: list[bytes] | None = None
-        self.messages: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.messages: deque[str] = deque(maxlen=_LINES_MAX)
 
     def feed(self, data: bytes) -> list[Document]:
-        """Documents that the data completes."""
+        """Add output and return the documents that it completes.
+
+        Raises:
+            EngineError: A document is not valid JSON.
+        """
         *lines, self._rest = (self._rest + data).split(b"\n")
         documents = []
         for line in lines:
@@ -93,30 +95,35 @@ class DocumentSplitter:
 
 
 class _Report(NamedTuple):
-    """A report of fio's, or why it cannot be read, and when it came."""
+    """A report of fio or the error of its parser, and its arrival time."""
 
     content: Document | EngineError
     arrived_ns: int
 
 
 class FioProcess:
-    """One run of fio: `start` it, take its reports with `next`, and `close` it in any case."""
+    """A fio process: `start` it, read its reports with `next`, and `close` it in any case."""
 
     def __init__(self, program: str, job_text: str, interval_ms: float) -> None:
+        """Prepare a process for a job file, with reports every `interval_ms`."""
         self._program = program
         self._job_text = job_text
         self._interval_ms = max(_LEAST_INTERVAL_MS, round(interval_ms))
         self._splitter = DocumentSplitter()
-        self._errors: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._errors: deque[str] = deque(maxlen=_LINES_MAX)
         self._reports: queue.SimpleQueue[_Report | None] = queue.SimpleQueue()
         self._directory = tempfile.TemporaryDirectory(prefix="writecliff-fio-")
         self._child: subprocess.Popen[bytes]
         self._reader: threading.Thread | None = None
         self.pid: int | None = None
-        self.waited_ns = 0  # from the arrival of the last report until it was taken
+        self.waited_ns = 0  # time between arrival and processing of the last report
 
     def start(self) -> Self:
-        """Start fio. Raises `EngineError` if it cannot be."""
+        """Start fio.
+
+        Raises:
+            EngineError: fio cannot be started.
+        """
         job_file = Path(self._directory.name) / "workload.fio"
         job_file.write_text(self._job_text, "utf-8", "surrogateescape")
         argv = [
@@ -146,8 +153,9 @@ class FioProcess:
         return self
 
     def next(self, on_tick: Callable[[], None] = lambda: None) -> Document | None:
-        """The next report; waits for it, and calls `on_tick` twice a second meanwhile. None: there
-        is none, fio has ended or is about to.
+        """Wait for the next report and return it; None if fio has ended or is about to.
+
+        `on_tick` is called twice a second while waiting.
         """
         while True:
             with contextlib.suppress(queue.Empty):
@@ -163,8 +171,9 @@ class FioProcess:
         return report.content
 
     def stop(self) -> list[Document]:
-        """Ask fio to stop, wait until it has, and return the reports that were not taken yet. Does
-        nothing if it was not started or has ended.
+        """Stop fio, wait until it has ended, and return the unread reports.
+
+        Does nothing if fio was not started or has ended.
         """
         if self._reader is None:
             return []
@@ -179,24 +188,24 @@ class FioProcess:
         return reports
 
     def ended(self) -> Exit:
-        """How fio ended; waits for it, and kills it if its pipes are closed but it lives on."""
+        """Wait for fio and return how it ended; kill it if it closed its pipes but still runs."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._child.wait(timeout=_STOP_GRACE_S)
         self.close()
         lines = (*self._errors, *self._splitter.messages)
         if self._child.returncode is None:
-            return Exit(-signal.SIGKILL, self._message(), "does not end", lines)
+            return Exit(-signal.SIGKILL, self._message(), "it does not exit", lines)
         return Exit(self._child.returncode, self._message(), lines=lines)
 
     def close(self) -> None:
-        """Kill fio if it still runs, and give back what it held. Safe to call again."""
+        """Kill fio if it still runs, and release its resources; further calls do nothing."""
         if self._reader is not None:
             try:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._child.wait(timeout=0 if self._reader.is_alive() else _STOP_GRACE_S)
-            finally:  # it does not stop, or a second Ctrl-C came while we waited
+            finally:  # fio does not stop, or the user pressed Ctrl-C again
                 self._signal(signal.SIGKILL)
-                # A process that waits for a dead drive does not even die.
+                # A process that waits for a dead drive cannot be killed.
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._child.wait(timeout=_STOP_GRACE_S)
                     self._reader.join()
@@ -206,7 +215,7 @@ class FioProcess:
 
     def _read(self) -> None:
         """Read until both pipes are closed."""
-        readable = True  # what comes after an unreadable report is dropped
+        readable = True  # output after an unreadable report is dropped
         for pipe, data in self._chunks():
             if pipe is self._child.stderr:
                 self._keep_errors(data)
@@ -237,13 +246,13 @@ class FioProcess:
         self._errors.extend(line.strip() for line in lines if line.strip())
 
     def _signal(self, number: signal.Signals) -> None:
-        """Signal fio's own group (it is the leader of its session); nothing once it has ended."""
+        """Signal fio's process group, of which it is the leader, unless it has ended."""
         if self._child.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, number)
 
     def _message(self) -> str:
-        """The last error, else the last message; without fio's own name in front."""
+        """Return the last error or else the last message, without the prefix "fio: "."""
         for lines in (self._errors, self._splitter.messages):
             if lines:
                 return " ".join(lines[-1].split()).removeprefix("fio: ")
@@ -251,6 +260,7 @@ class FioProcess:
 
 
 def close_quietly(pipe: IO[bytes] | None) -> None:
+    """Close a pipe and ignore errors."""
     if pipe is not None:
         with contextlib.suppress(OSError):
             pipe.close()

@@ -1,5 +1,6 @@
-"""When a job issues I/Os and when it ends, in fio's options: rates, arrival process, think time,
-start delay, ends. Bursts and pauses are not options of fio's: see `bursts`.
+"""fio options for the timing of a job: rates, arrival process, think time, start delay, end.
+
+Bursts and pauses do not correspond to options of fio: see `bursts`.
 """
 
 from __future__ import annotations
@@ -9,18 +10,18 @@ import math
 from writecliff.engines.fio.section import Section
 from writecliff.workload.model import Job
 
-_US = 1000  # fio keeps these times in microseconds
-_TOLERANCE = 0.01  # rounding a rate by more than this is worth a warning
+_US = 1000  # fio stores these times in microseconds
+_TOLERANCE = 0.01  # warn if a rate is rounded by a larger share
 _POISSON_MAX = 1_000_000  # arrivals per second in one thread
 
 
 def is_rate_driven(job: Job) -> bool:
-    """Whether a rate, not the completion of I/Os, decides when a job issues the next one."""
+    """Return True if a rate, not the completion of I/Os, determines when a job issues I/Os."""
     return job.rate_iops is not None or job.rate_bytes_per_s is not None
 
 
 def add_rates(section: Section) -> None:
-    """Add rates, think time and start delay; warn of what fio rounds."""
+    """Add rates, think time and start delay; warn of rounding."""
     job = section.job
     if is_rate_driven(job):
         _add_rate(section)
@@ -28,7 +29,7 @@ def add_rates(section: Section) -> None:
         section.refuse("poisson arrivals need a rate (rate_iops)")
     if job.think_ns:
         if job.think_ns % _US:
-            section.refuse(f"think_ns {job.think_ns}: fio takes whole microseconds")
+            section.refuse(f"think_ns {job.think_ns}: fio accepts whole microseconds only")
         section.add("thinktime", f"{job.think_ns // _US}us")
         section.add("thinktime_blocks", job.think_after_ios)
         if job.rate_ignores_think:
@@ -40,7 +41,7 @@ def add_rates(section: Section) -> None:
 
 
 def _shares(section: Section) -> dict[int, float]:
-    """Share of the I/Os by fio's direction: 0 read, 1 write, 2 trim."""
+    """Return the share of the I/Os by fio's direction: 0 read, 1 write, 2 trim."""
     if section.job.trim_pct:
         return {2: 1.0}
     if (share := section.job.rate_read_pct) is not None:
@@ -55,7 +56,8 @@ def _add_rate(section: Section) -> None:
     if job.rate_iops is not None and job.rate_bytes_per_s is not None:
         section.refuse("rate_iops and rate_bytes_per_s exclude each other")
     if job.writes or job.trims:
-        section.refuse("a rate of operations with different block sizes", "use a job for each")
+        section.refuse("fio needs equal block sizes for a rate of mixed operations",
+                       "use a job for each operation")  # fmt: skip
     total = sum(size.weight for size in job.block_sizes)
     mean_block = sum(size.bytes * size.weight for size in job.block_sizes) / total
     if job.arrival == "poisson":
@@ -69,7 +71,7 @@ def _add_rate(section: Section) -> None:
             )
     else:
         bytes_per_s = float(job.rate_bytes_per_s or 0)
-    # In bytes, not IOPS: the same to fio, and the share of a thread is rounded far less.
+    # In bytes, not IOPS: fio treats both alike, and the rate of a thread is rounded less.
     parts = ["", "", ""]
     for direction, share in _shares(section).items():
         rate = bytes_per_s * share / job.threads
@@ -80,10 +82,10 @@ def _add_rate(section: Section) -> None:
 
 
 def _add_poisson(section: Section, mean_block: float) -> None:
-    """Fio draws exponential gaps of mean `1000000 / rate_iops` microseconds, cut to whole ones."""
+    """Add Poisson arrivals: fio draws gaps of mean `1000000 / rate_iops` whole microseconds."""
     job = section.job
     if len(job.block_sizes) > 1:
-        section.refuse("fio has no poisson arrivals for a mix of block sizes")
+        section.refuse("fio does not support poisson arrivals with a mix of block sizes")
     wanted = job.rate_iops
     if wanted is None:
         wanted = (job.rate_bytes_per_s or 0) / mean_block
@@ -93,15 +95,15 @@ def _add_poisson(section: Section, mean_block: float) -> None:
         rate = round(wanted * share / job.threads)
         if rate < 1:
             section.refuse(
-                f"{wanted:g} IOPS over {job.threads} threads is less than one per operation",
-                "use fewer threads, or a linear arrival",
+                f"{wanted:g} IOPS over {job.threads} threads is less than 1 IOPS per operation",
+                "use fewer threads, or linear arrivals",
             )
         if rate > _POISSON_MAX:
             section.refuse(
-                f"{rate} poisson arrivals per second in one thread: fio takes {_POISSON_MAX}"
+                f"{rate} poisson arrivals per second in one thread: fio supports {_POISSON_MAX}"
             )
         parts[direction] = str(rate)
-        # A gap is drawn with a whole mean and then cut to whole microseconds itself.
+        # The mean of the gaps is a whole number, and each gap is truncated to microseconds.
         applied += 1e6 * math.expm1(1 / (1_000_000 // rate)) * job.threads
     if abs(applied - wanted) > wanted * _TOLERANCE:
         section.warn(f"fio rounds {wanted:g} poisson arrivals per second to {applied:.6g}")
@@ -110,16 +112,15 @@ def _add_poisson(section: Section, mean_block: float) -> None:
 
 
 def add_ends(section: Section) -> None:
-    """The first of duration, volume and I/Os ends a job, in fio as in the model. Its volume and I/O
-    count are split over its threads.
+    """Add the end of a job: the first of its duration, volume and number of I/Os.
 
-    fio also ends a job that has done `size` bytes, unless `time_based` or a larger `io_size` says
-    otherwise; so one of the two is always given.
+    Volume and number of I/Os are divided among its threads. fio also ends a job after `size` bytes,
+    except with `time_based` or a larger `io_size`, so one of these is always set.
     """
     job = section.job
     block = max(size.bytes for size in job.all_block_sizes)
     if job.duration_ns is None and job.volume_bytes is None and job.ios is None:
-        section.refuse("has no end", "give duration_ns, volume_bytes or ios")
+        section.refuse("has no end", "set duration_ns, volume_bytes or ios")
     if job.ends_all:
         section.add("exitall")
     if job.flow_weight:

@@ -1,7 +1,7 @@
-"""The two kinds of targets of `FioEngine`: a block device and a regular file.
+"""Targets of `FioEngine`: block devices and regular files.
 
-Each is opened once, with symbolic links resolved, and keeps hold of the device or file until it is
-closed. It says what can be done with it and whether it may be written.
+A target is opened once, with symbolic links resolved, and holds the device or file until it is
+closed.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ from writecliff.engines.fio.command import Target
 from writecliff.errors import TargetError
 
 _DEFAULT_SECTOR = 512
-_FRESH_S = 5.0  # of a reading between two steps
+_FRESH_S = 5.0  # age up to which a reading serves the next step too
 
 
 class DeviceTarget:
-    """A block device: claimed exclusively for writing, or only looked at for reading.
+    """A block device, claimed exclusively for writing or opened for reading only.
 
-    `name` is what the user wrote; `notes` are remarks to be stored with every step.
+    `name` is the path as the user wrote it; `notes` are remarks that are stored with every step.
     """
 
     notes: tuple[str, ...] = ()
@@ -85,12 +85,13 @@ class DeviceTarget:
         power_state: int | None = None,
         consent: tuple[str | None, bool] = (None, False),
     ) -> None:
+        """Use a checked device; `held` is the claim for writing. See `open`."""
         self.name = protection.path
-        self._power_state = power_state  # to be set
-        self._state_found: int | None = None  # before one was set
+        self._power_state = power_state  # requested
+        self._original_state: int | None = None  # power state before the run
         self.protection = protection
         self._claim = held
-        self._consent = consent  # serial number and whether signatures may be lost
+        self._consent = consent  # serial number, and permission to lose signatures
         self._system = system
         self._log = KernelLog()
         self._log_names = names_in_log(protection.disk)
@@ -110,14 +111,19 @@ class DeviceTarget:
         power_state: int | None = None,
         look_only: bool = False,
     ) -> DeviceTarget:
+        """Open a device: with consent claim it for writing, else for reading only.
+
+        Raises:
+            TargetError: The device must not be used, or lacks the requested power state.
+        """
         if destroy_serial is None or look_only:
-            found, held = inspect(path, system), None
+            guarded, held = inspect(path, system), None
         else:
-            found, held = claim(
+            guarded, held = claim(
                 path, destroy_serial, allow_signatures=allow_signatures, system=system
             )
-        target = cls(found, held, system, power_state, (destroy_serial, allow_signatures))
-        if power_state is not None:  # refused before anything is stored of a run
+        target = cls(guarded, held, system, power_state, (destroy_serial, allow_signatures))
+        if power_state is not None:  # check before anything of a run is stored
             try:
                 working_states(target._nvme_drive(), target.name, power_state)
             except TargetError:
@@ -136,24 +142,24 @@ class DeviceTarget:
 
     @property
     def disk_name(self) -> str:
-        """The kernel's name of the whole disk, for messages."""
+        """Kernel name of the whole disk, for messages."""
         return self.protection.disk.name
 
     def require_writable(self) -> None:
-        """Raise `TargetError` if it must not be written."""
+        """Raise TargetError if the target must not be written."""
         self._writing_claim()
 
     def _writing_claim(self) -> Claim:
         if self._claim is None:
             more = f" {SIGNATURE_FLAG}" if self.protection.loss() else ""
             raise TargetError(
-                f"{self.name}: opened for reading only; this would write to it",
+                f"{self.name}: this test writes, but the device was opened for reading only",
                 hint=f"to overwrite it: {SERIAL_FLAG} {self.protection.confirmation}{more}",
             )
         return self._claim
 
     def verify(self) -> None:
-        """Raise `TargetError` if the path no longer leads to what was opened."""
+        """Raise TargetError if the path no longer leads to the opened device."""
         if self._claim is not None:
             self._claim.verify()
         else:
@@ -164,25 +170,25 @@ class DeviceTarget:
             raise TargetError(f"{self.name}: {reason}")
 
     def trouble(self) -> str | None:
-        """What is wrong with the drive itself since it was opened, in one phrase."""
-        found, device = self.protection, self.protection.device
-        if reason := protection.trouble(found.disk):
+        """Return a phrase on what is wrong with the drive since it was opened; None: nothing."""
+        opened, device = self.protection, self.protection.device
+        if reason := protection.trouble(opened.disk):
             return reason
         size = device.size_bytes
         if size == 0:
-            # A drive that drops out may keep its node until the last user has closed it.
-            return "the drive vanished: it has no capacity any more"
-        if size != found.size_bytes:
+            # A removed drive may keep its node until the last user has closed it.
+            return "the drive vanished: its capacity is now 0"
+        if size != opened.size_bytes:
             return (
                 f"the drive changed its size: it has {size} bytes now,"
-                f" {found.size_bytes} when it was opened"
+                f" {opened.size_bytes} when it was opened"
             )
-        if not found.read_only and (device.read_only or found.disk.read_only):
+        if not opened.read_only and (device.read_only or opened.disk.read_only):
             return "the drive turned read-only"
         return None
 
     def io_counts(self) -> tuple[int, int] | None:
-        """I/Os that the drive has completed, and those in flight; None if it is not counted."""
+        """Return the numbers of completed I/Os and I/Os in flight; None: no kernel statistics."""
         text = read_text(self.protection.disk.directory / "stat")
         if text is None or read_int(self.protection.disk.directory / "queue/iostats") == 0:
             return None
@@ -190,41 +196,44 @@ class DeviceTarget:
         return values[0] + values[4] + sum(values[11:12]) + sum(values[15:16]), values[8]
 
     def logged(self) -> list[str]:
-        """What the kernel has logged about the drive since it was opened or last asked."""
+        """Return kernel messages about the drive since the previous call or since opening."""
         return self._log.about(self._log_names)
 
     def identify(self) -> DeviceIdentity:
+        """Return the identity of the drive, with the size of the partition if it is one."""
         disk = self.protection.disk
-        found = identity.identify_device(self._system, disk, self.protection.node)
-        # A partition is part of a drive: the drive's label, the partition's size.
-        return replace(found, target=self.name, capacity_bytes=self.protection.size_bytes)
+        whole = identity.identify_device(self._system, disk, self.protection.node)
+
+        return replace(whole, target=self.name, capacity_bytes=self.protection.size_bytes)
 
     def reading(self, *, loaded: bool = False) -> Reading:
-        """The machine and the drive now, its counters included. Of a drive under load (`loaded`)
-        only what does not disturb it.
+        """Read the state of the machine and the drive, with its counters.
+
+        Under load (`loaded`), only values are read whose commands do not disturb the drive.
         """
         disk, drive = self.protection.disk, self._nvme_drive()
         if self._claim is not None and not self._events_enabled:
             self._enable_events(drive)
         read = vitals.read_under_load if loaded else vitals.read_vitals
-        found = read(self._system, disk, self.protection.node, drive)
-        reading = Reading(take_sample(self._system, disk.directory), found)
+        values = read(self._system, disk, self.protection.node, drive)
+        reading = Reading(take_sample(self._system, disk.directory), values)
         self._idle = None if loaded else (time.monotonic(), reading)
         return reading
 
     def reading_before(self) -> Reading:
-        """As `reading`, before a load. A drive that was read a moment ago, after the load before,
-        is not asked again: only the machine is.
+        """Return a reading before a load.
+
+        The drive's values are reused if they were read seconds ago, after the previous load.
         """
-        kept, self._idle = self._idle, None
-        if kept is None or time.monotonic() - kept[0] > _FRESH_S:
+        latest, self._idle = self._idle, None
+        if latest is None or time.monotonic() - latest[0] > _FRESH_S:
             reading = self.reading()
             self._idle = None
             return reading
-        return Reading(take_sample(self._system, self.protection.disk.directory), kept[1].vitals)
+        return Reading(take_sample(self._system, self.protection.disk.directory), latest[1].vitals)
 
     def _nvme_drive(self) -> NvmeDrive | None:
-        """The drive and what is known of it, until its namespace goes another way."""
+        """Return the NVMe drive with cached facts, renewed if its controllers change."""
         disk = self.protection.disk
         if not is_nvme(disk):
             return None
@@ -233,65 +242,72 @@ class DeviceTarget:
         return self._nvme
 
     def _enable_events(self, drive: NvmeDrive | None) -> None:
-        """Before the first step that writes, not on opening: a dry run changes no setting."""
+        """Enable FDP events before the first step that writes, so that dry runs change nothing."""
         self._events_enabled = True
         if drive is not None and (note := enable_events(drive)):
             self.notes = (*self.notes, note)
 
     def health(self) -> Mapping[str, Any] | None:
+        """Return the SMART data as plain values; None if the drive reports none."""
         return vitals.health_report(self._system, self.protection.disk, self.protection.node)
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
+        """Purge the drive; see `purge_device`."""
         held = self._writing_claim()
         held.verify()
-        found = self.protection
+        opened = self.protection
         self._idle = self._nvme = None
-        return purge.purge_device(self._system, found.disk, found.node, held.fd, on_progress)
+        return purge.purge_device(self._system, opened.disk, opened.node, held.fd, on_progress)
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
+        """Enable or disable the drive's volatile write cache."""
         self._idle = None
         return cache.set_write_cache(
             self._system, self.protection.disk, self.protection.node, enabled
         )
 
     def power_states(self, *, settle: bool) -> PowerStates | None:
-        """The states of an NVMe drive. To set one is to change the drive: it needs the consent to
-        write.
+        """Return the power states of an NVMe drive; with `settle`, set the requested state first.
+
+        Setting a state changes the drive, so it needs the consent to write.
         """
         drive, wanted = self._nvme_drive(), self._power_state
         if wanted is None or not settle:
-            found = None if drive is None else power_states(drive)
+            states = None if drive is None else power_states(drive)
         else:
             self._writing_claim().verify()
-            found = set_power_state(drive, self.name, wanted)
-            if self._state_found is None:
-                self._state_found = found.before
-        return None if found is None else replace(found, before=self._state_found)
+            states = set_power_state(drive, self.name, wanted)
+            if self._original_state is None:
+                self._original_state = states.before
+        return None if states is None else replace(states, before=self._original_state)
 
     def data_placement(self, fio: Fio) -> DataPlacement | str:
-        found = find_data_placement(self._system, fio, self.protection.disk)
-        if isinstance(found, str) or found.kind != "hint":
-            return found
+        """Return the method to place writes in streams; a string is the reason why not."""
+        placement = find_data_placement(self._system, fio, self.protection.disk)
+        if isinstance(placement, str) or placement.kind != "hint":
+            return placement
         try:
             self._nodes = self._nodes or HintNodes(self._system, self.protection.device)
         except OSError as error:
-            return f"no device node for each hint: {error.filename}: {error.strerror}"
-        return replace(found, nodes=tuple(self._nodes.paths[hint] for hint in found.hints))
+            return f"cannot create device nodes for hints: {error.filename}: {error.strerror}"
+        return replace(placement, nodes=tuple(self._nodes.paths[hint] for hint in placement.hints))
 
     def for_command(self, how: DataPlacement | str) -> Target:
+        """Return the properties that job files depend on; `how` is that of `data_placement`."""
         queue = self.protection.disk.directory / "queue/logical_block_size"
         sector = read_int(queue) or _DEFAULT_SECTOR
         fast = is_nvme(self.protection.disk)
         return Target(self.protection.node, self.protection.size_bytes, sector, False, how, fast)
 
     def close(self) -> None:
-        state, self._state_found = self._state_found, None
+        """Restore the power state and release the device."""
+        state, self._original_state = self._original_state, None
         drive = None if state in (None, self._power_state) else self._nvme_drive()
         if state is not None and drive is not None:
             failure = restore_power_state(drive, state)
             if failure:
-                print(f"warning: {self.name} stays in power state {self._power_state}, it was in "
-                      f"{state}: {failure}", file=sys.stderr)  # fmt: skip
+                print(f"warning: {self.name} stays in power state {self._power_state}; state "
+                      f"{state} could not be restored: {failure}", file=sys.stderr)  # fmt: skip
         self._log.close()
         if self._nodes is not None:
             self._nodes.close()
@@ -304,63 +320,71 @@ class FileBackedTarget(FileTarget):
 
     @property
     def name(self) -> str:
+        """Target as the user named it, "file:PATH"."""
         return f"file:{self.path}"
 
     disk_name = name
 
     @property
     def _sector_bytes(self) -> int:
-        """Sector of the device below the file system, which direct I/O must respect."""
+        """Sector size of the device below the file system, which direct I/O must respect."""
         device = os.fstat(self.fd).st_dev
         number = f"{os.major(device)}:{os.minor(device)}"
         directory = (self.system.sys / "dev/block" / number).resolve()
-        for one in (directory, directory.parent):  # a partition has its disk's queue
-            sector = read_int(one / "queue/logical_block_size")
+        for folder in (directory, directory.parent):  # a partition has its disk's queue
+            sector = read_int(folder / "queue/logical_block_size")
             if sector is not None:
                 return sector
         return _DEFAULT_SECTOR
 
     def identify(self) -> DeviceIdentity:
-        found = identity.identify_file(self.path, self.size_bytes, self._sector_bytes)
-        return replace(found, backing=self.backing)
+        """Return the identity of the file."""
+        whole = identity.identify_file(self.path, self.size_bytes, self._sector_bytes)
+        return replace(whole, backing=self.backing)
 
     def trouble(self) -> str | None:
-        """What is wrong with the file since it was opened, in one phrase."""
+        """Return a phrase on what is wrong with the file since it was opened; None: nothing."""
         size = os.fstat(self.fd).st_size
         if size != self.size_bytes:
             return f"the file has {size} bytes now, {self.size_bytes} when it was opened"
         return None
 
     def io_counts(self) -> None:
-        """Returns None: the disk below also does I/O for others."""
+        """Return None: the disk below the file also serves other programs."""
 
     def logged(self) -> list[str]:
-        """Nothing: the kernel does not log errors of files."""
+        """Return no messages: the kernel does not log errors of files."""
         return []
 
     def reading(self, *, loaded: bool = False) -> Reading:
-        """The machine only: the disk below also does I/O for others."""
+        """Read the state of the machine only: the disk also serves other programs."""
         return Reading(take_sample(self.system, None), vitals.Vitals())
 
     def reading_before(self) -> Reading:
+        """Return a reading before a load."""
         return self.reading()
 
     def health(self) -> Mapping[str, Any] | None:
+        """Return None: a file has no SMART data."""
         return None
 
     def purge(self, on_progress: PurgeHook = unseen) -> PurgeReport:
+        """Deallocate the blocks of the file."""
         return purge.purge_file(self.path, self.fd, self.size_bytes)
 
     def power_states(self, *, settle: bool) -> None:
-        """None: a file has none, and the drive below it is left as it is."""
+        """Return None: the state of the drive below the file is not changed."""
 
     def set_write_cache(self, enabled: bool) -> CacheReport:
-        return CacheReport(None, "a file: the cache of the drive below it is left as it is")
+        """Leave the write cache of the drive below the file unchanged."""
+        return CacheReport(None, "a file: the cache of the drive below it is not changed")
 
     def data_placement(self, fio: Fio) -> DataPlacement | str:
+        """Return the reason why writes to a file cannot be placed."""
         return find_data_placement(self.system, fio, None)
 
     def for_command(self, how: DataPlacement | str) -> Target:
+        """Return the properties that job files depend on."""
         return Target(self.path, self.size_bytes, self._sector_bytes, True, how)
 
 
@@ -369,49 +393,51 @@ FioTarget = DeviceTarget | FileBackedTarget
 
 # -- data placement --------------------------------------------------------------------------------
 
-# Checks whether fio can direct writes to streams or placement handles of a drive.
-#
-# There are three ways. fio 3.38 and later places writes with its io_uring_cmd engine on the NVMe
-# generic device, on drives with flexible data placement or an enabled Streams directive. If the
-# kernel's queue has write streams (Linux 6.16), the write hint of a block device is the number of
-# the stream. io_uring has since had a stream per I/O, which fio does not use up to 3.42. On a SCSI
-# drive with permanent streams, the kernel writes the hint into the group number of the write (Linux
-# 6.10). If no way is possible, the reason is returned.
+# fio can direct writes to streams or placement handles of a drive in three ways. fio 3.38 and later
+# places writes with its io_uring_cmd engine on the NVMe generic device, on drives with flexible
+# data placement or an enabled Streams directive. If the kernel's queue has write streams (Linux
+# 6.16), the write hint of a block device selects the stream; the stream per I/O that io_uring has
+# had since then is not used by fio up to 3.42. On a SCSI drive with permanent streams, the kernel
+# writes the hint into the group number of the write (Linux 6.10).
 
 HINT_STREAMS = 5  # RWH_WRITE_LIFE_NONE to _EXTREME are hints 1 to 5
 
 
 def find_data_placement(system: System, fio: Fio, disk: BlockDevice | None) -> DataPlacement | str:
-    """How to steer writes on this drive; a string says why it is not possible."""
+    """Return the method to place writes on this drive; a string is the reason why not."""
     if disk is None:
         return "a file has no streams"
     whole = whole_disk(system, disk)
-    found = _passthrough(system, fio, disk) if is_nvme(whole) else ""
-    if isinstance(found, DataPlacement):
-        return found
+    placement = _passthrough(system, fio, disk) if is_nvme(whole) else ""
+    if isinstance(placement, DataPlacement):
+        return placement
     streams = read_int(whole.directory / "queue/max_write_streams") or 0
     if streams:
         return _by_hints((0, *range(2, min(streams, HINT_STREAMS) + 1)))
     if is_scsi(whole):
         return _scsi(system, whole)
-    return found or f"{disk.name} is neither an NVMe nor a SCSI drive"
+    return placement or f"{disk.name} is neither an NVMe nor a SCSI drive"
 
 
 def _scsi(system: System, disk: BlockDevice) -> DataPlacement | str:
-    """Streams n = 1 to 5 are the hints of Linux, which become group numbers n."""
-    found = read_streams(system.scsi, disk.node(system))
-    if not found.steered:
-        return f"{disk.name} has no permanent streams that writes could be given to"
+    """Return streams 1 to 5 by hints of Linux, which become the group numbers of writes."""
+    streams = read_streams(system.scsi, disk.node(system))
+    if not streams.steered:
+        return f"{disk.name} has no permanent streams to which writes could be directed"
     release = os.uname().release
     if _version(release) < KERNEL_SINCE:
-        return f"Linux {release} gives SCSI writes no group number; {_text(KERNEL_SINCE)} does"
-    return _by_hints(tuple(range(min(found.steered, HINT_STREAMS) + 1)))
+        return (
+            f"Linux {release} does not set group numbers of SCSI writes; {_text(KERNEL_SINCE)} does"
+        )
+    return _by_hints(tuple(range(min(streams.steered, HINT_STREAMS) + 1)))
 
 
 def _by_hints(hints: tuple[int, ...]) -> DataPlacement:
-    """Streams by their hints. Write stream n of the kernel's is placement handle n - 1 of an NVMe
-    drive (`nvme_setup_rw`, Linux 6.16), and handle 0 takes what names no stream: so stream 1, which
-    passthrough gives to handle 1, is hint 2.
+    """Return streams by their hints.
+
+    The kernel's write stream n is placement handle n - 1 of an NVMe drive (`nvme_setup_rw`, Linux
+    6.16). Handle 0 receives writes without a stream. So stream 1, which passthrough directs to
+    handle 1, has hint 2.
     """
     return DataPlacement("hint", "", len(hints), hints=hints)
 
@@ -423,19 +449,19 @@ def _version(release: str) -> Version:
 
 def _passthrough(system: System, fio: Fio, disk: BlockDevice) -> DataPlacement | str:
     if fio.version < PLIDS_SINCE:
-        return f"{fio.version_text} cannot place writes; {_text(PLIDS_SINCE)} or later can"
+        return f"{fio.version_text} cannot place writes; install {_text(PLIDS_SINCE)} or later"
     if fio.ioengine != "io_uring":
         return f"passthrough needs io_uring, which {fio.version_text} or this kernel does not allow"
     generic = generic_device(system, disk)
     if generic is None:
-        return f"the kernel offers no generic device for {disk.name}"
-    found = ask_nvme(system, disk)
-    if found.fdp_handles:
-        return DataPlacement("fdp", str(generic), found.fdp_handles)
-    available = usable_streams(found.streams) if found.streams else 0
+        return f"the kernel has no generic device for {disk.name}"
+    answers = ask_nvme(system, disk)
+    if answers.fdp_handles:
+        return DataPlacement("fdp", str(generic), answers.fdp_handles)
+    available = usable_streams(answers.streams) if answers.streams else 0
     if available:
         return DataPlacement("streams", str(generic), available + 1)
-    return "; ".join(found.notes) or "the drive has neither flexible data placement nor streams"
+    return "; ".join(answers.notes) or "the drive has neither flexible data placement nor streams"
 
 
 def _text(version: Version) -> str:
@@ -444,13 +470,13 @@ def _text(version: Version) -> str:
 
 # -- block devices of write hints ------------------------------------------------------------------
 
-# One device node per write hint, so that jobs with different hints do not share an inode.
+# Each write hint has a device node, so that jobs with different hints do not share an inode.
 #
-# Linux keeps the hint of F_SET_RW_HINT in the inode, so all jobs that open the same node write with
-# the hint that was set last, whatever their `write_hint` (fio 3.37 and later set hints so). Direct
-# writes use the hint of the inode through which the device was opened (`file_inode`, block/fops.c
-# from Linux 6.10), so one node per hint, made with mknod, separates them. This module sets the
-# hints once, so any version of fio works.
+# Linux stores the hint of F_SET_RW_HINT in the inode, so all jobs that open the same node write
+# with the hint that was set last, whatever their `write_hint` (fio 3.37 and later). Direct writes
+# use the hint of the inode through which the device was opened (`file_inode`, block/fops.c from
+# Linux 6.10), so a node per hint, created with mknod, separates them. This module sets the hints,
+# so any version of fio works.
 
 HINTS = 6  # RWH_WRITE_LIFE_NOT_SET, _NONE, _SHORT, _MEDIUM, _LONG, _EXTREME
 _SET_RW_HINT = 1036  # fcntl of the inode
@@ -458,10 +484,14 @@ _NAME = re.compile(r"^writecliff-(\d+)-")
 
 
 class HintNodes:
-    """Nodes in a folder of /dev. `paths[n]` is the node whose writes have hint n."""
+    """Device nodes in a folder of /dev; writes to `paths[n]` have hint n."""
 
     def __init__(self, system: System, device: BlockDevice) -> None:
-        """Raises OSError where nodes cannot be made or the kernel refuses hints."""
+        """Create the nodes and set their hints.
+
+        Raises:
+            OSError: Nodes cannot be created, or the kernel rejects hints.
+        """
         _remove_stale(system.dev)
         self._folder = Path(tempfile.mkdtemp(prefix=f"writecliff-{os.getpid()}-", dir=system.dev))
         try:
@@ -481,7 +511,7 @@ class HintNodes:
         return str(path)
 
     def close(self) -> None:
-        """Remove the nodes. Safe to call again."""
+        """Remove the nodes; further calls do nothing."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -1,7 +1,7 @@
-"""Compares readings of the machine and the drive around each step, and names what disturbed it.
+"""Detection of disturbances by readings of the machine and the drive around each step.
 
-Also counts what has been written since the purge, which decides whether a drop in throughput can be
-the end of an SLC cache.
+Also counts the bytes written since the purge, because a drop in throughput can be the end of an SLC
+cache only within the first capacity.
 """
 
 from __future__ import annotations
@@ -21,48 +21,71 @@ if TYPE_CHECKING:
     from writecliff.workload.model import Workload
 
 _WRITE = OPERATIONS.index("write")
-# Between fio's report of a cut and the reading of the kernel's statistics, at most.
+# Maximum time between fio's report of a cut and the reading of the kernel's statistics.
 _CUT_MS = 250.0
 
 
 def _issues_freely(job: Job) -> bool:
-    """Whether only the drive limits a job's writes, from start to end."""
+    """Return True if only the drive limits a job's writes, from start to end."""
     paced = job.rate_iops or job.rate_bytes_per_s or job.think_ns or job.pause_ns
     at_once = not job.start_delay_ns and not job.ramp_ns
     return job.read_pct == 0 and not job.trim_pct and not paced and at_once
 
 
 class Watched(Protocol):
-    """A step that was run, by fio or as timed I/O."""
+    """A finished step, run by fio or as timed I/O."""
 
     @property
-    def workload(self) -> Workload: ...
+    def workload(self) -> Workload:
+        """Workload of the step."""
+        ...
+
     @property
-    def before(self) -> Reading: ...
+    def before(self) -> Reading:
+        """Reading before the step."""
+        ...
+
     @property
     def counted(self) -> bool:
-        """Whether its I/Os go through the block layer, which counts them."""
+        """True if the I/Os pass through the block layer, which counts them."""
+        ...
 
     @property
-    def goes_on(self) -> bool: ...
+    def goes_on(self) -> bool:
+        """True if the load continues after the step."""
+        ...
+
     @property
-    def since_ms(self) -> float: ...
+    def since_ms(self) -> float:
+        """Start of the step on the clock of the load."""
+        ...
+
     @property
-    def late_ms(self) -> float: ...
+    def late_ms(self) -> float:
+        """Delay between the report of a cut and its processing."""
+        ...
+
     @property
-    def elapsed_ms(self) -> float: ...
-    def own_bytes(self) -> dict[Operation, int]: ...
+    def elapsed_ms(self) -> float:
+        """Length of the step."""
+        ...
+
+    def own_bytes(self) -> dict[Operation, int]:
+        """Return the bytes of all jobs by operation."""
+        ...
 
 
 class DisturbanceWatch:
-    """Finds the disturbances of the steps of one engine."""
+    """Detector of disturbances for the steps of an engine."""
 
     def __init__(self, disk_name: str, capacity_bytes: int) -> None:
+        """Watch a disk, which texts name `disk_name`."""
         self._disk_name = disk_name
         self._capacity_bytes = capacity_bytes
         self._since_purge: int | None = None  # None: not purged by this engine
 
     def purged(self) -> None:
+        """Start to count written bytes after a purge."""
         self._since_purge = 0
 
     def conclude(
@@ -73,18 +96,18 @@ class DisturbanceWatch:
         *,
         complete: bool,
     ) -> tuple[list[str], dict[str, object]]:
-        """The disturbances of a step as texts, and its figures; also counts its writes. `columns`
-        is its series.
+        """Return the disturbances of a step as texts, and its figures; count its writes.
 
-        The last I/Os of a failed step are unknown, so its foreign I/O is not computed.
+        `columns` is the series of the step. The I/O of other programs is unknown for a failed step,
+        because its last I/Os are unknown.
         """
         mine = step.own_bytes()
-        known = mine if complete and step.counted else None
+        issued = mine if complete and step.counted else None
         slack = 0
-        if step.goes_on or step.since_ms:  # it was cut out of a load that went on meanwhile
+        if step.goes_on or step.since_ms:  # cut out of a load that continued meanwhile
             rate = sum(mine.values()) / max(1.0, step.elapsed_ms)
             slack = round((_CUT_MS + step.late_ms) * rate)
-        texts, figures = disturbance.between(step.before, after, known, self._disk_name, slack)
+        texts, figures = disturbance.between(step.before, after, issued, self._disk_name, slack)
         if self._since_purge is not None:
             if complete and all(_issues_freely(job) for job in step.workload.jobs):
                 texts += self._cache_end(columns, self._since_purge)
