@@ -1,8 +1,8 @@
-"""The report that ECW/CBW and DIRTH share: preconditioning, demand variation, operating points and
-their histograms; summaries "writecliff/ecw/1" and "writecliff/dirth/1".
+"""The report of ECW/CBW and DIRTH: preconditioning, demand variation and operating points.
 
-The fourteen plots of the standard in its order, each histogram with its confidence plot. Cells and
-operating points are the procedure's (`procedures.demand_intensity`).
+It has the fourteen plots of the standard in its order, each histogram with its confidence plot.
+Cells and operating points come from the procedure (`procedures.demand_intensity`). The summaries
+are "writecliff/ecw/1" and "writecliff/dirth/1".
 """
 
 from __future__ import annotations
@@ -56,56 +56,61 @@ class DemandIntensityReport(TestReport):
 
     @property
     def set_up_rounds(self) -> str:
+        """Rounds of the preconditioning."""
         return self.views[0].text
 
     @cached_property
     def cells(self) -> Sequence[Cell]:
-        """The loads of the demand variation; none before the first complete round."""
+        """Loads of the demand variation; empty before the first complete round."""
         return self.procedure.cells(self.data.history) if self.views[1].rounds else ()
 
     @cached_property
     def points(self) -> Mapping[Name, Cell]:
         """The operating points."""
-        found = self.procedure.operating_points
-        return found(self.data.history) if self.views[1].rounds else {}
+        operating_points = self.procedure.operating_points
+        return operating_points(self.data.history) if self.views[1].rounds else {}
 
     def point_rows(self, name: Name) -> tuple[Sequence[StepRow], Sequence[StepRow]]:
-        """Pre-writes and histogram step of an operating point, as far as the run got."""
+        """Return pre-writes and histogram step of an operating point, as far as measured."""
         rows = self.data.stage_rows(f"rth-{name}")
         done = [row for row in rows if row.role != PREWRITE]
         return [row for row in rows if row.role == PREWRITE], done[:1]
 
     @cached_property
     def histograms(self) -> Mapping[Name, Histogram]:
-        """Response times at the operating points that were measured."""
-        found = {name: self.data.histogram(self.point_rows(name)[1]) for name in NAMES}
-        return {name: h for name, h in found.items() if h is not None and h.count}
+        """Response times at the measured operating points."""
+        histograms = {name: self.data.histogram(self.point_rows(name)[1]) for name in NAMES}
+        return {name: h for name, h in histograms.items() if h is not None and h.count}
 
     @cached_property
     def histogram(self) -> Histogram | None:
+        """Response times at the MaxIOPS point; None if it was not measured."""
         return self.histograms.get("max")
 
     @cached_property
-    def apart(self) -> Mapping[Name, Mapping[str, Histogram]]:
-        """Response times at the operating points by operation; empty where there is only one."""
-        found: dict[Name, Mapping[str, Histogram]] = {}
+    def by_operation(self) -> Mapping[Name, Mapping[str, Histogram]]:
+        """Response times at the operating points by operation; empty for a single operation."""
+        by_point: dict[Name, Mapping[str, Histogram]] = {}
         for name in NAMES:
             rows = self.point_rows(name)[1]
             each = {op: self.data.histogram(rows, operation=op) for op in ("read", "write")}
-            known = {op: h for op, h in each.items() if h is not None and h.count}
-            found[name] = known if len(known) > 1 else {}
-        return found
+            measured = {op: h for op, h in each.items() if h is not None and h.count}
+            by_point[name] = measured if len(measured) > 1 else {}
+        return by_point
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
-        return self.apart["max"]
+        """Response times of reads and writes at the MaxIOPS point."""
+        return self.by_operation["max"]
 
     @property
     def latency_note(self) -> str:
+        """The operating point that `histogram` covers."""
         none = "No response times were measured at an operating point."
         return service_note(self.histogram, " at the MaxIOPS operating point", otherwise=none)
 
     def test_parameters(self) -> Rows:
+        """Return the loads, the steady-state rounds and the histogram phase."""
         data, o = self.data, self.procedure.options
         prewrite, histogram = o.histogram_prewrite_minutes, o.histogram_minutes
         return (
@@ -120,27 +125,29 @@ class DemandIntensityReport(TestReport):
         )
 
     def opening(self) -> list[str]:
+        """Return the initial state, the loads, and a warning if no operating point exists."""
         threads, depth = self.procedure.tracked
-        said = [
+        sentences = [
             self.began(),
             f"{self.procedure.mix} was run at {len(self.cells)} loads from "
             f"TC {threads}/QD {depth} down.",
         ]
         if self.cells and not self.points:
-            said.append(
+            sentences.append(
                 "NO OPERATING POINT: no load has an average response time below "
                 f"{self.procedure.options.art_limit_ms:g} ms, so no histograms were taken."
             )
-        return said
+        return sentences
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the IOPS of the tracked load and of each operating point."""
         view, (threads, depth) = self.views[1], self.procedure.tracked
         label = f"{'Steady-state' if view.reached else 'NOT STEADY'} IOPS at TC{threads}/QD{depth}"
         average = view.determination.average if view.determination is not None else None
         yield KeyFigure(label, units.number(average), "", "average of the window")
         for name in NAMES:
             cell = self.points.get(name)
-            value, note = units.UNKNOWN, "no such point"
+            value, note = units.UNKNOWN, "no operating point"
             if cell is not None:
                 value = units.number(cell.iops)
                 note = f"TC{cell.threads}/QD{cell.queue_depth}, ART {units.latency(cell.art_ns)}"
@@ -153,6 +160,7 @@ class DemandIntensityReport(TestReport):
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
+        """Return the units of the operating points, the knee and the tracked load."""
         names = ("iops", "art", "p9999", "read_p9999", "write_p9999")
         points = {
             f"{point}_{name}": "IOPS" if name == "iops" else "ms"
@@ -162,51 +170,55 @@ class DemandIntensityReport(TestReport):
         return {**points, "knee_iops": "IOPS", "knee_art": "ms", "full_iops": "IOPS"}
 
     def headlines(self) -> list[Headline]:
+        """Return the MaxIOPS point, the knee, the other points and the tracked load."""
         view, (threads, depth) = self.views[1], self.procedure.tracked
-        found = self._point_headlines("max")
+        figures = self._point_headlines("max")
         if self.knee is not None:
-            found += self._load_headlines("knee", "Knee", self.knee)
-        found += [*self._point_headlines("mid"), *self._point_headlines("min")]
+            figures += self._load_headlines("knee", "Knee", self.knee)
+        figures += [*self._point_headlines("mid"), *self._point_headlines("min")]
         samples = view.determination.values if view.determination is not None else ()
         label = f"IOPS at TC{threads}/QD{depth}"
-        return [*found, *mean_headline("full_iops", label, samples, "IOPS", steady=view.reached)]
+        return [*figures, *mean_headline("full_iops", label, samples, "IOPS", steady=view.reached)]
 
     def _point_headlines(self, name: Name) -> list[Headline]:
         cell, label = self.points.get(name), f"{name.capitalize()} IOPS"
         if cell is None:
             return []
-        found = self._load_headlines(name, label, cell)
+        figures = self._load_headlines(name, label, cell)
         slow = self._tail(name)
-        of = {"at": _load(cell), "steady": self.views[1].reached}
-        found += quantile_headline(f"{name}_p9999", f"p99.99 at {label}", slow, 0.9999, **of)
-        for operation, apart in self.apart[name].items() if self.tails_are_real else ():
+        state = {"at": _load(cell), "steady": self.views[1].reached}
+        figures += quantile_headline(f"{name}_p9999", f"p99.99 at {label}", slow, 0.9999, **state)
+        for operation, histogram in self.by_operation[name].items() if self.tails_are_real else ():
             key, text = f"{name}_{operation}_p9999", f"p99.99 of {operation}s at {label}"
-            found += quantile_headline(key, text, apart, 0.9999, **of)
-        return found
+            figures += quantile_headline(key, text, histogram, 0.9999, **state)
+        return figures
 
     def _tail(self, name: Name) -> Histogram | None:
-        """The response times at an operating point if the slowest ones are those of the drive."""
+        """Return the response times at an operating point; None if tails are not real."""
         return self.histograms.get(name) if self.tails_are_real else None
 
     def _load_headlines(self, name: str, label: str, cell: Cell) -> list[Headline]:
-        """IOPS and average response time of a load."""
+        """Return IOPS and average response time of a load."""
         rows = [
             row
             for row in self.procedure.cell_rows(self.data.history)
             if (row.threads, row.queue_depth) == (cell.threads, cell.queue_depth)
         ]
-        of: dict[str, Any] = {"at": _load(cell), "steady": self.views[1].reached}
+        state: dict[str, Any] = {"at": _load(cell), "steady": self.views[1].reached}
         times = [ms(row.latency_mean_ns) for row in rows]
         iops = label if label.endswith("IOPS") else f"{label}, IOPS"
-        slow = {"higher_is_better": False, **of}
-        most = {**of, "at": ""} if name == "max" else of  # the most it can do, at whichever load
+        slow = {"higher_is_better": False, **state}
+        most = {**state, "at": ""} if name == "max" else state  # the maximum over all loads
         return [
             *mean_headline(f"{name}_iops", iops, [row.iops for row in rows], "IOPS", **most),
             *mean_headline(f"{name}_art", f"Average at {label}", times, "ms", **slow),
         ]
 
     def curves(self) -> list[Curve]:
-        """Response time over IOPS by rising load, of equal loads the one with the most IOPS."""
+        """Return response time over IOPS by rising load.
+
+        Of loads with as many outstanding I/Os it takes the load with the most IOPS.
+        """
         best: dict[int, Cell] = {}
         for cell in sorted(self.cells, key=lambda cell: cell.iops):
             best[cell.outstanding] = cell
@@ -217,25 +229,26 @@ class DemandIntensityReport(TestReport):
         return [Curve(name, title, Axis("IOPS"), times, points)]
 
     def answer(self) -> str:
-        """The knee, and the most that the drive does within the limit of response times."""
+        """Return the knee, and the maximum IOPS within the limit of response times."""
         if self.knee is None:
             return self.verdict().headline
         at = f"{self.knee.iops:,.0f} IOPS with {units.latency(self.knee.art_ns, digits=3)} average"
-        said = [f"{self.verdict().headline}. Knee at {_load(self.knee)}: {at}"]
+        parts = [f"{self.verdict().headline}. Knee at {_load(self.knee)}: {at}"]
         limit = f"{self.procedure.options.art_limit_ms:g} ms"
         top, slow = self.points.get("max"), self._tail("max")
         if top is None:
-            return "; ".join([*said, f"no load averages below {limit}"])
-        apart = {f"{op}s ": h for op, h in self.apart["max"].items()}
+            return "; ".join([*parts, f"no load averages below {limit}"])
+        by_operation = {f"{op}s ": h for op, h in self.by_operation["max"].items()}
         slowest = ", ".join(
-            f"{of}p99.99 {units.latency(h.quantile(0.9999).value_ns, digits=3)}"
-            for of, h in (apart or ({} if slow is None else {"": slow})).items()
+            f"{prefix}p99.99 {units.latency(h.quantile(0.9999).value_ns, digits=3)}"
+            for prefix, h in (by_operation or ({} if slow is None else {"": slow})).items()
         )
         at = ", ".join(filter(None, (_load(top), slowest)))
         most = f"at most {top.iops:,.0f} IOPS below {limit} average ({at})"
-        return "; ".join([*said, most])
+        return "; ".join([*parts, most])
 
     def sections(self) -> Iterator[Section]:
+        """Yield the plots of the standard in order, then reads and writes, and outstanding I/Os."""
         (precondition, rounds), steps = self.views, self.data.steps_file
         options, load = self.procedure.options, self.procedure.load
         threads, depth = self.procedure.tracked
@@ -285,25 +298,25 @@ class DemandIntensityReport(TestReport):
                 *histogram_figures(histogram, f"-{name}", f"{title}: "),
                 latency_table(histogram, f"Response times at {title}") if histogram else None,
             )
-        yield self._apart_section()
+        yield self._operations_section()
         if self.cells:
             yield self._outstanding_section()
 
     @cached_property
     def by_outstanding(self) -> Sequence[Cell]:
-        """Of the loads with as many outstanding I/Os in all, the one with the most IOPS each."""
+        """The load with the most IOPS for each number of outstanding I/Os."""
         best: dict[int, Cell] = {}
         for cell in sorted(self.cells, key=lambda cell: (cell.outstanding, -cell.iops)):
             best.setdefault(cell.outstanding, cell)
         return list(best.values())
 
     def _art_ratio(self, cell: Cell) -> float | None:
-        """The response time of a load, over that at the knee; None: unknown."""
+        """Return the response time of a load relative to the knee; None if unknown."""
         ratio = cell.art_ns / self.knee.art_ns if self.knee is not None else math.nan
         return ratio if math.isfinite(ratio) else None
 
     def _outstanding_section(self) -> Section:
-        """What more outstanding I/Os bring and cost."""
+        """Return IOPS and response time by the number of outstanding I/Os."""
         most = max(cell.iops for cell in self.cells)
         rows = []
         for cell in self.by_outstanding:
@@ -323,28 +336,28 @@ class DemandIntensityReport(TestReport):
         )  # fmt: skip
         return section(
             "Outstanding I/Os",
-            f"The optimum is the least load that brings {units.percent(KNEE_SHARE, 0)} of the most "
-            "IOPS. More outstanding I/Os wait in queues: response time rises, IOPS hardly do. The "
-            "table has the load with the most IOPS of those with as many outstanding I/Os.",
-            table("What outstanding I/Os bring and cost", head, rows, "rlrrrrl", data=data),
+            f"The optimum is the lowest load that reaches {units.percent(KNEE_SHARE, 0)} of the "
+            "maximum IOPS. More outstanding I/Os wait in queues: response time rises, IOPS hardly "
+            "do. For each number of outstanding I/Os the table shows the load with the most IOPS.",
+            table("IOPS and response time by outstanding I/Os", head, rows, "rlrrrrl", data=data),
             *drawings.by_outstanding(self.cells, self.knee, data),
         )
 
-    def _apart_section(self) -> Section:
-        """Reads and writes at the operating points, after the plots of the standard."""
+    def _operations_section(self) -> Section:
+        """Return reads and writes at the operating points, after the plots of the standard."""
         rows, figures = [], []
-        for name, apart in self.apart.items():
+        for name, histograms in self.by_operation.items():
             title = f"{name.capitalize()} IOPS"
-            for operation, h in apart.items():
+            for operation, h in histograms.items():
                 slow = (h.mean_ns, *(h.quantile(q).value_ns for q in NINES), h.max_ns)
                 rows.append((title, f"{operation}s", h.count, *slow))
             about = f"{title}: response time by percentile"
-            figures.append(percentile_figure(f"percentiles-{name}", about, apart))
+            figures.append(percentile_figure(f"percentiles-{name}", about, histograms))
         slow_names = ("average", *map(units.nines, NINES), "maximum")
         head: Head = (Column(""), Column("Operation"), Column("I/Os", kinds.NUMBER),
                 *(Column(name, kinds.LATENCY) for name in slow_names))  # fmt: skip
         times = table("Response times", head, rows, "ll") if rows else None
-        return section("Reads and writes apart", "At the operating points.", times, *figures)
+        return section("Reads and writes", "At the operating points.", times, *figures)
 
     def _variation(self) -> Section:
         of_window = self.procedure.options.operating_points == "window"
@@ -362,17 +375,17 @@ class DemandIntensityReport(TestReport):
         )
 
     def _grid(self, title: str, value: Callable[[Cell], float], kind: Kind) -> Table:
-        """A value of the loads by threads and queue depth."""
-        known = {(cell.threads, cell.queue_depth): value(cell) for cell in self.cells}
-        depths = sorted({depth for _, depth in known})
+        """Return a value of the loads by threads and queue depth."""
+        values = {(cell.threads, cell.queue_depth): value(cell) for cell in self.cells}
+        depths = sorted({depth for _, depth in values})
         rows = [
-            (f"TC={threads}", *(known.get((threads, depth)) for depth in depths))
-            for threads in sorted({threads for threads, _ in known})
+            (f"TC={threads}", *(values.get((threads, depth)) for depth in depths))
+            for threads in sorted({threads for threads, _ in values})
         ]
         return table(title, (Column(""), *(Column(f"QD={depth}", kind) for depth in depths)), rows)
 
     def _points_table(self) -> Table:
-        """The operating points with what their histograms say."""
+        """Return the operating points with their response times."""
         rows: list[tuple[Value, ...]] = []
         for name in NAMES:
             cell, histogram = self.points.get(name), self.histograms.get(name)
@@ -396,13 +409,15 @@ class DemandIntensityReport(TestReport):
         return table("Operating points", head, rows, "ll")
 
     def notes(self) -> tuple[str, ...]:
+        """Return the reason why the plot of CPU utilisation is missing."""
         if not self.cells or any(cell.cpu_pct is not None for cell in self.cells):
             return ()
         simulated = self.data.manifest.device.simulated
         why = "a simulated drive has no host" if simulated else "it was not measured"
-        return (f"The plot of system CPU utilisation is left out: {why}.",)
+        return (f"The plot of system CPU utilisation is omitted: {why}.",)
 
     def results(self) -> dict[str, Any]:
+        """Return preconditioning, demand variation, knee and operating points."""
         precondition, rounds = self.views
         threads, depth = self.procedure.tracked
         return {
@@ -428,13 +443,17 @@ class DemandIntensityReport(TestReport):
         }
 
     def _point_mapping(self, name: Name) -> dict[str, Any] | None:
-        """None: there is no such operating point."""
+        """Return an operating point as JSON; None if it does not exist."""
         cell, histogram = self.points.get(name), self.histograms.get(name)
         if cell is None:
             return None
         latency = None if histogram is None else latency_mapping(histogram)
-        apart = {op: latency_mapping(h) for op, h in self.apart[name].items()}
-        return {**_cell_mapping(cell), "latency": latency, "latency_by_operation": apart or None}
+        by_operation = {op: latency_mapping(h) for op, h in self.by_operation[name].items()}
+        return {
+            **_cell_mapping(cell),
+            "latency": latency,
+            "latency_by_operation": by_operation or None,
+        }
 
 
 def _load(cell: Cell) -> str:

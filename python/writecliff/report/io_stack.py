@@ -1,4 +1,4 @@
-"""The page of `capture --stack`: what became of a program's I/O on its way to the drive."""
+"""The page of `capture --stack`: a program's I/O on its way through the kernel to the drive."""
 
 from __future__ import annotations
 
@@ -35,19 +35,23 @@ STEPS_CSV, ORIGINS_CSV, SIZES_CSV, WRITTEN_CSV = (
 )  # fmt: skip
 NAMES = {"calls": "System calls", "bios": "Bios", "requests": "Requests"}
 OPS = {"read": "reads", "write": "writes", "punch": "discards", "fsync": "flushes"}
-_KEPT = "kept from the drive"
+_ABSORBED = "absorbed by the page cache"
 _KINDS = ("data", "metadata", "journal")
 _COMMAND_SHOWN = 60
 
 
 def write_stack(stack: Stack, folder: Path) -> Path:
-    """Write the page and its numbers (CSV) to `folder`; the page. Raises StoreError."""
+    """Write the page and its numbers (CSV) to `folder`, and return the path of the page.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
     return write_page(stack_page(stack), folder / PAGE_NAME, csv=folder)
 
 
 @one_page()
 def stack_page(stack: Stack) -> Page:
-    """The page."""
+    """Return the page of a captured I/O stack."""
     answer, *more = verdict(stack)
     return Page(
         title=f"The I/O stack under {_command(stack)}",
@@ -66,10 +70,10 @@ def _command(stack: Stack) -> str:
 
 
 def verdict(stack: Stack) -> list[str]:
-    """The answer in a sentence, and what explains it."""
+    """Return the answer in a sentence, then the sentences that explain it."""
     calls, drive = stack.calls, stack.requests
-    said = [_writes_text(stack), _reads_text(stack)]
-    said = [text for text in said if text] or ["The program read and wrote nothing below the root."]
+    answers = [_writes_text(stack), _reads_text(stack)]
+    answers = list(filter(None, answers)) or ["The program did no I/O below the root."]
     extra = []
     if calls.writes.count and drive.writes.count:
         before, after = units.size(calls.writes.mean_bytes), units.size(drive.writes.mean_bytes)
@@ -84,15 +88,16 @@ def verdict(stack: Stack) -> list[str]:
             f"Half of the data reached the drive within {units.latency(stack.waits.p50_ns)} of "
             f"the call, 99 % within {units.latency(stack.waits.p99_ns)}."
         )
-    return [" ".join(said), *extra]
+    return [" ".join(answers), *extra]
 
 
 def _writes_text(stack: Stack) -> str:
     asked, total = stack.calls.writes.bytes, stack.requests.writes.bytes
     if not asked:
-        return f"The drive was written {units.size(total)} without a write call." if total else ""
+        text = f"{units.size(total)} were written to the drive without a write call."
+        return text if total else ""
     return (
-        f"The program wrote {units.size(asked)}, the drive {units.size(total)} "
+        f"The program wrote {units.size(asked)}; {units.size(total)} were written to the drive "
         f"({_factor(stack.amplification(stack.requests))}: {_factor(stack.data_amplification)} "
         f"data, {units.size(stack.written_bytes('metadata'))} metadata, "
         f"{units.size(stack.written_bytes('journal'))} journal)."
@@ -106,10 +111,10 @@ def _reads_text(stack: Stack) -> str:
     if cache.read_in_bytes > cache.asked_bytes:
         return (
             f"It read {units.size(cache.asked_bytes)}, and {units.size(cache.read_in_bytes)} were "
-            "read in from the drive: readahead, mapped files and programs that were loaded count."
+            "read from the drive, including readahead, mapped files and loaded programs."
         )
     return (
-        f"Of {units.size(cache.asked_bytes)} that it read, the page cache had "
+        f"Of {units.size(cache.asked_bytes)} that it read, the page cache held "
         f"{units.percent(cache.hit_ratio)}."
     )
 
@@ -126,7 +131,7 @@ def _factor(value: float | None) -> str:
 def _steps(stack: Stack) -> Section:
     figure = stack_figure(
         "stack",
-        "Bytes at each step of the way",
+        "Bytes at each layer",
         STEPS_CSV,
         list(_layers(stack)),
         alt="Bytes read and written by system calls, bios and requests to the drive",
@@ -138,25 +143,29 @@ def _steps(stack: Stack) -> Section:
         f"System calls are those of the program on files below the root; {meanings}. Amplification "
         "counts bytes written for each byte that the program wrote."
     )
-    return section("Steps of the way", intro, _step_table(stack), figure)
+    return section("Layers", intro, _step_table(stack), figure)
 
 
 def _step_table(stack: Stack) -> Table:
     def cells(step: Step) -> list[Value]:
-        found: list[Value] = []
-        for one in (step.reads, step.writes):
-            found += [one.count, one.bytes, one.mean_bytes, one.sequential_share]
+        values: list[Value] = []
+        for traffic in (step.reads, step.writes):
+            values += [traffic.count, traffic.bytes, traffic.mean_bytes, traffic.sequential_share]
         discards = step.discards.bytes if step.discards.count else None
-        return [*found, stack.amplification(step), step.syncs, discards]
+        return [*values, stack.amplification(step), step.syncs, discards]
 
-    one = (Column("count", kinds.NUMBER), Column("bytes", kinds.SIZE), Column("mean", kinds.SIZE),
-           Column("sequential", kinds.shares(0)))  # fmt: skip
+    columns = (
+        Column("count", kinds.NUMBER),
+        Column("bytes", kinds.SIZE),
+        Column("mean", kinds.SIZE),
+        Column("sequential", kinds.shares(0)),
+    )
     return table(
         "",
         (
             "Step",
-            *one,
-            *one,
+            *columns,
+            *columns,
             Column("amplification", kinds.decimals(2, "x")),
             Column("syncs, flushes", kinds.NUMBER),
             Column("discards", kinds.SIZE),
@@ -174,7 +183,7 @@ def _layers(stack: Stack) -> Iterator[Layer]:
                 {kind: _bytes(stack, kind, op) for kind in _KINDS} for op in ("read", "write")
             )
         else:
-            label = "asked by the program" if step.name == "calls" else "asked by the file system"
+            label = "by the program" if step.name == "calls" else "by the file system"
             parts = ({label: step.reads.bytes}, {label: step.writes.bytes})
         reads, writes = parts
         yield Layer(NAMES[step.name], (reads, writes), (_line(step.reads), _line(step.writes)))
@@ -183,15 +192,16 @@ def _layers(stack: Stack) -> Iterator[Layer]:
 
 
 def _cache_layer(stack: Stack) -> Layer:
-    """What the page cache kept from the drive: reads that hit, writes that were overwritten before
-    they were written back.
+    """Return the I/O that the page cache absorbed.
+
+    These are read hits, and writes that were overwritten before writeback.
     """
     cache, asked = stack.cache, stack.calls.writes.bytes
     hits = (cache.hit_ratio or 0.0) * cache.asked_bytes
     absorbed = max(0.0, asked - stack.written_bytes("data"))
     return Layer(
         "Page cache",
-        ({_KEPT: hits} if hits else {}, {_KEPT: absorbed} if absorbed else {}),
+        ({_ABSORBED: hits} if hits else {}, {_ABSORBED: absorbed} if absorbed else {}),
         (
             _hits_text(cache),
             f"{units.percent(absorbed / asked)} absorbed" if asked else "",
@@ -203,7 +213,7 @@ def _hits_text(cache: PageCache) -> str:
     if cache.hit_ratio is None:
         return ""
     if cache.read_in_bytes > cache.asked_bytes:
-        return "more read in than asked for"
+        return "more read than requested"
     return f"{units.percent(cache.hit_ratio)} hits"
 
 
@@ -215,11 +225,11 @@ def _bytes(stack: Stack, kind: str, op: str) -> float:
     )
 
 
-def _line(one: Traffic) -> str:
-    if not one.count:
+def _line(traffic: Traffic) -> str:
+    if not traffic.count:
         return "none"
-    share = units.percent(one.sequential_share, 0)
-    return f"{one.count:,} of {units.size(one.mean_bytes)}, {share} sequential"
+    share = units.percent(traffic.sequential_share, 0)
+    return f"{traffic.count:,} of {units.size(traffic.mean_bytes)}, {share} sequential"
 
 
 def _origins(stack: Stack) -> Section:
@@ -241,9 +251,9 @@ def _origins(stack: Stack) -> Section:
         data=ORIGINS_CSV,
     )
     intro = (
-        "Who asked the drive. Data that a program only left in the page cache are written back by "
-        "the kernel, later or in a sync of its own. Metadata are what the file system marks so; "
-        "the journal is written by its own thread."
+        "The kernel writes back data that a program left in the page cache, either later or when "
+        "the program syncs. The file system marks requests of metadata; its journal "
+        "thread writes the journal."
     )
     return section("Origins of the requests", intro, shown)
 
@@ -251,18 +261,18 @@ def _origins(stack: Stack) -> Section:
 def _written_lines(stack: Stack) -> list[Line]:
     names = {"calls": "calls", "data": "drive: data", "metadata": "drive: metadata",
              "journal": "drive: journal"}  # fmt: skip
-    found = []
+    series = []
     for key, name in names.items():
         seconds, total = stack.written[key]
         if seconds:
-            found.append(Line(name, [value * 1e9 for value in seconds], total))
-    return found
+            series.append(Line(name, [value * 1e9 for value in seconds], total))
+    return series
 
 
 def _time(stack: Stack) -> Section:
     figure = lines(
         "written",
-        "Written until then",
+        "Cumulative writes",
         WRITTEN_CSV,
         _written_lines(stack),
         Axis("Time", units.LATENCY_UNITS),
@@ -271,29 +281,29 @@ def _time(stack: Stack) -> Section:
     )
     ended = units.duration(stack.program_ns)
     intro = (
-        f"The distance of the lines is what waits in the page cache. The program ended after "
-        f"{ended}; what it left was written back then."
+        f"The distance between the lines is the data in the page cache. The program ended after "
+        f"{ended}; the rest was written back then."
     )
     return section("Over time", intro, figure)
 
 
 def _sizes(stack: Stack) -> Section:
     rows = [
-        (NAMES[step.name], what, _size_text(one))
+        (NAMES[step.name], direction, _size_text(traffic))
         for step in stack.steps
-        for what, one in (("reads", step.reads), ("writes", step.writes))
-        if one.count
+        for direction, traffic in (("reads", step.reads), ("writes", step.writes))
+        if traffic.count
     ]
-    shown = table("", ("Step", "", "The most frequent sizes"), rows, "lll", data=SIZES_CSV)
+    shown = table("", ("Step", "", "Most frequent sizes"), rows, "lll", data=SIZES_CSV)
     return section("Sizes", "", shown)
 
 
-def _size_text(one: Traffic) -> str:
-    """The most frequent sizes with their shares."""
+def _size_text(traffic: Traffic) -> str:
+    """Return the most frequent sizes with their shares."""
     return ", ".join(
         f"{units.block(size) if size % 512 == 0 else units.size(size)} "
-        f"({units.percent(count / one.count)})"
-        for size, count in one.sizes.items()
+        f"({units.percent(count / traffic.count)})"
+        for size, count in traffic.sizes.items()
     )
 
 
@@ -307,7 +317,7 @@ def _conditions(stack: Stack) -> Section:
                    f"scheduler {where['scheduler']}"),
         ("Page cache", f"{cache.added_pages:,} pages of 4 KiB added, {cache.removed_pages:,} "
                        f"removed; a clean folio became dirty {cache.dirtied_folios:,} times; "
-                       f"{units.size(cache.read_in_bytes)} read in, of which "
+                       f"{units.size(cache.read_in_bytes)} read, of which "
                        f"{units.size(cache.readahead_bytes)} by readahead"),
     ]  # fmt: skip
     if (journal := stack.journal) is not None:
@@ -318,32 +328,32 @@ def _conditions(stack: Stack) -> Section:
     if (waits := stack.waits) is not None:
         rows.append(
             ("Call to drive", f"median {units.latency(waits.p50_ns)}, 90 % "
-             f"{units.latency(waits.p90_ns)}, 99 % {units.latency(waits.p99_ns)}, most "
-             f"{units.latency(waits.max_ns)}; of {waits.pages:,} of {waits.of_pages:,} pages, the "
-             "others are of removed files or of calls that ended after their request")
+             f"{units.latency(waits.p90_ns)}, 99 % {units.latency(waits.p99_ns)}, maximum "
+             f"{units.latency(waits.max_ns)}; for {waits.pages:,} of {waits.of_pages:,} pages. The "
+             "others belong to deleted files or to calls that ended after their request")
         )  # fmt: skip
     return section("Conditions", "", table("", ("", ""), rows, "ll"))
 
 
 def disclosures(stack: Stack) -> tuple[str, ...]:
-    """What limits the figures."""
-    said = [f"{note[:1].upper()}{note[1:]}." for note in stack.notes]
+    """Return the limitations of the figures."""
+    notes = [f"{note[:1].upper()}{note[1:]}." for note in stack.notes]
     if any(row.is_others and row.op in ("read", "write") for row in stack.origins):
-        said.append(
-            "Other programs used the drive meanwhile. Their own requests are a row apart; what "
-            "they left in the page cache is written back among the others."
+        notes.append(
+            "Other programs used the drive at the same time. Their direct requests have a row of "
+            "their own; their data in the page cache is written back with that of the program."
         )
-    return tuple(said)
+    return tuple(notes)
 
 
 def _data(stack: Stack) -> tuple[DataFile, ...]:
     steps: list[tuple[Value, ...]] = [
         (
-            step.name, op, one.count, one.bytes, one.mean_bytes, one.median_bytes,
-            one.sequential_share, stack.amplification(step) if op == "write" else None,
+            step.name, op, t.count, t.bytes, t.mean_bytes, t.median_bytes,
+            t.sequential_share, stack.amplification(step) if op == "write" else None,
         )
         for step in stack.steps
-        for op, one in (("read", step.reads), ("write", step.writes), ("discard", step.discards))
+        for op, t in (("read", step.reads), ("write", step.writes), ("discard", step.discards))
     ]  # fmt: skip
     steps += [(step.name, "sync", step.syncs, None, None, None, None, None) for step in stack.steps]
     head = ("step", "op", "count", "bytes", "mean_bytes", "median_bytes", "sequential_share",
@@ -361,8 +371,8 @@ def _data(stack: Stack) -> tuple[DataFile, ...]:
     sizes = [
         (step.name, op, size, count)
         for step in stack.steps
-        for op, one in (("read", step.reads), ("write", step.writes))
-        for size, count in one.sizes.items()
+        for op, traffic in (("read", step.reads), ("write", step.writes))
+        for size, count in traffic.sizes.items()
     ]
     return (
         data_file(STEPS_CSV, head, steps),
@@ -380,12 +390,12 @@ _ROW_IN = 0.5
 _LABELS_IN = 1.5  # left of the first panel
 _GAP_IN = 0.35
 _BAR = 0.46
-_ROOM = 1.02  # of the longest bar, right of it
+_ROOM = 1.02  # axis length relative to the longest bar
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A step of the way: bytes by what they are, of reads and of writes, and a line about each."""
+    """A layer of the stack: bytes by kind and a line of text, of reads and of writes."""
 
     name: str
     parts: tuple[Mapping[str, float], Mapping[str, float]]
@@ -396,7 +406,7 @@ class Layer:
 def stack_figure(
     name: str, title: str, data: Data, layers: Sequence[Layer], *, alt: str = ""
 ) -> Figure | None:
-    """Two panels, of reads and of writes, with a bar for each layer, the program on top."""
+    """Return two panels, of reads and of writes, with a bar for each layer, the program on top."""
     if not any(sum(part.values()) for layer in layers for part in layer.parts):
         return None
     height_in = 1.15 + _ROW_IN * len(layers)

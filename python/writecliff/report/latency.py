@@ -1,7 +1,7 @@
-"""Response times of a histogram in every form that reports use: key figures, table, JSON.
+"""Response times of a histogram for reports: key figures, table, JSON.
 
-All three show the same quantiles. A quantile that too few I/Os support is never made up: it is
-"not enough samples" in words and null in JSON.
+All show the same quantiles. A quantile without enough I/Os is "not enough samples" in text and null
+in JSON.
 """
 
 from __future__ import annotations
@@ -43,32 +43,32 @@ def _percentile(
     histogram: Histogram, q: float, interval: Callable[[float], Bounds | None] | None
 ) -> dict[str, Any]:
     quantile = histogram.quantile(q)
-    found = {
+    mapping = {
         "pct": round(100 * q, 6),
         **{name: getattr(quantile, name) for name in ("value_ns", "low_ns", "high_ns", "count")},
     }
     if interval is not None:
         bounds = interval(q)
         low, high, degrees = (None,) * 3 if bounds is None else bounds
-        found |= {"low_ns": low, "high_ns": high, "degrees": degrees}
-    return found
+        mapping |= {"low_ns": low, "high_ns": high, "degrees": degrees}
+    return mapping
 
 
 def latency_unit(histogram: Histogram) -> units.Unit:
-    """The unit of all figures, tables and titles of a histogram."""
+    """Return the unit of all figures, tables and titles of a histogram."""
     return units.common_unit([histogram.mean_ns or 1.0], units.LATENCY_UNITS)
 
 
 def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
-    """Average, quantiles and maximum with their confidence intervals, all in one unit."""
+    """Return average, quantiles and maximum with confidence intervals, all in one unit."""
     in_unit = kinds.latency_in(latency_unit(histogram))
     rows: list[Sequence[Value]] = [("Average", histogram.mean_ns, "", "")]
     for q in NINES:
         quantile = histogram.quantile(q)
-        known = quantile.value_ns is not None
-        ends = Span(quantile.low_ns, quantile.high_ns)  # too small a sample leaves ends open
-        value = quantile.value_ns if known else units.NOT_ENOUGH
-        rows.append((units.nines(q), value, ends if known else "", histogram.count * (1 - q)))
+        supported = quantile.value_ns is not None
+        ends = Span(quantile.low_ns, quantile.high_ns)  # ends are open if the sample is too small
+        value = quantile.value_ns if supported else units.NOT_ENOUGH
+        rows.append((units.nines(q), value, ends if supported else "", histogram.count * (1 - q)))
     rows.append(("Maximum", histogram.max_ns, "", ""))
     columns = (
         "",
@@ -79,14 +79,15 @@ def latency_table(histogram: Histogram, title: str = "Response times") -> Table:
     return table(title, columns, rows, note=f"{histogram.count:,} I/Os.")
 
 
-def latency_figures(histogram: Histogram, of: str = "") -> tuple[KeyFigure, ...]:
-    """Average, quantiles and maximum for the top of the page, all in one unit; `of` begins their
-    labels ("Reads").
+def latency_figures(histogram: Histogram, prefix: str = "") -> tuple[KeyFigure, ...]:
+    """Return average, quantiles and maximum for the top of the page, all in one unit.
+
+    `of` is the start of their labels ("Reads").
     """
     unit = latency_unit(histogram)
 
     def figure(label: str, value_ns: float | None, note: str) -> KeyFigure:
-        label = f"{of}, {label.lower()}" if of else label
+        label = f"{prefix}, {label.lower()}" if prefix else label
         if value_ns is None:
             return KeyFigure(label, units.UNKNOWN, "", units.NOT_ENOUGH)
         number, _, name = units.latency(value_ns, unit).rpartition(" ")
@@ -105,7 +106,7 @@ def latency_figures(histogram: Histogram, of: str = "") -> tuple[KeyFigure, ...]
 
 
 def service_note(histogram: Histogram | None, which: str, *, otherwise: str) -> str:
-    """What the latency figures cover: `which` I/Os, or `otherwise`, the reason there are none."""
+    """Return the I/Os that latency figures cover, or the reason why there are none."""
     if histogram is None:
         return otherwise
     return f"Service time, from issue to completion, of {histogram.count:,} I/Os{which}."

@@ -1,7 +1,7 @@
-"""Power over time: of a simulated drive that has a power model, or of a real one with a meter.
+"""Power over time, of a simulated drive with a power model or of a real drive with a meter.
 
-The intervals of a run have a column of watts if its engine knows them. Those of real drives have
-none: what a meter on their supply recorded is put beside the run (`power_meter.py`).
+The intervals of a run have a column of watts if its engine knows them. For real drives, the
+readings of a meter on their supply are stored beside the run (`power_meter.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ POWER_CSV = "power.csv"
 
 @dataclass(frozen=True)
 class PowerSeries:
-    """Watts over intervals; times in ns since the first step of the series began."""
+    """Power in W over intervals; times in ns since the start of the first step."""
 
     data: TestData
     seq: npt.NDArray[np.int64]
@@ -46,7 +46,7 @@ class PowerSeries:
     watts: Numbers
 
     def mean_of(self, row: StepRow) -> float | None:
-        """Mean power of a step, weighted by time; None if it is unknown."""
+        """Return the mean power of a step in W, weighted by time; None if unknown."""
         mine = self.seq == self.data.seq(row)
         width = (self.end_ns - self.begin_ns)[mine]
         if not width.sum():
@@ -54,13 +54,14 @@ class PowerSeries:
         return float((self.watts[mine] * width).sum() / width.sum())
 
     def file(self, name: str = POWER_CSV) -> DataFile:
+        """Return the series as CSV."""
         columns = (self.begin_ns.tolist(), self.end_ns.tolist(), self.watts.tolist())
         head = ("begin_ns", "end_ns", "watts")
         return data_file(name, head, zip(*columns, strict=True))
 
 
 def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
-    """The power of `rows`; None if it was not measured."""
+    """Return the power of `rows`; None if it was not measured."""
     if not rows:
         return None
     metered = readings_of(data.run.path)
@@ -69,22 +70,22 @@ def power_of(data: TestData, rows: Sequence[StepRow]) -> PowerSeries | None:
     columns = data.run.query("select * from intervals limit 0").column_names
     if COLUMN not in columns:
         return None
-    found = data.run.query(
+    measured = data.run.query(
         f"select seq, end_ns, max({COLUMN}) as watts from intervals "
         f"where seq in (select unnest(?::int[])) and {COLUMN} is not null and not isnan({COLUMN}) "
         "group by seq, end_ns order by seq, end_ns",
         [[data.seq(row) for row in rows]],
     )
-    if not found.num_rows:
+    if not measured.num_rows:
         return None
-    seq = found.column("seq").to_numpy().astype(np.int64)
-    inside_ns = found.column("end_ns").to_numpy().astype(np.float64)
-    watts = found.column("watts").to_numpy().astype(np.float64)
+    seq = measured.column("seq").to_numpy().astype(np.int64)
+    inside_ns = measured.column("end_ns").to_numpy().astype(np.float64)
+    watts = measured.column("watts").to_numpy().astype(np.float64)
     return PowerSeries(data, seq, *timeline(data, rows, seq, inside_ns), watts)
 
 
 def _of_meter(data: TestData, rows: Sequence[StepRow], metered: Readings) -> PowerSeries | None:
-    """Each reading holds until the next one; those between steps belong to none."""
+    """Return the readings during steps; each holds until the next reading."""
     first_ns, zero_ns = data.rows[0].started_ns, rows[0].started_ns
     begin_ns = metered.times_s * 1e9 + first_ns
     gap_ns = float(np.median(np.diff(begin_ns))) if len(begin_ns) > 1 else 1e9
@@ -103,17 +104,18 @@ def _of_meter(data: TestData, rows: Sequence[StepRow], metered: Readings) -> Pow
 
 
 def _way(row: StepRow) -> str:
-    """Which line the power of a step belongs to: reads and writes are never one."""
+    """Return the line of a step; reads and writes never share a line."""
     read_pct = -1.0 if row.read_pct is None else row.read_pct
     return {100.0: "reads", 0.0: "writes"}.get(read_pct, "mixes")
 
 
-WAYS = {"reads": 0, "writes": 4, "mixes": 2}  # and the number of their colour
+WAYS = {"reads": 0, "writes": 4, "mixes": 2}  # number of the colour
 
 
 def _drawn(power: PowerSeries, rows: Sequence[StepRow | None]) -> tuple[Numbers, Numbers]:
-    """Times and means of equal parts of each of `rows`; a gap stands for a row that is None, so
-    that nothing is joined across it. Single intervals jump: erases come in bursts.
+    """Return times and means of equal parts of each of `rows`.
+
+    A None in `rows` is a gap in the line. Parts smooth the bursts of single intervals.
     """
     times: list[float] = []
     watts: list[float] = []
@@ -145,9 +147,7 @@ def power_figure(
     title: str = "Power v time",
     csv: str = POWER_CSV,
 ) -> Figure:
-    """Watts, a line each for reads, writes and mixes, and the block size of each step as a bar
-    behind them (right axis).
-    """
+    """Draw power in W by direction, and the block size of each step as bars (right axis)."""
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
     figure, plot, bars = two_tracks(rows, unit, Label("Power", "W"))
     bars.grid(False)

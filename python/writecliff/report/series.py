@@ -1,7 +1,7 @@
-"""What happened inside steps: the stored intervals, and longer samples made from them.
+"""Time series within steps: stored intervals, and longer samples made from them.
 
-An interval belongs to the sample that its middle lies in. Rates of a sample are over the whole time
-of its intervals, maxima are maxima, means are weighted by I/Os: nothing is averaged twice.
+An interval belongs to the sample that contains its middle. Rates of a sample are over the whole
+time of its intervals, maxima are maxima, means are weighted by I/Os.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from writecliff.report.axes import Numbers
 
-_MIN_SHARE = 0.5  # of its length that a sample must cover to count
+_MIN_SHARE = 0.5  # minimum part of its length that a sample must cover
 
 _SQL = """
 select seq, end_ns, sum(ios) as ios, sum(bytes) as bytes,
@@ -40,7 +40,7 @@ order by seq, end_ns
 
 @dataclass(frozen=True)
 class Series:
-    """Intervals in order; times since the first of the steps began. NaN is unknown."""
+    """Intervals in order; times since the start of the first step. NaN is unknown."""
 
     seq: npt.NDArray[np.int64]
     begin_ns: Numbers
@@ -52,14 +52,17 @@ class Series:
     max_ns: Numbers
 
     def __len__(self) -> int:
+        """Return the number of intervals."""
         return len(self.seq)
 
     @property
     def middle_ns(self) -> Numbers:
+        """Middle of each interval in ns."""
         return (self.begin_ns + self.end_ns) / 2
 
     @property
     def width_ns(self) -> Numbers:
+        """Length of each interval in ns."""
         return self.end_ns - self.begin_ns
 
 
@@ -67,7 +70,7 @@ class Series:
 class Samples:
     """Equal parts of a time span with one value each; NaN is unknown."""
 
-    number: npt.NDArray[np.int64]  # from 1; parts in which nothing ran are left out
+    number: npt.NDArray[np.int64]  # from 1; parts without I/Os are omitted
     time_ns: Numbers  # their middle
     iops: Numbers
     bytes_per_s: Numbers
@@ -76,11 +79,12 @@ class Samples:
     max_ns: Numbers
 
     def __len__(self) -> int:
+        """Return the number of samples."""
         return len(self.number)
 
 
 def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None) -> Series:
-    """The intervals of `rows`, all jobs together, of one operation or of all."""
+    """Return the intervals of `rows`, all jobs together, of one operation or of all."""
     names = OPERATION_NAMES if operation is None else (operation,)
     codes = [OPERATION_NAMES.index(name) for name in names]
     # Latencies from intended arrivals, if a job has them and the engine measured them.
@@ -90,12 +94,12 @@ def series(data: TestData, rows: Sequence[StepRow], operation: str | None = None
         else f"latency_{name}_ns"
         for name in ("mean", "sd", "max")
     }  # fmt: skip
-    found = data.run.query(_SQL.format(**columns), [[data.seq(row) for row in rows], codes])
+    intervals = data.run.query(_SQL.format(**columns), [[data.seq(row) for row in rows], codes])
     column: dict[str, Numbers] = {
-        name: found.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
+        name: intervals.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
         for name in ("end_ns", "ios", "bytes", "mean_ns", "square_ns2", "max_ns")
     }
-    seq = found.column("seq").to_numpy(zero_copy_only=False).astype(np.int64)
+    seq = intervals.column("seq").to_numpy(zero_copy_only=False).astype(np.int64)
     seq, column = _without_partial(seq, column)
     begin_ns, end_ns = timeline(data, rows, seq, column.pop("end_ns"))
     return Series(seq, begin_ns, end_ns, **column)
@@ -121,10 +125,10 @@ def _without_partial(
     ios = column["ios"]
 
     def mean(values: Numbers) -> Numbers:
-        known = np.isfinite(values)
-        weight = np.add.reduceat(np.where(known, ios, 0.0), starts)
+        finite = np.isfinite(values)
+        weight = np.add.reduceat(np.where(finite, ios, 0.0), starts)
         with np.errstate(invalid="ignore", divide="ignore"):
-            total = np.add.reduceat(np.where(known, values * ios, 0.0), starts)
+            total = np.add.reduceat(np.where(finite, values * ios, 0.0), starts)
             return np.asarray(np.where(weight > 0, total / weight, np.nan), dtype=np.float64)
 
     return seq[starts], {
@@ -140,7 +144,10 @@ def _without_partial(
 def timeline(
     data: TestData, rows: Sequence[StepRow], seq: npt.NDArray[np.int64], inside_ns: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Begin and end of intervals since the first of `rows` began, from their ends inside steps."""
+    """Return start and end of intervals since the start of the first of `rows`.
+
+    `inside_ns` are their ends within their steps.
+    """
     zero_ns = rows[0].started_ns if rows else 0
     start = {data.seq(row): row.started_ns - zero_ns for row in rows}
     offset = np.array([start[int(number)] for number in seq], dtype=np.float64)
@@ -150,8 +157,9 @@ def timeline(
 
 
 def samples(intervals: Series, length_ns: float) -> Samples:
-    """The series in parts of `length_ns`. A part that ran for less than half of its time is left
-    out, unless there is no other.
+    """Return the series in parts of `length_ns`.
+
+    A part that ran for less than half of its time is omitted, unless there is no other.
     """
     if not len(intervals):
         nothing = np.array([], dtype=np.float64)
@@ -166,11 +174,11 @@ def samples(intervals: Series, length_ns: float) -> Samples:
     ios, size = total(intervals.ios), total(intervals.bytes)
 
     def mean_of(values: Numbers) -> Numbers:
-        known = np.isfinite(values)
-        weight = np.where(known, intervals.ios, 0.0)
+        finite = np.isfinite(values)
+        weight = np.where(finite, intervals.ios, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = total(np.where(known, values, 0.0) * weight) / total(weight)
-        return np.asarray(found, dtype=np.float64)
+            mean = total(np.where(finite, values, 0.0) * weight) / total(weight)
+        return np.asarray(mean, dtype=np.float64)
 
     mean, square = mean_of(intervals.mean_ns), mean_of(intervals.square_ns2)
     highest = np.full(len(parts), -np.inf)
@@ -190,9 +198,9 @@ def samples(intervals: Series, length_ns: float) -> Samples:
     )
 
 
-def with_gaps(label: str, found: Samples, column: str, length_ns: float) -> Line:
-    """A column of samples over time as a line that is broken where nothing ran."""
-    values = getattr(found, column)
-    holes = np.flatnonzero(np.diff(found.number) > 1) + 1
-    times = np.insert(found.time_ns, holes, found.time_ns[holes] - length_ns)
+def with_gaps(label: str, sampled: Samples, column: str, length_ns: float) -> Line:
+    """Return a column of samples over time as a line with gaps where nothing ran."""
+    values = getattr(sampled, column)
+    holes = np.flatnonzero(np.diff(sampled.number) > 1) + 1
+    times = np.insert(sampled.time_ns, holes, sampled.time_ns[holes] - length_ns)
     return Line(label, times.tolist(), np.insert(values, holes, np.nan).tolist())

@@ -36,9 +36,11 @@ class TpReport(TestReport):
 
     @classmethod
     def figure_units(cls, procedure: Tp) -> Mapping[str, str]:
+        """Return MB/s for each block size and direction."""
         return {_key(size, read): "MB/s" for size in procedure.sizes for read in READ_PCTS}
 
     def headlines(self) -> list[Headline]:
+        """Return the mean throughput of each block size and direction."""
         return [
             item
             for size, view in self.loops.items()
@@ -66,6 +68,7 @@ class TpReport(TestReport):
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
+        """Loops of all block sizes."""
         return tuple(self.loops.values())
 
     @cached_property
@@ -80,12 +83,14 @@ class TpReport(TestReport):
         return data_file("throughput.csv", ("block_bytes", "read_pct", "bytes_per_s"), rows)
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the mean throughput of each block size and direction."""
         for size, view in self.loops.items():
             for read in reversed(READ_PCTS):
                 value = _mb_s(view.mean((size, read), _rate))
                 yield view.key_figure(f"SEQ {block_text(size)} {NAMES[read]}", value, "MB/s")
 
     def sections(self) -> Iterator[Section]:
+        """Yield the sections of each measured block size."""
         for size, view in self.loops.items():
             if view.rounds:
                 yield from self._pages(size, view)
@@ -103,7 +108,7 @@ class TpReport(TestReport):
         yield page(window, view.intro, *view.window_figures(), *view.tables())
         yield page(
             f"{window}, reads",
-            "The standard judges writes only. The same rounds and rule, for reads.",
+            "The standard requires steady state for writes only. This is the rule for reads.",
             *self._reads(size, view),
         )
         mixes = sorted(READ_PCTS)
@@ -120,7 +125,7 @@ class TpReport(TestReport):
         yield page("tabular data and 2-D plot", view.source, shown, figure)
 
     def read_window(self, size: int) -> SteadyState | None:
-        """The reported window as the rule sees its reads; None before there is one."""
+        """Return the rule applied to reads in the reported window; None without a window."""
         view = self.loops[size]
         rates = [rate / MB_S.size for rate in view.samples((size, 100.0), _rate)]
         if not view.judged or len(rates) != len(view.window):
@@ -153,6 +158,7 @@ class TpReport(TestReport):
         )
 
     def results(self) -> dict[str, Any]:
+        """Return steady state, throughput and read windows."""
         return {
             "steady_state": steady_stages.views_mapping(self.views),
             "results": [

@@ -1,4 +1,4 @@
-"""The page of `characterise`: what one or two traces say of their workloads."""
+"""The page of `characterise`: the workloads of one or two traces."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 
 NS_PER_S = 1e9
-_STREAMS_DRAWN = 9  # the dominant ones of SNIA's real world workloads
+_STREAMS_DRAWN = 9  # number of dominant streams in SNIA's real-world workloads
 
 
 class ShownTrace:
     """A trace with its name on the page."""
 
-    def __init__(self, name: str, of: Characterised) -> None:
+    def __init__(self, name: str, trace: Characterised) -> None:
+        """Name the trace `of` on its page."""
         self.name = name
-        self.of = of
-        self.all = of.mapping()
+        self.characterised = trace
+        self.all = trace.mapping()
 
     def label(self, what: str, several: bool) -> str:
         """The label of a series: with the trace, if there are several."""
@@ -43,120 +44,123 @@ class ShownTrace:
 
 
 @one_page()
-def workload_page(found: Sequence[Characterised]) -> Page:
-    """The page of one trace, or of two beside each other."""
-    shown = [ShownTrace(name, one) for name, one in zip(_names(found), found, strict=True)]
+def workload_page(traces: Sequence[Characterised]) -> Page:
+    """Return the page of one trace, or of two side by side."""
+    shown = [ShownTrace(name, trace) for name, trace in zip(_names(traces), traces, strict=True)]
     return Page(
-        title=f"Workload of {' and '.join(one.name for one in shown)}",
+        title=f"Workload of {' and '.join(trace.name for trace in shown)}",
         intro="",
         verdict=_verdict(shown[0]),
         sections=(
             *sections_of(shown),
             _drive(shown),
-            *(_volumes(one) for one in shown if one.all["volumes_total"] > 1),
+            *(_volumes(trace) for trace in shown if trace.all["volumes_total"] > 1),
             _conditions(shown),
         ),
-        summary={"traces": [{**one.all, "trace": str(one.all["trace"])} for one in shown]},
+        summary={"traces": [{**trace.all, "trace": str(trace.all["trace"])} for trace in shown]},
         disclosures=tuple(_disclosures(shown)),
     )
 
 
 def sections_of(shown: Sequence[ShownTrace]) -> tuple[Section, ...]:
-    """What one or two traces say, beside each other."""
+    """Return the sections that one or two traces share, side by side."""
     parts = _overview, _streams, _over_time, _arrivals, _locality, _heat
     return tuple(part(shown) for part in parts)
 
 
-def _names(found: Sequence[Characterised]) -> list[str]:
-    names = [one.trace.name for one in found]
-    return names if len({*names}) == len(names) else [str(one.trace) for one in found]
+def _names(traces: Sequence[Characterised]) -> list[str]:
+    names = [characterised.trace.name for characterised in traces]
+    if len({*names}) == len(names):
+        return names
+    return [str(characterised.trace) for characterised in traces]
 
 
-def _verdict(one: ShownTrace) -> str:
-    of, stream = one.all, one.all["streams"][:1]
-    said = f"{of['ios']:,} I/Os, {units.pct(of['read_pct'], 0)} reads"
-    if of["sequential_pct"] is not None:
-        said += f", {units.pct(of['sequential_pct'], 0)} sequential"
+def _verdict(shown: ShownTrace) -> str:
+    measures, stream = shown.all, shown.all["streams"][:1]
+    text = f"{measures['ios']:,} I/Os, {units.pct(measures['read_pct'], 0)} reads"
+    if measures["sequential_pct"] is not None:
+        text += f", {units.pct(measures['sequential_pct'], 0)} sequential"
     if stream:
         (top,) = stream
-        said += (
+        text += (
             f"; most often {top['access']} {top['operation']}s of {units.size(top['size_bytes'])}"
             f" ({units.pct(top['share_pct'], 0)})"
         )
-    return f"{said}; {units.size(of['unique_bytes'])} of addresses are used."
+    return f"{text}; {units.size(measures['unique_bytes'])} of addresses are used."
 
 
 def _disclosures(shown: Sequence[ShownTrace]) -> Iterator[str]:
-    for one in shown:
-        unique, reuse = one.all["unique"], one.all["reuse"]
+    for trace in shown:
+        unique, reuse = trace.all["unique"], trace.all["reuse"]
         if unique["sampled_one_in"] > 1:
             yield (
-                f"{one.name}: figures about single blocks are of one in "
-                f"{unique['sampled_one_in']:,.0f} of them, chosen by a hash of their address. The "
+                f"{trace.name}: figures about single blocks are estimated from 1 in "
+                f"{unique['sampled_one_in']:,.0f} blocks, chosen by a hash of the address. The "
                 f"standard error of numbers of blocks is {unique['relative_error_pct']:.2g} %."
             )
         if reuse["sampled_one_in"] > 1:
             yield (
-                f"{one.name}: reuse distances are of one block in {reuse['sampled_one_in']:,.0f}"
-                " (SHARDS)."
+                f"{trace.name}: reuse distances are estimated from 1 block in "
+                f"{reuse['sampled_one_in']:,.0f} (SHARDS)."
             )
-        for skipped in one.of.skipped:
+        for skipped in trace.characterised.skipped:
             if not skipped.expected:
                 yield (
-                    f"{one.name}: lines that are no I/Os: {skipped.lines:,} ({skipped.reason}, "
+                    f"{trace.name}: skipped lines: {skipped.lines:,} ({skipped.reason}, "
                     f"first in line {skipped.first_line:,})."
                 )
-        yield from (f"{one.name}: {note}." for note in one.of.notes)
+        yield from (f"{trace.name}: {note}." for note in trace.characterised.notes)
 
 
-def _figures_of(of: Mapping[str, Any]) -> list[tuple[str, Value]]:
-    """The figures of a trace, by name."""
-    arrivals, response, depth = of["arrivals"], of["response_ms"], of["queue_depth"]
-    found: list[tuple[str, Value]] = [
-        ("I/Os", Quantity(of["ios"], kinds.NUMBER)),
-        ("Duration", Quantity(of["duration_s"] * NS_PER_S, kinds.DURATION)),
-        ("Reads, by number", Quantity(of["read_pct"], kinds.percents(1))),
-        ("Read", Quantity(of["read_bytes"], kinds.SIZE)),
-        ("Written", Quantity(of["write_bytes"], kinds.SIZE)),
-        ("Flushes", Quantity(of["operations"]["flush"]["ios"], kinds.NUMBER)),
-        ("Discards", Quantity(of["operations"]["discard"]["ios"], kinds.NUMBER)),
-        ("Sequential", Quantity(of["sequential_pct"], kinds.percents(1))),
-        ("Aligned to 4 KiB", _aligned(of)),
+def _figures_of(measures: Mapping[str, Any]) -> list[tuple[str, Value]]:
+    """Return the figures of a trace, by name."""
+    arrivals, response = measures["arrivals"], measures["response_ms"]
+    depth = measures["queue_depth"]
+    figures: list[tuple[str, Value]] = [
+        ("I/Os", Quantity(measures["ios"], kinds.NUMBER)),
+        ("Duration", Quantity(measures["duration_s"] * NS_PER_S, kinds.DURATION)),
+        ("Reads, by number", Quantity(measures["read_pct"], kinds.percents(1))),
+        ("Read", Quantity(measures["read_bytes"], kinds.SIZE)),
+        ("Written", Quantity(measures["write_bytes"], kinds.SIZE)),
+        ("Flushes", Quantity(measures["operations"]["flush"]["ios"], kinds.NUMBER)),
+        ("Discards", Quantity(measures["operations"]["discard"]["ios"], kinds.NUMBER)),
+        ("Sequential", Quantity(measures["sequential_pct"], kinds.percents(1))),
+        ("Aligned to 4 KiB", _aligned(measures)),
         ("Mean IOPS", Quantity(arrivals["ios_per_s"], kinds.digits())),
         ("Peak IOPS (1 s)", Quantity(arrivals["peak_ios_per_s"], kinds.NUMBER)),
         ("Peak : mean", Quantity(arrivals["peak_to_mean"], kinds.digits())),
         ("Index of dispersion (1 s)", Quantity(arrivals["index_of_dispersion"], kinds.digits())),
-        ("Unique", Quantity(of["unique_bytes"], kinds.SIZE)),
-        ("Unique written", Quantity(of["unique"]["write_bytes"], kinds.SIZE)),
+        ("Unique", Quantity(measures["unique_bytes"], kinds.SIZE)),
+        ("Unique written", Quantity(measures["unique"]["write_bytes"], kinds.SIZE)),
         (
             "Overwrites, share of writes",
-            Quantity(of["updates"]["overwritten_pct"], kinds.percents(1)),
+            Quantity(measures["updates"]["overwritten_pct"], kinds.percents(1)),
         ),
     ]
     if depth is not None:
-        found.append(("Queue depth, mean / p99", f"{depth['mean']:.1f} / {depth['p99']}"))
+        figures.append(("Queue depth, mean / p99", f"{depth['mean']:.1f} / {depth['p99']}"))
     for name in ("read", "write"):
         if response is not None and (times := response[name]) is not None:
             mean, p99 = (units.latency(1e6 * times[key]) for key in ("mean", "p99"))
-            found.append((f"{name.capitalize()} response, mean / p99", f"{mean} / {p99}"))
-    if (content := of["content"]) is not None:
-        found.append(("Duplicate writes", Quantity(content["duplicate_pct"], kinds.percents(1))))
-    return found
+            figures.append((f"{name.capitalize()} response, mean / p99", f"{mean} / {p99}"))
+    if (content := measures["content"]) is not None:
+        figures.append(("Duplicate writes", Quantity(content["duplicate_pct"], kinds.percents(1))))
+    return figures
 
 
-def _aligned(of: Mapping[str, Any]) -> Quantity:
+def _aligned(measures: Mapping[str, Any]) -> Quantity:
     return next(
         Quantity(row["ios_pct"], kinds.percents(1))
-        for row in of["alignment"]
+        for row in measures["alignment"]
         if row["bytes"] == 4096
     )
 
 
 def _overview(shown: Sequence[ShownTrace]) -> Section:
-    columns = [dict(_figures_of(one.all)) for one in shown]
+    columns = [dict(_figures_of(trace.all)) for trace in shown]
     names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [(name, *(column.get(name) for column in columns)) for name in names]
-    head = ("", *(one.name for one in shown))
+    head = ("", *(trace.name for trace in shown))
     return Section("Overview", "", tables=(table("", head, rows),))
 
 
@@ -167,7 +171,7 @@ def _stream_name(row: Mapping[str, Any]) -> str:
 
 def _streams(shown: Sequence[ShownTrace]) -> Section:
     parts: list[Figure | Table | None] = []
-    rows = [(one.name, row) for one in shown for row in one.all["streams"]]
+    rows = [(trace.name, row) for trace in shown for row in trace.all["streams"]]
     streams = data_file(
         "io-streams.csv",
         ("trace", "access", "operation", "size_bytes", "share_pct", "ios"),
@@ -179,27 +183,27 @@ def _streams(shown: Sequence[ShownTrace]) -> Section:
         name = _stream_name(row)
         largest[name] = max(largest.get(name, 0.0), row["share_pct"])
     groups = sorted(largest, key=lambda name: -largest[name])[:_STREAMS_DRAWN]
-    series = [Bars(one.name, _shares(one.all["streams"], groups, _stream_name)) for one in shown]
+    series = [Bars(s.name, _shares(s.all["streams"], groups, _stream_name)) for s in shown]
     y = Axis(Label("Share of the reads and writes", "%"))
     alt = "Share of each I/O stream"
     parts.append(bars("io-streams", "I/O streams", streams, groups, series, y, alt=alt, wide=True))
-    sizes = [row for one in shown for row in one.all["sizes"] if row["size_bytes"] is not None]
+    sizes = [row for trace in shown for row in trace.all["sizes"] if row["size_bytes"] is not None]
     named = [units.block(size) for size in sorted({row["size_bytes"] for row in sizes})]
     size_file = data_file(
         "block-sizes.csv",
         ("trace", "size_bytes", "ios", "share_pct", "reads", "writes"),
-        ((one.name, *(row[key] for key in ("size_bytes", "ios", "share_pct", "reads", "writes")))
-         for one in shown for row in one.all["sizes"]),
+        ((trace.name, *(row[key] for key in ("size_bytes", "ios", "share_pct", "reads", "writes")))
+         for trace in shown for row in trace.all["sizes"]),
     )  # fmt: skip
 
     def name_of(row: Mapping[str, Any]) -> str:
         return "" if row["size_bytes"] is None else units.block(row["size_bytes"])
 
-    drawn = [Bars(one.name, _shares(one.all["sizes"], named, name_of)) for one in shown]
+    drawn = [Bars(trace.name, _shares(trace.all["sizes"], named, name_of)) for trace in shown]
     parts.append(bars("block-sizes", "Block sizes", size_file, named, drawn, y, wide=True))
     intro = (
-        "An I/O stream is an operation, an access (SEQ: it begins where one of the last 32 runs "
-        "ended) and a size."
+        "An I/O stream is an operation, an access (SEQ: it starts at the end of one of the last "
+        "32 runs) and a size."
     )
     return section("I/O streams", intro, *parts)
 
@@ -207,26 +211,26 @@ def _streams(shown: Sequence[ShownTrace]) -> Section:
 def _shares(
     rows: Sequence[Mapping[str, Any]], groups: Sequence[str], name: Callable[[Any], str]
 ) -> list[float]:
-    """The share of each group, NaN where a trace has none."""
-    found: dict[str, float] = {}
+    """Return the share of each group; NaN if a trace has none."""
+    shares: dict[str, float] = {}
     for row in rows:
-        found[name(row)] = found.get(name(row), 0.0) + row["share_pct"]
-    return [found.get(group, float("nan")) for group in groups]
+        shares[name(row)] = shares.get(name(row), 0.0) + row["share_pct"]
+    return [shares.get(group, float("nan")) for group in groups]
 
 
 def _over_time(shown: Sequence[ShownTrace]) -> Section:
     several = len(shown) > 1
-    longest = max(one.all["duration_s"] for one in shown) * NS_PER_S
+    longest = max(trace.all["duration_s"] for trace in shown) * NS_PER_S
     x = time_axis(longest)
 
     def series(pick: Callable[[Mapping[str, Any], float], float], what: str) -> list[Line]:
-        found = []
-        for one in shown:
-            length, rows = one.all["intervals"]["length_s"], one.all["intervals"]["rows"]
+        curves = []
+        for trace in shown:
+            length, rows = trace.all["intervals"]["length_s"], trace.all["intervals"]["rows"]
             times = [row["begin_s"] * NS_PER_S for row in rows]
             values = [pick(row, length) for row in rows]
-            found.append(Line(one.label(what, several), times, values))
-        return found
+            curves.append(Line(trace.label(what, several), times, values))
+        return curves
 
     iops = [
         *series(lambda row, length: row["reads"] / length, "reads"),
@@ -242,7 +246,7 @@ def _over_time(shown: Sequence[ShownTrace]) -> Section:
     return section(
         "Over time",
         f"Means of intervals of {units.duration(shown[0].all['intervals']['length_s'] * NS_PER_S)}."
-        " The working set is what is read or written in an interval.",
+        " The working set is the data read or written in an interval.",
         _lines("iops", "IOPS v time", iops, x, Axis("IOPS"), ("time_ns", "iops")),
         _lines("throughput", "Throughput v time", rate, x, throughput, ("time_ns", "bytes_per_s")),
         _lines("working-set", "Working set v time", working, x, size, ("time_ns", "bytes")),
@@ -252,9 +256,9 @@ def _over_time(shown: Sequence[ShownTrace]) -> Section:
 def _lines(
     name: str, title: str, series: Sequence[Line], x: Axis, y: Axis, columns: tuple[str, str]
 ) -> Figure | None:
-    """A figure with its own file; one column of numbers for each axis."""
+    """Return a figure with a file of its numbers, a column for each axis."""
     data = DataFile(f"{name}.csv", lines_csv(series, "series", *columns))
-    return lines(name, title, data, [one for one in series if len(one.x)], x, y)
+    return lines(name, title, data, [line for line in series if len(line.x)], x, y)
 
 
 def _curve(label: str, points: Sequence[Sequence[float]], unit: float) -> Line:
@@ -265,33 +269,33 @@ def _arrivals(shown: Sequence[ShownTrace]) -> Section:
     several = len(shown) > 1
     up_to = Axis(Label("Cumulative share of I/Os", "%"), top=100)
     between = [
-        _curve(one.label("arrivals", several), one.all["arrivals"]["between_points_us"], 1e3)
-        for one in shown
+        _curve(trace.label("arrivals", several), trace.all["arrivals"]["between_points_us"], 1e3)
+        for trace in shown
     ]
     times = [
-        _curve(one.label(operation, several), points, 1e6)
-        for one in shown
-        if one.all["response_ms"] is not None
-        for operation, points in one.all["response_ms"]["points"].items()
+        _curve(trace.label(operation, several), points, 1e6)
+        for trace in shown
+        if trace.all["response_ms"] is not None
+        for operation, points in trace.all["response_ms"]["points"].items()
     ]
     depths = []
-    for one in shown:
-        if (depth := one.all["queue_depth"]) is not None:
+    for trace in shown:
+        if (depth := trace.all["queue_depth"]) is not None:
             rows = depth["distribution"]
             total, sums = 0.0, []
             for _, part in rows:
                 total += part
                 sums.append(total)
-            depths.append(Line(one.label("arrivals", several), [n for n, _ in rows], sums))
+            depths.append(Line(trace.label("arrivals", several), [n for n, _ in rows], sums))
     latency = Axis("Response time", units.LATENCY_UNITS, log=True)
     idle = Table.of(
         "Idle periods",
-        [(one.name, row) for one in shown for row in one.all["arrivals"]["idle"]],
+        [(trace.name, row) for trace in shown for row in trace.all["arrivals"]["idle"]],
         ("Trace", kinds.TEXT, lambda row: row[0]),
         ("At least", kinds.LATENCY, lambda row: row[1]["at_least_ms"] * 1e6),
         ("Periods", kinds.NUMBER, lambda row: row[1]["periods"]),
         ("Share of time", kinds.percents(1), lambda row: row[1]["time_pct"]),
-        note="Nothing is under way, as far as completions are known, and nothing arrives.",
+        note="No I/O is outstanding (as far as completions are known) and none arrives.",
     )
     return section(
         "Arrivals, queue depth and response times",
@@ -309,19 +313,19 @@ def _arrivals(shown: Sequence[ShownTrace]) -> Section:
 def _locality(shown: Sequence[ShownTrace]) -> Section:
     several = len(shown) > 1
     hot, hits, updates = [], [], []
-    for one in shown:
+    for trace in shown:
         for key, what in (("traffic_pct", "all"), ("write_pct", "writes")):
-            rows = [row for row in one.all["hottest"] if row[key] is not None]
+            rows = [row for row in trace.all["hottest"] if row[key] is not None]
             points = [(row["blocks_pct"], row[key]) for row in rows]
-            hot.append(_curve(one.label(what, several), points, 1))
-        rows = [row for row in one.all["reuse"]["hits"] if row["hit_pct"] is not None]
+            hot.append(_curve(trace.label(what, several), points, 1))
+        rows = [row for row in trace.all["reuse"]["hits"] if row["hit_pct"] is not None]
         points = [(row["cache_bytes"], row["hit_pct"]) for row in rows]
-        hits.append(_curve(one.label("LRU cache", several), points, 1))
-        points = one.all["updates"]["interval_points_bytes"]
-        updates.append(_curve(one.label("writes", several), [p for p in points if p[0] > 0], 1))
+        hits.append(_curve(trace.label("LRU cache", several), points, 1))
+        points = trace.all["updates"]["interval_points_bytes"]
+        updates.append(_curve(trace.label("writes", several), [p for p in points if p[0] > 0], 1))
     rows_table = Table.of(
         "Share of the traffic to the most used blocks",
-        [(one.name, row) for one in shown for row in one.all["hottest"] if row["blocks_pct"] < 100],
+        [(t.name, row) for t in shown for row in t.all["hottest"] if row["blocks_pct"] < 100],
         ("Trace", kinds.TEXT, lambda row: row[0]),
         ("Hottest", kinds.plain("%"), lambda row: row[1]["blocks_pct"]),
         ("All", kinds.percents(1), lambda row: row[1]["traffic_pct"]),
@@ -332,8 +336,7 @@ def _locality(shown: Sequence[ShownTrace]) -> Section:
     written = Axis("Bytes written meanwhile", units.BYTE_UNITS, log=True)
     return section(
         "Locality",
-        "Of 4 KiB blocks: how unevenly they are used, how soon again, and how soon they are "
-        "overwritten.",
+        "4 KiB blocks: distribution of the traffic, reuse distances and update intervals.",
         rows_table,
         _lines("hottest", "Traffic to the hottest blocks", hot,
                Axis(Label("Blocks", "%"), log=True),
@@ -346,22 +349,22 @@ def _locality(shown: Sequence[ShownTrace]) -> Section:
 
 
 def _heat(shown: Sequence[ShownTrace]) -> Section:
-    found = []
-    for at, one in enumerate(shown):
-        for n, heat in enumerate(one.all["heat"]):
+    maps = []
+    for at, trace in enumerate(shown):
+        for n, heat in enumerate(trace.all["heat"]):
             for which in ("reads", "writes"):
                 if any(map(any, heat[which])):
-                    title = f"{one.name}, {heat['volume']}: {which}"
-                    found.append(heat_map(f"heat-{at}-{n}-{which}", title, heat, which))
-    return section("Addresses over time", "I/Os by address and time; darker is more.", *found)
+                    title = f"{trace.name}, {heat['volume']}: {which}"
+                    maps.append(heat_map(f"heat-{at}-{n}-{which}", title, heat, which))
+    return section("Addresses over time", "I/Os by address and time; darker is more.", *maps)
 
 
 def _drive(shown: Sequence[ShownTrace]) -> Section:
-    def rows(one: ShownTrace) -> list[tuple[str, Value]]:
-        drive = one.all["drive"]
+    def rows(trace: ShownTrace) -> list[tuple[str, Value]]:
+        drive = trace.all["drive"]
         per_day = drive["footprint_overwrites_per_day"]
         replay = drive["replay"]
-        found: list[tuple[str, Value]] = [
+        cells: list[tuple[str, Value]] = [
             ("Written per year (TBW)", Quantity(drive["writes_per_year_bytes"], kinds.SIZE)),
             ("Written per day", Quantity(drive["writes_per_day_bytes"], kinds.SIZE)),
             ("Overwrites of the footprint per day", Quantity(per_day, kinds.digits())),
@@ -369,7 +372,7 @@ def _drive(shown: Sequence[ShownTrace]) -> Section:
                 drive["read_not_written_bytes"], kinds.SIZE)),
         ]  # fmt: skip
         if replay is not None:
-            found += [
+            cells += [
                 (
                     f"Write amplification on {replay['on']}",
                     Quantity(replay["waf"], kinds.decimals(3)),
@@ -377,22 +380,22 @@ def _drive(shown: Sequence[ShownTrace]) -> Section:
                 ("Endurance of the whole drive", Quantity(replay["endurance_bytes"], kinds.SIZE)),
                 ("Years at this rate", Quantity(replay["years"], kinds.digits())),
             ]
-        return found
+        return cells
 
-    columns = [dict(rows(one)) for one in shown]
+    columns = [dict(rows(trace)) for trace in shown]
     names = list(dict.fromkeys(name for column in columns for name in column))
     cells = [(name, *(column.get(name) for column in columns)) for name in names]
-    head = ("", *(one.name for one in shown))
+    head = ("", *(trace.name for trace in shown))
     intro = (
-        "At the rate of the trace, if it goes on like this. A drive must hold what is read before "
-        "it was written, and be in steady state, before a test with this workload means anything."
+        "Assumes that the rate of the trace continues. Before a test with this workload, a drive "
+        "must contain the data that is read before it is written, and be in steady state."
     )
-    return Section("What it means for a drive", intro, tables=(table("", head, cells),))
+    return Section("Demands on a drive", intro, tables=(table("", head, cells),))
 
 
-def _volumes(one: ShownTrace) -> Section:
-    total = one.all["volumes_total"]
-    rows = one.all["volumes"][:64]
+def _volumes(trace: ShownTrace) -> Section:
+    total = trace.all["volumes_total"]
+    rows = trace.all["volumes"][:64]
     rows_table = Table.of(
         "",
         rows,
@@ -404,16 +407,16 @@ def _volumes(one: ShownTrace) -> Section:
         ("Sequential", kinds.percents(1), lambda row: row["sequential_pct"]),
         ("Unique", kinds.SIZE, lambda row: row["unique_bytes"]),
         ("Highest address", kinds.SIZE, lambda row: row["end_bytes"]),
-        note=f"The busiest {len(rows)} of {total:,}." if total > len(rows) else "",
+        note=f"The {len(rows)} busiest of {total:,} volumes." if total > len(rows) else "",
     )
-    return section(f"Volumes of {one.name}", "", rows_table)
+    return section(f"Volumes of {trace.name}", "", rows_table)
 
 
 def _conditions(shown: Sequence[ShownTrace]) -> Section:
     rows = []
-    for one in shown:
-        rows.append((one.name, f"format {one.all['format']}"))
-        for skipped in one.of.skipped:
+    for trace in shown:
+        rows.append((trace.name, f"format {trace.all['format']}"))
+        for skipped in trace.characterised.skipped:
             text = f"{skipped.lines:,} lines skipped: {skipped.reason}"
             rows.append(("", f"{text}, first in line {skipped.first_line:,}"))
     return Section("Conditions", "", tables=(table("", ("", ""), rows, "ll"),))
@@ -428,10 +431,16 @@ _LEVELS = 8
 
 @house_style()
 def heat_map(name: str, title: str, heat: Mapping[str, Any], which: str) -> Figure | None:
-    """`heat` is a map of `_native.TraceMeasures.result`, `which` "reads" or "writes".
+    """Draw the I/Os by address and time.
 
-    Cells are drawn as one area for each of eight levels, on a logarithmic scale, so that thousands
-    of cells take little space in the page.
+    Cells are drawn as one area for each of eight levels, on a logarithmic scale, so thousands of
+    cells take little space in the page.
+
+    Args:
+        name: Name of the figure.
+        title: Caption.
+        heat: Map of `_native.TraceMeasures.result`.
+        which: "reads" or "writes".
     """
     counts: NDArray[np.float64] = np.array(heat[which], dtype=np.float64)
     if counts.size == 0 or not counts.any():
@@ -470,13 +479,13 @@ def _byte_unit(rows: int, heat: Mapping[str, Any]) -> units.Unit:
 
 
 def _runs(where: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Begin and end of each run of what is true."""
+    """Return start and end of each run of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], where.astype(np.int8), [0]))))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _draw(plot: Any, spans: list[tuple[float, float, float]], height: float, share: float) -> None:
-    """All cells of a level as one path."""
+    """Draw all cells of a level as one path."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 

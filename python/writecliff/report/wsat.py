@@ -52,10 +52,12 @@ class WsatReport(TestReport):
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
+        """Return the units of the saturated state and of FOB."""
         return {"saturated_iops": "IOPS", "latency_p9999": "ms", "latency_mean": "ms", "waf": "",
                 "fob_iops": "IOPS"}  # fmt: skip
 
     def headlines(self) -> list[Headline]:
+        """Return the saturated IOPS, latency, write amplification and FOB IOPS."""
         wsat = self.wsat
         view = wsat.view
         steady: dict[str, Any] = {"steady": view.reached}
@@ -63,9 +65,14 @@ class WsatReport(TestReport):
         saturated = mean_headline(
             "saturated_iops", self._level, samples, "IOPS", value=wsat.saturated_iops, **steady
         )
-        of: dict[str, Any] = {"higher_is_better": False, **steady}
+        lower: dict[str, Any] = {"higher_is_better": False, **steady}
         waf = mean_headline(
-            "waf", "Write amplification", wsat.by_round(mean_waf), "", value=wsat.window_waf, **of
+            "waf",
+            "Write amplification",
+            wsat.by_round(mean_waf),
+            "",
+            value=wsat.window_waf,
+            **lower,
         )
         times = wsat.by_round(mean_latency_ns) if wsat.latency_source == "window" else ()
         slow = self.histogram if self.tails_are_real else None
@@ -73,7 +80,12 @@ class WsatReport(TestReport):
             *saturated,
             *quantile_headline("latency_p9999", "p99.99", slow, 0.9999, **steady),
             *mean_headline(
-                "latency_mean", "Average latency", map(ms, times), "ms", value=self._mean_ms(), **of
+                "latency_mean",
+                "Average latency",
+                map(ms, times),
+                "ms",
+                value=self._mean_ms(),
+                **lower,
             ),
             *waf,
             *headline("fob_iops", "Fresh out of box", wsat.fob_iops, "IOPS"),
@@ -81,7 +93,7 @@ class WsatReport(TestReport):
 
     @property
     def _level(self) -> str:
-        """What the IOPS of the window are called: a drive is saturated only if it got there."""
+        """The name of the window's IOPS: "Saturated" only if the drive got there."""
         if not self.wsat.view.reached:
             return "At the end"
         return "Steady, not saturated" if self.wsat.unsaturated else "Saturated"
@@ -90,16 +102,17 @@ class WsatReport(TestReport):
         return None if self.histogram is None else ms(self.histogram.mean_ns)
 
     def curves(self) -> list[Curve]:
+        """Return IOPS over drive fills and over time, relative and absolute."""
         wsat = self.wsat
         iops = wsat.iops.tolist()
         fills = (wsat.written_bytes / self.data.capacity_bytes).tolist()
         by_fill = list(zip(fills, iops, strict=True))
         by_time = list(zip(wsat.end_ns.tolist(), iops, strict=True))
         fills_axis, time = Axis("Drive fills"), time_axis(by_time[-1][0])
-        relative = "Write saturation relative to own peak v drive fills"
+        relative = "Write saturation relative to peak v drive fills"
         iops, log = Axis("IOPS"), Axis("IOPS", log=True)
         in_fills, in_time = self._marks(fills), self._marks(wsat.end_ns.tolist())
-        relative_time = "Write saturation relative to own peak v time"
+        relative_time = "Write saturation relative to peak v time"
         return [
             Curve("saturation-relative", relative, fills_axis, iops, by_fill, True, in_fills),
             Curve("saturation-relative-time", relative_time, time, iops, by_time, True, in_time),
@@ -108,7 +121,10 @@ class WsatReport(TestReport):
         ]
 
     def _marks(self, ends: Sequence[float]) -> list[Mark]:
-        """Where the drive leaves one state for the next; `ends` are those of the steps."""
+        """Return the points where the state of the drive changes.
+
+        `ends` are the x values of the ends of the steps.
+        """
         steps = (LEAVES_FOB, self.wsat.leaves_fob), (BECOMES_STEADY, self.wsat.becomes_steady)
         return [Mark(label, ends[step]) for label, step in steps if step is not None]
 
@@ -119,13 +135,16 @@ class WsatReport(TestReport):
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
+        """The rounds of the saturation."""
         return (self.wsat.view,)
 
     @property
     def set_up_rounds(self) -> str:
+        """Rounds of the window."""
         return self.wsat.view.text
 
     def test_parameters(self) -> Rows:
+        """Return the load with steady state and times."""
         data, rth = self.data, self.wsat.latency_source == "rth"
         stimulus, toio = setup(data, "test_stimulus"), setup(data, "toio")
         rth_ns = sum(row.elapsed_ns for row in data.stage_rows("rth"))
@@ -142,57 +161,60 @@ class WsatReport(TestReport):
 
     @property
     def load(self) -> str:
-        """The load in a sentence: "random 4 KiB writes"."""
+        """The load in words, such as "random 4 KiB writes"."""
         return self.data.manifest.setup.get("load") or DEFAULT_LOAD
 
     def loaded(self) -> str:
+        """Return the load with its note."""
         if self.load == DEFAULT_LOAD:
             return "written at random"
         note = self.data.manifest.setup.get("load_note")
         return f"loaded with {self.load}{f' ({note})' if note else ''}"
 
     def verdict(self) -> Verdict:
-        found, wsat = super().verdict(), self.wsat
+        """Return the verdict with the share of FOB; warn if the drive is fresh or unsaturated."""
+        verdict, wsat = super().verdict(), self.wsat
         state = wsat.view.state
         if state not in ("steady", "fresh"):
-            return found
+            return verdict
         if wsat.fresh:
             first, last = wsat.view.window[0], wsat.view.window[-1]
             note = (
-                f"The window begins after {units.significant(wsat.window_drive_fills)} drive "
+                f"The window starts after {units.significant(wsat.window_drive_fills)} drive "
                 f"fills; fresh-out-of-box behaviour lasts until about {FOB_DRIVE_FILLS:g}. The "
                 "average must not be quoted as sustained performance before the drive is filled "
                 "further."
             )
             if state == "fresh":
-                return replace(found, meaning=(*found.meaning, note))
+                return replace(verdict, meaning=(*verdict.meaning, note))
             headline = f"Rule met in rounds {first} to {last}, but the drive may still be fresh"
-            return Verdict("warning", headline, (*found.meaning, note))
+            return Verdict("warning", headline, (*verdict.meaning, note))
         share = (
             f"The average is {units.percent(wsat.fob_ratio, 0)} of the IOPS fresh out of the box."
         )
         if wsat.unsaturated:
-            headline = f"{found.headline}; the load does not saturate the drive"
-            meaning = (*found.meaning, share, self._why_unsaturated())
-            return replace(found, headline=headline, meaning=meaning)
-        return replace(found, meaning=(*found.meaning, share))
+            headline = f"{verdict.headline}; the load does not saturate the drive"
+            meaning = (*verdict.meaning, share, self._why_unsaturated())
+            return replace(verdict, headline=headline, meaning=meaning)
+        return replace(verdict, meaning=(*verdict.meaning, share))
 
     def _why_unsaturated(self) -> str:
         waf, amount = self.wsat.window_waf, self.data.manifest.setup.get("ar_amount")
-        known = (
-            f"Nothing was relocated (write amplification {units.number(waf, 2)}), and the drive "
+        start = (
+            f"No data was relocated (write amplification {units.number(waf, 2)}), and the drive "
             if waf is not None
             else "The drive "
         )
         only = (
-            f" Of its addresses only a part is written (AR & Amount: {amount}); the rest is spare "
-            "flash."
+            f" The load writes only a part of the addresses (AR & Amount: {amount}); the rest is "
+            "spare flash."
             if amount
             else ""
         )
-        return f"{known}kept the IOPS that it had fresh out of the box.{only}"
+        return f"{start}kept the IOPS that it had fresh out of the box.{only}"
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield FOB IOPS, IOPS of the window, their ratio and write amplification."""
         wsat = self.wsat
         view, samples = wsat.view, len(wsat.view.rounds)
         source = f"average of {min(samples, 5)} samples" if samples > 1 else "last step"
@@ -205,19 +227,21 @@ class WsatReport(TestReport):
             source += ", not saturated"
         share = units.percent(wsat.fob_ratio).removesuffix(" %")
         waf = wsat.window_waf
-        known = "in the window" if waf is not None else "not reported by the drive"
+        note = "in the window" if waf is not None else "not reported by the drive"
         fob_note = f"fresh out of box: first {fob_time}"
         yield KeyFigure("FOB IOPS", units.number(wsat.fob_iops), "", fob_note)
         yield KeyFigure(label, units.number(wsat.saturated_iops), "", source)
         yield KeyFigure("Share of FOB", share, "%", f"of the IOPS of the first {fob_time}")
-        yield KeyFigure("Write amplification", units.number(waf, 2), "", known)
+        yield KeyFigure("Write amplification", units.number(waf, 2), "", note)
 
     @cached_property
     def histogram(self) -> Histogram | None:
+        """Response times of the window or of the histogram phase."""
         return self.wsat.latency
 
     @property
     def latency_note(self) -> str:
+        """The steps that `histogram` covers."""
         view = self.wsat.view
         if self.wsat.latency_source == "rth":
             source = "the response-time histogram phase after the rounds"
@@ -230,6 +254,7 @@ class WsatReport(TestReport):
         return service_note(self.histogram, f": {source}", otherwise=otherwise)
 
     def sections(self) -> Iterable[Section]:
+        """Return saturation, steady state, latency over the run and response times."""
         wsat, view, steps = self.wsat, self.wsat.view, self.data.steps_file
         seconds = wsat.rows[0].elapsed_ns / 1e9
         shaded = (
@@ -273,6 +298,7 @@ class WsatReport(TestReport):
         )
 
     def notes(self) -> tuple[str, ...]:
+        """Return the reason why write amplification is unknown."""
         if self.wsat.window_waf is not None:
             return ()
         if what := self.data.manifest.device.without_flash:
@@ -280,6 +306,7 @@ class WsatReport(TestReport):
         return ("The drive does not report NAND writes, so write amplification is unknown.",)
 
     def results(self) -> dict[str, Any]:
+        """Return steady state, figures and latency."""
         wsat = self.wsat
         view, judged = wsat.view, bool(wsat.view.judged)
         return {
@@ -320,7 +347,7 @@ class WsatReport(TestReport):
 
 @house_style()
 def iops_over_time(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
-    """IOPS of every step, with the spread of its one-second intervals behind."""
+    """Draw the IOPS of every step, with the range of its one-second intervals behind."""
     unit = units.time_unit(wsat.elapsed_ns)
     x = (wsat.start_ns + wsat.end_ns) / 2 / unit.size
     figure, axes = style.new_axes(Label("Time since the purge", unit.name), "IOPS")
@@ -332,7 +359,7 @@ def iops_over_time(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
 
 @house_style()
 def iops_over_volume(wsat: WsatData, data: DataFile, *, log: bool) -> Figure:
-    """IOPS over the volume written, which a second axis gives as drive fills."""
+    """Draw the IOPS over the written volume, with drive fills on a second axis."""
     unit = units.common_unit([wsat.written_bytes[-1]], units.BYTE_UNITS)
     before, after = wsat.before_bytes / unit.size, wsat.written_bytes / unit.size
     figure, axes = style.new_axes(
@@ -368,7 +395,7 @@ def _iops(figure: Drawing, axes: Axes, wsat: WsatData, x: Numbers, *, log: bool)
             np.where(spread, low, wsat.iops),
             np.where(spread, high, wsat.iops),
             color=style.BAND,
-            label="range of its intervals",
+            label="range of the intervals",
         )
     axes.plot(x, wsat.iops, *_marker(wsat), color=style.BLUE, label="IOPS of a step")
     drawn = np.concatenate([wsat.iops, low[spread], high[spread]])
@@ -385,13 +412,15 @@ def _iops(figure: Drawing, axes: Axes, wsat: WsatData, x: Numbers, *, log: bool)
 
 
 def _marker(wsat: WsatData) -> tuple[str, ...]:
-    """One or two points make no line that can be seen."""
+    """Return a marker if the line has only one or two points and would be invisible."""
     return ("o-",) if len(wsat.rows) < 3 else ()
 
 
 def _shade(axes: Axes, wsat: WsatData, begin: Numbers, end: Numbers) -> None:
-    """Shade the steps that the figures of latency and write amplification stand for, and mark where
-    the drive leaves its fresh state: the transition is between the two.
+    """Shade the steps of the window, and mark where the drive leaves its fresh state.
+
+    Latency and write amplification are those of the window. The transition is between mark and
+    window.
     """
     if wsat.view.judged:
         window = wsat.window
@@ -403,9 +432,7 @@ def _shade(axes: Axes, wsat: WsatData, begin: Numbers, end: Numbers) -> None:
 
 @house_style()
 def write_amplification(wsat: WsatData, data: DataFile) -> Figure | None:
-    """Write amplification of every step over drive fills; None where the drive does not report
-    it.
-    """
+    """Draw write amplification over drive fills; None if the drive does not report it."""
     if not np.isfinite(wsat.waf).any():
         return None
     figure, axes = style.new_axes(
@@ -427,7 +454,7 @@ def write_amplification(wsat: WsatData, data: DataFile) -> Figure | None:
 
 @house_style()
 def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
-    """Average, nines and maximum of every step, logarithmic; None without latencies."""
+    """Draw average, nines and maximum of every step, logarithmic; None without latencies."""
     lines = [
         ("average", wsat.column(lambda row: row.latency_mean_ns), style.BLUE),
         ("99.9 %", wsat.column(lambda row: row.latency_p999_ns), style.GREEN),
@@ -437,9 +464,9 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
     lines = [line for line in lines if np.isfinite(line[1]).any()]
     if not lines:
         return None
-    known = np.concatenate([values for _, values, _ in lines])
-    known = known[np.isfinite(known) & (known > 0)]
-    unit = units.common_unit(known.tolist(), units.LATENCY_UNITS)
+    positive = np.concatenate([values for _, values, _ in lines])
+    positive = positive[np.isfinite(positive) & (positive > 0)]
+    unit = units.common_unit(positive.tolist(), units.LATENCY_UNITS)
     clock = units.time_unit(wsat.elapsed_ns)
     x = (wsat.start_ns + wsat.end_ns) / 2 / clock.size
     figure, axes = style.new_axes(
@@ -447,7 +474,7 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
     )
     for label, values, colour in lines:
         axes.plot(x, values / unit.size, *_marker(wsat), color=colour, linewidth=1.1, label=label)
-    low, high = known.min() / unit.size, known.max() / unit.size
+    low, high = positive.min() / unit.size, positive.max() / unit.size
     style.log_axis(axes, "y", low / 1.5, high * 1.5)
     style.from_zero_to(axes, "x", wsat.elapsed_ns / clock.size)
     style.legend(figure, axes)
@@ -456,8 +483,9 @@ def latency_over_time(wsat: WsatData, data: DataFile) -> Figure | None:
 
 
 def latency_over_fills(wsat: WsatData) -> Figure | None:
-    """Average, 99.999 % and maximum over drive fills, logarithmic (PTS 2.0, WSAT); None without
-    latencies.
+    """Return average, 99.999 % and maximum over drive fills, logarithmic (PTS 2.0, WSAT).
+
+    None without latencies.
     """
     fills = (wsat.before_bytes + wsat.written_bytes) / 2 / wsat.data.capacity_bytes
     by_round, nines = wsat.five_nines

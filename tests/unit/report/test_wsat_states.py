@@ -64,7 +64,7 @@ def test_a_drive_that_relocates_nothing_is_not_called_saturated(
     assert wsat_of(path).unsaturated
     assert report.headlines()[0].label == "Steady, not saturated"
     assert model.verdict.headline.endswith("; the load does not saturate the drive")
-    assert "Nothing was relocated (write amplification 1.02)" in " ".join(model.verdict.meaning)
+    assert "No data was relocated (write amplification 1.02)" in " ".join(model.verdict.meaning)
     saturated = report_of(RunDirectory.open(runs[0]))
     assert saturated.headlines()[0].label == "Saturated"
     assert "saturate the drive" not in saturated.verdict().headline
