@@ -128,7 +128,7 @@ def plan_run(
     engine = quick_engine(procedure, engine)
     identity = engine.identify()
     plan = procedure.plan(identity, engine.speed_limit)
-    plan = with_estimate(plan, procedure, engine, tell=note)
+    plan = with_estimate(plan, procedure, engine, log=note)
     return PlannedRuns(identity, {procedure.name: plan}, refusal)
 
 

@@ -1,1 +1,1 @@
-"""Tests of the standard, and the framework that runs them on any engine."""
+"""The tests, and the framework that runs them on any engine."""

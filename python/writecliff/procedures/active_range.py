@@ -1,10 +1,10 @@
-"""The active range of a test: which addresses it may touch, and the segments that it does touch.
+"""The active range of a test: the addresses it may access, and the segments that it does access.
 
-The client edition of revision 1.x has limited ranges: active ranges of 100 % and 75 % of the
-addresses, of which 8 GiB or 16 GiB are accessed, in 2048 segments; every combination begins with a
+Revision 1.x of the client edition limits accesses: the active range is 100 % or 75 % of the
+addresses, of which 8 GiB or 16 GiB are accessed, in 2048 segments. Every combination starts with a
 purge (`COMBINATIONS`; a suite has a run for each). Sources differ: the SNIA primer (2013) shows
-the client tests at an active range of 100 % without segments, which is what a single test has
-unless it is given an amount, and one with 1024 segments.
+the client tests once at an active range of 100 % without segments, which is the default of a single
+test, and once with 1024 segments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ START_ALIGN_BYTES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentOptions:
-    """Options of tests whose loads may be limited to segments of the active range."""
+    """Options of tests that can limit their loads to segments of the active range."""
 
     ar_amount_gib: float | None = option(
         None,
@@ -43,8 +43,10 @@ class SegmentOptions:
 
 
 def range_start(identity: DeviceIdentity, range_bytes: int, *, segmented: bool) -> int:
-    """First byte of an active range. One with segments ends where the drive ends: fio passes
-    through segments up to the end of a device.
+    """Return the first byte of an active range.
+
+    A range with segments ends at the end of the drive, because fio accesses segments up to the end
+    of a device.
     """
     if not segmented:
         return 0
@@ -54,35 +56,39 @@ def range_start(identity: DeviceIdentity, range_bytes: int, *, segmented: bool) 
 def check_amount(
     options: SegmentOptions, identity: DeviceIdentity, active_range_pct: float
 ) -> None:
-    """Raises ConfigError if the active range of the drive is no larger than the segments in it."""
+    """Check that the segments fit into the active range of the drive.
+
+    Raises:
+        ConfigError: The active range is not larger than the segments in it.
+    """
     amount_bytes = (options.ar_amount_gib or 0) * GIB
     range_bytes = identity.capacity_bytes * active_range_pct / 100
     if amount_bytes >= range_bytes:
         raise ConfigError(
             f"{options.ar_amount_gib:g} GiB of segments do not fit into the active range: "
-            f"{active_range_pct:g} % of the drive are {units.size(range_bytes)}",
-            hint="test a larger drive; a single test takes --ar-amount-gib, or all of the range",
+            f"{active_range_pct:g} % of the drive is {units.size(range_bytes)}",
+            hint="test a larger drive, lower --ar-amount-gib, or omit it to access the whole range",
         )
 
 
 def segment_deviations(options: SegmentOptions, edition: tuple[str, str]) -> list[Deviation]:
-    """What of the segments differs from `edition` and revision."""
+    """Return the deviations of the segments from `edition`, a pair of edition and revision."""
     amount, count = options.ar_amount_gib, options.ar_segments
     if amount is None:
         return []
     if edition != CLIENT:
         return [Deviation("ar_amount_gib", "all of it", amount, "required", CLAUSE)]
     amounts = sorted({gib for _, gib in COMBINATIONS})
-    found = []
+    deviations = []
     if amount not in amounts:
-        found.append(Deviation("ar_amount_gib", tuple(amounts), amount, "required", CLAUSE))
+        deviations.append(Deviation("ar_amount_gib", tuple(amounts), amount, "required", CLAUSE))
     if count != SEGMENTS:
-        found.append(Deviation("ar_segments", SEGMENTS, count, "required", CLAUSE))
-    return found
+        deviations.append(Deviation("ar_segments", SEGMENTS, count, "required", CLAUSE))
+    return deviations
 
 
 def range_choice(options: SegmentOptions, active_range_pct: float) -> Choice:
-    """What sources say of the active range of the client edition, and what `options` do."""
+    """Return the sources on the active range of the client edition, and the choice in `options`."""
     segments = (
         f"{options.ar_amount_gib:g} GiB of it in {options.ar_segments} segments"
         if options.ar_amount_gib is not None
@@ -99,7 +105,7 @@ def range_choice(options: SegmentOptions, active_range_pct: float) -> Choice:
 
 
 def share_choice(active_range_pct: float) -> Choice:
-    """The same of the client edition of revision 2.0."""
+    """Return the sources on the active range of revision 2.0 of the client edition."""
     return Choice(
         "active range",
         "75 % (published programs of 2.0); 80 % or 100 % (primer, of 1.x)",
@@ -109,7 +115,7 @@ def share_choice(active_range_pct: float) -> Choice:
 
 
 def segments_setup(options: SegmentOptions, active_range_pct: float) -> Mapping[str, str]:
-    """What the header block says of the segments."""
+    """Return the header entries of a report that describe the segments."""
     return {
         "ar_segments": f"{options.ar_segments}",
         "ar_amount": f"{active_range_pct:g}%, {options.ar_amount_gib:g} GiB",

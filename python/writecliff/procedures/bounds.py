@@ -1,9 +1,9 @@
-"""Bounds on what a run will cost, before it starts: steps, device time and bytes written.
+"""Bounds on the cost of a run before it starts: steps, device time and bytes written.
 
-Bounds, not predictions (see `estimate.py` for those). Steps with a duration take it; steps with a
-volume take at least as long as the host link needs. Within a duration a step writes at most what
-the drive can do, the link can carry and the rates of its jobs allow. A stage that may end early
-counts its fewest rounds below and its most rounds above.
+They are bounds, not predictions (see `estimate.py` for those). A step with a duration takes that
+long; a step with a volume takes at least as long as the host link needs. Within a duration, a step
+writes at most as much as the drive, the link and the rates of its jobs allow. A stage that may end
+early counts its minimum number of rounds in the lower bound and its maximum in the upper.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from writecliff.procedures.model import Bounds, History, Plan, Procedure, Stage,
 from writecliff.procedures.steady import WINDOW_ROUNDS
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
-# Of links whose speed is not known, the fastest there are.
+# Assumed for a link of unknown speed: the fastest of its kind.
 SATA_BYTES_PER_S = 600e6  # 6 Gb/s with 8b/10b coding
 SAS_BYTES_PER_S = 2400e6  # 22.5 Gb/s with 128b/150b coding, one lane
 NVME_BYTES_PER_S = 16e9  # four PCIe 5.0 lanes
-# A share of writes is one of all I/Os: those of a short step may be some more.
+# Writes are a share of all I/Os on average; a short step may have slightly more.
 MIX_SLACK = 1.05
 
 _SERIAL = re.compile(r"(\d+(?:\.\d+)?)\s*Gb/s")
@@ -31,38 +31,39 @@ _PCIE_GT_PER_S = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 
 
 def interface_bytes_per_s(interface: str | None) -> float:
-    """The most that the host link can carry; the fastest known link for an unknown interface."""
+    """Return the maximum throughput of the host link; an unknown link counts as the fastest."""
     text = interface or ""
-    if found := _PCIE.search(text):
-        transfers = float(found[1]) if found[1] else _PCIE_GT_PER_S.get(int(found[3]), 64.0)
-        lanes = int(found[2] or found[4])
+    if match := _PCIE.search(text):
+        transfers = float(match[1]) if match[1] else _PCIE_GT_PER_S.get(int(match[3]), 64.0)
+        lanes = int(match[2] or match[4])
         coding = 0.8 if transfers < 8 else 128 / 130
         return transfers * 1e9 * lanes * coding / 8
     if "sata" in text.lower() or "sas" in text.lower():
-        if found := _SERIAL.search(text):
-            return float(found[1]) * 1e9 / 10  # 8b/10b coding; 22.5 Gb/s lanes say 12 or 24
+        if match := _SERIAL.search(text):
+            return float(match[1]) * 1e9 / 10  # 8b/10b coding; 22.5 Gb/s lanes report 12 or 24
         return SATA_BYTES_PER_S if "sata" in text.lower() else SAS_BYTES_PER_S
     return NVME_BYTES_PER_S
 
 
 class Speeds:
-    """How fast a load can be on one drive: `limit` is what the engine knows, in bytes/s."""
+    """Maximum throughput of loads on a drive. `limit` is the engine's estimate in bytes/s."""
 
     def __init__(
         self, interface: str | None, limit: Callable[[Workload], float | None] | None = None
     ) -> None:
+        """Set the limits: the link `interface`, and `limit`, which returns None if unknown."""
         self.link = interface_bytes_per_s(interface)
         self._limit = limit
         self.measured = False
 
     def of(self, workload: Workload) -> float:
-        """The most bytes a second of all jobs together, whatever their rates."""
-        known = None if self._limit is None else self._limit(workload)
-        self.measured = self.measured or known is not None
-        return self.link if known is None else min(known, self.link)
+        """Return the maximum throughput of all jobs together, ignoring their rates."""
+        limit = None if self._limit is None else self._limit(workload)
+        self.measured = self.measured or limit is not None
+        return self.link if limit is None else min(limit, self.link)
 
     def writes(self, workload: Workload) -> float:
-        """The most bytes written a second, in bursts if the jobs pause."""
+        """Return the maximum write throughput; for jobs that pause, that of their bursts."""
         shares = [(job, _write_share(job)) for job in workload.jobs]
         if not any(share for _, share in shares):
             return 0.0
@@ -77,7 +78,7 @@ def _write_share(job: Job) -> float:
 
 
 def _rate_bytes_per_s(job: Job) -> float:
-    """By the job's own rate. A poisson process may be ahead of it for a while."""
+    """Return the throughput that a job's rate allows. A Poisson process may exceed it briefly."""
     rate = math.inf
     if job.rate_bytes_per_s is not None:
         rate = job.rate_bytes_per_s
@@ -92,7 +93,7 @@ def plan_of(
     identity: DeviceIdentity,
     limit: Callable[[Workload], float | None] | None = None,
 ) -> Plan:
-    """Bounds of the run of `procedure` on the drive `identity`; for `limit` see `Speeds`."""
+    """Return the bounds of a run of `procedure` on the drive; for `limit` see `Speeds`."""
     low, high = _of_procedure(procedure, identity, Speeds(identity.interface))
     written, likely = high.write_bytes, None
     if limit is not None:
@@ -117,7 +118,7 @@ def plan_of(
 def _of_procedure(
     procedure: Procedure, identity: DeviceIdentity, speeds: Speeds
 ) -> tuple[Bounds, Bounds]:
-    """Least and most of all stages."""
+    """Return the lower and upper bound of all stages."""
     low = high = Bounds()
     for stage in procedure.stages(identity):
         prepare = stage.preparation(simulated=identity.simulated)
@@ -130,7 +131,7 @@ def _of_procedure(
 
 
 def _of_stage(stage: Stage, speeds: Speeds) -> tuple[Bounds, Bounds]:
-    """Least and most of the rounds, or of the one pass, of a stage."""
+    """Return the lower and upper bound of the rounds, or of the single pass, of a stage."""
     if stage.bounds is not None:
         return stage.bounds(speeds)
     steps = stage.steps(History(), 1 if stage.ends else 0)
@@ -143,12 +144,12 @@ def _of_stage(stage: Stage, speeds: Speeds) -> tuple[Bounds, Bounds]:
 
 
 def _open_ended(job: Job) -> bool:
-    """Whether only the drive knows how long a job takes; a single I/O takes no time that counts."""
+    """Return True if the drive determines a job's duration; that of a single I/O is negligible."""
     return job.duration_ns is None and job.ios != 1
 
 
 def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
-    """Seconds, and the most bytes written, of steps."""
+    """Return the duration of steps, and the most bytes that they can write."""
     seconds_in_all = written = 0.0
     for step in steps:
         seconds, volume = _of_volumes(step.workload, speeds)
@@ -163,13 +164,13 @@ def _of(steps: Sequence[Step], speeds: Speeds) -> Bounds:
 
 
 def _most_written(jobs: Sequence[Job]) -> float:
-    """What jobs write at most that end by their time or a volume, whichever comes first."""
+    """Return the most bytes that jobs write before they reach their volumes."""
     volumes = [math.inf if job.volume_bytes is None else float(job.volume_bytes) for job in jobs]
     return sum(volumes)
 
 
 def _of_volumes(workload: Workload, speeds: Speeds) -> tuple[float, float]:
-    """(seconds, bytes written) of the jobs that end by what they have done."""
+    """Return (seconds, bytes written) of the jobs that end after a volume."""
     seconds = written = 0.0
     for job in workload.jobs:
         if job.duration_ns is None:
@@ -180,7 +181,7 @@ def _of_volumes(workload: Workload, speeds: Speeds) -> tuple[float, float]:
 
 
 def _volume(job: Job) -> int:
-    """The most bytes that a job without a duration transfers."""
+    """Return the most bytes that a job without a duration transfers."""
     if job.log is not None:
         return sum(job.log.lengths)
     if job.model is not None:

@@ -1,7 +1,7 @@
-"""Cells, and tests that repeat a loop of them: IOPS and latency, and what throughput shares.
+"""Cells, and the tests that repeat a loop of cells (IOPS and latency).
 
-A cell is one block size at one read/write mix. A loop has every mix (outer loop) with every block
-size (inner loop); steady state is judged by the figures of some of its cells.
+A cell is a block size at a read/write mix. A loop combines every mix (outer loop) with every block
+size (inner loop). The figures of some of its cells determine steady state.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from writecliff.procedures.pts import (
 )
 from writecliff.workload.model import KIB, Pattern
 
-SECTOR_BYTES = 512  # the unit of block sizes: every drive's sector is a multiple
+SECTOR_BYTES = 512  # block sizes are multiples of it, as are the sectors of every drive
 LETTERS = {"random": "RND", "sequential": "SEQ"}
 
 Cell = tuple[int, float]  # block size in bytes, percentage of reads
 
 
 def mixes_option(clause: str, read_pcts: tuple[float, ...]) -> Any:
-    """The outer loop of a test."""
+    """Return the option for the outer loop of a test."""
     help = "read/write mixes of the outer loop, in order, as percentage of reads"
     return required_option(clause, read_pcts, help, within=PERCENT)
 
 
 def block_sizes_option(clause: str, sizes_kib: tuple[float, ...]) -> Any:
-    """The inner loop of a test."""
+    """Return the option for the inner loop of a test."""
     help = "block sizes of the inner loop, in order, in KiB"
     return required_option(clause, sizes_kib, help, within=BLOCK_KIB)
 
@@ -64,22 +64,24 @@ C = TypeVar("C", bound=LoopOptions)
 class CellLoop(RoundProcedure[C]):
     """A test that repeats a loop of random cells until those of `tracked` are steady."""
 
-    loop_name: ClassVar[str]  # as the header block has it: "IOPS Loop"
-    variable: ClassVar[Callable[[Cell], TrackingVariable]]  # what is tracked of a cell
+    loop_name: ClassVar[str]  # as in the header block: "IOPS Loop"
+    variable: ClassVar[Callable[[Cell], TrackingVariable]]  # the tracking variable of a cell
 
     @property
     @abstractmethod
     def tracked(self) -> tuple[Cell, ...]:
-        """The cells that steady state is judged by."""
+        """The cells that determine steady state."""
 
     def check(self) -> None:
+        """Raise ConfigError if the loop omits a cell that determines steady state."""
         sizes, mixes = self.sizes, self.options.read_pcts
         for cell in self.tracked:
             if cell[0] not in sizes or cell[1] not in mixes:
                 raise ConfigError(
-                    f"steady state is judged by {cell_text(cell)}, which these block sizes and "
-                    "mixes leave out",
-                    hint=f"--block-sizes-kib needs {cell[0] / KIB:g}, --read-pcts {cell[1]:g}",
+                    f"these block sizes and mixes omit {cell_text(cell)}, which determines steady "
+                    "state",
+                    hint=f"include {cell[0] / KIB:g} in --block-sizes-kib and {cell[1]:g} in "
+                    "--read-pcts",
                 )
 
     @property
@@ -88,6 +90,7 @@ class CellLoop(RoundProcedure[C]):
         return sizes_bytes(self.options.block_sizes_kib)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: preconditioning, mixes, block sizes and demand."""
         return {
             **super().setup(identity),
             **self.precondition_setup(self.loop_name),
@@ -98,6 +101,7 @@ class CellLoop(RoundProcedure[C]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the rounds; ConfigError if the drive cannot run a cell of steady state."""
         need_supported(self.tracked, identity)
         return (
             rounds_until_steady(
@@ -128,6 +132,7 @@ class CellLoop(RoundProcedure[C]):
         ]
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         return self.loop_phases(
             f"a round: {len(o.read_pcts)} mixes x {len(supported(self.sizes, identity))} block "
@@ -135,17 +140,18 @@ class CellLoop(RoundProcedure[C]):
         )
 
     def warnings(self, history: History) -> tuple[str, ...]:
+        """Add a warning for block sizes that the drive does not support."""
         rounds = history.stages.get("rounds")
         return (*super().warnings(history), *_left_out(self.sizes, rounds))
 
 
 def cell_text(cell: Cell, pattern: Pattern = "random") -> str:
-    """A cell as the standard writes it: "RND 4KiB 0/100"."""
+    """Return the standard's notation of a cell: "RND 4KiB 0/100"."""
     return f"{LETTERS[pattern]} {block_text(cell[0])} {mix_text(cell[1])}"
 
 
 def row_of_cell(rows: Iterable[StepRow], cell: Cell) -> StepRow:
-    """The step of `cell` among those of one round. Raises KeyError if the round has none."""
+    """Return the step of `cell` in the rows of a round. Raises KeyError if there is none."""
     for row in rows:
         if (row.block_bytes, row.read_pct) == cell:
             return row
@@ -153,13 +159,14 @@ def row_of_cell(rows: Iterable[StepRow], cell: Cell) -> StepRow:
 
 
 def tracked_iops(cell: Cell) -> TrackingVariable:
+    """Return the tracking variable for the IOPS of a cell."""
     return TrackingVariable(
         f"{cell_text(cell)} IOPS", "IOPS", lambda rows: row_of_cell(rows, cell).iops
     )
 
 
 def tracked_throughput(cell: Cell) -> TrackingVariable:
-    """Sequential throughput in the standard's decimal MB/s."""
+    """Return the tracking variable for sequential throughput, in decimal MB/s."""
     return TrackingVariable(
         f"{cell_text(cell, 'sequential')} throughput",
         "MB/s",
@@ -168,14 +175,14 @@ def tracked_throughput(cell: Cell) -> TrackingVariable:
 
 
 def tracked_latency(cell: Cell) -> TrackingVariable:
-    """Average service time in µs."""
+    """Return the tracking variable for the average service time of a cell, in µs."""
 
     def value(rows: Sequence[StepRow]) -> float:
         mean_ns = row_of_cell(rows, cell).latency_mean_ns
         if mean_ns is None:
             raise EngineError(
                 f"a step completed no I/O of {cell_text(cell)}, so it has no latency",
-                hint="steps are too short for this drive: give a longer --step-seconds",
+                hint="the steps are too short for this drive: raise --step-seconds",
             )
         return mean_ns / 1e3
 
@@ -183,14 +190,18 @@ def tracked_latency(cell: Cell) -> TrackingVariable:
 
 
 def sizes_bytes(sizes_kib: Iterable[float]) -> tuple[int, ...]:
-    """Block sizes given in KiB. Raises ConfigError for one that no drive can have."""
+    """Convert block sizes from KiB to bytes.
+
+    Raises:
+        ConfigError: A size is not a multiple of `SECTOR_BYTES`.
+    """
     sizes = []
     for size_kib in sizes_kib:
         size = size_kib * KIB
         if size % SECTOR_BYTES:
             nearest = max(1, round(size / SECTOR_BYTES)) * SECTOR_BYTES / KIB
             raise ConfigError(
-                f"block sizes are multiples of 0.5 KiB, not {size_kib:g} KiB",
+                f"block sizes must be multiples of 0.5 KiB, not {size_kib:g} KiB",
                 hint=f"the nearest is {nearest:g}",
             )
         sizes.append(int(size))
@@ -198,25 +209,29 @@ def sizes_bytes(sizes_kib: Iterable[float]) -> tuple[int, ...]:
 
 
 def supported(sizes: Iterable[int], identity: DeviceIdentity) -> tuple[int, ...]:
-    """The sizes that the drive can transfer: one with 4 KiB sectors has no 0.5 KiB blocks."""
+    """Return the sizes that the drive supports: multiples of its sectors."""
     return tuple(size for size in sizes if size % identity.sector_bytes == 0)
 
 
 def need_supported(
     cells: Iterable[Cell], identity: DeviceIdentity, pattern: Pattern = "random"
 ) -> None:
-    """Raise ConfigError for a drive that cannot do the cells that steady state is judged by."""
+    """Check that the drive supports the cells that determine steady state.
+
+    Raises:
+        ConfigError: A block size is not a multiple of the drive's sectors.
+    """
     for cell in cells:
         if cell[0] % identity.sector_bytes:
             raise ConfigError(
-                f"steady state is judged by {cell_text(cell, pattern)}, and the drive has sectors "
-                f"of {identity.sector_bytes} bytes",
-                hint="this test requires a drive with smaller sectors",
+                f"{cell_text(cell, pattern)} determines steady state, but the drive has sectors of "
+                f"{identity.sector_bytes} bytes",
+                hint="run this test on a drive with smaller sectors",
             )
 
 
 def _left_out(sizes: Iterable[int], stage: StageHistory | None) -> tuple[str, ...]:
-    """A warning about block sizes that no step of the rounds had, because the drive cannot."""
+    """Return a warning about block sizes that the rounds omit because the drive lacks them."""
     if stage is None or not stage.rounds_done:
         return ()
     seen = {row.block_bytes for row in stage.rows}
@@ -224,4 +239,4 @@ def _left_out(sizes: Iterable[int], stage: StageHistory | None) -> tuple[str, ..
     if not missing:
         return ()
     names = " and ".join(map(block_text, missing))
-    return (f"{names} left out: smaller than the drive's sectors or not a multiple of them",)
+    return (f"{names} omitted: not a multiple of the drive's sectors",)

@@ -1,4 +1,4 @@
-"""What ECW/CBW and DIRTH share: preconditioning, the loop of threads x queue depth, histograms.
+"""The common part of ECW/CBW and DIRTH: preconditioning, demand variation, histograms.
 
 PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The order of steps:
 
@@ -11,7 +11,7 @@ PTS-E 1.1 (ECW, DIRTH) and PTS 2.0 (CBW). The order of steps:
                    at each operating point (`operating_points.py`): an hour of writes, then ten
                    minutes whose response times make the histogram
 
-A test says what its accesses are by `block_bytes`, `load` and `read_pct`.
+A test defines its accesses by `block_bytes`, `load` and `read_pct`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ PREWRITE = "pre-write"  # role of these steps, and prefix of their names
 
 @dataclass(frozen=True, kw_only=True)
 class DemandOptions(PtsOptions):
-    """Options of ECW/CBW and DIRTH. Those left out take the value of the edition."""
+    """Options of ECW/CBW and DIRTH. Omitted options have the edition's values."""
 
     threads: tuple[int, ...] = required_option(
         CLAUSE,
@@ -85,7 +85,7 @@ class DemandOptions(PtsOptions):
     precondition_minutes: float = required_option(
         CLAUSE,
         30.0,
-        "minutes of a preconditioning round, whose first step is the sample",
+        "minutes per preconditioning round; its first step is the sample",
         within=MINUTES,
         quick=0.1,
     )
@@ -124,17 +124,17 @@ D = TypeVar("D", bound=DemandOptions)
 
 
 class DemandProcedure(PtsProcedure[D]):
-    """Preconditioning, demand variation, operating points, histograms."""
+    """A test of preconditioning, demand variation, operating points and histograms."""
 
     @property
     @abstractmethod
     def load(self) -> str:
-        """What its accesses are called: "RND 8KiB"."""
+        """Name of the accesses: "RND 8KiB"."""
 
     @property
     @abstractmethod
     def block_bytes(self) -> int | None:
-        """Their block size; None for the composite."""
+        """Block size of the accesses; None for the composite load."""
 
     @property
     @abstractmethod
@@ -142,27 +142,30 @@ class DemandProcedure(PtsProcedure[D]):
         """Percentage of reads in the cells; preconditioning and pre-writes only write."""
 
     def check(self) -> None:
+        """Raise ConfigError if the loop is empty or a period is not a whole number of steps."""
         o = self.options
         if not (o.threads and o.queue_depths):
             raise ConfigError("the loop has no cells", hint="give --threads and --queue-depths")
-        for what, minutes in (
+        for period, minutes in (
             ("a preconditioning round", o.precondition_minutes),
             ("a pre-write", o.prewrite_minutes),
             ("a pre-write before a histogram", o.histogram_prewrite_minutes),
         ):
-            whole_steps(what, minutes * 60, o.step_seconds)
+            whole_steps(period, minutes * 60, o.step_seconds)
 
-    # -- the loads --------------------------------------------------------------------------
+    # -- loads ------------------------------------------------------------------------------
 
     @property
     def tracked(self) -> LoadPoint:
-        """The cell that steady state is judged by, also the load of the preconditioning: the
-        standard's 32/32, the most outstanding I/Os of the loop.
+        """The cell that determines steady state, which is also the preconditioning load.
+
+        It is the standard's 32/32, the cell with the most outstanding I/Os of the loop.
         """
         return max(self.options.threads), max(self.options.queue_depths)
 
     @property
     def load_point(self) -> LoadPoint:
+        """Threads and queue depth of the preconditioning."""
         return self.tracked
 
     @property
@@ -173,10 +176,11 @@ class DemandProcedure(PtsProcedure[D]):
 
     @property
     def mix(self) -> str:
-        """Its accesses with their mix: "RND 8KiB 65/35"."""
+        """The accesses with their read/write mix: "RND 8KiB 65/35"."""
         return f"{self.load} {mix_text(self.read_pct)}"
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: preconditioning, pre-writes, loop, operating points."""
         o = self.options
         grid = (
             f"TC {min(o.threads)}-{max(o.threads)}/QD {min(o.queue_depths)}-{max(o.queue_depths)}"
@@ -204,8 +208,9 @@ class DemandProcedure(PtsProcedure[D]):
         }
 
     def choices(self) -> tuple[Choice, ...]:
+        """Add the choices about operating points, on which sources disagree."""
         points = Choice(
-            "loads that the operating points are chosen from",
+            "loads from which the operating points are selected",
             "averages of the measurement window; the last round",
             {"window": "averages of the window", "last": "the last round"}[
                 self.options.operating_points
@@ -214,20 +219,21 @@ class DemandProcedure(PtsProcedure[D]):
         )
         middle = Choice(
             "half-way operating point",
-            "IOPS half way from MaxIOPS to those of TC 1/QD 1; to the least IOPS of any load",
-            "half way to TC 1/QD 1",
+            "IOPS half-way from MaxIOPS to those of TC 1/QD 1; to the least IOPS of any load",
+            "half-way to TC 1/QD 1",
         )
         limit = Choice(
-            "average response time that operating points stay below",
-            "5 ms, in one published program; no public text has it",
+            "average response time that operating points must stay below",
+            "5 ms, in one published program; no public text states it",
             f"{self.options.art_limit_ms:g} ms",
             "--art-limit-ms",
         )
         return (*super().choices(), points, middle, limit)
 
-    # -- the parts of the test --------------------------------------------------------------
+    # -- stages -----------------------------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return preconditioning, rounds, and a histogram for each operating point."""
         limit = self.options.max_rounds
         precondition = rounds_until_steady(
             lambda number: self._precondition(identity, number),
@@ -266,7 +272,7 @@ class DemandProcedure(PtsProcedure[D]):
         minutes: float | None = None,
         sample: bool = False,
     ) -> Step:
-        """Writes at `load`, or a mix, for the length of a step unless `minutes` are given."""
+        """Return a step of accesses at `load`; its length defaults to `step_seconds`."""
         seconds = self.options.step_seconds if minutes is None else minutes * 60
         return self.cell(
             identity,
@@ -323,7 +329,10 @@ class DemandProcedure(PtsProcedure[D]):
         )
 
     def _histogram(self, identity: DeviceIdentity, history: History, name: Name) -> Sequence[Step]:
-        """Empty without an operating point; any load stands for it before there are results."""
+        """Return the steps of a histogram: none without an operating point.
+
+        Before the rounds have run, the load of the preconditioning represents the point.
+        """
         o, load = self.options, self.tracked
         if ROUNDS_PHASE in history.stages:
             cell = self.operating_points(history).get(name)
@@ -345,19 +354,20 @@ class DemandProcedure(PtsProcedure[D]):
     # -- results -------------------------------------------------------------------------
 
     def cells(self, history: History) -> tuple[Cell, ...]:
-        """The cells of the demand variation, over the rounds that `operating_points` selects."""
+        """Return the cells of the demand variation, over the rounds that an option selects."""
         return cells_of(self.cell_rows(history))
 
     def cell_rows(self, history: History) -> Sequence[StepRow]:
-        """The steps of `cells`."""
+        """Return the steps that `cells` evaluates."""
         rows = rows_considered(history.stages[ROUNDS_PHASE], self.options.operating_points)
         return [row for row in rows if is_cell(row)]
 
     def operating_points(self, history: History) -> Mapping[Name, Cell]:
-        """By name; empty if no cell is below the limit of the response time."""
+        """Return the operating points, by name; none if every response time exceeds the limit."""
         return operating_points(self.cells(history), limit_ms=self.options.art_limit_ms)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         return (
             *self.beginning,
@@ -372,14 +382,15 @@ class DemandProcedure(PtsProcedure[D]):
         )
 
     def warnings(self, history: History) -> tuple[str, ...]:
-        none = ROUNDS_PHASE in history.stages and not self.operating_points(history)
+        """Add a warning if no load is below the limit of the response time."""
+        lacks_points = ROUNDS_PHASE in history.stages and not self.operating_points(history)
         text = (
             f"no operating point: no load has an average response time below "
             f"{self.options.art_limit_ms:g} ms"
         )
-        return (*super().warnings(history), *((text,) if none else ()))
+        return (*super().warnings(history), *((text,) if lacks_points else ()))
 
 
 def is_cell(row: StepRow) -> bool:
-    """Whether a row belongs to the demand variation: to a round, and not to its pre-writes."""
+    """Return True if a row belongs to the cells of a round, not to its pre-writes."""
     return row.phase == ROUNDS_PHASE and row.role != PREWRITE

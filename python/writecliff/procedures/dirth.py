@@ -1,8 +1,8 @@
 """DIRTH, demand intensity and response-time histogram (PTS-E 1.1).
 
-One block size at one read/write mix, by default the standard's OLTP load of random 8 KiB at 65 %
-reads, over threads x queue depth; then response times at the operating points. See
-`demand_intensity.py` for the order of steps.
+The load has one block size and one read/write mix, by default the standard's OLTP load of random
+8 KiB at 65 % reads. It runs over threads x queue depth; response times are then measured at the
+operating points. See `demand_intensity.py` for the order of steps.
 """
 
 from __future__ import annotations
@@ -22,36 +22,41 @@ OLTP = (8.0, 65.0)  # KiB, percentage of reads
 
 @dataclass(frozen=True, kw_only=True)
 class DirthOptions(DemandOptions):
-    """Options of DIRTH. The standard leaves block size and mix to the operator, and names OLTP."""
+    """Options of DIRTH. The standard recommends OLTP but lets the operator choose size and mix."""
 
     block_kib: float = option(OLTP[0], "block size in KiB", within=BLOCK_KIB)
     read_pct: float = option(OLTP[1], "percentage of reads", within=PERCENT)
 
 
 class Dirth(DemandProcedure[DirthOptions]):
-    """The demand intensity test. Raises ConfigError for options that are not allowed."""
+    """The demand intensity test. Raises ConfigError for invalid options."""
 
     name = "dirth"
     subtitle = "DIRTH - OLTP - RND 8KiB RW = 65:35"
     options_type = DirthOptions
 
     def check(self) -> None:
+        """Raise ConfigError also for a block size that is not a multiple of a sector."""
         super().check()
         cells.sizes_bytes([self.options.block_kib])
 
     @property
     def load(self) -> str:
+        """Name of the accesses: "RND 8KiB"."""
         return f"RND {block_text(self.block_bytes)}"
 
     @property
     def block_bytes(self) -> int:
+        """Block size of the accesses."""
         return cells.sizes_bytes([self.options.block_kib])[0]
 
     @property
     def read_pct(self) -> float:
+        """Percentage of reads in the cells."""
         return self.options.read_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Add the subtitle and block size to the disclosed parameters."""
         o = self.options
         oltp = "OLTP - " if (o.block_kib, o.read_pct) == OLTP else ""
         mix = mix_text(o.read_pct).replace("/", ":")
@@ -62,5 +67,6 @@ class Dirth(DemandProcedure[DirthOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> tuple[Stage, ...]:
+        """Return the stages; ConfigError if the drive does not support the block size."""
         cells.need_supported([(self.block_bytes, self.read_pct)], identity)
         return tuple(super().stages(identity))

@@ -5,7 +5,7 @@ queue depth; see `demand_intensity.py` for the order of steps. Sources disagree 
 edition:
 
     7x7   seven thread counts and depths, pre-writes of 5 minutes (PTS-E 1.1; the default)
-    6x6   without 6, pre-writes of 10 minutes (an implementation of PTS 2.0)
+    6x6   the same without 6, pre-writes of 10 minutes (an implementation of PTS 2.0)
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ READINGS = ("7x7", "6x6")
 
 @dataclass(frozen=True, kw_only=True)
 class EcwOptions(DemandOptions):
-    """Options of ECW/CBW. Those left out take the value of the edition."""
+    """Options of ECW/CBW. Omitted options have the edition's values."""
 
     reading: str = option(
         "7x7",
-        "thread counts and depths, where sources disagree: 7x7 with pre-writes of 5 minutes, or "
-        "6x6 with 10",
+        "thread counts and depths, on which sources disagree: 7x7 with pre-writes of 5 minutes, or "
+        "6x6 with 10 minutes",
         choices=READINGS,
     )
     read_pct: float = required_option(
@@ -40,7 +40,7 @@ class EcwOptions(DemandOptions):
 
 
 class Ecw(DemandProcedure[EcwOptions]):
-    """The composite workload test. Raises ConfigError for options that are not allowed."""
+    """The composite workload test. Raises ConfigError for invalid options."""
 
     name = "ecw"
     subtitle = "ECW - Composite Workload"
@@ -50,20 +50,23 @@ class Ecw(DemandProcedure[EcwOptions]):
 
     @property
     def title(self) -> str:
+        """Name of the test in the edition."""
         if self.options.revision == "2.0":
             return "Composite Block Workload Test"
         return super().title
 
     @property
     def letters(self) -> str:
-        """What the edition calls the test: ECW or CBW."""
+        """Abbreviation of the test in the edition: ECW or CBW."""
         return "CBW" if self.options.revision == "2.0" else "ECW"
 
     @property
     def read_pct(self) -> float:
+        """Percentage of reads in the cells."""
         return self.options.read_pct
 
     def choices(self) -> tuple[Choice, ...]:
+        """Add the choice of the loop, on which sources disagree."""
         o = self.options
         loads = Choice(
             "loads and pre-writes between rounds",
@@ -74,6 +77,7 @@ class Ecw(DemandProcedure[EcwOptions]):
         return (loads, *super().choices())
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Add subtitle, block sizes, alignment and reading to the disclosed parameters."""
         mix = mix_text(self.read_pct).replace("/", ":")
         return {
             **super().setup(identity),

@@ -1,11 +1,11 @@
 """The composite enterprise workload: a mix of block sizes over three zones of addresses.
 
 Block sizes and zones are those of JESD219, the JEDEC endurance workloads, as the PTS uses them for
-its composite tests: 40 % reads and 60 % writes, half of the accesses to the first 5 % of the
+its composite tests: 40 % reads and 60 % writes, with half of the accesses to the first 5 % of the
 addresses, 30 % to the next 15 % and 20 % to the remaining 80 %.
 
-Blocks below 4 KiB begin on 4 KiB boundaries, like all others: one alignment for the whole mix, as
-in the example that fio ships for this workload. Tests disclose it (`DISCLOSURE`).
+Blocks below 4 KiB start on 4 KiB boundaries, like all others: the mix has a single alignment, as
+in fio's example of this workload. Tests disclose it (`DISCLOSURE`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LARGEST_BYTES = max(size for size, _ in SIZES)
 MEAN_BYTES = sum(size * share for size, share in SIZES) / sum(share for _, share in SIZES)
 NAME = "Composite 0.5-64KiB"
 DISCLOSURE = "blocks of every size begin on 4 KiB boundaries"
-JOB_FIELDS: dict[str, Any] = {  # of a `Job` of this workload
+JOB_FIELDS: dict[str, Any] = {  # fields of a `Job` of this workload
     "block_sizes": tuple(BlockSize(size, share) for size, share in SIZES),
     "align_bytes": ALIGN_BYTES,
     "addresses": Addresses("zoned", zones=ZONES),

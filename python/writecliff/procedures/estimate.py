@@ -1,16 +1,16 @@
-"""Estimates what a run on a simulated drive will cost, by pilots: the same procedure, made small.
+"""Estimates of the cost of a run on a simulated drive, from scaled-down pilot runs.
 
 A pilot runs the procedure unchanged on the drive at 1/k of its size for 1/k of its time
-(`engines/scaled.py`) and stores nothing. So it finds rounds until steady state, ends by volume and
-the loops of every stage without knowing the procedure.
+(`engines/scaled.py`) and stores nothing. It therefore determines the rounds until steady state,
+ends by volume and the loops of every stage without knowledge of the procedure.
 
-The first pilot is the smallest, and may take longer than all of them should: a test of many hours
-on a drive of tens of TB has no smaller one. Each further one is twice as large, until two of them
-agree or the next would exceed the time limit. The error of a small drive (its buffer is large for
-its steps, and so are the I/Os outstanding at their ends) grows with k. So the last two pilots are
-extrapolated to the scale of the run, which is k = 1 except for quick tests (`scaling.py`), and
-their difference is part of the estimate. Real drives have no pilots, only the bounds of
-`bounds.py`.
+The first pilot is the smallest. It may exceed the budget of all pilots, because a test of many
+hours on a drive of tens of TB has no smaller pilot. Each further pilot is twice as large, until two
+agree or the next would exceed the budget. The error of a scaled-down drive grows with k, because
+its buffer and the I/Os outstanding at the end of a step are large in relation to the step. The last
+two pilots are therefore extrapolated to the scale of the run, which is k = 1 except for quick tests
+(`scaling.py`), and their difference is part of the estimate. Real drives have no pilots, only the
+bounds of `bounds.py`.
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ from writecliff.procedures.scaling import largest_io_bytes, possible_scales
 if TYPE_CHECKING:
     from writecliff.engines.base import DeviceIdentity, Engine, Progress
 
-BUDGET_S = 8.0  # processor time of all pilots, so that a busy machine runs the same ones
-FIRST = 5.0  # budgets that the first pilot may take: without it there is no estimate
-PATIENCE_S = 3.0  # before this, agreement is not enough: small pilots may agree on wrong rounds
+BUDGET_S = 8.0  # processor time of all pilots; independent of the load of the machine
+FIRST = 5.0  # limit of the first pilot in budgets: without this pilot there is no estimate
+PATIENCE_S = 3.0  # minimum time of all pilots, because small pilots may agree on wrong rounds
 AGREEMENT = 0.005  # relative difference up to which two pilots agree
 ROUNDS_APART = 0.1  # relative difference of rounds up to which two pilots are extrapolated
-SHORTEST_STEP_NS = 10_000_000  # of a pilot; below it, single I/Os and the write buffer matter
-GROWTH = 2.2  # time of a pilot over that of one half its size, with some margin
-SILENCE_S = 2.0  # of a pilot, before it tells how long it may still take
-STEP_WALL_S = 0.02  # wall time that a run spends on a step besides simulating it: storing it
+SHORTEST_STEP_NS = 10_000_000  # of a pilot; in shorter steps single I/Os and the buffer dominate
+GROWTH = 2.2  # time of a pilot over that of a pilot of half its size, with some margin
+SILENCE_S = 2.0  # time between two messages about a pilot
+STEP_WALL_S = 0.02  # wall time per step besides simulation, for storing it
 
 
 class _TooLongError(Exception):
     """The pilot has exceeded its time limit."""
 
 
-def _unsaid(text: str) -> None:
-    """Shows nothing."""
+def _discard(text: str) -> None:
+    """Ignore a message."""
 
 
 class _Deadline(RunProgress):
-    """Ends a pilot when `clock` reads `at_s`, and tells now and then how long that is."""
+    """Stops a pilot when `clock` reaches `at_s`, and reports the remaining time at intervals."""
 
     def __init__(
-        self, at_s: float, clock: Callable[[], float], tell: Callable[[str], None] = _unsaid
+        self, at_s: float, clock: Callable[[], float], log: Callable[[str], None] = _discard
     ) -> None:
         self._at_s = at_s
         self._clock = clock
-        self._tell = tell
-        self._told_s = clock()
+        self._log = log
+        self._logged_s = clock()
 
     def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
         self._check()
@@ -69,9 +69,9 @@ class _Deadline(RunProgress):
     def _check(self) -> None:
         if (now_s := self._clock()) > self._at_s:
             raise _TooLongError
-        if now_s >= self._told_s + SILENCE_S:
-            self._told_s = now_s
-            self._tell(f"at most {self._at_s - now_s:.0f} s of processor time left")
+        if now_s >= self._logged_s + SILENCE_S:
+            self._logged_s = now_s
+            self._log(f"at most {self._at_s - now_s:.0f} s of processor time left")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class _Pilot:
     history: History
 
     def totals(self) -> tuple[int, ...]:
-        """Device time in ns, bytes written, bytes read, steps."""
+        """Return device time in ns, bytes written, bytes read and steps."""
         rows = self.history.rows
         written = sum(row.host_write_bytes for row in rows)
         read = sum(row.read_bytes for row in rows)
@@ -92,14 +92,14 @@ class _Pilot:
         return {phase: stage.rounds_done for phase, stage in stages.items() if stage.rounds_done}
 
     def alike(self, other: _Pilot) -> bool:
-        """Whether each stage took about as many rounds."""
+        """Return True if each stage took about as many rounds in both pilots."""
         mine, theirs = self.rounds(), other.rounds()
         return mine.keys() == theirs.keys() and all(
             abs(count - theirs[phase]) <= ROUNDS_APART * count for phase, count in mine.items()
         )
 
-    def apart(self, other: _Pilot) -> float:
-        """The largest relative difference of time and volumes."""
+    def difference(self, other: _Pilot) -> float:
+        """Return the largest relative difference of time and volumes."""
         pairs = zip(self.totals()[:3], other.totals()[:3], strict=True)
         return max((abs(a - b) / max(a, b) if a != b else 0.0) for a, b in pairs)
 
@@ -111,13 +111,16 @@ def with_estimate(
     *,
     budget_s: float = BUDGET_S,
     clock: Callable[[], float] = time.thread_time,
-    tell: Callable[[str], None] = _unsaid,
+    log: Callable[[str], None] = _discard,
 ) -> Plan:
-    """`plan` with an estimate if the drive is simulated. `tell` gets lines about long pilots."""
+    """Return `plan` with an estimate if the drive is simulated.
+
+    `log` is called with messages about long pilots.
+    """
     if not isinstance(engine, ScalableEngine):
         return plan
     return replace(
-        plan, estimate=estimate(procedure, engine, budget_s=budget_s, clock=clock, tell=tell)
+        plan, estimate=estimate(procedure, engine, budget_s=budget_s, clock=clock, log=log)
     )
 
 
@@ -127,17 +130,21 @@ def estimate(
     *,
     budget_s: float = BUDGET_S,
     clock: Callable[[], float] = time.thread_time,
-    tell: Callable[[str], None] = _unsaid,
+    log: Callable[[str], None] = _discard,
 ) -> Estimate | None:
-    """Time and volume of the run of `procedure` on the drive of `engine`, which stays as it is.
+    """Estimate time and volume of a run of `procedure` on the drive of `engine`.
 
-    None if not even the smallest pilot ended within `FIRST * budget_s` seconds by `clock`. Raises
-    what the run would raise, such as for a workload that the drive cannot run.
+    The state of the drive does not change. Errors of the run, such as a workload that the drive
+    cannot run, are raised here too.
+
+    Returns:
+        The estimate; None if the smallest pilot did not end within `FIRST * budget_s` seconds of
+        `clock`.
     """
     began_s = clock()
     largest, identity = largest_io_bytes(procedure, engine), engine.identify()
     done: list[_Pilot] = []
-    # A drive that cannot be scaled is tried as it is.
+    # A drive that cannot be scaled is simulated at its size.
     possible = possible_scales(procedure, engine, SHORTEST_STEP_NS, SHORTEST_STEP_NS)
     for scale in possible or [identity.scale]:
         left_s = (budget_s if done else FIRST * budget_s) - (clock() - began_s)
@@ -146,8 +153,8 @@ def estimate(
         start_s = clock()
         try:
             small = engine.scaled(scale, largest_io_bytes=largest)
-            said = partial(_of_pilot, tell, scale)
-            history = simulate(procedure, small, _Deadline(start_s + left_s, clock, said))
+            pilot_log = partial(_log_pilot, log, scale)
+            history = simulate(procedure, small, _Deadline(start_s + left_s, clock, pilot_log))
         except _TooLongError:
             break
         done.append(_Pilot(scale, clock() - start_s, history))
@@ -157,12 +164,12 @@ def estimate(
     return _estimate(done, identity, clock() - began_s) if done else None
 
 
-def _of_pilot(tell: Callable[[str], None], scale: float, text: str) -> None:
-    tell(f"estimating with a pilot at 1/{scale:g} of the drive: {text}")
+def _log_pilot(log: Callable[[str], None], scale: float, text: str) -> None:
+    log(f"estimating with a pilot at 1/{scale:g} of the drive: {text}")
 
 
 def _agree(before: _Pilot, last: _Pilot) -> bool:
-    return last.apart(before) <= AGREEMENT and last.rounds() == before.rounds()
+    return last.difference(before) <= AGREEMENT and last.rounds() == before.rounds()
 
 
 def _estimate(done: list[_Pilot], drive: DeviceIdentity, took_s: float) -> Estimate:
@@ -179,13 +186,14 @@ def _estimate(done: list[_Pilot], drive: DeviceIdentity, took_s: float) -> Estim
         scale=last.scale,
         pilots=len(done),
         took_s=took_s,
-        apart_pct=100 * last.apart(done[-2]) if len(done) > 1 else None,
+        apart_pct=100 * last.difference(done[-2]) if len(done) > 1 else None,
     )
 
 
 def _totals_at(scale: float, done: list[_Pilot]) -> tuple[int, ...]:
-    """The totals of the last two pilots, extrapolated linearly to `scale`. The totals of the last
-    one alone if the two agree, or took different numbers of rounds.
+    """Return the totals of the last two pilots, extrapolated linearly to `scale`.
+
+    If the two agree, or took different numbers of rounds, the totals are those of the last pilot.
     """
     last = done[-1]
     if len(done) == 1 or _agree(done[-2], last) or not last.alike(done[-2]):
@@ -197,7 +205,10 @@ def _totals_at(scale: float, done: list[_Pilot]) -> tuple[int, ...]:
 
 
 def _wall_s(scale: float, done: list[_Pilot]) -> float:
-    """The time to simulate the run at `scale`, less what two pilots show not to depend on it."""
+    """Return the wall time of the simulation at `scale`.
+
+    The part that two pilots show to be independent of the scale is not extrapolated.
+    """
     last = done[-1]
     simple = last.took_s * last.scale / scale
     if len(done) == 1:

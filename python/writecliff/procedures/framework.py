@@ -1,13 +1,13 @@
 """The driver of every test: purge, write cache, preconditioning, rounds, final steps.
 
-It owns the control flow and nothing else: a `Procedure` says *what* to run, an `Engine` runs it,
-and a `Journal` stores the steps in the run directory as they are measured. New and resumed runs
-take the same path: the driver walks through all steps of the procedure, and takes a step that
-is stored from the store instead of running it.
+It has only the control flow: a `Procedure` defines the steps, an `Engine` runs them, and a
+`Journal` stores them in the run directory as they are measured. New and resumed runs take the same
+path: the driver walks through all steps of the procedure, and reads a stored step from the store
+instead of running it.
 
-To resume, a simulated drive is restored from its newest checkpoint (or purged) and the steps after
-it run again; they must give exactly the stored rows. A real drive keeps its own state: the run
-resumes at the next step, and the manifest discloses the interruption.
+To resume a run, a simulated drive is restored from its newest checkpoint (or purged) and the steps
+after it run again; they must reproduce the stored rows exactly. A real drive keeps its own state:
+the run resumes at the next step, and the manifest discloses the interruption.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from writecliff.store.rundir import CHECKPOINT_GLOB
 from writecliff.store.tables import load_array_interface
 from writecliff.workload.model import access_of
 
-# -- checkpoint ------------------------------------------------------------------------------------
+# -- checkpoints -----------------------------------------------------------------------------------
 
-# Checkpoints of a simulated drive beside its run, so that the run can be resumed.
+# Checkpoints of a simulated drive in its run directory, from which the run can be resumed.
 #
-# The number of stored steps that a state belongs to is in the file's name, so that the two cannot
-# disagree: `checkpoint-000042.wcs` is the drive after 42 steps. `Engine.save` writes atomically; an
-# older file is removed once a newer one exists, the last one when the run is complete (`finish`).
+# The file's name has the number of steps before the checkpoint, so that state and steps cannot
+# disagree: `checkpoint-000042.wcs` is the drive after 42 steps. `Engine.save` writes atomically. A
+# newer file replaces the older one, and the last is removed when the run is complete (`finish`).
 
-MIN_INTERVAL_S = 60.0  # of work that a kill may cost
-COST_LIMIT = 0.1  # saving may take at most about this share of the wall time
+MIN_INTERVAL_S = 60.0  # time between checkpoints: the work that a kill may lose
+COST_LIMIT = 0.1  # approximate limit of the time for saving, as a share of the wall time
 _NAME = re.compile(r"checkpoint-(\d+)\.wcs")
 
 
 class Checkpoints:
-    """Saves the drive from time to time. `clock` returns monotonic seconds of wall time."""
+    """Checkpoints of a drive at intervals. `clock` returns monotonic seconds of wall time."""
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class Checkpoints:
         interval_s: float = MIN_INTERVAL_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Use `directory` for the files; the first checkpoint is due after `interval_s`."""
         self._directory = directory
         self._engine = engine
         self._clock = clock
@@ -84,8 +85,10 @@ class Checkpoints:
         return {int(match[1]): path for path in paths if (match := _NAME.fullmatch(path.name))}
 
     def restore(self, steps_stored: int) -> int | None:
-        """Restore the newest state that is not past `steps_stored`; its position, or None if there
-        is none.
+        """Restore the newest state that is not past `steps_stored`.
+
+        Returns:
+            The number of steps before the state; None if there is no such state.
         """
         files = self._files()
         position = max((n for n in files if n <= steps_stored), default=None)
@@ -95,12 +98,12 @@ class Checkpoints:
         return position
 
     def due(self) -> bool:
-        """Whether it is time for the next checkpoint."""
+        """Return True if it is time for the next checkpoint."""
         wait_s = max(self._interval_s, self._cost_s / COST_LIMIT)
         return self._clock() - self._last_s >= wait_s
 
     def save(self, position: int) -> None:
-        """Save a simulated drive as it is after `position` steps."""
+        """Save a simulated drive in its state after `position` steps."""
         if self._engine.kind != "sim" or position == self._position:
             return
         begin_s = self._clock()
@@ -119,14 +122,14 @@ class Checkpoints:
 
 
 class RunInterrupted(WritecliffError):
-    """The run was stopped by Ctrl-C or SIGTERM; what was measured is stored."""
+    """Ctrl-C or SIGTERM stopped the run; the complete steps are stored."""
 
     exit_code = 130
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended. `ended_by` is the name of the end that was reached."""
+    """The result of a run. `ended_by` is the name of the end that was reached."""
 
     run_directory: Path
     ended_by: str
@@ -147,10 +150,15 @@ def run_procedure(
 ) -> RunOutcome:
     """Run `procedure` on the drive of `engine` and store everything in `run_directory`.
 
-    A quick test of a simulated drive runs on a smaller one (`scaling.py`). With `resume` the
-    directory has an unfinished run of the same procedure on the same drive.
-    Raises EngineError (the drive failed; the run is kept as failed), RunInterrupted (stopped by the
-    user; resumable), StoreError, TargetError (another drive), ConfigError (nothing to resume).
+    A quick test of a simulated drive runs on a scaled-down drive (`scaling.py`). With `resume`, the
+    directory must have an unfinished run of the same procedure on the same drive.
+
+    Raises:
+        EngineError: The drive failed; the run remains, with the status "failed".
+        RunInterrupted: The user stopped the run, which can be resumed.
+        StoreError: The run directory cannot be written, or its contents do not match.
+        TargetError: The drive is not that of the run.
+        ConfigError: There is nothing to resume.
     """
     engine = quick_engine(procedure, engine)
     checkpoints = Checkpoints(run_directory, engine, interval_s=checkpoint_interval_s, clock=clock)
@@ -164,7 +172,7 @@ def run_procedure(
 
 
 def simulate(procedure: Procedure, engine: Engine, progress: RunProgress | None = None) -> History:
-    """Run all steps of `procedure` on the drive of `engine`, and store nothing.
+    """Run all steps of `procedure` on the drive of `engine` without storing anything.
 
     Raises what the engine or `progress` raises.
     """
@@ -199,16 +207,16 @@ class _Driver:
         self.identity = identity
         self.history = History()
         self.stored: list[StepRow] = []  # rows of earlier sessions, in order
-        self.engine_at = 0  # steps that the drive has done
+        self.engine_at = 0  # number of steps that the drive has run
         self.device_zero_ns: int | None = None  # device clock at time 0 of the rows
-        self.new_clock = False  # the drive was restored to a state that has its own clock
+        self.new_clock = False  # True if the drive was restored to a state with a separate clock
         self.running: tuple[StepPosition, Step] | None = None
-        self.complete = False  # everything is stored
-        self.at_rest = False  # the drive is as its last complete step left it
+        self.complete = False  # True once everything is stored
+        self.at_rest = False  # True if the drive is in the state after its last complete step
         self.warnings: list[str] = []
         self.power: PowerStates | None = None  # of an NVMe drive, in this session
 
-    # -- a session --------------------------------------------------------------------------
+    # -- session ----------------------------------------------------------------------------
 
     def run(self, resume: bool) -> RunOutcome:
         plan = self.procedure.plan(self.identity, self.engine.speed_limit)
@@ -217,11 +225,11 @@ class _Driver:
             try:
                 return self._session(resume)
             except KeyboardInterrupt:
-                if self.complete:  # too late to stop anything
+                if self.complete:  # the run has ended; there is nothing to stop
                     raise
                 raise self._interrupted() from None
             except Exception as error:
-                if isinstance(error.__cause__, KeyboardInterrupt):  # as engines report it
+                if isinstance(error.__cause__, KeyboardInterrupt):  # wrapped by the engine
                     raise self._interrupted() from None
                 self._failed(error)
                 raise
@@ -245,15 +253,15 @@ class _Driver:
         return RunOutcome(self.directory, name, reason, self.history, tuple(self.warnings))
 
     def walk(self) -> list[End]:
-        """Run all stages in order; returns the ends that were reached."""
+        """Run all stages in order; return the ends that they reached."""
         try:
             ends = [self._stage(stage) for stage in self.procedure.stages(self.identity)]
-        finally:  # nothing goes on behind the session
+        finally:  # no load may run after the session
             self.engine.stop_load()
         return [end for end in ends if end is not None]
 
     def _settle_power(self) -> None:
-        """Bring the drive into the power state that was asked for, and record the one in force."""
+        """Set the requested power state of the drive, and record the state in effect."""
         self.power = self.engine.power_states(settle=True)
         before = self.journal.power(self.power)
         if self.power is None:
@@ -262,24 +270,24 @@ class _Driver:
         if before is not None and before.state != self.power.state:
             self.warnings = self.journal.warnings()
             self._warn(
-                f"the drive was in power state {before.state} before the run was resumed, and is in"
-                f" {self.power.state} since"
+                f"the drive was in power state {before.state} before the interruption and has been "
+                f"in {self.power.state} since the run was resumed"
             )
 
     def _look_at_power(self) -> None:
-        """Warn of a drive that has left its power state: a reset, or its firmware."""
+        """Warn if a reset or the firmware has changed the drive's power state."""
         now = None if self.power is None else self.engine.power_states()
         if self.power is not None and now is not None and now.state != self.power.state:
             self._warn(
-                f"the drive was in power state {self.power.state} at the begin and in {now.state} "
-                "at the end: a reset of its controller or its firmware has changed it"
+                f"the drive was in power state {self.power.state} at the start and in {now.state} "
+                "at the end of the run: a controller reset or the firmware changed it"
             )
 
     def _resume(self) -> None:
-        """Continue after the last step that the drive has done in an earlier session."""
+        """Continue after the last step that the drive ran in an earlier session."""
         self.stored = self.journal.rows()
         simulated = self.engine.kind == "sim"
-        # A simulated drive without a checkpoint starts over, checked against what is stored.
+        # A simulated drive without a checkpoint starts over; its steps must match the stored rows.
         position = self.checkpoints.restore(len(self.stored)) if simulated else len(self.stored)
         self.engine_at = position or 0
         if self.stored:
@@ -295,27 +303,27 @@ class _Driver:
     def _interrupted(self) -> RunInterrupted:
         with interrupt_deferred():
             if self.at_rest and self.history.rows:
-                # During a step or a purge, the drive's state belongs to no position.
+                # Only at rest does the drive's state belong to a number of steps.
                 self.journal.store()
                 self.checkpoints.save(self.engine_at)
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
         return RunInterrupted(
-            f"stopped; complete steps kept: {len(self.history.rows)}, in {self.directory}",
+            f"stopped; {len(self.history.rows)} complete steps are stored in {self.directory}",
             hint=f"resume with `{self._resume_command()}`",
         )
 
     def _resume_command(self) -> str:
         words = [*self.procedure.command, "--resume", str(self.directory)]
         if self.identity.target.startswith("/dev/"):
-            # A drive without a serial number is confirmed by its path.
+            # The user confirms a drive without a serial number by its path.
             words += ["--destroy", self.identity.serial or self.identity.target]
         if self.power is not None and self.power.before is not None:
             words += ["--power-state", str(self.power.state)]
         return shlex.join(words)
 
     def _failed(self, error: Exception) -> None:
-        """Store the failure. A full disk or a lost directory must not hide the first error."""
+        """Store the failure; a full disk or missing directory must not hide the first error."""
         partial = error.partial if isinstance(error, EngineError) else None
         try:
             with interrupt_deferred():
@@ -325,7 +333,7 @@ class _Driver:
         self.progress.end("failed", str(error))
         if isinstance(error, EngineError | StoreError) and error.hint is None:
             error.hint = (
-                f"complete steps kept: {self.journal.steps}; "
+                f"{units.plural(self.journal.steps, 'complete step')} stored; "
                 f"once the cause is removed, resume with `{self._resume_command()}`"
             )
 
@@ -339,15 +347,15 @@ class _Driver:
         self.journal.phase(name)
 
     def _warn(self, text: str) -> None:
-        if text not in self.warnings:  # a test may purge more than once
+        if text not in self.warnings:  # a test with several purges repeats a warning
             self.warnings.append(text)
             self.progress.note(text)
 
-    # -- a stage ----------------------------------------------------------------------------
+    # -- stages -----------------------------------------------------------------------------
 
     def _stage(self, stage: Stage) -> End | None:
-        """Run a stage. Returns the end that its rounds reached, None for a single pass."""
-        # A drive that has done a step of the stage was purged for it.
+        """Run a stage; return the end that its rounds reached, None for a single pass."""
+        # If the drive has run a step of the stage, its purge is done.
         ahead = self.engine_at <= len(self.history.rows)
         if stage.purge and ahead:
             self._purge()
@@ -373,8 +381,9 @@ class _Driver:
 
     def _pass(self, phase: str, steps: Sequence[Step], *, continuous: bool = False) -> None:
         for number, step in enumerate(steps, 1):
-            goes_on = continuous and number < len(steps)
-            self._take(StepPosition(phase, 0, number), len(steps), step, goes_on=goes_on)
+            keep_running = continuous and number < len(steps)
+            position = StepPosition(phase, 0, number)
+            self._take(position, len(steps), step, keep_running=keep_running)
 
     def _purge(self) -> None:
         self._phase("purge")
@@ -396,17 +405,19 @@ class _Driver:
             self.engine.power_states(settle=True)
 
     def _bring_to_state(self, stage: Stage, ahead: bool) -> None:
-        """Bring a simulated drive to the state that the stage begins in, in no device time. The
-        writes that lead to it count as those of any preparation.
+        """Bring a simulated drive into the initial state of the stage, without device time.
+
+        The writes of the state count as those of any preconditioning.
         """
         if ahead:
             cache = StateCache.of_user()
             hook = self.progress.step_progress
             self.progress.phase(
-                "preconditioning", "the state that the stage begins in, made only once"
+                "preconditioning",
+                "preparing the initial state of the stage (cached for later runs)",
             )
             cached = bring_to(self.engine, stage.state, cache=cache, on_progress=hook)
-            self.progress.phase("preconditioning", "taken from the cache" if cached else "made")
+            self.progress.phase("preconditioning", "state from the cache" if cached else "prepared")
             self.device_zero_ns, self.new_clock = None, True
         jobs = [job for load in stage.state for job in load.jobs]
         self.history.host_write_bytes_total = sum(job.volume_bytes or 0 for job in jobs)
@@ -414,32 +425,33 @@ class _Driver:
     def _rounds(self, stage: Stage, here: StageHistory) -> End:
         for round_number in itertools.count(1):
             steps = stage.steps(self.history, round_number)
-            if not steps:  # what was measured before leaves nothing to do
+            if not steps:  # the results so far leave nothing to measure
                 return stage.ends[0]
             for number, step in enumerate(steps, 1):
                 position = StepPosition(stage.phase, round_number, number)
-                self._take(position, len(steps), step, goes_on=stage.continuous)
+                self._take(position, len(steps), step, keep_running=stage.continuous)
                 last = number == len(steps)
                 if last:
                     self.progress.round_end(round_number, here.round_complete(round_number))
                 for end in stage.ends:
                     if (last or not end.per_round) and end.reached(here):
                         return end
-        raise AssertionError("rounds are endless")
+        raise AssertionError("unreachable: rounds end only by an end of the stage")
 
-    # -- a step -----------------------------------------------------------------------------
+    # -- steps ------------------------------------------------------------------------------
 
     def _take(
-        self, position: StepPosition, steps: int, step: Step, *, goes_on: bool = False
+        self, position: StepPosition, steps: int, step: Step, *, keep_running: bool = False
     ) -> None:
-        """Add the step's row to the history: from the store, or by running it. The load of a step
-        that `goes_on` is left running for the next one.
+        """Add the step's row to the history, from the store or by running the step.
+
+        With `keep_running`, the load continues into the next step.
         """
         index = len(self.history.rows)
-        known = self.stored[index] if index < len(self.stored) else None
-        if known is not None and index < self.engine_at:
-            self._check_position(known, position)
-            self.history.add(replace(known, role=step.role))
+        stored = self.stored[index] if index < len(self.stored) else None
+        if stored is not None and index < self.engine_at:
+            self._check_position(stored, position)
+            self.history.add(replace(stored, role=step.role))
             return
         self.progress.step_begin(*position, steps, step.name)
         if step.continues and self.identity.simulated:
@@ -450,21 +462,21 @@ class _Driver:
         if step.untimed:
             result = self.engine.precondition(step.workload, hook)
         else:
-            result = self.engine.run(step.workload, hook, keep_running=goes_on)
+            result = self.engine.run(step.workload, hook, keep_running=keep_running)
         self.progress.step_result(result, sample=step.sample)
-        record = self._record(result, position, step, known)
+        record = self._record(result, position, step, stored)
         row = row_of(record.columns)
-        if known is None:
+        if stored is None:
             with interrupt_deferred():
                 self.journal.append(record)
-        elif row != known:
-            raise _differs(known, row)
+        elif row != stored:
+            raise _differs(stored, row)
         self.engine_at = index + 1
         self.running, self.at_rest = None, True
         self.history.add(replace(row, role=step.role))
-        self.progress.step_end(row, self.history, again=known is not None)
+        self.progress.step_end(row, self.history, again=stored is not None)
         if self.checkpoints.due():
-            self.journal.store()  # a state past the stored steps would be of no use
+            self.journal.store()  # a checkpoint past the stored steps would be useless
             self.checkpoints.save(self.engine_at)
 
     def _record(
@@ -472,10 +484,10 @@ class _Driver:
         result: StepResult,
         position: StepPosition,
         step: Step,
-        known: StepRow | None = None,
+        stored: StepRow | None = None,
     ) -> RoundRecord:
         if self.device_zero_ns is None:
-            self.device_zero_ns = self._device_zero(result, known)
+            self.device_zero_ns = self._device_zero(result, stored)
         return record_of(
             result,
             position,
@@ -485,14 +497,17 @@ class _Driver:
             capacity_bytes=self.identity.capacity_bytes,
         )
 
-    def _device_zero(self, result: StepResult, known: StepRow | None) -> int:
-        """Device clock at time 0 of the rows, from the first result of a session or state."""
+    def _device_zero(self, result: StepResult, row: StepRow | None) -> int:
+        """Return the device clock at time 0 of the rows, from a session's or state's first result.
+
+        `row` is the stored row of a step that ran again.
+        """
         simulated = self.engine.kind == "sim"
         stored = self.journal.device_zero_ns
         if not self.history.rows:
             zero = result.started_ns
-        elif simulated and known is not None:
-            zero = result.started_ns - known.started_ns
+        elif simulated and row is not None:
+            zero = result.started_ns - row.started_ns
         elif simulated and stored is not None and not self.new_clock:
             return stored
         else:
@@ -506,33 +521,33 @@ class _Driver:
             raise StoreError(
                 f"{self.directory} has step {row.step} of round {row.round} where step "
                 f"{position.step} of round {position.round} is expected",
-                hint="the run was made with other options or is damaged; start a new run",
+                hint="the run has other options or is damaged; start a new run",
             )
 
 
 def _differs(stored: StepRow, again: StepRow) -> StoreError:
-    """The error for a simulated step that ran again and gave another row than the stored one."""
+    """Return the error for a simulated step whose repetition differs from the stored row."""
     names = [name for name, old in vars(stored).items() if getattr(again, name) != old]
     return StoreError(
-        f"round {stored.round} step {stored.step} ({stored.label}) was run again and "
-        f"{names[0]} is {getattr(again, names[0])}, not {getattr(stored, names[0])} as stored",
-        hint="the run was made by another version of the simulator; start a new run",
+        f"round {stored.round} step {stored.step} ({stored.label}) ran again with a different "
+        f"result: {names[0]} is {getattr(again, names[0])}, stored is {getattr(stored, names[0])}",
+        hint="the run is from another version of the simulator; start a new run",
     )
 
 
-# -- sequential streams that go on from step to step -----------------------------------------------
+# -- sequential streams that continue from step to step --------------------------------------------
 
-# A stream that began at the first address in each step would pass over the same part of the drive
+# A stream that started at the first address in each step would access the same part of the drive
 # again and again. On a real drive a stage is one load without a gap (`Stage.continuous`), or its
-# steps begin where the ones before ended (`tp.next_start`, as far as fio can). A simulated drive
-# begins a step's streams where the earlier steps of the same kind left them.
+# steps start where the previous steps ended (`tp.next_start`, as far as fio allows). On a simulated
+# drive, the streams of a step start where earlier steps of the same kind left them.
 
 
 def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
-    """`step` with its streams where those of `rows`, the earlier steps of its stage, ended.
+    """Return `step` with streams that continue those of `rows`, the earlier steps of its stage.
 
-    Only steps of the same access count; reads and writes have streams of their own. `range_bytes`
-    is the range of a job that names none.
+    Only steps of the same access count; reads and writes have separate streams. `range_bytes` is
+    the default range of a job.
     """
     access = access_of(step.workload)
     if access.pattern != "sequential" or access.block_bytes is None:
@@ -543,7 +558,7 @@ def continued(step: Step, rows: Iterable[StepRow], range_bytes: int) -> Step:
     (job,) = step.workload.jobs
     block = access.block_bytes
     passed = job.range_bytes or range_bytes
-    if job.segments is not None:  # laid end to end
+    if job.segments is not None:  # the stream passes through them in order
         passed = job.segments.count * job.segments.length(block)
     blocks = max(1, passed // block)
 
@@ -561,9 +576,9 @@ def _same(row: StepRow, access: object) -> bool:
     return all(getattr(row, name) == getattr(access, name) for name in names)
 
 
-# -- interrupt -------------------------------------------------------------------------------------
+# -- interrupts ------------------------------------------------------------------------------------
 
-# Ctrl-C and SIGTERM at the right moment: never between the halves of one record.
+# Ctrl-C and SIGTERM are deferred while a record is written.
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -575,9 +590,9 @@ def terminate_as_interrupt() -> AbstractContextManager[None]:
 
 @contextmanager
 def interrupt_deferred() -> Iterator[None]:
-    """Hold back Ctrl-C and SIGTERM until the block is left, then deliver each that came.
+    """Defer Ctrl-C and SIGTERM to the end of the block, then deliver every deferred signal.
 
-    A signal that is ignored stays ignored: it must not be delivered in the place of another one.
+    A signal that is ignored stays ignored.
     """
     held: list[int] = []
     numbers = [n for n in _SIGNALS if signal.getsignal(n) != signal.SIG_IGN]

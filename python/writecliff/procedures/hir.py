@@ -1,15 +1,15 @@
-"""HIR, host idle recovery: what a saturated drive gains from pauses of the host (PTS-E 1.1).
+"""HIR, host idle recovery: recovery of a saturated drive during pauses of the host (PTS-E 1.1).
 
 Purge, then rounds of 30 minutes of random 4 KiB writes until steady. Then for each of five waits:
 30 minutes of writes in bursts of 5 s, each followed by the wait, and 30 minutes of writes without
-pauses, in which the drive returns to its baseline. (One published implementation keeps the pauses
-in the baseline, by mistake.)
+pauses, in which the drive returns to its baseline. (A published implementation has the pauses in
+the baseline too, by mistake.)
 
-The engine makes the bursts and pauses (`Job.burst_ns`), many in a step. Sources disagree about the
+The engine generates bursts and pauses (`Job.burst_ns`), many per step. Sources disagree about the
 preconditioning:
 
-    steady   rounds until steady; which minute of a round is the sample is an option
-    36-min   36 minutes of writes, nothing tracked
+    steady   rounds until steady; an option selects the minute of a round that is the sample
+    36-min   36 minutes of writes, without a tracking variable
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ WAITS_S = (5.0, 10.0, 15.0, 25.0, 50.0)
 
 @dataclass(frozen=True, kw_only=True)
 class HirOptions(LoadOptions):
-    """Options of HIR. Those left out take the value of the edition."""
+    """Options of HIR. Omitted options have the edition's values."""
 
     threads: int = threads_option(CLAUSE, TC_BY_EDITION)
     queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
     reading: str = option(
         "steady",
-        "preconditioning, where sources disagree: until steady, or 36 minutes",
+        "preconditioning, on which sources disagree: until steady, or 36 minutes",
         choices=("steady", "36-min"),
     )
-    step_seconds: float = step_option(CLAUSE, "seconds of a step of continuous writes")
+    step_seconds: float = step_option(CLAUSE, "seconds per step of continuous writes")
     precondition_minutes: float = required_option(
         CLAUSE,
         {"36-min": 36.0, "*": 30.0},
@@ -65,12 +65,12 @@ class HirOptions(LoadOptions):
         "last", "step of a preconditioning round that is tracked", choices=("last", "first")
     )
     max_rounds: int = max_rounds_option(
-        "preconditioning rounds after which the test gives up reaching steady state"
+        "maximum number of preconditioning rounds to reach steady state"
     )
     waits_seconds: tuple[float, ...] = required_option(
         CLAUSE,
         WAITS_S,
-        "pauses after each burst in seconds, one wait state after the other",
+        "pauses after each burst in seconds, one per wait state",
         within=Within(0.001, 2000.0),
     )
     burst_seconds: float = required_option(
@@ -84,45 +84,50 @@ class HirOptions(LoadOptions):
         quick=0.5,
     )
     bursts_per_step: int = option(
-        36, "bursts that run without a chance to stop in between", within=Within(1, 1e6)
+        36, "bursts per step; a run can stop only between steps", within=Within(1, 1e6)
     )
 
 
 @dataclass(frozen=True)
 class BurstStep:
-    """Bursts `first` to `last` (from 1) of a wait state, in one step."""
+    """Bursts `first` to `last` (from 1) of a wait state, run in one step."""
 
     first: int
     last: int
 
     @property
     def count(self) -> int:
+        """Number of bursts."""
         return self.last - self.first + 1
 
 
 class Hir(LoadProcedure[HirOptions]):
-    """The host idle recovery test. Raises ConfigError for options that are not allowed."""
+    """The host idle recovery test. Raises ConfigError for invalid options."""
 
     name = "hir"
     subtitle = "HIR - RND 4KiB 5s Ws / Variable Wait States"
     options_type = HirOptions
 
     def check(self) -> None:
+        """Raise ConfigError if there is no wait, or a period is not a whole number of steps."""
         o = self.options
         if not o.waits_seconds:
-            raise ConfigError("there is no wait state", hint="give --waits-seconds 5,10,15,25,50")
+            raise ConfigError(
+                "--waits-seconds has no wait state", hint="give --waits-seconds 5,10,15,25,50"
+            )
         whole_steps("a preconditioning round", o.precondition_minutes * 60, o.step_seconds)
         whole_steps("the baseline", o.write_minutes * 60, o.step_seconds)
         _ = self.bursts
 
     @property
     def bursts(self) -> int:
-        """The bursts of a wait state."""
+        """Number of bursts in a wait state."""
         o = self.options
         return whole_steps("a wait state", o.write_minutes * 60, o.burst_seconds)
 
     @property
     def burst_steps(self) -> Sequence[BurstStep]:
+        """The steps of a wait state, in order."""
         size = self.options.bursts_per_step
         return [
             BurstStep(first, min(first + size - 1, self.bursts))
@@ -130,10 +135,11 @@ class Hir(LoadProcedure[HirOptions]):
         ]
 
     def wait_state(self, wait_s: float) -> float:
-        """The standard's number of a wait state: the wait in bursts."""
+        """Return the standard's number of a wait state: the ratio of wait to burst."""
         return wait_s / self.options.burst_seconds
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: preconditioning, bursts and wait states."""
         o = self.options
         rounds = (
             f"rounds of {units.minutes(o.precondition_minutes)} until steady, "
@@ -158,24 +164,26 @@ class Hir(LoadProcedure[HirOptions]):
         }
 
     def choices(self) -> tuple[Choice, ...]:
+        """Add the choices about preconditioning, on which sources disagree."""
         o = self.options
         minutes = units.minutes(o.precondition_minutes)
         steady = o.reading == "steady"
-        how = Choice(
+        preconditioning = Choice(
             "preconditioning",
             "rounds of 30 minutes until steady; 36 minutes",
             f"rounds of {minutes} until steady" if steady else minutes,
             "--reading",
         )
-        which = Choice(
+        sample = Choice(
             "minute of a preconditioning round that is tracked", "the last; the first",
             f"the {o.sample}", "--sample",
         )  # fmt: skip
-        return (*super().choices(), how, *([which] if steady else []))
+        return (*super().choices(), preconditioning, *([sample] if steady else []))
 
-    # -- the parts of the test --------------------------------------------------------------
+    # -- stages -----------------------------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return preconditioning, then bursts and baseline for each wait."""
         parts = [self._precondition_stage(identity)]
         for wait_s in self.options.waits_seconds:
             parts += [self._wait_stage(identity, wait_s), self._baseline_stage(identity, wait_s)]
@@ -240,6 +248,7 @@ class Hir(LoadProcedure[HirOptions]):
         return Stage.once(phase, title, steps, continuous=True)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         waits = ", ".join(f"{wait:g}" for wait in o.waits_seconds)
         until = (
@@ -257,10 +266,10 @@ class Hir(LoadProcedure[HirOptions]):
 
 
 def wait_phase(wait_s: float) -> str:
-    """What the store calls the bursts of a wait state: "wait-5"."""
+    """Return the stored name of the bursts of a wait state: "wait-5"."""
     return f"wait-{wait_s:g}"
 
 
 def baseline_phase(wait_s: float) -> str:
-    """What the store calls the writes after a wait state: "baseline-5"."""
+    """Return the stored name of the writes after a wait state: "baseline-5"."""
     return f"baseline-{wait_s:g}"

@@ -1,10 +1,9 @@
 """IOPS: random I/O in eight block sizes and seven read/write mixes until steady state.
 
 PTS-C and PTS-E, revisions 1.x and 2.0. Purge, workload-independent preconditioning, then rounds of
-56 one-minute steps: the mixes are the outer loop and the block sizes the inner one, in the order
-that the standard prescribes. Steady state is that of random 4 KiB writes (1.x); revision 2.0
-requires three cells to be steady in the same window. Results are means over the rounds of the
-window.
+56 one-minute steps: the mixes are the outer loop and the block sizes the inner loop, in the order
+that the standard prescribes. Revision 1.x tracks random 4 KiB writes; revision 2.0 requires three
+cells to be steady in the same window. Results are means over the rounds of the window.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ TRACKED: Mapping[str, tuple[cells.Cell, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class IopsOptions(cells.LoopOptions):
-    """Options of the IOPS test. Those left out take the value of the edition."""
+    """Options of the IOPS test. Omitted options have the edition's values."""
 
     threads: int = threads_option(CLAUSE, TC_BY_EDITION)
     queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
@@ -45,18 +44,19 @@ T = TypeVar("T", bound=IopsOptions)
 
 
 class IopsLoop(cells.CellLoop[T]):
-    """The rounds of the IOPS test, which other tests use too."""
+    """The rounds of the IOPS test, which other tests share."""
 
     loop_name = "IOPS Loop"
     variable = cells.tracked_iops
 
     @property
     def tracked(self) -> tuple[cells.Cell, ...]:
+        """The cells that determine steady state, by revision."""
         return TRACKED[self.options.revision]
 
 
 class Iops(IopsLoop[IopsOptions]):
-    """The IOPS test. Raises ConfigError for options that are not allowed."""
+    """The IOPS test. Raises ConfigError for invalid options."""
 
     name = "iops"
     subtitle = "IOPS - Block Size x RW Mix Matrix"

@@ -1,7 +1,7 @@
-"""The driver's side of a run directory: which fields of the manifest change when, and how the rows
-of earlier sessions come back. The store owns the files.
+"""The record of a run in its directory: changes of the manifest, and rows of earlier sessions.
 
-A run can be resumed only by the same test, with the same options, on the same drive.
+A run can be resumed only by the same test, with the same options, on the same drive. The store
+writes the files.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from writecliff.store.manifest import Manifest, Status, now
 from writecliff.store.record import RoundRecord
 from writecliff.store.rundir import RunDirectory
 
-# A simulated drive repeats the steps since its last checkpoint, so that those of the last seconds
-# need no files of their own: three for each step took longer than some steps.
+# A simulated drive repeats the steps since its last checkpoint, so steps are stored in groups:
+# three files for each step would take longer than some steps.
 GROUPED_S = 2.0
 _SAME_DRIVE = ("model", "serial", "backing", "capacity_bytes", "device_hash", "scale")
 
 
 def stored_rows(run: RunDirectory) -> list[StepRow]:
-    """The complete steps of a run, in order. Raises StoreError: damaged."""
+    """Return the complete steps of a run, in order. Raises StoreError if they are damaged."""
     table = run.rounds()
     for column in EXTRA_COLUMNS:
         if table.num_rows and column not in table.column_names:
-            raise StoreError(f"{run.path} has no column '{column}'; the run cannot be resumed")
+            raise StoreError(
+                f"{run.path} has no column '{column}', so the run cannot be resumed",
+                hint="start a new run",
+            )
     return [row_of(columns) for columns in table.to_pylist()]
 
 
 class Journal:
-    """Writes one session of a run; use inside `with journal.opened(...)`. `clock` returns monotonic
-    seconds of wall time.
-    """
+    """The writer of one session of a run, inside `with journal.opened(...)`."""
 
     def __init__(
         self,
@@ -48,17 +49,24 @@ class Journal:
         identity: DeviceIdentity,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Prepare a session. `clock` returns monotonic seconds of wall time."""
         self._directory = directory
         self._procedure = procedure
         self._identity = identity
         self._clock = clock
-        self._waiting: list[RoundRecord] = []  # steps that are not stored yet
+        self._waiting: list[RoundRecord] = []  # steps still to be stored
         self._stored_s = clock()
         self._run: RunDirectory
 
     @contextmanager
     def opened(self, resume: bool) -> Iterator[None]:
-        """Create the directory, or open it again. Raises ConfigError, TargetError, StoreError."""
+        """Create the directory, or open it to resume its run.
+
+        Raises:
+            ConfigError: The run is complete, or the directory is in use.
+            TargetError: The drive is not that of the run.
+            StoreError: The directory cannot be written, or is damaged.
+        """
         self._run = self._reopen() if resume else self._create()
         with self._run:
             yield
@@ -94,32 +102,32 @@ class Journal:
     def _check_same_drive(self, then: DeviceIdentity) -> None:
         if not (then.simulated or then.serial or then.backing):
             raise TargetError(
-                f"{then.target}: has no serial number or anything else to know it by, so that a run"
-                " on it cannot be resumed"
+                f"{then.target} has neither a serial number nor another identity, so a run on it "
+                "cannot be resumed"
             )
         for name in _SAME_DRIVE:
             old, new = getattr(then, name), getattr(self._identity, name)
             if name == "backing" and then.serial and old is None:
-                continue  # once it was not stored beside a serial number
+                continue  # older runs have no backing beside a serial number
             if old != new:
                 raise TargetError(
                     f"{self._identity.target} is not the drive of the run: "
                     f"its {name.replace('_', ' ')} is {new}, not {old}"
                 )
 
-    # -- what is known ----------------------------------------------------------------------
+    # -- earlier sessions -------------------------------------------------------------------
 
     def rows(self) -> list[StepRow]:
-        """The steps of earlier sessions."""
+        """Return the steps of earlier sessions."""
         return stored_rows(self._run)
 
     def warnings(self) -> list[str]:
-        """The warnings of earlier sessions."""
+        """Return the warnings of earlier sessions."""
         return list(self._run.manifest.warnings)
 
     @property
     def prepares(self) -> bool:
-        """Whether the run has set the write cache, as it does when it purges the drive."""
+        """True if the run has set the write cache, which it does when it purges the drive."""
         return self._run.manifest.write_cache is not None
 
     @property
@@ -133,65 +141,67 @@ class Journal:
 
     @property
     def steps(self) -> int:
-        """How many steps are stored."""
+        """Number of stored steps."""
         return self._run.steps
 
-    # -- what happens -----------------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------
 
     def phase(self, name: str, detail: str = "") -> None:
-        """Record that a phase begins."""
+        """Record the start of a phase."""
         self.store()
         entry = {"name": name, "detail": detail, "started": now()}
         self._run.update(phases=(*self._run.manifest.phases, entry))
 
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
-        """Record how the drive was purged and the state of its write cache."""
+        """Record the purge of the drive and the state of its write cache."""
         self._run.update(purge=purge, write_cache=cache, warnings=tuple(warnings))
 
     def power(self, states: PowerStates | None) -> PowerStates | None:
-        """Record the power state of a session; returns that of the session before."""
+        """Record the power state of a session; return that of the previous session."""
         before = self._run.manifest.power
         if states is not None:
             self._run.update(power=states)
         return before
 
     def append(self, record: RoundRecord) -> None:
-        """Take a step. Once it is stored it survives a kill: on a real drive at once, on a
-        simulated one at most `GROUPED_S` of wall time and a step later.
+        """Add a step, which will survive a kill once it is stored.
+
+        Steps of a real drive are stored immediately, those of a simulated drive at most `GROUPED_S`
+        of wall time and one step later.
         """
         self._waiting.append(record)
         if not self._identity.simulated or self._clock() - self._stored_s >= GROUPED_S:
             self.store()
 
     def store(self) -> None:
-        """Store the steps that are not stored yet. Raises StoreError: none of them is."""
+        """Store the waiting steps. Raises StoreError if none of them could be stored."""
         records, self._waiting = self._waiting, []
         if records:
             self._run.append_rounds(records)
         self._stored_s = self._clock()
 
     def resumed(self, steps: int, *, exact: bool) -> None:
-        """Record an interruption; `exact`: the drive resumes from its exact state."""
+        """Record an interruption; `exact` if the drive resumes from its exact state."""
         entry = {"after_steps": steps, "resumed": now(), "exact": exact}
         self._run.update(interruptions=(*self._run.manifest.interruptions, entry))
 
     def health(self, when: str, values: Mapping[str, object] | None) -> None:
-        """Store the drive's condition `when` ("before", "after"); a "before" is never replaced."""
-        known = self._run.manifest.health
-        if values is not None and (when == "after" or when not in known):
-            self._run.update(health={**known, when: dict(values)})
+        """Store the drive's health `when` ("before", "after"); a "before" is never replaced."""
+        health = self._run.manifest.health
+        if values is not None and (when == "after" or when not in health):
+            self._run.update(health={**health, when: dict(values)})
 
     def close(self, status: Status, reason: str, partial: StepRow | None = None) -> None:
-        """End the session; the run can be resumed."""
+        """End the session, leaving a run that can be resumed."""
         try:
             self.store()
-        finally:  # a full disk may still have room for why it ended
+        finally:  # a full disk may still have room for the reason
             if partial is not None:
                 self._extra(partial=asdict(partial))
             self._run.finish(status, reason=reason)
 
     def complete(self, ended_by: str, reason: str, warnings: Sequence[str]) -> None:
-        """End the run."""
+        """Mark the run as complete."""
         self.store()
         self._run.finish("complete", reason=reason, ended_by=ended_by, warnings=tuple(warnings))
 
@@ -200,13 +210,15 @@ class Journal:
 
 
 class NoJournal(Journal):
-    """Stores nothing: for simulating a procedure without a run directory."""
+    """A journal that stores nothing, to simulate a procedure without a run directory."""
 
     def __init__(self) -> None:
+        """Start without steps."""
         self._zero_ns: int | None = None
 
     @property
     def device_zero_ns(self) -> int | None:
+        """Device clock at the first step, kept in memory."""
         return self._zero_ns
 
     @device_zero_ns.setter
@@ -214,16 +226,16 @@ class NoJournal(Journal):
         self._zero_ns = value
 
     def phase(self, name: str, detail: str = "") -> None:
-        pass
+        """Discard a phase."""
 
     def prepared(self, purge: PurgeReport, cache: CacheReport, warnings: Sequence[str]) -> None:
-        pass
+        """Discard the purge."""
 
     def power(self, states: PowerStates | None) -> None:
-        pass
+        """Discard the power state."""
 
     def append(self, record: RoundRecord) -> None:
-        pass
+        """Discard a step."""
 
     def store(self) -> None:
-        pass
+        """Do nothing."""

@@ -1,9 +1,9 @@
 """LAT: response times with a single outstanding I/O until steady state.
 
 PTS-C and PTS-E, revisions 1.x and 2.0. Purge, workload-independent preconditioning, then rounds of
-nine one-minute steps: three read/write mixes (outer loop) and three block sizes. Steady state is
-that of the average latency of random 4 KiB writes. Revision 2.0 adds a response-time histogram of
-20 minutes of random 4 KiB writes afterwards; one of reads is optional.
+nine one-minute steps: three read/write mixes (outer loop) and three block sizes. The test tracks
+the average latency of random 4 KiB writes. Revision 2.0 adds a response-time histogram of 20
+minutes of random 4 KiB writes at the end; a histogram of reads is optional.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAXIMA = ("window", "mean")
 
 @dataclass(frozen=True, kw_only=True)
 class LatOptions(cells.LoopOptions):
-    """Options of the latency test. Those left out take the value of the edition."""
+    """Options of the latency test. Omitted options have the edition's values."""
 
     threads: int = threads_option(CLAUSE, 1, "required")
     queue_depth: int = queue_depth_option(CLAUSE, 1, "required")
@@ -36,24 +36,22 @@ class LatOptions(cells.LoopOptions):
     block_sizes_kib: tuple[float, ...] = cells.block_sizes_option(CLAUSE, BLOCK_SIZES_KIB)
     max_latency: str = option(
         "window",
-        "maximum in the tables: of all I/Os of the window, or the mean of its rounds' maxima",
+        "maximum in the tables: of all I/Os of the window, or mean of its rounds' maxima",
         choices=MAXIMA,
     )
     histogram: bool | None = required_option(
         CLAUSE,
         {"2.0": True},
-        "response-time histogram of 20 minutes of random 4 KiB writes at the end",
+        "end with a response-time histogram of 20 minutes of random 4 KiB writes",
     )
-    histogram_reads: bool = option(
-        False, "another response-time histogram after it, of random 4 KiB reads"
-    )
+    histogram_reads: bool = option(False, "add a response-time histogram of random 4 KiB reads")
     histogram_seconds: float = required_option(
         CLAUSE, 1200.0, "seconds of each histogram step", within=SECONDS, quick=10.0
     )
 
 
 class Lat(cells.CellLoop[LatOptions]):
-    """The latency test. Raises ConfigError for options that are not allowed."""
+    """The latency test. Raises ConfigError for invalid options."""
 
     name = "lat"
     subtitle = "LATENCY - Response Time OIO=1"
@@ -64,24 +62,26 @@ class Lat(cells.CellLoop[LatOptions]):
 
     @property
     def histogram_read_pcts(self) -> tuple[float, ...]:
-        """The histograms after the rounds, by their percentage of reads."""
+        """The histograms after the rounds, each by its percentage of reads."""
         o = self.options
         return (0.0,) * bool(o.histogram) + (100.0,) * o.histogram_reads
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Add the subtitle and the histograms to the disclosed parameters."""
         o = self.options
         outstanding = o.threads * o.queue_depth
-        found = {
+        entries = {
             **super().setup(identity),
             "subtitle": f"LATENCY - Response Time OIO={outstanding}",
         }
         if self.histogram_read_pcts:
             mixes = ", ".join(map(mix_text, self.histogram_read_pcts))
-            found["test_stimulus_2"] = f"RTH RND 4KiB {mixes}, {o.histogram_seconds:g} s"
-            found["toio_2"] = self.toio
-        return found
+            entries["test_stimulus_2"] = f"RTH RND 4KiB {mixes}, {o.histogram_seconds:g} s"
+            entries["toio_2"] = self.toio
+        return entries
 
     def choices(self) -> tuple[Choice, ...]:
+        """Add the choices about tracking, maxima and histograms, on which sources disagree."""
         longest = Choice(
             "maximum latency of a cell",
             "the longest of all I/Os of the window; the mean of its rounds' maxima",
@@ -89,9 +89,9 @@ class Lat(cells.CellLoop[LatOptions]):
             "--max-latency",
         )
         tracked = Choice(
-            "what must be steady",
-            "the average latency of RND 4KiB 0/100 (published programs); no public text says "
-            "whether its maximum must be, too",
+            "tracking variable of steady state",
+            "the average latency of RND 4KiB 0/100 (published programs); no public text states "
+            "if the maximum must be steady too",
             "the average",
         )
         mixes = ", ".join(map(mix_text, self.histogram_read_pcts))
@@ -104,6 +104,7 @@ class Lat(cells.CellLoop[LatOptions]):
         return (*super().choices(), tracked, longest, *([histograms] if mixes else []))
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the rounds, and the histograms if there are any."""
         rounds = super().stages(identity)
         if not self.histogram_read_pcts:
             return rounds
@@ -122,6 +123,7 @@ class Lat(cells.CellLoop[LatOptions]):
         return (*rounds, Stage.once("rth", "response-time histogram", histograms))
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         histograms = (
             f"response-time histogram of RND 4KiB {mix_text(read_pct)}, "
             f"{self.options.histogram_seconds:g} s"

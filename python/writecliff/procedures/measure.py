@@ -1,7 +1,7 @@
-"""Turns what an engine measured into the record that is stored and the row that a history keeps.
+"""Conversion of measurements into the records of the store and the rows of a history.
 
-Quantiles come from the histograms of all jobs and operations of the step, merged: each is that of
-all I/Os, never an average of quantiles.
+Quantiles come from the merged histograms of all jobs and operations of the step: each describes
+all I/Os, and none is an average of quantiles.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from writecliff.workload.model import access_of
 if TYPE_CHECKING:
     from writecliff.engines.base import StepResult
 
-# Columns of the table `rounds` that the store does not fill by itself.
+# Columns of the table `rounds` that procedures add to those of the store.
 _QUANTILES = {"latency_p999_ns": 0.999, "latency_p9999_ns": 0.9999, "latency_p99999_ns": 0.99999}
 EXTRA_COLUMNS = (*_QUANTILES, "drive_fills")
-FIGURE_PREFIX = "figure_"  # of the columns of a procedure's own figures
+FIGURE_PREFIX = "figure_"  # of columns for a procedure's additional figures
 _COLUMNS = tuple(item.name for item in fields(StepRow) if item.name not in ("figures", "role"))
 
 
@@ -33,8 +33,15 @@ def record_of(
     written_before_bytes: int,
     capacity_bytes: int,
 ) -> RoundRecord:
-    """The record of a step that began `started_ns` into the rounds, with `written_before_bytes`
-    written since the purge.
+    """Return the record of a step.
+
+    Args:
+        result: The measurement.
+        position: Position of the step in the run.
+        step: The step.
+        started_ns: Start of the step, in device time since the start of the rounds.
+        written_before_bytes: Bytes written between the purge and the step.
+        capacity_bytes: User capacity, for drive fills.
     """
     total = written_before_bytes + result.written_bytes
     latency = result.service()
@@ -62,7 +69,7 @@ def record_of(
 
 
 def row_of(columns: Mapping[str, Any]) -> StepRow:
-    """A row of the table `rounds`, stored or to be stored, as a history keeps it."""
+    """Convert a row of the table `rounds`, stored or still to be stored, for a history."""
     figures = {
         name.removeprefix(FIGURE_PREFIX): value
         for name, value in columns.items()

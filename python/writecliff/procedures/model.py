@@ -1,8 +1,8 @@
-"""The parts of a test procedure: stages, steps, tracking variables, ends, histories, plans.
+"""Building blocks of test procedures: stages, steps, tracking variables, ends, histories, plans.
 
-A procedure (see `Procedure`) only declares its stages in order, and for each of them what comes
-before its rounds, which steps a round has, what is tracked and what may end it. The driver in
-`framework.py` owns the control flow, `store/` owns what is kept. Nothing here does I/O.
+A procedure (see `Procedure`) declares its stages in order, and for each stage its preparation, the
+steps of a round, the tracking variables and the ends. The driver in `framework.py` has the control
+flow, `store/` the stored data. Nothing here does I/O.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One workload of a procedure; tables and progress lines call it `name`.
+    """A workload of a procedure. Tables and progress lines show `name`.
 
-    `figures` reads figures that only this procedure needs out of the measurement; they are stored
-    with the row. An `untimed` step matters for the drive's state, not for its speed: a simulated
-    drive may do it without simulating time. The sequential streams of a step that `continues` begin
-    where the earlier ones of its stage left them (`framework.py`).
+    `figures` extracts figures that only this procedure needs from the measurement; they are stored
+    with the row. An `untimed` step affects the state of the drive, and its speed is not reported: a
+    simulated drive may run it without simulating time. The sequential streams of a step with
+    `continues` start where earlier steps of the stage left them (`framework.py`).
     """
 
     name: str
     workload: Workload
-    sample: bool = False  # a steady-state sample: a tracking variable is read here
+    sample: bool = False  # a steady-state sample, used by tracking variables
     figures: Callable[[StepResult], Mapping[str, float]] | None = None
     untimed: bool = False
     role: str = ""  # purpose of the step within its stage: "pre-write"
@@ -44,19 +44,19 @@ class Step:
 
 
 class StepPosition(NamedTuple):
-    """Where a step is in its run."""
+    """Position of a step in its run."""
 
-    phase: str  # of its stage; the steps that prepare a stage have their own phase
+    phase: str  # of its stage; the preparation of a stage has a separate phase
     round: int  # from 1; 0 outside the rounds
     step: int  # from 1 within its round or phase
 
 
 @dataclass(frozen=True)
 class StepRow:
-    """One step in the table of results; the store keeps its histograms beside it.
+    """A step as a row of the results; its histograms are stored separately.
 
-    Latencies are service times in nanoseconds over all operations of the step; None where the
-    sample is too small for the figure. Totals count from the purge and include this step.
+    Latencies are service times in nanoseconds over all operations of the step; None if the sample
+    is too small for the figure. Totals count from the purge and include this step.
     """
 
     phase: str  # this and the next two: see `StepPosition`
@@ -89,18 +89,18 @@ class StepRow:
 
     @property
     def ended_ns(self) -> int:
-        """Device time at its end, on the clock of `started_ns`."""
+        """Device time at the end of the step, on the clock of `started_ns`."""
         return self.started_ns + self.elapsed_ns
 
     @property
     def bytes_per_s(self) -> float:
-        """Bytes per second, over the same time as `iops`."""
+        """Throughput over the same time as `iops`."""
         return self.bytes * self.iops / self.ios if self.ios else 0.0
 
 
 @dataclass(frozen=True)
 class TrackingVariable:
-    """A figure that must be steady; `value` reads it from the rows of one complete round."""
+    """A figure that must be steady; `value` computes it from the rows of a complete round."""
 
     name: str
     unit: str
@@ -109,26 +109,28 @@ class TrackingVariable:
 
 @dataclass
 class StageHistory:
-    """What has been measured in one stage, as its end conditions see it."""
+    """The results of a stage so far, as its end conditions see them."""
 
     phase: str
     tracking: Sequence[TrackingVariable] = ()
     rows: list[StepRow] = field(default_factory=list)
     rounds_done: int = 0
     max_rounds: int | None = None
-    fresh_fills: float = 0.0  # of the stage
+    fresh_fills: float = 0.0  # see `Stage.fresh_fills`
     _elapsed_ns: int = 0
 
     def __post_init__(self) -> None:
+        """Create the steady-state tracker, if the stage has tracking variables."""
         names = [variable.name for variable in self.tracking]
         self.tracker = SteadyStateTracker(names, max_rounds=self.max_rounds) if names else None
 
     def add(self, row: StepRow) -> None:
+        """Add the row of the next step."""
         self.rows.append(row)
         self._elapsed_ns += row.elapsed_ns
 
     def round_complete(self, round_number: int) -> Decision | None:
-        """Judge a round that is now complete. None before the fifth, or if nothing is tracked."""
+        """Judge a complete round; None before the fifth round or without tracking variables."""
         self.rounds_done = round_number
         if self.tracker is None:
             return None
@@ -139,32 +141,33 @@ class StageHistory:
 
     @property
     def steady_at_round(self) -> int | None:
-        """The round after which the stage was steady for the first time; None: not yet."""
+        """The round at which the stage first became steady; None if it is not steady yet."""
         first = self.tracker.first_steady if self.tracker is not None else None
         return None if first is None else first.round
 
     @property
     def decision(self) -> Decision | None:
-        """The window to report: the last steady one, otherwise the last one; None: no window."""
+        """The window to report: the last steady window, else the last; None if there is none."""
         if self.tracker is None:
             return None
         return self.tracker.last_steady or self.tracker.current
 
     @property
     def elapsed_ns(self) -> int:
-        """Device time spent in the steps of the stage."""
+        """Device time of the steps of the stage."""
         return self._elapsed_ns
 
     @property
     def host_write_bytes_total(self) -> int:
-        """Since the purge."""
+        """Bytes written since the purge."""
         return self.rows[-1].host_write_bytes_total if self.rows else 0
 
     def round_rows(self, round_number: int) -> list[StepRow]:
+        """Return the rows of a round, in order."""
         return [row for row in self.rows if row.round == round_number]
 
     def window_rows(self) -> list[StepRow]:
-        """The rows of the reported window; without a window, of the last round."""
+        """Return the rows of the reported window; without a window, those of the last round."""
         decision = self.decision
         rounds = decision.rounds if decision is not None else (self.rounds_done,)
         return [row for row in self.rows if row.round in rounds]
@@ -172,14 +175,14 @@ class StageHistory:
 
 @dataclass
 class History:
-    """What has been measured since the run began."""
+    """The results of a run so far."""
 
     rows: list[StepRow] = field(default_factory=list)
     stages: dict[str, StageHistory] = field(default_factory=dict)  # by phase, in order
     host_write_bytes_total: int = 0  # since the last purge
 
     def begin(self, stage: Stage) -> StageHistory:
-        """Add a stage, to which the rows of its phase go from now on."""
+        """Add a stage, which receives the rows of its phase from now on."""
         self.stages[stage.phase] = StageHistory(
             stage.phase,
             stage.tracking,
@@ -189,6 +192,7 @@ class History:
         return self.stages[stage.phase]
 
     def add(self, row: StepRow) -> None:
+        """Add the row of the next step, to the run and to its stage."""
         self.rows.append(row)
         self.host_write_bytes_total = row.host_write_bytes_total
         if row.phase in self.stages:
@@ -196,17 +200,17 @@ class History:
 
     @property
     def host_write_bytes(self) -> int:
-        """Bytes that the host wrote in all steps, those before other purges included."""
+        """Bytes that the host wrote in all steps, including those before the last purge."""
         return sum(row.host_write_bytes for row in self.rows)
 
     @property
     def current(self) -> StageHistory:
-        """The stage that began last."""
+        """The stage that started last."""
         return next(reversed(self.stages.values()))
 
     @property
     def elapsed_ns(self) -> int:
-        """Device time spent in all steps."""
+        """Device time of all steps."""
         return sum(row.elapsed_ns for row in self.rows)
 
 
@@ -214,74 +218,77 @@ class History:
 class End:
     """A condition that ends the rounds of a stage.
 
-    `reached` is called after every step, or with `per_round` after every complete round.
+    `reached` is called after every step; with `per_round`, after every complete round.
     """
 
     name: str  # in the option `--end` and the manifest
     text: str  # in reports: "4 drive fills written"
     reached: Callable[[StageHistory], bool]
     per_round: bool = False
-    fraction: Callable[[StageHistory], float] | None = None  # done so far; None: unknown
+    fraction: Callable[[StageHistory], float] | None = None  # progress, 0 to 1; None: unknown
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits of what steps cost; None: there is no limit."""
+    """Bounds on the cost of steps; None: unbounded."""
 
     steps: int | None = 0
     seconds: float | None = 0.0
     write_bytes: float | None = 0.0
 
     def __add__(self, other: Bounds) -> Bounds:
+        """Return the bounds of both sets of steps in sequence."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Bounds(*(None if None in pair else sum(pair) for pair in pairs))
 
     def __mul__(self, times: int | None) -> Bounds:
+        """Return the bounds of `times` repetitions; None: unbounded."""
         if times is None:
             return Bounds(None, None, None)
-        return Bounds(*(None if one is None else one * times for one in vars(self).values()))
+        return Bounds(*(None if limit is None else limit * times for limit in vars(self).values()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
     """A part of a procedure: rounds that repeat until one of `ends`, or a single pass of steps.
 
-    With `purge` the stage begins on a purged drive: purge, write cache, then the steps of `prepare`
-    (workload-independent preconditioning), stored under their own phase.
+    With `purge` the stage starts with a purge, the setting of the write cache and the steps of
+    `prepare` (workload-independent preconditioning), which are stored under a separate phase.
 
-    `state` (with `purge`) are workloads that lead to the state that the stage begins in. A
-    simulated drive is brought there once, without simulating time, and the state is shared by all
-    runs that need it (`engines.preconditioned`). A real drive runs them as steps before `prepare`.
+    `state` (with `purge`) has the workloads that produce the initial state of the stage. A
+    simulated drive runs them once, without simulating time, and all runs that need the state share
+    it (`engines.preconditioned`). A real drive runs them as steps before `prepare`.
     """
 
-    phase: str  # of its rows in the store; unique within the procedure
+    phase: str  # phase of its rows in the store; unique within the procedure
     title: str  # in reports: "rounds", "response-time histogram"
-    steps: Callable[[History, int], Sequence[Step]]  # of a round, from 1; of a single pass: 0
+    steps: Callable[[History, int], Sequence[Step]]  # of a round, from 1; of a single pass, 0
     tracking: Sequence[TrackingVariable] = ()
     ends: Sequence[End] = ()
     rounds_max: int | None = None  # rounds after which steady state is "not achieved"
     fresh_fills: float = 0.0  # user capacities written until a drive is no longer fresh
-    continuous: bool = False  # successive steps of one load follow each other without a gap
+    continuous: bool = False  # successive steps of a load follow without a gap
     purge: bool = False
     state: Sequence[Workload] = ()
     prepare: Sequence[Step] = ()
-    # Least and most of all rounds on a drive of such speeds; None: by `rounds_max`.
+    # Lower and upper bound of all rounds at given speeds; None: computed from `rounds_max`.
     bounds: Callable[[Speeds], tuple[Bounds, Bounds]] | None = None
 
     @classmethod
     def once(cls, phase: str, title: str, steps: Sequence[Step], **more: Any) -> Self:
-        """A single pass of `steps`, which do not depend on what was measured before."""
+        """Return a single pass of `steps`, which do not depend on earlier results."""
         return cls(phase=phase, title=title, steps=lambda history, number: steps, **more)
 
     def preparation(self, *, simulated: bool) -> Sequence[Step]:
-        """The steps before those of the stage, as a run stores them."""
+        """Return the steps that precede those of the stage, as a run stores them."""
         state = () if simulated else self.state
         return [*(Step(load.name, load) for load in state), *self.prepare]
 
     @property
     def prepare_phase(self) -> str:
-        """The phase of `preparation`: "preconditioning-128k" for "rounds-128k". Stages that begin
-        in different states have different names.
+        """The phase of `preparation`: "preconditioning-128k" for "rounds-128k".
+
+        Stages with different initial states have different names.
         """
         _, dash, label = self.phase.partition("-")
         if self.state and not dash:
@@ -291,7 +298,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run will cost, by pilots at down to 1/`scale` of size and time (`estimate.py`)."""
+    """The estimated cost of a run, from pilots at down to 1/`scale` of size and time."""
 
     device_time_ns: int  # of all steps
     write_bytes: int
@@ -299,7 +306,7 @@ class Estimate:
     drive_fills: float  # written, over the whole run
     steps: int
     rounds: Mapping[str, int]  # by phase, for stages that have rounds
-    wall_time_s: float  # of the run on this machine, roughly
+    wall_time_s: float  # of the run on this machine, approximately
     scale: float
     pilots: int
     took_s: float  # processor time of the pilots
@@ -308,7 +315,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run will do and cost. None: there is no bound."""
+    """The phases of a run, and the bounds on its cost. None: unbounded."""
 
     title: str
     phases: tuple[str, ...]  # a sentence each, in order
@@ -321,50 +328,50 @@ class Plan:
     drive_fills_max: float | None
     deviations: tuple[Deviation, ...] = ()
     estimate: Estimate | None = None
-    write_bytes_likely: int | None = None  # the bound of writes at the measured speed of the drive
+    write_bytes_likely: int | None = None  # bound on writes at the measured speed of the drive
 
 
 class Procedure(ABC):
-    """A test with its options. Stateless: the driver holds the state."""
+    """A test with its options. It is stateless; the driver holds the state of the run."""
 
-    name: ClassVar[str]  # that of its entry in the registry
+    name: ClassVar[str]  # name of its entry in the registry
 
     @classmethod
     @abstractmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The procedure whose `options_mapping` was `data`, as a manifest has it."""
+        """Return the procedure whose `options_mapping` was `data`, as stored in a manifest."""
 
     @property
     def command(self) -> Sequence[str]:
-        """The words of the command that runs and resumes it."""
+        """The command that runs and resumes the test, as a list of words."""
         return ("writecliff", "test", self.name)
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """The title as reports print it: "Write Saturation Test"."""
+        """The title in reports: "Write Saturation Test"."""
 
     @property
     @abstractmethod
     def edition(self) -> str:
-        """The edition as reports print it: "PTS-E 1.1"."""
+        """The edition in reports: "PTS-E 1.1"."""
 
     @abstractmethod
     def options_mapping(self) -> dict[str, Any]:
-        """All options as JSON values, from which the same procedure can be built."""
+        """Return all options as JSON values, from which `from_mapping` rebuilds the procedure."""
 
     @abstractmethod
     def deviations(self) -> tuple[Deviation, ...]:
-        """The options that differ from what the standard or campaign says."""
+        """Return the options that differ from the values of the standard or campaign."""
 
     @abstractmethod
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """Parameters for the header of the report: data pattern, active range, TC/QD, ..."""
+        """Return the parameters for the header of the report: data pattern, active range, ..."""
 
     @property
     @abstractmethod
     def write_cache(self) -> bool:
-        """Whether the volatile write cache is on during the test."""
+        """True if the volatile write cache is on during the test."""
 
     @property
     def active_range_pct(self) -> float | None:
@@ -377,15 +384,19 @@ class Procedure(ABC):
 
     @property
     def purges(self) -> bool:
-        """Whether the drive is purged where a stage asks for it."""
+        """True if the drive is purged when a stage requires it."""
         return True
 
     def check_purge(self, *, simulated: bool) -> None:
-        """Raises ConfigError for a simulated drive that is not to be purged."""
+        """Check that a simulated drive is purged.
+
+        Raises:
+            ConfigError: The test has --no-purge, but the drive is simulated.
+        """
         if simulated and not self.purges:
             raise ConfigError(
-                "--no-purge is for real drives: a simulated drive is new when a test begins",
-                hint="drop --no-purge",
+                "--no-purge is for real drives: a simulated drive is new at the start of a test",
+                hint="omit --no-purge",
             )
 
     @property
@@ -395,30 +406,32 @@ class Procedure(ABC):
 
     @property
     def quick(self) -> bool:
-        """Whether it may take a short cut: a smaller simulated drive, or shorter steps."""
+        """True if the test may be shortened: a smaller simulated drive, or shorter steps."""
         return False
 
     @property
     def scale(self) -> float | None:
-        """How many times smaller a simulated drive is made; None: as much as a quick test may."""
+        """Factor by which a simulated drive is scaled down; None: as far as `quick` allows."""
         return None
 
     @property
     def is_short(self) -> bool:
-        """Whether its steps are shorter than they have to be for what the test is to show."""
+        """True if steps are too short for meaningful results."""
         return False
 
     @abstractmethod
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        """The stages of the test in order; the first one purges."""
+        """Return the stages of the test in order; the first stage purges."""
 
     def plan(
         self,
         identity: DeviceIdentity,
         speed_limit: Callable[[Workload], float | None] | None = None,
     ) -> Plan:
-        """Bounds of what a run will do; `speed_limit` is that of the engine. Raises ConfigError if
-        the drive does not suit it.
+        """Return the bounds of a run; `speed_limit` is that of the engine.
+
+        Raises:
+            ConfigError: The drive does not suit the test.
         """
         from writecliff.procedures.bounds import plan_of
 
@@ -426,19 +439,19 @@ class Procedure(ABC):
         return plan_of(self, identity, speed_limit)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
-        """What will be done, a sentence per phase."""
+        """Describe the run, a sentence per phase."""
         return [stage.title for stage in self.stages(identity)]
 
     def warnings(self, history: History) -> Sequence[str]:
-        """What readers of the results must know, once the run has ended."""
+        """Return warnings for readers of the results, after the end of the run."""
         return ()
 
 
 def step_seed(seed: int, *seed_path: object) -> int:
-    """A 63-bit seed for one step of a run with `seed`, the same in all versions.
+    """Return a 63-bit seed for a step of a run with `seed`, the same in all versions.
 
-    `seed_path` tells the step from all others of the run: with one seed for all of them, every
-    minute would write the same addresses again.
+    `seed_path` distinguishes the step from all others of the run: with a single seed, every minute
+    would write the same addresses again.
     """
     text = "/".join([str(seed), *map(str, seed_path)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1

@@ -1,13 +1,13 @@
 """Operating points of a demand variation: the loads at which response times are examined.
 
-The rule (PTS-E 1.1, ECW and DIRTH): of all cells of threads x queue depth whose average response
-time is below 5 ms,
+Rule (PTS-E 1.1, ECW and DIRTH), for the cells of threads x queue depth whose average response time
+is below 5 ms:
 
     MaxIOPS   the cell with the most IOPS
     MinIOPS   the cell with the least load: TC 1/QD 1
-    MidIOPS   the cell whose IOPS are closest to half way between the two
+    MidIOPS   the cell whose IOPS are closest to half-way between the two
 
-Among equal cells, the one with the shorter response time is taken, then the one with fewer
+Among equal cells, the one with the shorter response time is selected, then the one with fewer
 outstanding I/Os. If no cell is below the limit, there is no operating point.
 """
 
@@ -28,28 +28,30 @@ NAMES: tuple[Name, ...] = ("max", "mid", "min")  # in the standard's order
 
 @dataclass(frozen=True)
 class Cell:
-    """One load of a demand variation, with the means of what the drive did under it."""
+    """A load of a demand variation, with the means of its rounds."""
 
     threads: int
     queue_depth: int
     iops: float
-    art_ns: float  # average response time; NaN where no I/O was completed
+    art_ns: float  # average response time; NaN if no I/O was completed
     cpu_pct: float | None = None
 
     @property
     def outstanding(self) -> int:
+        """Outstanding I/Os of all threads."""
         return self.threads * self.queue_depth
 
 
 def cells_of(rows: Iterable[StepRow]) -> tuple[Cell, ...]:
-    """The cells of `rows` with the means of their rounds, in the order of the loop. All rows must
-    be samples of the loop.
+    """Return the cells of `rows` with the means of their rounds, in the order of the loop.
+
+    All rows must belong to the loop.
     """
-    found: dict[tuple[int, int], list[StepRow]] = {}
+    by_load: dict[tuple[int, int], list[StepRow]] = {}
     for row in rows:
         if row.threads is not None and row.queue_depth is not None:
-            found.setdefault((row.threads, row.queue_depth), []).append(row)
-    return tuple(_cell(load, group) for load, group in found.items())
+            by_load.setdefault((row.threads, row.queue_depth), []).append(row)
+    return tuple(_cell(load, group) for load, group in by_load.items())
 
 
 def _cell(load: tuple[int, int], rows: Sequence[StepRow]) -> Cell:
@@ -66,8 +68,8 @@ def _cell(load: tuple[int, int], rows: Sequence[StepRow]) -> Cell:
 def operating_points(
     cells: Sequence[Cell], *, limit_ms: float = ART_LIMIT_MS
 ) -> Mapping[Name, Cell]:
-    """The operating points among `cells`; empty if none of them is below the limit."""
-    allowed = [cell for cell in cells if cell.art_ns < limit_ms * 1e6]  # NaN is not
+    """Return the operating points among `cells`; none if no cell is below the limit."""
+    allowed = [cell for cell in cells if cell.art_ns < limit_ms * 1e6]  # excludes NaN
     if not allowed:
         return {}
     highest = min(allowed, key=lambda cell: (-cell.iops, cell.art_ns, cell.outstanding))
@@ -78,8 +80,9 @@ def operating_points(
 
 
 def knee(cells: Sequence[Cell]) -> Cell | None:
-    """The least load that brings `KNEE_SHARE` of the most IOPS: more load than that costs response
-    time and brings hardly more IOPS. None without cells.
+    """Return the smallest load that reaches `KNEE_SHARE` of the highest IOPS.
+
+    Beyond it, more load mainly increases the response time. None without cells.
     """
     enough = KNEE_SHARE * max((cell.iops for cell in cells), default=0.0)
     able = [cell for cell in cells if cell.iops >= enough]
@@ -87,7 +90,7 @@ def knee(cells: Sequence[Cell]) -> Cell | None:
 
 
 def rows_considered(stage: StageHistory, source: str) -> list[StepRow]:
-    """The rows that determine operating points: of the reported window, or of the "last" round."""
+    """Return the rows that determine operating points: those of the window or "last" round."""
     if source == "last":
         return stage.round_rows(stage.rounds_done)
     return stage.window_rows()

@@ -1,4 +1,4 @@
-"""The base class of all tests: options that are settled, stored and read back; steps with seeds."""
+"""The base class of tests with options: settling, storing and reading options; seeds of steps."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from writecliff.workload.model import KIB, SECOND_NS, BlockSize, Job, Pattern, W
 
 
 class OptionedProcedure(Procedure, Generic[O]):
-    """A test with options of type `O`. Raises ConfigError for options that are not allowed.
+    """A test with options of type `O`. Raises ConfigError for invalid options.
 
-    The option `quick` shortens a test. On a `simulated` drive it leaves a test that `scales` as
-    long as it is: the drive is scaled down instead (`scaling.py`).
+    The option `quick` shortens a test. A test that `scales` keeps its length on a `simulated`
+    drive: the drive is scaled down instead (`scaling.py`).
     """
 
     options_type: type[O]
     scales: ClassVar[bool] = True
 
     def __init__(self, options: O | None = None, *, simulated: bool = False) -> None:
+        """Settle and check the options; None stands for the defaults."""
         given = self.options_type() if options is None else options
         shorten = given.quick and not (simulated and self.scales)
         self.options = self.settle(given, shorten=shorten)
         self.check()
 
     def settle(self, options: O, *, shorten: bool) -> O:
-        """`options` with all values that were left open filled in."""
+        """Return `options` with every open value filled in."""
         return settled(options, shorten=shorten)
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any], *, simulated: bool = False) -> Self:
-        """The procedure with the options `data`, which may be its `options_mapping`."""
+        """Return the procedure with the options `data`, such as its `options_mapping`."""
         return cls(options_from_mapping(cls.options_type, data), simulated=simulated)
 
     def check(self) -> None:
@@ -50,50 +51,58 @@ class OptionedProcedure(Procedure, Generic[O]):
 
     @property
     def title(self) -> str:
-        """The title of its entry in the registry; an edition may call the test differently."""
+        """The title in the registry; an edition may have another name for the test."""
         return PROCEDURES[self.name].title
 
     @property
     def write_cache(self) -> bool:
+        """True if the volatile write cache is on during the test."""
         return self.options.write_cache
 
     @property
     def purges(self) -> bool:
+        """False with --no-purge."""
         return not self.options.no_purge
 
     @property
     def seed(self) -> int:
+        """The seed from which the seeds of all steps are derived."""
         return self.options.seed
 
     @property
     def quick(self) -> bool:
+        """True with --quick."""
         return self.options.quick
 
     @property
     def duplicate_pct(self) -> float:
-        """The share of the written pages that repeat another."""
+        """Percentage of written 4 KiB pages that repeat another page."""
         return 0.0
 
     @property
     def is_short(self) -> bool:
+        """True if --quick has shortened the steps."""
         return is_short(self.options)
 
     def options_mapping(self) -> dict[str, Any]:
+        """Return all options as JSON values."""
         return options_to_mapping(self.options)
 
     def deviations(self) -> tuple[Deviation, ...]:
+        """Return the options that differ from their rules."""
         return deviations(self.options)
 
     @property
     def beginning(self) -> tuple[str, str]:
-        """How every test begins, a sentence per phase."""
+        """The first phases of every test, a sentence each."""
         cache = "on (WCE)" if self.write_cache else "off (WCD)"
-        start = "purge the drive" if self.purges else "no purge: the drive begins as it is"
+        start = "purge the drive" if self.purges else "no purge: the drive starts in its state"
         return start, f"write cache {cache}"
 
     def step(self, name: str, load: Workload, *seed_path: object, sample: bool = False) -> Step:
-        """A step of the workload `load`, called `name`. Steps with different values in `seed_path`
-        get different seeds.
+        """Return a step of the workload `load`, named `name`.
+
+        Steps with different values in `seed_path` have different seeds.
         """
         seed = step_seed(self.seed, self.name, *seed_path)
         return Step(name, replace(load, name=name, seed=seed), sample)
@@ -111,7 +120,7 @@ class OptionedProcedure(Procedure, Generic[O]):
         sample: bool = False,
         **more: Any,
     ) -> Step:
-        """A step of one kind of access for `seconds`; `more` are further fields of its `Job`."""
+        """Return a step of one access for `seconds`; `more` are further fields of its `Job`."""
         job = Job(
             name=self.name,
             pattern=pattern,

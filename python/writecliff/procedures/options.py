@@ -1,8 +1,8 @@
-"""Options of a test: declared with the standard's values, so that deviations can be disclosed.
+"""Options of a test, declared with the standard's values so that deviations can be disclosed.
 
-`option` declares one, as a field of a dataclass. `Rule` says what the standard, or a published
-campaign, requires of it. `settled` fills in the values that were left open and checks them;
-`deviations` lists what differs from the rules, for the manifest and the report.
+`option` declares an option as a dataclass field. A `Rule` is the requirement of the standard, or of
+a published campaign, for it. `settled` fills in open values and checks them; `deviations` lists the
+differences from the rules, for the manifest and the report.
 """
 
 from __future__ import annotations
@@ -17,52 +17,67 @@ from writecliff.input_files import as_type
 
 Level = Literal["required", "recommended"]
 QUICK_HELP = (
-    "a shortened form, too short for steady state; tests of the standard on simulated drives keep"
-    " their length, at a fraction of the capacity; its report is stamped"
+    "shorten the test, too much for steady state; tests of the standard on simulated drives keep"
+    " their length, on a drive of reduced capacity; the report is stamped"
 )
-CAMPAIGN = "the campaign"  # the clause of a rule that a published campaign sets, not the standard
+CAMPAIGN = "the campaign"  # clause of rules from a published campaign instead of the standard
 
 
 class CommonOptions(Protocol):
-    """What the options of every test have. They are dataclasses."""
+    """Options that every test has. The classes are dataclasses."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
-    def quick(self) -> bool: ...
+    def quick(self) -> bool:
+        """True to shorten the test."""
+        ...
+
     @property
-    def no_purge(self) -> bool: ...
+    def no_purge(self) -> bool:
+        """True to start without a purge."""
+        ...
+
     @property
-    def write_cache(self) -> bool: ...
+    def write_cache(self) -> bool:
+        """True to enable the volatile write cache."""
+        ...
+
     @property
-    def compressible_pct(self) -> float: ...
+    def compressible_pct(self) -> float:
+        """Compressibility of the data in percent; 0 for random data."""
+        ...
+
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """Seed of all random choices."""
+        ...
+
     @property
     def rule_keys(self) -> tuple[str, ...]:
-        """The keys under which a `Rule` may have its value, the most specific one first."""
+        """The keys of a `Rule` that apply, the most specific key first."""
 
 
-O = TypeVar("O", bound=CommonOptions)  # noqa: E741 - of the options of a test
+O = TypeVar("O", bound=CommonOptions)  # noqa: E741 - options of a test
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What the standard says about one option: a value per edition, and how binding it is."""
+    """The requirement of the standard for an option: a value per edition, and its level."""
 
-    # By edition, revision, both ("pts-c 1.x") or reading; "*" stands for all others.
+    # By edition, revision, both ("pts-c 1.x") or reading; "*" applies to all others.
     values: Mapping[str, Any]
     level: Level
     clause: str
 
     def value(self, keys: tuple[str, ...]) -> Any:
-        """The value under the first of `keys`, None where the standard does not say."""
+        """Return the value of the first key in `keys`; None if the standard has no value."""
         return next((self.values[key] for key in (*keys, "*") if key in self.values), None)
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """An option that is not at the standard's value."""
+    """An option that differs from the standard's value."""
 
     option: str
     standard: Any
@@ -71,6 +86,7 @@ class Deviation:
     clause: str
 
     def __str__(self) -> str:
+        """Describe the deviation as the report prints it."""
         if self.option == "no_purge":
             return f"not purged by writecliff (--no-purge); a purge is required by {self.clause}"
         return (
@@ -80,7 +96,7 @@ class Deviation:
 
 
 def value_text(value: Any) -> str:
-    """The value of an option as the command line has it."""
+    """Return the value of an option in the notation of the command line."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple | list):
@@ -90,26 +106,30 @@ def value_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Within:
-    """The range of a numeric option: what engines can do, and what ends in reasonable time."""
+    """The range of a numeric option: supported by engines, and finished in reasonable time."""
 
     low: float
     high: float
-    open_low: bool = False  # the low end itself is not allowed
+    open_low: bool = False  # True if the low end itself is not allowed
 
     def check(self, name: str, value: float) -> None:
-        """Raises ConfigError for a value outside the range; NaN is always outside."""
+        """Check a value; NaN is always outside.
+
+        Raises:
+            ConfigError: The value is outside the range.
+        """
         if not value > self.low and (self.open_low or value != self.low):
             than = "more than" if self.open_low else "at least"
             raise ConfigError(f"{name} must be {than} {self.low:g}, not {value:g}")
         if math.isinf(value):
-            raise ConfigError(f"{name} must be a finite number")
+            raise ConfigError(f"{name} must be a finite number, not {value:g}")
         if value > self.high:
             raise ConfigError(f"{name} must be at most {self.high:g}, not {value:g}")
 
 
 PERCENT = Within(0, 100)
 SOME_PERCENT = Within(0, 100, open_low=True)
-SECONDS = Within(0.01, 3600 * 8784.0)  # from the resolution of fio's run times to a year
+SECONDS = Within(0.01, 3600 * 8784.0)  # from the resolution of fio's run times to one year
 MINUTES = Within(0, 60 * 8784.0, open_low=True)
 HOURS = Within(0, 8784.0, open_low=True)
 THREADS = Within(1, 4096)
@@ -131,10 +151,16 @@ def option(
 ) -> Any:
     """Declare a dataclass field as an option of a test.
 
-    A default of None stands for `quick` in the short form, otherwise for the rule's value; `unset`
-    says what it stands for where there is neither. `choices` are the words that a text, or each
-    word of a list, may be. `help` does not name the default: the command line adds it. An option
-    that is `measured` is found by the test itself, and kept for its report.
+    Args:
+        default: The default. None stands for `quick` in the short form, otherwise for the rule's
+            value.
+        help: Help text without the default, which the command line adds.
+        rule: Requirement of the standard or campaign.
+        within: Range of a number, or of each number of a list.
+        choices: Allowed words of a text, or of each text of a list.
+        quick: Value of the short form.
+        unset: Description of a None that neither `quick` nor the rule replaces.
+        measured: True for a value that the test measures itself and stores for its report.
     """
     metadata = {
         "help": help,
@@ -158,33 +184,35 @@ def required_option(
     choices: tuple[str, ...] = (),
     quick: Any = None,
 ) -> Any:
-    """An option that has the value that `clause` requires unless it is given.
+    """Declare an option whose default is the value that `clause` requires.
 
-    `values` is one value, or a mapping by edition, revision or reading (see `Rule`).
+    `values` is a single value, or a mapping by edition, revision or reading (see `Rule`).
     """
     rule = Rule(values if isinstance(values, Mapping) else {"*": values}, level, clause)
     return option(None, help, rule=rule, within=within, choices=choices, quick=quick)
 
 
 def no_purge_option(clause: str) -> Any:
-    """Whether the test begins on the drive as it is; `clause` requires a purge."""
+    """Declare the option that omits the purge, which `clause` requires."""
     help = (
-        "begin without a purge, for a real drive that was purged by other means (behind USB, RAID"
-        " or virtio, or with the vendor's tool); its report is stamped"
+        "start without a purge, for a real drive that was purged by other means (behind USB, RAID"
+        " or virtio, or with the vendor's tool); the report is stamped"
     )
     return option(False, help, rule=Rule({"*": False}, "required", clause))
 
 
 def campaign_option(value: Any, help: str, **limits: Any) -> Any:
-    """An option that has the value of the published campaign unless it is given."""
+    """Declare an option whose default is the value of the published campaign."""
     return required_option(CAMPAIGN, value, help, **limits)
 
 
 def settled(options: O, *, shorten: bool) -> O:
-    """`options` with the open values filled in by the rules, or with `shorten` by those of the
-    short form, and checked.
+    """Return `options` with open values filled in and checked.
 
-    Raises ConfigError for a word or number that is not allowed.
+    The values are those of the rules; with `shorten`, those of the short form.
+
+    Raises:
+        ConfigError: A word or number is not allowed.
     """
     filled: dict[str, Any] = {}
     for item in fields(options):
@@ -195,7 +223,7 @@ def settled(options: O, *, shorten: bool) -> O:
         elif value is None and rule is not None:
             filled[item.name] = rule.value(options.rule_keys)
         elif isinstance(value, tuple):
-            filled[item.name] = tuple(dict.fromkeys(value))  # naming a value twice means it once
+            filled[item.name] = tuple(dict.fromkeys(value))  # without duplicates
     whole = replace(options, **filled)
     for item in fields(whole):
         _check(item, getattr(whole, item.name))
@@ -204,15 +232,15 @@ def settled(options: O, *, shorten: bool) -> O:
 
 def _check(item: Field[Any], value: object) -> None:
     within, choices = item.metadata["within"], item.metadata["choices"]
-    for one in value if isinstance(value, tuple) else (value,):
-        if choices and one not in choices:
-            raise ConfigError.unknown(item.name.replace("_", " "), str(one), choices)
-        if within is not None and one is not None:
-            within.check(item.name, one)
+    for item_value in value if isinstance(value, tuple) else (value,):
+        if choices and item_value not in choices:
+            raise ConfigError.unknown(item.name.replace("_", " "), str(item_value), choices)
+        if within is not None and item_value is not None:
+            within.check(item.name, item_value)
 
 
 def is_short(options: CommonOptions) -> bool:
-    """Whether `quick` has shortened a test: an option has the value of the short form."""
+    """Return True if `quick` has shortened the test: an option has its value of the short form."""
     return options.quick and any(
         getattr(options, item.name) == item.metadata["quick"]
         for item in fields(options)
@@ -221,24 +249,24 @@ def is_short(options: CommonOptions) -> bool:
 
 
 def rule_of(item: Field[Any]) -> Rule | None:
-    """What the standard or campaign says about the option, None if nothing."""
+    """Return the requirement of the standard or campaign; None if there is none."""
     rule: Rule | None = item.metadata["rule"]
     return rule
 
 
 def deviations(options: CommonOptions) -> tuple[Deviation, ...]:
-    """Every option that differs from what its rule requires or recommends."""
-    found = []
+    """Return every option that differs from its rule."""
+    differing = []
     for item in fields(options):
         rule, used = rule_of(item), getattr(options, item.name)
         standard = rule.value(options.rule_keys) if rule is not None else None
         if rule is not None and standard is not None and used != standard:
-            found.append(Deviation(item.name, standard, used, rule.level, rule.clause))
-    return tuple(found)
+            differing.append(Deviation(item.name, standard, used, rule.level, rule.clause))
+    return tuple(differing)
 
 
 def options_to_mapping(options: CommonOptions) -> dict[str, object]:
-    """Plain JSON values, for the manifest; `options_from_mapping` reads them back."""
+    """Return the options as JSON values for the manifest; `options_from_mapping` reads them."""
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in asdict(options).items()
@@ -246,18 +274,20 @@ def options_to_mapping(options: CommonOptions) -> dict[str, object]:
 
 
 def options_from_mapping(kind: type[O], data: Mapping[str, object]) -> O:
-    """Build options from plain values. Raises ConfigError for an unknown name, or a value of
-    another type.
+    """Build options from JSON values.
+
+    Raises:
+        ConfigError: An option does not exist, or its value has the wrong type.
     """
-    known = {item.name: item.default for item in fields(kind)}
+    defaults = {item.name: item.default for item in fields(kind)}
     hints = get_type_hints(kind)
     lists = {name for name, hint in hints.items() if get_origin(hint) is tuple}
-    # One value of a list may be given alone, as on the command line.
+    # A list with a single value may be given as the value alone, as on the command line.
     data = {n: [v] if n in lists and isinstance(v, str) else v for n, v in data.items()}
     for name, value in data.items():
-        if name not in known:
-            raise ConfigError.unknown("option", name, known)
-        if value is not None or known[name] is not None:  # None: not settled yet
+        if name not in defaults:
+            raise ConfigError.unknown("option", name, defaults)
+        if value is not None or defaults[name] is not None:  # None: still open
             as_type(value, hints[name], f"option {name}")
     return kind(
         **{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}

@@ -10,7 +10,11 @@ from writecliff.procedures.model import Step
 
 
 def whole_steps(what: str, seconds: float, step_seconds: float) -> int:
-    """The number of steps in `seconds`, at least one. Raises ConfigError if it is not whole."""
+    """Return the number of steps in `seconds`, at least one.
+
+    Raises:
+        ConfigError: The number is not whole; the message names the period `what`.
+    """
     steps = seconds / step_seconds
     whole = max(1, round(steps))
     if abs(steps - whole) > 1e-6:
@@ -23,7 +27,7 @@ def whole_steps(what: str, seconds: float, step_seconds: float) -> int:
 
 
 def unit_name(step_seconds: float) -> str:
-    """What steps of this length are called: "minute", or "sample" if they last otherwise."""
+    """Return the name of steps of this length: "minute", or "sample" for other lengths."""
     return "minute" if step_seconds == 60 else "sample"
 
 
@@ -34,9 +38,9 @@ def round_steps(
     sample: str,
     step: Callable[[str, int], Step],
 ) -> Sequence[Step]:
-    """The steps of a round of `minutes`, whose "first" or "last" one is the `sample`.
+    """Return the steps of a round of `minutes`, of which the "first" or "last" is the `sample`.
 
-    `step` makes a step from its name, which counts through all rounds ("minute 32"), and from its
+    `step` creates a step from its name, which counts through all rounds ("minute 32"), and its
     number in the round, from 1.
     """
     count = whole_steps("a round", minutes * 60, step_seconds)
@@ -48,5 +52,5 @@ def round_steps(
 
 
 def numbered(count: int, step: Callable[[int], Step]) -> list[Step]:
-    """Steps 1 to `count`."""
+    """Return steps 1 to `count`."""
     return [step(number) for number in range(1, count + 1)]

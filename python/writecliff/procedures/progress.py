@@ -1,4 +1,4 @@
-"""The events of a running procedure. The command line shows them; tests record them."""
+"""The events of a running procedure, which the command line shows and tests record."""
 
 from __future__ import annotations
 
@@ -18,83 +18,89 @@ PRECONDITIONING = "preconditioning"
 
 
 class RunProgress:
-    """Receives the events of a run. Override the methods of interest; the others do nothing."""
+    """Receiver of the events of a run. Override the methods of interest; the others do nothing."""
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
-        """The run begins; the drive has not been touched."""
+        """Handle the start of the run, before any access to the drive."""
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
-        """The run resumes after `rows_stored` steps, the last `rows_again` of which run again."""
+        """Handle a resumed run: `rows_stored` steps are stored, the last `rows_again` run again."""
 
     def phase(self, name: str, detail: str = "") -> None:
-        """A phase begins, or has ended with the result `detail`.
+        """Handle the start of a phase, or its end with the result `detail`.
 
         Phases are "purge", "write cache", "preconditioning" and the titles of the stages.
         """
 
     def purge_progress(self, share: float) -> None:
-        """The share of the purge that is done, 0..1, where the drive tells."""
+        """Handle progress of the purge, `share` from 0 to 1, if the drive reports it."""
 
     def stage_begin(self, stage: Stage) -> None:
-        """A stage begins; its steps follow."""
+        """Handle the start of a stage; its steps follow."""
 
     def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
-        """A step begins, number `step` of `steps` in its round or phase."""
+        """Handle the start of a step, number `step` of `steps` in its round or phase."""
 
     def step_progress(self, progress: Progress) -> None:
-        """The running step has progressed."""
+        """Handle progress of the running step."""
 
     def step_result(self, result: StepResult, *, sample: bool) -> None:
-        """A step is measured; `result` is all of it. `sample` as in its `Step`."""
+        """Handle the whole measurement of a step. `sample` as in its `Step`."""
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
-        """A step is measured and stored. `again`: it was stored before, with the same row."""
+        """Handle a measured, stored step; `again` if it ran again and matches its stored row."""
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
-        """A round is complete; `decision` is None before the fifth."""
+        """Handle a complete round; `decision` is None before the fifth round."""
 
     def note(self, text: str) -> None:
-        """A warning for the user."""
+        """Handle a warning for the user."""
 
     def end(self, status: str, reason: str) -> None:
-        """The run has ended; this is the last event."""
+        """Handle the end of the run, the last event."""
 
 
 class FollowedRun(RunProgress):
-    """Knows where a run is: what it does, how far that is, and how long it may still take."""
+    """Tracks the position of a run, its progress and the estimated time remaining."""
 
     def __init__(self) -> None:
+        """Start before the first phase."""
         self._phase, self._step = "starting", ""
         self._progress: Progress | None = None
         self._history: History | None = None
         self._ends: Sequence[End] = ()
-        self._total_ns: int | None = None  # device time of the run, where the plan knows it
-        self._place = (1, 1)  # number of the step in its round or phase, of how many
+        self._total_ns: int | None = None  # device time of the run, if the plan is exact
+        self._place = (1, 1)  # number of the step in its round or phase, and their count
         self._row_s = self._paced_from_s = time.monotonic()
         self._fraction_at_start: float | None = None
 
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
+        """Use the plan's device time as the total if it is exact."""
         if plan.device_time_min_ns == plan.device_time_max_ns:
             self._total_ns = plan.device_time_max_ns or None
 
     def phase(self, name: str, detail: str = "") -> None:
+        """Make `name` the current phase."""
         self._phase, self._step, self._progress = name, "", None
         if self.preconditions:
             self._pace_from(0.0)
 
     def purge_progress(self, share: float) -> None:
+        """Show the progress of the purge as the current step."""
         self._step = f"{share:.0%} done"
 
     def stage_begin(self, stage: Stage) -> None:
+        """Measure progress towards the ends of the stage."""
         self._ends, self._fraction_at_start = stage.ends, None
         if self._live:
             self._pace_from(self.fraction)
 
     def step_begin(self, phase: str, round_number: int, step: int, steps: int, name: str) -> None:
+        """Make `name` the current step."""
         self._progress = None
         where = f"round {round_number}, " if round_number else ""
         self._step, self._place = f"{where}step {step} of {steps}: {name}", (step, steps)
@@ -102,33 +108,36 @@ class FollowedRun(RunProgress):
             self._pace_from(0.0)
 
     def step_progress(self, progress: Progress) -> None:
+        """Update the progress of the current step."""
         self._progress = progress
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+        """Update the progress of the run."""
         self._history, self._progress, self._row_s = history, None, time.monotonic()
         if self._fraction_at_start is None:
             self._pace_from(self.fraction)
 
     @property
     def preconditions(self) -> bool:
-        """Whether the drive is brought to the state that a stage begins in."""
+        """True during the preparation of a stage's initial state."""
         return self._phase == PRECONDITIONING
 
     @property
     def where(self) -> str:
-        """What runs, and how far that is."""
+        """Current phase and step, with the progress."""
         return f"{': '.join(filter(None, (self._phase, self._step)))}  {self.how_far}"
 
     @property
     def how_far(self) -> str:
-        """The share that is done, and how long the rest may take."""
+        """Percentage completed, and the estimated time remaining."""
         return "  ".join(filter(None, (f"{100 * self.fraction:.0f} %", self.time_left)))
 
     @property
     def fraction(self) -> float:
-        """How far the run is: in device time where that is known, else towards the nearest end of
-        its stage that can be foreseen, else in steps. While it preconditions, how far the step of
-        that is.
+        """Progress of the run, from 0 to 1.
+
+        It is measured in device time if the total is known, else towards the nearest foreseeable
+        end of the stage, else in steps. During preconditioning it is that of the current step.
         """
         now = self._progress
         if self.preconditions:
@@ -142,26 +151,26 @@ class FollowedRun(RunProgress):
         if self._history is None or not self._history.stages:
             return 0.0
         stage = self._history.current
-        known = [end.fraction(stage) for end in self._ends if end.fraction is not None]
-        return min(1.0, max(known, default=0.0))
+        fractions = [end.fraction(stage) for end in self._ends if end.fraction is not None]
+        return min(1.0, max(fractions, default=0.0))
 
     @property
     def time_left(self) -> str:
-        """How long the rest may take at the pace so far; empty if none is known yet."""
-        begun, fraction = self._fraction_at_start, self.fraction
-        if begun is None or fraction <= begun:
+        """Estimated time remaining at the current pace; empty if it is not known yet."""
+        start, fraction = self._fraction_at_start, self.fraction
+        if start is None or fraction <= start:
             return ""
-        # The fraction is that of the last finished step, or of this moment: count down from there.
+        # The fraction belongs to the last complete step or to this moment: count down from there.
         now_s = time.monotonic()
         known_s = now_s if self._live else self._row_s
-        per_fraction_s = (known_s - self._paced_from_s) / (fraction - begun)
+        per_fraction_s = (known_s - self._paced_from_s) / (fraction - start)
         left_s = per_fraction_s * (1 - fraction) - (now_s - known_s)
         left = units.duration(max(0.0, left_s) * 1e9)
         return f"{'about' if self._live else 'at most'} {left} left"
 
     @property
     def _live(self) -> bool:
-        """Whether the fraction grows within steps, not only from step to step."""
+        """True if the fraction grows within steps, not only from step to step."""
         foreseen = any(end.fraction for end in self._ends)
         return self.preconditions or self._total_ns is not None or not foreseen
 

@@ -1,4 +1,4 @@
-"""What the tests of the PTS share: editions, options, preconditioning, rounds, accesses.
+"""The common part of the PTS tests: editions, options, preconditioning, rounds, accesses.
 
 SNIA Solid State Storage Performance Test Specification (PTS), client and enterprise editions of
 revision 1.x (PTS-C 1.2, PTS-E 1.1) and of 2.0 (PTS 2.0.2, which has both in one document).
@@ -68,37 +68,37 @@ REVISIONS = ("1.x", "2.0")
 TC_BY_EDITION = {"pts-e": 4, "pts-c": 2}
 QD_BY_EDITION = {"pts-e": 32, "pts-c": 16}
 ROUNDS = Within(WINDOW_ROUNDS, 100_000)
-RANDOM_DATA = "random"  # no data file
+RANDOM_DATA = "random"  # stands for no data file
 _CLIENT_RANGES = {pct for pct, _ in COMBINATIONS}
 
 
 def threads_option(clause: str, values: Any, level: Level = "recommended") -> Any:
-    """The thread count (TC) of a test whose clause says `values`."""
+    """Declare the thread count (TC), with the `values` of the clause."""
     help = "threads issuing I/O (TC)"
     return required_option(clause, values, help, level=level, within=THREADS)
 
 
 def queue_depth_option(clause: str, values: Any, level: Level = "recommended") -> Any:
-    """The queue depth (QD) of each thread."""
+    """Declare the queue depth (QD) of each thread, with the `values` of the clause."""
     help = "outstanding I/Os of each thread (QD)"
     return required_option(clause, values, help, level=level, within=QUEUE_DEPTH)
 
 
-def step_option(clause: str, help: str = "seconds of a step") -> Any:
-    """The length of a step: the standard's minute."""
+def step_option(clause: str, help: str = "seconds per step") -> Any:
+    """Declare the length of a step, a minute in the standard."""
     return required_option(clause, 60.0, help, within=Within(0.01, 86400.0), quick=1.0)
 
 
 def max_rounds_option(
-    help: str = "rounds after which the test gives up reaching steady state",
+    help: str = "maximum number of rounds to reach steady state",
 ) -> Any:
-    """The standard's 25 rounds."""
+    """Declare the maximum number of rounds, 25 in the standard."""
     return required_option("PTS steady state", MAX_ROUNDS, help, within=ROUNDS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PtsOptions:
-    """Options of every test of the standard. Those left out take the value of the edition."""
+    """Options of every test of the standard. Omitted options have the edition's values."""
 
     edition: str = option("pts-e", "edition: enterprise or client", choices=EDITIONS)
     revision: str = option("1.x", "revision of the standard", choices=REVISIONS)
@@ -110,7 +110,7 @@ class PtsOptions:
     active_range_pct: float = required_option(
         "PTS active range",
         {"pts-c 2.0": 75.0, "*": 100.0},
-        "percentage of the addresses that the test may touch",
+        "percentage of the addresses that the test may access",
         within=SOME_PERCENT,
     )
     compressible_pct: float = required_option(
@@ -121,14 +121,14 @@ class PtsOptions:
     )
     data_file: str = option(
         RANDOM_DATA,
-        "a file whose data are the data pattern: how much of it is compressible and repeated is "
-        "measured, and takes the place of the two shares that are not given",
+        "file with the data pattern: the test measures its compressible and repeated shares, and "
+        "uses them unless they are given",
     )
-    seed: int = option(1, "seed of every random choice", within=SEED)
+    seed: int = option(1, "seed of all random choices", within=SEED)
 
     @property
     def rule_keys(self) -> tuple[str, ...]:
-        """Where sources of the standard disagree, a test has the option `reading`, a key too."""
+        """The keys of rules; a test on which sources disagree adds its option `reading`."""
         keys = (f"{self.edition} {self.revision}", self.edition, self.revision)
         reading = getattr(self, "reading", None)
         return keys if reading is None else (reading, *keys)
@@ -136,13 +136,13 @@ class PtsOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions(PtsOptions):
-    """Options of tests that have one thread count and one queue depth."""
+    """Options of tests with a single thread count and queue depth."""
 
     threads: int = threads_option("PTS", TC_BY_EDITION)
     queue_depth: int = queue_depth_option("PTS", QD_BY_EDITION)
 
 
-LoadPoint = tuple[int, int]  # threads, and the queue depth of each
+LoadPoint = tuple[int, int]  # threads, and queue depth per thread
 P = TypeVar("P", bound=PtsOptions)
 L = TypeVar("L", bound=LoadOptions)
 
@@ -153,15 +153,15 @@ class PtsProcedure(OptionedProcedure[P]):
     subtitle: ClassVar[str]
 
     def settle(self, options: P, *, shorten: bool) -> P:
-        """The shares of a data file are measured once: a stored run has them, not the file."""
+        """Measure the shares of a data file, because a stored run has the shares, not the file."""
         if options.data_file == RANDOM_DATA or None not in (
             options.compressible_pct,
             options.duplicate_pct,
         ):
             return super().settle(options, shorten=shorten)
-        found = data_pattern_of(Path(options.data_file))
+        pattern = data_pattern_of(Path(options.data_file))
         given = {
-            name: getattr(found, name)
+            name: getattr(pattern, name)
             for name in ("compressible_pct", "duplicate_pct")
             if getattr(options, name) is None
         }
@@ -169,11 +169,12 @@ class PtsProcedure(OptionedProcedure[P]):
 
     @property
     def duplicate_pct(self) -> float:
+        """Percentage of written 4 KiB pages that repeat another page."""
         return self.options.duplicate_pct
 
     @property
     def data_pattern(self) -> str:
-        """The data as the header block has them: "RND", "40% compr., 5% dup. (as db.bin)"."""
+        """The data in the header block: "RND", "40% compr., 5% dup. (as db.bin)"."""
         o = self.options
         shares = ((o.compressible_pct, "compr."), (o.duplicate_pct, "dup."))
         text = ", ".join(f"{share:g}% {word}" for share, word in shares if share) or "RND"
@@ -182,17 +183,19 @@ class PtsProcedure(OptionedProcedure[P]):
     @property
     @abstractmethod
     def load_point(self) -> LoadPoint:
-        """The threads and queue depth of steps that do not name others."""
+        """Threads and queue depth of steps, unless a step has others."""
 
     @property
     def toio(self) -> str:
-        """The load point as the standard writes it."""
+        """The load point in the standard's notation: "TC 4/QD 32"."""
         return toio_text(*self.load_point)
 
     @property
     def edition(self) -> str:
-        """The edition that the test is of. Tests that only the enterprise edition has are not
-        claimed to be of the client edition when they run with its settings.
+        """The edition of the test.
+
+        A test that only the enterprise edition has is not presented as part of the client edition
+        when it runs with client settings.
         """
         edition, revision = self.options.edition, self.options.revision
         if edition in PROCEDURES[self.name].editions or PROCEDURES[self.name].campaign:
@@ -202,10 +205,11 @@ class PtsProcedure(OptionedProcedure[P]):
 
     @property
     def active_range_pct(self) -> float:
+        """The active range of all steps, in percent of the addresses."""
         return self.options.active_range_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """The parameters that every test discloses; tests add theirs."""
+        """Return the parameters that every test discloses; tests add others."""
         o, limited = self.options, self.segmented
         return {
             "subtitle": self.subtitle,
@@ -217,12 +221,12 @@ class PtsProcedure(OptionedProcedure[P]):
         }
 
     def range_start(self, identity: DeviceIdentity, block_bytes: int) -> int:
-        """Where the active range begins."""
+        """Return the first byte of the active range."""
         length = self.range_bytes(identity, block_bytes)
         return range_start(identity, length, segmented=self.segmented is not None)
 
     def range_bytes(self, identity: DeviceIdentity, block_bytes: int) -> int:
-        """The active range in whole blocks, at least one."""
+        """Return the size of the active range in whole blocks, at least one block."""
         exact = round(identity.capacity_bytes * self.options.active_range_pct / 100)
         return max(block_bytes, exact // block_bytes * block_bytes)
 
@@ -238,8 +242,10 @@ class PtsProcedure(OptionedProcedure[P]):
         read_pct: float = 0.0,
         sample: bool = False,
     ) -> Step:
-        """One access to the active range for `seconds`, at `load_point` unless `at` another one.
-        `block_bytes` None is the composite of `ecw_load`; for `seed_path` see `step`.
+        """Return a step of one access to the active range for `seconds`.
+
+        `at` defaults to `load_point`. A `block_bytes` of None stands for the composite of
+        `ecw_load`. For `seed_path` see `step`.
         """
         threads, queue_depth = at or self.load_point
         more: dict[str, Any] = {"segments": self.segments(identity)}
@@ -268,10 +274,11 @@ class PtsProcedure(OptionedProcedure[P]):
         at: LoadPoint,
         block_bytes: int = 128 * KIB,
     ) -> tuple[Step, ...]:
-        """Workload-independent preconditioning: sequential writes to the whole active range, twice
-        the user capacity (PTS 1.x and 2.0, every test with a steady-state loop). Of several threads
-        each begins at its own part of the range, so that the data of the drive are written once for
-        each user capacity, as by one.
+        """Return the workload-independent preconditioning.
+
+        It writes the whole active range sequentially, in the standard twice the user capacity (PTS
+        1.x and 2.0, every test with a steady-state loop). Several threads start at separate parts
+        of the range, so that each user capacity written covers the range once, as with one thread.
         """
         threads, queue_depth = at
         volume = round(capacities * identity.capacity_bytes / block_bytes) * block_bytes
@@ -297,14 +304,19 @@ class PtsProcedure(OptionedProcedure[P]):
 
     @property
     def segmented(self) -> SegmentOptions | None:
-        """Its options if only segments of the active range are accessed."""
+        """The options if only segments of the active range are accessed, else None."""
         o = self.options
         limited = isinstance(o, SegmentOptions) and o.ar_amount_gib is not None
         return cast("SegmentOptions", o) if limited else None
 
     def segments(self, identity: DeviceIdentity) -> Segments | None:
-        """The parts of the active range that are accessed, the same for all steps of a run; None
-        for all of it. Raises ConfigError: the range is smaller than they are.
+        """Return the segments of the active range to access, the same for all steps of a run.
+
+        Returns:
+            The segments; None for the whole range.
+
+        Raises:
+            ConfigError: The range is not larger than the segments.
         """
         limited = self.segmented
         if limited is None:
@@ -314,22 +326,24 @@ class PtsProcedure(OptionedProcedure[P]):
         return Segments(limited.ar_segments, round((limited.ar_amount_gib or 0) * GIB), seed=seed)
 
     def deviations(self) -> tuple[Deviation, ...]:
+        """Return the options that differ from their rules, including those of segments."""
         o, limited = self.options, self.segmented
-        found = super().deviations()
+        deviations = super().deviations()
         if limited is None:
-            return found
+            return deviations
         if (o.edition, o.revision) == CLIENT and o.active_range_pct in _CLIENT_RANGES:
-            found = tuple(one for one in found if one.option != "active_range_pct")
-        return (*found, *segment_deviations(limited, (o.edition, o.revision)))
+            deviations = tuple(d for d in deviations if d.option != "active_range_pct")
+        return (*deviations, *segment_deviations(limited, (o.edition, o.revision)))
 
     def choices(self) -> tuple[Choice, ...]:
-        """Where sources of the standard differ about this test."""
+        """Return the choices of this test on which sources of the standard disagree."""
         o = self.options
         if isinstance(o, SegmentOptions) and (o.edition, o.revision) == CLIENT:
             return (range_choice(o, o.active_range_pct),)
         return (share_choice(o.active_range_pct),) if (o.edition, o.revision) == CLIENT_2 else ()
 
     def warnings(self, history: History) -> tuple[str, ...]:
+        """Report stages that did not reach steady state."""
         return tuple(
             f"steady state was not reached in {stage.rounds_done} rounds ({stage.phase})"
             for stage in history.stages.values()
@@ -338,16 +352,17 @@ class PtsProcedure(OptionedProcedure[P]):
 
 
 class LoadProcedure(PtsProcedure[L]):
-    """A test with one thread count and one queue depth."""
+    """A test with a single thread count and queue depth."""
 
     @property
     def load_point(self) -> LoadPoint:
+        """Threads and queue depth of the options."""
         return self.options.threads, self.options.queue_depth
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoundOptions(LoadOptions):
-    """Options of tests that precondition the drive and repeat rounds of steps until steady."""
+    """Options of tests that precondition the drive and repeat rounds until steady."""
 
     step_seconds: float = step_option("PTS test loop")
     max_rounds: int = max_rounds_option()
@@ -359,11 +374,11 @@ class RoundOptions(LoadOptions):
         quick=1.0,
     )
     wipc_threads: int | None = option(
-        None, "threads that precondition", within=THREADS, unset="those of the test"
+        None, "threads of the preconditioning", within=THREADS, unset="those of the test"
     )
     wipc_queue_depth: int | None = option(
         None,
-        "outstanding I/Os of each thread that preconditions",
+        "outstanding I/Os of each preconditioning thread",
         within=QUEUE_DEPTH,
         unset="those of the test",
     )
@@ -373,43 +388,45 @@ R = TypeVar("R", bound=RoundOptions)
 
 
 class RoundProcedure(LoadProcedure[R]):
-    """A test that preconditions the drive and repeats rounds of steps until steady."""
+    """A test that preconditions the drive and repeats rounds until steady."""
 
     @property
     def wipc_point(self) -> LoadPoint:
-        """Threads and queue depth of the preconditioning: the test's (PTS-E 1.1) unless given."""
+        """Threads and queue depth of the preconditioning, by default those of the test."""
         o = self.options
         return o.wipc_threads or o.threads, o.wipc_queue_depth or o.queue_depth
 
     def wipc(self, identity: DeviceIdentity, block_bytes: int = 128 * KIB) -> tuple[Step, ...]:
-        """Workload-independent preconditioning at the demand of the test; see `sequential_fill`."""
+        """Return the workload-independent preconditioning; see `sequential_fill`."""
         capacities = self.options.wipc_capacities
         return self.sequential_fill(identity, capacities, self.wipc_point, block_bytes)
 
     def choices(self) -> tuple[Choice, ...]:
+        """Add the choice of the preconditioning's demand, on which sources disagree."""
         demand = Choice(
             "demand of the preconditioning",
-            "that of the test (PTS-E 1.1); another one beside it (primer, figure 6)",
+            "that of the test (PTS-E 1.1); a different demand (primer, figure 6)",
             f"{toio_text(*self.wipc_point)}, the test has {self.toio}",
             "--wipc-threads, --wipc-queue-depth",
         )
         return (*super().choices(), *([demand] if self.options.wipc_capacities else []))
 
     def precondition_setup(self, loop: str, sizes: Sequence[int] = (128 * KIB,)) -> dict[str, str]:
-        """What the header block says of `wipc` with blocks of `sizes` and of the test's own loop,
-        which is the second preconditioning: the standard's results come from its last rounds.
+        """Return the header entries for `wipc` with blocks of `sizes`, and for the test's loop.
+
+        The loop is the second preconditioning, because results come from its last rounds.
         """
         o = self.options
         times = {1.0: "Once", 2.0: "Twice"}.get(o.wipc_capacities, f"{o.wipc_capacities:g} x")
-        found = {"precondition_2": loop, "precondition_2_toio": self.toio}
+        entries = {"precondition_2": loop, "precondition_2_toio": self.toio}
         if o.wipc_capacities:
-            found["precondition"] = f"SEQ {', '.join(map(block_text, sizes))} W"
-            found["precondition_toio"] = toio_text(*self.wipc_point)
-            found["precondition_duration"] = f"{times} User Capacity"
-        return found
+            entries["precondition"] = f"SEQ {', '.join(map(block_text, sizes))} W"
+            entries["precondition_toio"] = toio_text(*self.wipc_point)
+            entries["precondition_duration"] = f"{times} User Capacity"
+        return entries
 
     def loop_phases(self, *loop: str) -> tuple[str, ...]:
-        """What will be done, a sentence per phase; `loop` says what a round is."""
+        """Describe the run, a sentence per phase; `loop` describes a round."""
         o = self.options
         filled = f"{o.wipc_capacities:g} x user capacity of sequential writes"
         return (
@@ -429,9 +446,10 @@ def rounds_until_steady(
     what: str = "steady state",
     **more: Any,
 ) -> Stage:
-    """A stage of rounds that ends when `tracking` is steady over five of them, or after `limit`.
+    """Return a stage that ends when `tracking` is steady over five rounds, or after `limit` rounds.
 
-    `steps` returns the steps of a round, counted from 1; `more` are further fields of the stage.
+    `steps` returns the steps of a round, counted from 1. `what` names the goal in the text of the
+    end. `more` are further fields of the stage.
     """
     ends = (
         End(
@@ -461,20 +479,20 @@ def rounds_until_steady(
 
 
 def not_achieved(stage: StageHistory) -> bool:
-    """Whether the rounds were to become steady and did not."""
+    """Return True if the rounds tracked steady state and did not reach it."""
     return stage.tracker is not None and stage.tracker.first_steady is None
 
 
 def block_text(size_bytes: int) -> str:
-    """A block size as the standard writes it: 0.5KiB, 4KiB, 1024KiB."""
+    """Return a block size in the standard's notation: 0.5KiB, 4KiB, 1024KiB."""
     return f"{size_bytes / KIB:g}KiB"
 
 
 def mix_text(read_pct: float) -> str:
-    """A read/write mix as the standard writes it: 65/35."""
+    """Return a read/write mix in the standard's notation: 65/35."""
     return f"{read_pct:g}/{100 - read_pct:g}"
 
 
 def toio_text(threads: int, queue_depth: int) -> str:
-    """Total outstanding I/Os as the standard writes them: TC 4/QD 32."""
+    """Return total outstanding I/Os in the standard's notation: TC 4/QD 32."""
     return f"TC {threads}/QD {queue_depth}"

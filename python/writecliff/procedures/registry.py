@@ -1,7 +1,7 @@
-"""The registry of tests: one entry per test, readable without importing any test.
+"""The registry of tests: an entry per test, readable without importing any test.
 
-Everything that lists, looks up or orders tests starts here: `writecliff test --list`, `--resume`,
-suites and reports. To add a test, write its procedure and its report and add an entry.
+`writecliff test --list`, `--resume`, suites and reports list, find and order tests by it. To add a
+test, write its procedure and its report, and add an entry.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 _PROCEDURES, _REPORTS = "writecliff.procedures", "writecliff.report"
 PTS = ("pts-e", "pts-c")
 REAL_WORLD = "SNIA RWSW PTS 1.0.7 (2018)"
-ENTERPRISE = ("pts-e",)  # no source has the test in the client edition
+ENTERPRISE = ("pts-e",)  # tests that no source describes for the client edition
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A test: what it is called, what it does, and the code that runs and reports it."""
+    """A test: its title and summary, and the code that runs and reports it."""
 
     title: str
     summary: str  # completes "TITLE: ..."
     procedure: str  # "iops:Iops" is `procedures.iops.Iops`, reported by `report.iops.IopsReport`
     editions: tuple[str, ...] = PTS
     required: bool = True  # by the standard; otherwise optional
-    campaign: str = ""  # the published campaign that it repeats; "" for tests of the standard
-    called: str = ""  # where its module cannot have the name
+    campaign: str = ""  # the published campaign that it reproduces; "" for tests of the standard
+    called: str = ""  # its name, if a module cannot have that name
 
     @property
-    def own(self) -> bool:
-        """Neither of the standard nor of a campaign: a load of the user's own."""
+    def is_user_load(self) -> bool:
+        """True for loads of the user: neither a standard nor a campaign defines them."""
         return not (self.editions or self.campaign)
 
     @property
     def name(self) -> str:
-        """The name of the test in all rooms, which is that of its module if it can be."""
+        """The name of the test, by default that of its module."""
         return self.called or self.procedure.partition(":")[0].rpartition(".")[2]
 
     @property
@@ -51,11 +51,11 @@ class Entry:
         return f"{self.title}: {self.summary}."
 
     def load_procedure(self) -> type[Procedure]:
-        """The class that runs the test."""
+        """Import and return the class that runs the test."""
         return cast("type[Procedure]", _load(_PROCEDURES, self.procedure))
 
     def load_report(self) -> Any:
-        """The class that reports the test, a `report.base.TestReport`."""
+        """Import and return the class that reports the test, a `report.base.TestReport`."""
         return _load(_REPORTS, f"{self.procedure}Report")
 
 
@@ -168,7 +168,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Multi-WSAT Test",
-            "the applied workload of an I/O capture, all streams at once, from purge on",
+            "all streams of an I/O capture's applied workload at once, from a purged drive",
             "rwsw.multi_wsat:MultiWsat",
             (),
             campaign=REAL_WORLD,
@@ -176,7 +176,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Individual Streams-WSAT Test",
-            "each stream of the applied workload alone, from a preconditioned drive on",
+            "each stream of the applied workload alone, from a preconditioned drive",
             "rwsw.is_wsat:IsWsat",
             (),
             campaign=REAL_WORLD,
@@ -192,45 +192,47 @@ PROCEDURES: Mapping[str, Entry] = {
     )
 }
 
-# What other commands keep: a file or trace says what is done, so they have no options of a test.
-OWN: Mapping[str, Entry] = {
+# Runs of other commands: a file or trace defines them, so they have no options of a test.
+USER_LOADS: Mapping[str, Entry] = {
     entry.name: entry
     for entry in (
         Entry("Workload", "the steps of a workload or job file", "workload:WorkloadRun", ()),
-        Entry("Twin", "measurements that a model of a drive is made from", "twin:Twin", ()),
+        Entry("Twin", "the measurements for a drive model", "twin:Twin", ()),
         Entry("Replay", "a trace on a simulated drive", "trace_replay:TraceReplay", ()),
-        Entry("Served drive", "what other programs did to a served drive", "served:Served", ()),
+        Entry("Served drive", "the accesses of other programs", "served:Served", ()),
     )
 }
 
 
 def entry_of(name: str) -> Entry:
-    """What a run directory holds. Raises StoreError if this version does not know it."""
-    entry = PROCEDURES.get(name) or OWN.get(name)
+    """Return the entry of a stored run. Raises StoreError if this version lacks the test."""
+    entry = PROCEDURES.get(name) or USER_LOADS.get(name)
     if entry is None:
         raise StoreError(
-            f"the run is of a test '{name}' that this version does not have",
+            f"unknown test '{name}': this version cannot read the run",
             hint=f"known tests: {', '.join(PROCEDURES)}",
         )
     return entry
 
 
 def suite_tests(edition: str) -> tuple[str, ...]:
-    """The tests of an edition of the standard, in its order."""
+    """Return the tests of an edition, in the standard's order."""
     return tuple(name for name, e in PROCEDURES.items() if edition in e.editions and not e.campaign)
 
 
 def standard_tests() -> tuple[str, ...]:
-    """The tests of any edition of the standard: all run with the settings of each."""
+    """Return the tests of all editions of the standard; each runs with the settings of any."""
     return tuple(name for name, e in PROCEDURES.items() if e.editions and not e.campaign)
 
 
 def procedure_from_mapping(
     name: str, options: Mapping[str, Any], *, simulated: bool = False
 ) -> Procedure:
-    """The procedure of a stored run, or of a new test of a drive that is `simulated`.
+    """Return the procedure of a stored run, or of a new test of a drive that is `simulated`.
 
-    Raises StoreError if this version does not have the test.
+    Raises:
+        StoreError: This version does not have the test.
+        ConfigError: An option is invalid.
     """
     if simulated and name in PROCEDURES:
         return procedure_class(name).from_mapping(options, simulated=True)
@@ -238,5 +240,5 @@ def procedure_from_mapping(
 
 
 def procedure_class(name: str) -> type[OptionedProcedure[Any]]:
-    """The class of a test. Raises StoreError if this version does not have the test."""
+    """Return the class of a test. Raises StoreError if this version lacks the test."""
     return cast("type[OptionedProcedure[Any]]", entry_of(name).load_procedure())

@@ -1,7 +1,7 @@
-"""Judges a stored run again, by the procedure that made it.
+"""Repeated judgement of a stored run by its procedure.
 
-Reports read steady-state windows and operating points from here. So the stages of the procedure
-alone decide them, from the rows that it stored.
+Reports take steady-state windows and operating points from here, so the stages of the procedure
+alone determine them, from the stored rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from writecliff.store.rundir import RunDirectory
 
 @dataclass(frozen=True)
 class Rejudged:
-    """A run as its procedure judges it, as far as it went."""
+    """A run, complete or not, as its procedure judges it."""
 
     procedure: Procedure
     stages: Sequence[Stage]
@@ -25,9 +25,10 @@ class Rejudged:
 
 
 def rejudge(run: RunDirectory) -> Rejudged:
-    """Rebuild the history of a stored run; complete rounds are judged as they were then.
+    """Rebuild the history of a stored run; complete rounds are judged as during the run.
 
-    Raises StoreError: damaged, or of a test that this version does not have.
+    Raises:
+        StoreError: The run is damaged, or this version lacks its test.
     """
     procedure = procedure_from_mapping(run.manifest.procedure, run.manifest.options)
     stages = procedure.stages(run.manifest.device)
@@ -35,7 +36,7 @@ def rejudge(run: RunDirectory) -> Rejudged:
 
 
 def history_of(stages: Sequence[Stage], rows: Sequence[StepRow]) -> History:
-    """Walk `rows` through `stages`."""
+    """Return the history of `rows`, assigned to `stages` in order."""
     history = History()
     left = list(rows)
     for stage in stages:

@@ -1,20 +1,20 @@
-"""What tests of saturation share: one load without a gap, sampled each round, with three ends.
+"""The common part of saturation tests: a load without a gap, sampled each round, with three ends.
 
-The write saturation test (`wsat.py`) and the tests of captured workloads (`rwsw/`). One framework
-round is a group of one-minute steps whose last one is the steady-state sample, so that samples are
-30 minutes apart. A run ends at the first of the enabled ends:
+The write saturation test (`wsat.py`) and tests of captured workloads (`rwsw/`) use it. A round of
+the framework is a group of one-minute steps, of which the last is the steady-state sample, so that
+samples are 30 minutes apart. A run ends at the first of the enabled ends:
 
     steady     five consecutive samples meet the steady-state rule (PTS 2.0.2 section 2.1.24)
     capacity   four times the user capacity has been written
     time       24 h of device time (revision 1.x), 6 h (revision 2.0)
 
-The standard lets the operator choose and requires the choice to be reported; each of them is a
-legitimate end. `capacity` is off unless it is chosen: a small or fast drive is written four times
-before there are five samples, and is not saturated then. And five samples take 2.1 h, in which a
-drive of 2 TB at 200 MB/s is not written once: it would meet the steady-state rule on the plateau
-before its cliff. So only windows count that begin after `fresh_fills` user capacities, two unless
-given: until then a drive is fresh out of the box (SNIA primer). The steady-state figures are
-computed at every sample even when `steady` is off.
+The standard lets the operator choose and requires the choice to be reported; each end is
+legitimate. `capacity` is off by default: a small or fast drive is written four times before it has
+five samples, and is not saturated by then. Five samples take 2.1 h, in which a drive of 2 TB at
+200 MB/s is not written once; it would meet the steady-state rule on the plateau before its cliff.
+Therefore only windows count that start after `fresh_fills` user capacities (default 2), because
+until then a drive is fresh out of the box (SNIA primer). The steady-state figures are computed at
+every sample even when `steady` is off.
 """
 
 from __future__ import annotations
@@ -63,41 +63,39 @@ FOB_DRIVE_FILLS = 2.0  # writes until a drive leaves its fresh-out-of-box state 
 
 @dataclass(frozen=True, kw_only=True)
 class SaturationOptions(LoadOptions):
-    """Options of tests of saturation. Those left out take the value of the edition."""
+    """Options of saturation tests. Omitted options have the edition's values."""
 
     end: tuple[str, ...] = option(
-        ("steady", "time"), "what may end the run; the first one reached does", choices=END_NAMES
+        ("steady", "time"), "ends of the run; the first one reached applies", choices=END_NAMES
     )
     threads: int = threads_option(CLAUSE, TC_BY_EDITION)
     queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
     sample_seconds: float = step_option(CLAUSE)
     round_minutes: float = required_option(
-        CLAUSE, 31.0, "minutes from sample to sample", within=MINUTES, quick=0.1
+        CLAUSE, 31.0, "minutes between samples", within=MINUTES, quick=0.1
     )
     time_hours: float = required_option(
         CLAUSE,
         {"1.x": 24.0, "2.0": 6.0},
-        "device time of the end 'time' in hours",
+        "device time of the end 'time', in hours",
         within=HOURS,
         quick=0.5,
     )
     drive_fills: float = required_option(
         CLAUSE,
         4.0,
-        "user capacities of the end 'capacity'",
-        within=Within(0, 1e5, open_low=True),  # enough to wear any drive out
+        "writes of the end 'capacity', in user capacities",
+        within=Within(0, 1e5, open_low=True),  # wears out any drive
     )
     fresh_fills: float = option(
         FOB_DRIVE_FILLS,
-        "user capacities that must be written before a steady-state window may begin: a drive is "
-        "level, and not saturated, while it is fresh",
+        "user capacities to write before the first steady-state window, because the speed of a "
+        "fresh drive is level although it is not saturated",
         within=Within(0, 1e5),
     )
-    max_rounds: int = max_rounds_option(
-        "rounds after which a run that only 'steady' may end gives up"
-    )
+    max_rounds: int = max_rounds_option("maximum number of rounds if 'steady' is the only end")
     histogram: bool | None = required_option(
-        CLAUSE, {"2.0": True}, "response-time histogram of 20 minutes at the end"
+        CLAUSE, {"2.0": True}, "end with a response-time histogram of 20 minutes"
     )
     histogram_seconds: float = required_option(
         CLAUSE, 1200.0, "seconds of the histogram step", within=SECONDS, quick=10.0
@@ -105,60 +103,67 @@ class SaturationOptions(LoadOptions):
 
 
 class Load(Protocol):
-    """What a test of saturation says of its load."""
+    """Description of the load of a saturation test."""
 
     @property
     def text(self) -> str:
-        """As the standard writes it: "RND 4KiB W"."""
+        """The load in the standard's notation: "RND 4KiB W"."""
 
     @property
     def words(self) -> str:
-        """In a sentence: "random 4 KiB writes"."""
+        """The load in a sentence: "random 4 KiB writes"."""
 
     @property
-    def read_pct(self) -> float: ...
+    def read_pct(self) -> float:
+        """Percentage of reads."""
+        ...
 
     @property
-    def subtitle(self) -> str: ...
+    def subtitle(self) -> str:
+        """Subtitle of the report."""
+        ...
 
     @property
     def disclosure(self) -> str:
-        """What readers of the figures must know; "" if the name says it all."""
+        """A note that readers of the figures need; "" if the name is sufficient."""
 
 
 S = TypeVar("S", bound=SaturationOptions)
 
 
 class Saturation(LoadProcedure[S]):
-    """A test of saturation. Raises ConfigError for options that are not allowed."""
+    """A saturation test. Raises ConfigError for invalid options."""
 
     def check(self) -> None:
+        """Raise ConfigError if there is no end, or a round is not a whole number of steps."""
         if not self.options.end:
-            raise ConfigError("nothing ends the run", hint="give --end steady, capacity or time")
+            raise ConfigError("--end is empty", hint="give --end steady, capacity or time")
         _ = self.steps_per_round
 
     @property
     @abstractmethod
     def stimulus(self) -> Load:
-        """Its load."""
+        """The load of the test."""
 
     @abstractmethod
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
-        """A step of the load."""
+        """Return a step of the load."""
 
     @property
     def steps_per_round(self) -> int:
+        """Steps from one sample to the next."""
         o = self.options
         return whole_steps("a round", o.round_minutes * 60, o.sample_seconds)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: load, demand, rounds and ends."""
         o, stimulus = self.options, self.stimulus
-        found = {
+        entries = {
             **super().setup(identity),
             "subtitle": stimulus.subtitle,
-            # What saturates the drive is its workload-dependent preconditioning (WDPC).
+            # The saturating load is the workload-dependent preconditioning (WDPC) of the drive.
             "precondition": f"WDPC, {stimulus.text}",
             "precondition_toio": self.toio,
             "precondition_duration": " or ".join(self.end_texts),
@@ -169,11 +174,11 @@ class Saturation(LoadProcedure[S]):
             "round": f"{units.minutes(o.round_minutes)}, last {o.sample_seconds:g} s is the sample",
             "ends": "; ".join(end.text for end in self.ends(identity)),
         }
-        return {**found, **({"load_note": note} if (note := stimulus.disclosure) else {})}
+        return {**entries, **({"load_note": note} if (note := stimulus.disclosure) else {})}
 
     @property
     def end_texts(self) -> Sequence[str]:
-        """The enabled ends as short as in the header block."""
+        """The enabled ends, abbreviated for the header block."""
         o = self.options
         texts = {
             "steady": "steady",
@@ -183,6 +188,7 @@ class Saturation(LoadProcedure[S]):
         return [texts[name] for name in END_NAMES if name in o.end]
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the rounds and, if requested, the histogram."""
         rounds = self.saturated(identity, "rounds", "rounds", self.stimulus.text, self.load_step)
         if not self.options.histogram:
             return (rounds,)
@@ -199,8 +205,9 @@ class Saturation(LoadProcedure[S]):
         step: Callable[..., Step],
         **more: Any,
     ) -> Stage:
-        """The rounds of a load, which is called `text`; `step` is like `load_step`, and `more` are
-        further fields of the stage.
+        """Return the rounds of a load named `text`.
+
+        `step` creates steps as `load_step` does; `more` are further fields of the stage.
         """
         o = self.options
         load = step(identity, "", o.sample_seconds).workload
@@ -229,8 +236,9 @@ class Saturation(LoadProcedure[S]):
         return round_steps(number, self.options.round_minutes, seconds, "last", step)
 
     def ends(self, identity: DeviceIdentity) -> Sequence[End]:
+        """Return the enabled ends, and a limit on rounds if only steady state ends the run."""
         o = self.options
-        # Half a sample of slack: steps on a real drive are a few ms longer or shorter than asked.
+        # Half a sample of slack, because steps on a real drive are a few ms too long or short.
         whole_s = whole_steps_s(o.time_hours * 3600, o.sample_seconds)
         limit_ns = round((whole_s - o.sample_seconds / 2) * SECOND_NS)
         limit_bytes = o.drive_fills * identity.capacity_bytes
@@ -257,7 +265,7 @@ class Saturation(LoadProcedure[S]):
         }
         chosen = [possible[name] for name in END_NAMES if name in o.end]
         if o.end == ("steady",):
-            # Nothing else bounds the run: the standard's 25 rounds do.
+            # Without another end, the standard's 25 rounds bound the run.
             chosen.append(
                 End(
                     "rounds",
@@ -270,6 +278,7 @@ class Saturation(LoadProcedure[S]):
         return chosen
 
     def warnings(self, history: History) -> tuple[str, ...]:
+        """Report a run that is not steady, or whose window is too early."""
         rounds = history.stages["rounds"]
         decision = rounds.decision
         if rounds.steady_at_round is None and not (decision is not None and decision.met):
@@ -278,12 +287,13 @@ class Saturation(LoadProcedure[S]):
         fills = rows[-1].drive_fills if rows else 0.0
         if fills < FOB_DRIVE_FILLS:
             return (
-                f"the measurement window begins after {fills:.2f} drive fills: drives rarely leave "
-                f"their fresh-out-of-box state before {FOB_DRIVE_FILLS:g}",
+                f"the measurement window starts after {fills:.2f} drive fills, but drives rarely "
+                f"leave their fresh-out-of-box state before {FOB_DRIVE_FILLS:g}",
             )
         return ()
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         ends = " or ".join(end.text for end in self.ends(identity))
         histogram = f"response-time histogram, {o.histogram_seconds:g} s"
@@ -297,9 +307,9 @@ class Saturation(LoadProcedure[S]):
         )
 
 
-# -- saturation plan -------------------------------------------------------------------------------
+# -- plan ------------------------------------------------------------------------------------------
 
-# Bounds on the duration and writes of a saturation test, by its enabled end conditions.
+# Bounds on the duration and writes of a saturation test, by its enabled ends.
 
 
 def bounds(
@@ -331,5 +341,5 @@ def bounds(
 
 
 def whole_steps_s(seconds: float, sample_seconds: float) -> float:
-    """`seconds` rounded up to whole samples, at least one."""
+    """Return `seconds` rounded up to whole samples, at least one."""
     return max(1, math.ceil(seconds / sample_seconds - 1e-9)) * sample_seconds

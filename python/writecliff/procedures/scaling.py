@@ -1,13 +1,14 @@
 """Quick tests on simulated drives: the whole test on a drive that is scaled down.
 
-A test that writes the drive four times shows the write cliff at any size of the drive. So `--quick`
-leaves the length of a test in drive fills as it is, and scales the drive and all times down
-(`engines/scaled.py`). What does not shrink with the drive bounds the scale: the write buffer, which
-must keep all dies busy, and what is outstanding at the end of a step. `writecliff lab validate
-quick` measures how far a quick suite is from the full-length one (docs/performance.md).
+A test that writes the drive four times shows the write cliff at any size of the drive. `--quick`
+therefore keeps the length of a test in drive fills, and scales the drive and all times down
+(`engines/scaled.py`). Quantities that do not shrink with the drive limit the scale: the write
+buffer, which must keep all dies busy, and the I/Os outstanding at the end of a step. `writecliff
+lab validate quick` measures the difference between quick and full-length suites
+(docs/performance.md).
 
-A drive of more flash than page numbers reach cannot be simulated whole: it is scaled down in the
-same way without being asked, and every result says so.
+A drive whose flash exceeds the range of page numbers cannot be simulated at its size. It is always
+scaled down in the same way, and every result discloses it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ from writecliff.errors import ConfigError
 from writecliff.procedures.model import History, Procedure
 from writecliff.workload.model import SECOND_NS, Job
 
-LARGEST_SCALE = 32.0  # beyond it, blocks of usual drives have hardly a word line left
-SHORTEST_STEP_NS = SECOND_NS  # on the small drive
-SHORTEST_BURST_NS = SECOND_NS // 2  # the buffer, empty after the pause, takes a twentieth of it
+LARGEST_SCALE = 32.0  # beyond it, blocks of typical drives have hardly a word line left
+SHORTEST_STEP_NS = SECOND_NS  # on the scaled drive
+SHORTEST_BURST_NS = SECOND_NS // 2  # after a pause, the empty buffer absorbs a twentieth of it
 
 
 def quick_engine(procedure: Procedure, engine: Engine) -> Engine:
-    """The drive of `engine` as `procedure` tests it: scaled down for a quick test if it can be, as
-    the procedure says, or because it must be. Raises ConfigError: not possible.
+    """Return the engine on whose drive `procedure` runs.
+
+    The drive is scaled down for a quick test if possible, as far as the procedure requires, or
+    because it cannot be simulated at its size.
+
+    Raises:
+        ConfigError: The drive cannot be scaled down as required.
     """
     if not isinstance(engine, ScalableEngine):
         return engine
@@ -39,16 +45,17 @@ def _least_scale(procedure: Procedure, engine: ScalableEngine) -> float:
     least = engine.least_scale()
     if least > 1.0 and any(job.model or job.log for job in _jobs(procedure, engine)):
         raise ConfigError(
-            f"{engine.identify().target} is too large to be simulated whole, and the addresses of "
-            "a trace do not shrink with it",
-            hint="take a drive with less than 16 TiB of flash",
+            f"{engine.identify().target} is too large to be simulated at its size, and the "
+            "addresses of a trace cannot be scaled down",
+            hint="choose a drive with less than 16 TiB of flash",
         )
     return least
 
 
 def quick_scale(procedure: Procedure, engine: Engine) -> float:
-    """How many times smaller the drive of `engine` is in a quick run of `procedure`; 1 for a drive
-    that cannot be scaled, or is scaled already.
+    """Return the factor by which a quick run of `procedure` scales the drive of `engine` down.
+
+    The factor is 1 for a drive that cannot be scaled or is scaled already.
     """
     if not isinstance(engine, ScalableEngine) or engine.identify().scale != 1.0:
         return 1.0
@@ -59,9 +66,7 @@ def quick_scale(procedure: Procedure, engine: Engine) -> float:
 def possible_scales(
     procedure: Procedure, engine: ScalableEngine, step_ns: int, burst_ns: int
 ) -> list[float]:
-    """The scales at which no step is shorter than `step_ns` and no burst than `burst_ns`, largest
-    first.
-    """
+    """Return the scales that keep steps of `step_ns` and bursts of `burst_ns`, largest first."""
     jobs = _jobs(procedure, engine)
     limits = [job.burst_ns / burst_ns for job in jobs if job.burst_ns]
     limits += [job.duration_ns / step_ns for job in jobs if job.duration_ns and not job.burst_ns]
@@ -69,12 +74,12 @@ def possible_scales(
 
 
 def largest_io_bytes(procedure: Procedure, engine: Engine) -> int:
-    """The largest command of a test, which must fit into the buffer of a small drive."""
+    """Return the size of the largest command of a test, which must fit into a scaled buffer."""
     return max(size.bytes for job in _jobs(procedure, engine) for size in job.block_sizes)
 
 
 def _jobs(procedure: Procedure, engine: Engine) -> list[Job]:
-    """The jobs of all steps, as far as they are known before the run."""
+    """Return the jobs of all steps that are determined before the run."""
     stages = procedure.stages(engine.identify())
     loads = [
         load

@@ -1,8 +1,8 @@
-"""A served drive as a run: what a run directory of `writecliff serve --output` holds.
+"""A session of a served drive as a run, from the run directory of `writecliff serve --output`.
 
-Other programs drive it, so that there is nothing to plan or to resume. Its steps are parts of the
-session, each stored when it is over, so that a server that is killed loses the last one. The
-options hold the figures of the whole session, as of the end of the last part.
+Other programs access the drive, so the run has no plan and cannot be resumed. Its steps are parts
+of the session, each stored at its end, so a killed server loses the last part. The options have the
+figures of the whole session up to the end of the last part.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from writecliff.engines.base import DeviceIdentity
 from writecliff.engines.preconditioned import recipe_text
 from writecliff.procedures.model import Stage, Step
-from writecliff.procedures.own import OwnProcedure
+from writecliff.procedures.user_load import UserLoadProcedure
 from writecliff.workload.model import Workload
 
 PHASE = "session"
@@ -22,9 +22,11 @@ STEP = Step("part of the session", Workload("clients", ()), sample=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served(OwnProcedure):
-    """A session of a served drive; `session` is what `writecliff serve --json` prints of it, with
-    the histograms of flushes and lateness.
+class Served(UserLoadProcedure):
+    """A session of a served drive.
+
+    `session` has the output of `writecliff serve --json`, and the histograms of flushes and
+    lateness.
     """
 
     name = "served"
@@ -34,18 +36,21 @@ class Served(OwnProcedure):
 
     @property
     def command(self) -> Sequence[str]:
+        """The command that serves a drive."""
         return ("writecliff", "serve")
 
     @property
     def title(self) -> str:
+        """The title in reports."""
         return "Served Drive"
 
     @property
     def is_timed(self) -> bool:
-        """Whether requests took the drive's time."""
+        """True if requests took as long as on the drive."""
         return self.session["slow_down"] is not None
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: transports, timing and power cycles."""
         session = self.session
         slow = session["slow_down"]
         return {
@@ -61,4 +66,5 @@ class Served(OwnProcedure):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a single stage, whose steps are parts of the session."""
         return [Stage.once(PHASE, "session", [STEP])]

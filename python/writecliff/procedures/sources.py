@@ -1,8 +1,8 @@
-"""Where the sources of the standard differ: what they say, and which of it a test does.
+"""Disagreements between sources of the standard, and the choice of each test.
 
-The full text of the standard is not public; what is known of it comes from the SNIA primer (2013),
-from quotations, and from published programs that follow it. A test names each point at which these
-differ as a `Choice`, and its report shows them.
+The full text of the standard is not public. This implementation follows the SNIA primer (2013),
+quotations, and published programs. A test names each point on which these disagree as a `Choice`,
+and its report lists them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Choice:
-    """A point at which sources differ."""
+    """A point on which sources disagree."""
 
     what: str
-    sources: str  # what they say, the default first
-    here: str  # what the run does
-    option: str = ""  # of the command, which sets another one; empty: there is none
+    sources: str  # their statements, the default first
+    here: str  # the choice of the run
+    option: str = ""  # the option that changes it; empty if there is none

@@ -1,4 +1,4 @@
-"""The PTS steady-state rule, implemented once (PTS 2.0.2 section 2.1.24; the same in 1.x).
+"""The PTS steady-state rule (PTS 2.0.2 section 2.1.24; the same in 1.x).
 
 Over a measurement window of five consecutive rounds, with average `avg` of the tracking variable:
 
@@ -6,9 +6,9 @@ Over a measurement window of five consecutive rounds, with average `avg` of the 
     slope excursion   max - min of the least-squares line           <= 10 % of avg
 
 The line is a function of the round number; over five rounds its excursion is |slope| * 4. Both
-comparisons are "no more than". Five values of zero are no state of a drive: they are not steady.
-The verdict is computed in exact rational arithmetic, so it depends
-neither on the numbering of the rounds nor on rounding at the limit.
+limits are inclusive. Five values of zero are not steady, because no working drive produces them.
+The verdict is computed in exact rational arithmetic, so neither the numbering of the rounds nor
+rounding at the limit affects it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Verdict = Literal["undecided", "steady", "not steady", "not achieved"]
 
 @dataclass(frozen=True)
 class SteadyState:
-    """The determination table of one window, in the unit of the tracking variable."""
+    """The determination table of a window, in the unit of the tracking variable."""
 
     rounds: tuple[int, ...]
     values: tuple[float, ...]
@@ -47,11 +47,12 @@ class SteadyState:
 
     @property
     def steady(self) -> bool:
+        """True if both excursions are within their limits."""
         return self.data_ok and self.slope_ok
 
     @property
     def formula(self) -> str:
-        """The least-squares line as the standard prints it, R being the round number."""
+        """The least-squares line in the standard's notation, with R as the round number."""
         sign = "-" if self.intercept < 0 else "+"
         return f"{_number(self.slope)} * R {sign} {_number(abs(self.intercept))}"
 
@@ -66,12 +67,12 @@ class SteadyState:
         return 100 * self.slope_excursion / self.average if self.average else None
 
     def fitted(self, round_number: float) -> float:
-        """The value of the least-squares line at a round, for plots."""
+        """Return the value of the least-squares line at a round, for plots."""
         return self.slope * round_number + self.intercept
 
 
 def _number(value: float) -> str:
-    """At least six significant digits, without an exponent and without trailing zeros."""
+    """Format a number with at least six significant digits and no trailing zeros or exponent."""
     if value == 0:
         return "0"
     digits = max(0, 6 - math.floor(math.log10(abs(value))) - 1)
@@ -86,10 +87,11 @@ def judge(
     data_excursion_pct: float = DATA_EXCURSION_PCT,
     slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
 ) -> SteadyState:
-    """Judge one window, in which `values[i]` is the tracking variable in round `rounds[i]`.
+    """Judge a window, in which `values[i]` is the tracking variable in round `rounds[i]`.
 
-    Raises ValueError for fewer than two values, a value that is not finite, or rounds that are not
-    consecutive.
+    Raises:
+        ValueError: There are fewer than two values, a value is not finite, or the rounds are not
+            consecutive.
     """
     if len(values) != len(rounds):
         raise ValueError(f"{len(values)} values for {len(rounds)} rounds")
@@ -111,7 +113,7 @@ def judge(
     slope = sxy / sxx
     data_excursion = max(y) - min(y)
     slope_excursion = abs(slope) * (rounds[-1] - rounds[0])
-    # Through str: 20.1 must mean the decimal that was asked for.
+    # Through str: 20.1 must mean this decimal number, not its binary approximation.
     data_allowed = average * Fraction(str(data_excursion_pct)) / 100
     slope_allowed = average * Fraction(str(slope_excursion_pct)) / 100
     return SteadyState(
@@ -139,10 +141,10 @@ def _correlation(sxy: Fraction, sxx: Fraction, syy: Fraction) -> float | None:
 
 @dataclass(frozen=True)
 class Decision:
-    """The judgement after one complete round: a `SteadyState` per tracking variable.
+    """The judgement after a complete round: a `SteadyState` per tracking variable.
 
-    `fresh`: the window begins while the drive is as it was fresh out of the box. It may be level
-    there, and is not in the state that it will stay in.
+    `fresh` is True if the window starts while the drive is fresh out of the box. Its speed may be
+    level then, although the drive has not reached its final state.
     """
 
     round: int
@@ -151,23 +153,24 @@ class Decision:
 
     @property
     def met(self) -> bool:
-        """Whether all variables meet the rule in this window."""
+        """True if all variables meet the rule in this window."""
         return all(state.steady for state in self.states.values())
 
     @property
     def steady(self) -> bool:
-        """Whether the drive is steady: the rule is met, and not by a drive that is fresh."""
+        """True if the rule is met and the drive is no longer fresh."""
         return self.met and not self.fresh
 
     @property
     def rounds(self) -> tuple[int, ...]:
+        """The rounds of the window."""
         return next(iter(self.states.values())).rounds
 
 
 class SteadyStateTracker:
     """Judges a run round by round.
 
-    Every complete window is judged and kept, also after the first steady one, so that allowed and
+    It judges and stores every complete window, also after the first steady one, so that allowed and
     measured excursions can be shown at any time.
     """
 
@@ -180,10 +183,11 @@ class SteadyStateTracker:
         slope_excursion_pct: float = SLOPE_EXCURSION_PCT,
         max_rounds: int | None = MAX_ROUNDS,
     ) -> None:
-        """After `max_rounds` an unsteady run is "not achieved"; None: never.
+        """Create a tracker; after `max_rounds` an unsteady run is "not achieved" (None: never).
 
-        Raises ValueError for no variable, a window of less than two rounds, or `max_rounds` less
-        than the window.
+        Raises:
+            ValueError: There is no variable, the window has less than two rounds, or `max_rounds`
+                is less than the window.
         """
         if not variables:
             raise ValueError("at least one tracking variable is needed")
@@ -208,18 +212,22 @@ class SteadyStateTracker:
         *,
         fresh: bool = False,
     ) -> Verdict:
-        """Add the next round: a value per variable, or a number if there is only one variable. A
-        round in which the drive is `fresh` begins no steady window.
+        """Add the next round and return the verdict.
 
-        Rounds count from 1 unless the first one has another `round_number`. Returns the verdict.
-        Raises ValueError for a missing or unknown variable, or a gap between rounds.
+        Args:
+            value: A value per variable, or a number if there is only one variable.
+            round_number: Number of the round; by default rounds count from 1.
+            fresh: True if the drive is fresh, so that no steady window can start at this round.
+
+        Raises:
+            ValueError: A variable is missing or unknown, or there is a gap between rounds.
         """
         given = value if isinstance(value, Mapping) else {self.variables[0]: value}
         if set(given) != set(self.variables):
             raise ValueError(f"need a value for each of {self.variables}, got {sorted(given)}")
         expected = self.rounds[-1] + 1 if self.rounds else round_number or 1
         if round_number is not None and round_number != expected:
-            raise ValueError(f"round {round_number} follows round {expected - 1}")
+            raise ValueError(f"expected round {expected}, not {round_number}")
         for name, number in given.items():
             if not math.isfinite(number):
                 raise ValueError(f"{name} of round {expected} is not finite: {number}")
@@ -251,16 +259,17 @@ class SteadyStateTracker:
 
     @property
     def first_steady(self) -> Decision | None:
-        """The first steady window, at which the standard stops; None: not steady yet."""
+        """The first steady window, at which the standard stops; None if there is none yet."""
         return next((decision for decision in self.decisions if decision.steady), None)
 
     @property
     def last_steady(self) -> Decision | None:
+        """The last steady window; None if there is none."""
         return next((decision for decision in reversed(self.decisions) if decision.steady), None)
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the last window; "not achieved" if `max_rounds` had no steady one."""
+        """The verdict on the last window; "not achieved" after `max_rounds` without steadiness."""
         if self.current is None:
             return "undecided"
         if self.current.steady:

@@ -1,13 +1,13 @@
 """Detection of loads whose rate the drive does not sustain.
 
-The backlog of an open load decides, not its rate alone: a burst that drains is sustained. The
-engine measures by how much the time from intended arrival to completion grows over the schedule
-(`engines.base.Adherence`). Beyond what a drive can serve it grows by `asked / served - 1` seconds a
-second, and the last I/Os of a step still wait. Latencies from the arrival then depend on the length
-of the step, so they describe the test and not the drive.
+The criterion is the backlog of an open load, not its rate alone: a burst that drains is sustained.
+The engine measures the growth of the time from intended arrival to completion over the schedule
+(`engines.base.Adherence`). Beyond the drive's capacity it grows by `asked / served - 1` seconds per
+second, and the last I/Os of a step still wait. Latencies from the arrival then depend on the
+length of the step, so they describe the test and not the drive.
 
-fio does not report arrivals. For its loads only the count of I/Os is known: a job that
-ends with fewer I/Os than its rate requires has not caught up.
+fio does not report arrivals. Its loads are judged by the number of I/Os: a job that ends with fewer
+I/Os than its rate requires has not caught up.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from writecliff.engines.base import Adherence
 if TYPE_CHECKING:
     from writecliff.workload.model import Job, Workload
 
-SLOPE_LEAST = 0.01  # seconds by which ages grow a second: 1 % of the load is not served
-ERRORS_LEAST = 8.0  # standard errors of the slope; ages of neighbouring I/Os correlate
-DRAINED = 0.5  # share of the line's last age below which the backlog has drained
+SLOPE_LEAST = 0.01  # growth of ages in seconds per second: 1 % of the load is not served
+ERRORS_LEAST = 8.0  # in standard errors of the slope, because ages of adjacent I/Os correlate
+DRAINED = 0.5  # share of the line's final age below which the backlog counts as drained
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Shortfall:
     """A job that the drive served more slowly than its rate."""
 
     job: str
-    share: float  # served of asked
+    share: float  # served I/Os or bytes over those requested
     asked: str  # "10,000 IOPS"
 
     @property
     def text(self) -> str:
-        """Share and rate in words: "82 % of 10,000 IOPS"."""
+        """The share and rate in words: "82 % of 10,000 IOPS"."""
         pct = 100 * self.share
         shown = f"{floor(pct)}" if pct < 99 else f"{floor(10 * pct) / 10:g}"
         return f"{shown} % of {self.asked}"
@@ -51,29 +51,29 @@ def shortfalls(load: Workload, rows: Sequence[Sequence[Mapping[str, object]]]) -
         load: The workload of the step.
         rows: The column `jobs` of each row of the step, or of its measurement window.
     """
-    found = []
+    behind = []
     for number, job in enumerate(load.jobs):
         mine = [row[number] for row in rows if number < len(row)]
         if not job.is_scheduled or not mine:
             continue
         missed = [row for row in mine if _is_behind(job, row)]
         if 2 * len(missed) >= len(mine) and (shortfall := _shortfall(job, missed)) is not None:
-            found.append(shortfall)
-    return found
+            behind.append(shortfall)
+    return behind
 
 
-def shortfall_text(found: Sequence[Shortfall], jobs: int) -> str:
+def shortfall_text(shortfalls: Sequence[Shortfall], jobs: int) -> str:
     """Return "load not sustained: 82 % of 10,000 IOPS", with names if the load has several jobs."""
-    if not found:
+    if not shortfalls:
         return ""
-    named = (f"{one.job} {one.text}" if jobs > 1 else one.text for one in found)
-    return f"load not sustained: {', '.join(named)}"
+    names = (f"{item.job} {item.text}" if jobs > 1 else item.text for item in shortfalls)
+    return f"load not sustained: {', '.join(names)}"
 
 
 def _is_behind(job: Job, row: Mapping[str, object]) -> bool:
-    if (kept := adherence_of(row)) is not None:
-        grows = kept.slope >= max(SLOPE_LEAST, ERRORS_LEAST * kept.slope_error)
-        return grows and kept.last_age_ns >= DRAINED * kept.slope * kept.span_ns
+    if (adherence := adherence_of(row)) is not None:
+        grows = adherence.slope >= max(SLOPE_LEAST, ERRORS_LEAST * adherence.slope_error)
+        return grows and adherence.last_age_ns >= DRAINED * adherence.slope * adherence.span_ns
     asked = _asked_ios(job, row)
     if asked is None or job.think_ns:  # the load itself pauses
         return False
@@ -113,7 +113,7 @@ def _shortfall(job: Job, rows: Sequence[Mapping[str, Any]]) -> Shortfall | None:
         return Shortfall(job.name, share, units.throughput(job.rate_bytes_per_s))
     iops = sum(_total(row, "ios") for row in rows) / seconds
     if (asked := job.rate_iops) is None:  # a log or a model, with recorded arrivals
-        known = [kept for row in rows if (kept := adherence_of(row)) is not None]
-        span_s = sum(kept.span_ns for kept in known) / 1e9
-        asked = sum(kept.ios for kept in known) / span_s
+        measured = [entry for row in rows if (entry := adherence_of(row)) is not None]
+        span_s = sum(entry.span_ns for entry in measured) / 1e9
+        asked = sum(entry.ios for entry in measured) / span_s
     return Shortfall(job.name, iops / asked, f"{units.number(asked)} IOPS")

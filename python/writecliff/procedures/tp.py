@@ -1,9 +1,9 @@
-"""TP: sequential reads and writes, each block size a test of its own, until steady state.
+"""TP: sequential reads and writes until steady state, a separate test for each block size.
 
 PTS-C and PTS-E, revisions 1.x and 2.0. For every block size: purge, preconditioning at that block
-size, then rounds of a minute of reads and a minute of writes from one thread. Steady state is that
-of the writes. Results are means over the rounds of the window, in decimal MB/s. The streams go on
-from round to round: exactly on a simulated drive (`framework.py`), as far as fio can on a real one
+size, then rounds of a minute of reads and a minute of writes from one thread. The test tracks the
+writes. Results are means over the rounds of the window, in decimal MB/s. The streams continue from
+round to round: exactly on a simulated drive (`framework.py`), as far as fio allows on a real drive
 (`next_start`).
 """
 
@@ -34,7 +34,7 @@ PHASE = "rounds-"
 
 @dataclass(frozen=True, kw_only=True)
 class TpOptions(RoundOptions, SegmentOptions):
-    """Options of the throughput test. Those left out take the value of the edition."""
+    """Options of the throughput test. Omitted options have the edition's values."""
 
     threads: int = required_option(
         CLAUSE,
@@ -52,10 +52,11 @@ class TpOptions(RoundOptions, SegmentOptions):
 
 
 def next_start(range_bytes: int, block_bytes: int, done: Sequence[int]) -> int:
-    """Where a stream begins that has `done` so many bytes in each of its earlier steps.
+    """Return the start of a stream whose earlier steps transferred `done` bytes each.
 
-    Where the last step ended, if as much as it did, and a quarter more, fits behind; then at the
-    last place where it fits; then at 0 again. Where a step covers all of the range: at 0.
+    The stream starts where the last step ended, if the volume of that step plus a quarter fits
+    before the end of the range; otherwise at the last position where it fits; then at 0 again. If a
+    step covers the whole range, it starts at 0.
     """
     start = at = need = 0
     for size in (*done, 0):
@@ -69,20 +70,21 @@ def next_start(range_bytes: int, block_bytes: int, done: Sequence[int]) -> int:
 
 
 def phase_of(block_bytes: int) -> str:
-    """What the store calls the rounds of a block size: "rounds-128k"."""
+    """Return the stored name of the rounds of a block size: "rounds-128k"."""
     return f"{PHASE}{block_bytes / KIB:g}k"
 
 
 class Tp(RoundProcedure[TpOptions]):
-    """The throughput test. Raises ConfigError for options that are not allowed."""
+    """The throughput test. Raises ConfigError for invalid options."""
 
     name = "tp"
     subtitle = "TP - SEQ R/W"
     options_type = TpOptions
 
     def check(self) -> None:
+        """Raise ConfigError if there is no block size."""
         if not self.sizes:
-            raise ConfigError("no block size is given", hint="give --block-sizes-kib 1024,128")
+            raise ConfigError("--block-sizes-kib is empty", hint="give --block-sizes-kib 1024,128")
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -90,6 +92,7 @@ class Tp(RoundProcedure[TpOptions]):
         return cells.sizes_bytes(self.options.block_sizes_kib)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: preconditioning, block sizes and demand."""
         sizes = ", ".join(map(block_text, self.sizes))
         return {
             **super().setup(identity),
@@ -102,6 +105,7 @@ class Tp(RoundProcedure[TpOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a stage for each block size."""
         cells.need_supported([(size, 0.0) for size in self.sizes], identity, "sequential")
         return [self._stage(identity, size) for size in self.sizes]
 
@@ -121,12 +125,12 @@ class Tp(RoundProcedure[TpOptions]):
         def steps(history: History, number: int) -> Sequence[Step]:
             here = history.stages.get(stage.phase)
             rows = [] if here is None else here.rows
-            return [self._going_on(step, rows) for step in self._round(identity, size, number)]
+            return [self._continued(step, rows) for step in self._round(identity, size, number)]
 
         return replace(stage, steps=steps)
 
-    def _going_on(self, step: Step, rows: Sequence[StepRow]) -> Step:
-        """The step with its stream where the last step of the same kind left it."""
+    def _continued(self, step: Step, rows: Sequence[StepRow]) -> Step:
+        """Return the step with a stream that continues that of the last step of its kind."""
         (job,) = step.workload.jobs
         done = [row.bytes // job.threads for row in rows if row.read_pct == job.read_pct]
         block = job.block_sizes[0].bytes
@@ -134,7 +138,7 @@ class Tp(RoundProcedure[TpOptions]):
             whole = job.range_bytes or 0
             start = next_start(whole, block, done)
             job = replace(job, offset_bytes=job.offset_bytes + start, range_bytes=whole - start)
-        else:  # at the begin of the segment that it had come to
+        else:  # at the start of the segment that the stream has reached
             length = job.segments.length(block)
             start = next_start(job.segments.count * length, block, done)
             job = replace(job, start_bytes=start // length * length)
@@ -158,6 +162,7 @@ class Tp(RoundProcedure[TpOptions]):
         ]
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         sizes = " and ".join(map(block_text, self.sizes))
         return self.loop_phases(
             f"a round: sequential reads, then writes, {self.toio}, in steps of "

@@ -1,8 +1,8 @@
-"""The replay of a trace as a run: what a run directory of `writecliff replay` holds.
+"""The replay of a trace as a run, from the run directory of `writecliff replay`.
 
-The native module replays in one go (`writecliff.replay`), so that there is nothing to drive or to
-resume: a run of one step, whose latencies are those of the timed part. The options hold the answer
-of the command, with what was assumed and what each stream held.
+The native module replays the whole trace (`writecliff.replay`), so the run cannot be resumed. It
+has a single step, whose latencies are those of the timed part. The options have the answer of the
+command, with the assumptions and the contents of each stream.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from writecliff import units
 from writecliff.engines.base import DeviceIdentity
 from writecliff.procedures.model import Stage, Step
 from writecliff.procedures.options import value_text
-from writecliff.procedures.own import OwnProcedure
+from writecliff.procedures.user_load import UserLoadProcedure
 from writecliff.workload.model import Workload
 
 PHASE = "replay"
@@ -24,8 +24,8 @@ STEP = Step("replay", Workload("replay", ()), sample=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TraceReplay(OwnProcedure):
-    """A replay that was made; `answer` is what `writecliff replay --json` prints of it."""
+class TraceReplay(UserLoadProcedure):
+    """A completed replay. `answer` is the output of `writecliff replay --json`."""
 
     name = "trace_replay"
     answer: Mapping[str, Any]
@@ -33,18 +33,21 @@ class TraceReplay(OwnProcedure):
 
     @property
     def command(self) -> Sequence[str]:
+        """The command that replays a trace."""
         return ("writecliff", "replay")
 
     @property
     def title(self) -> str:
+        """The title in reports."""
         return f"Replay of {self.trace_name}"
 
     @property
     def trace_name(self) -> str:
-        """The name of the trace's file."""
+        """The name of the trace file."""
         return Path(self.answer["trace"]["path"]).name
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: trace, stream assignment, rounds and TRIM."""
         answer, trace = self.answer, self.answer["trace"]
         copies = trace["copies"]
         used = ("write back", trace["writeback"]), ("allocator", trace["allocator"])
@@ -65,4 +68,5 @@ class TraceReplay(OwnProcedure):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a single stage with a single step."""
         return [Stage.once(PHASE, "replay", [STEP])]

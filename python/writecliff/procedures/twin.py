@@ -1,11 +1,11 @@
-"""The measurements that a twin of a drive is made from.
+"""The measurements for a twin of a drive.
 
-Purge, bursts on the new drive, one fill in order, reads, random overwrites (the write cliff), mixes
-and writes, and a burst after a rest. `gentle` only reads, on the drive as it is; a simulated drive
-is filled first, because reads of what was never written would not need its flash.
+Purge, bursts on the new drive, a sequential fill, reads, random overwrites (the write cliff), mixes
+and writes, and a burst after a rest. `gentle` only reads the drive in its current state; a
+simulated drive is filled first, because reads of unwritten addresses would not access its flash.
 
-The volume of overwrites is bounded by time; how much it came to is measured, and what makes the
-twin brings the simulated drive to the same volume.
+The volume of overwrites is bounded by time. It is measured, and the fit brings the simulated drive
+to the same volume.
 """
 
 from __future__ import annotations
@@ -20,35 +20,37 @@ from writecliff.engines.preconditioned import recipe
 from writecliff.errors import ConfigError
 from writecliff.procedures.bounds import interface_bytes_per_s
 from writecliff.procedures.model import History, Plan, Stage, Step, step_seed
-from writecliff.procedures.own import OwnProcedure
 from writecliff.procedures.twin_loads import (
     FILL_BYTES,
     FILL_DEPTH,
     FRESH,
-    KEPT_RULE,
+    HELD_OUT_RULE,
     OVERWRITE_BYTES,
     OVERWRITE_DEPTH,
     MeasuredLoad,
     read_loads,
     write_loads,
 )
+from writecliff.procedures.user_load import UserLoadProcedure
 from writecliff.workload.model import SECOND_NS, BlockSize, Job, Pattern, Workload
 
 FRESH_PHASE, FILL_PHASE, READS_PHASE = "fresh", "fill", "reads"
 OVERWRITE_PHASE, WRITES_PHASE, REST_PHASE = "overwrite", "writes", "rest"
 PARTS = 16  # steps of the overwrites
-OVERWRITTEN_SHARE = 2.0  # of the capacity, at most
-LEAST_FILL_BYTES_PER_S = 200e6  # in order, of a drive that keeps the planned time
+OVERWRITTEN_SHARE = 2.0  # maximum volume, in capacities
+LEAST_FILL_BYTES_PER_S = 200e6  # sequential speed from which a drive fills in the planned time
 BURST_S = 1.0
 SETTLING_S = 5.0
-_POINTS = 400  # of a series, at the speed of the link
-_SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS  # intervals; fio's reports take a second
+_POINTS = 400  # intervals of a series, at the speed of the link
+_SHORTEST_NS, _REAL_NS = 10_000_000, SECOND_NS  # intervals; fio reports once per second
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twin(OwnProcedure):
-    """The measurements of `writecliff twin`. `seconds` is the length of a load, `overwrite_minutes`
-    the most of the overwrites, `rest_s` the rest before the last burst.
+class Twin(UserLoadProcedure):
+    """The measurements of `writecliff twin`.
+
+    `seconds` is the length of a load, `overwrite_minutes` the time limit of the overwrites,
+    `rest_s` the rest before the last burst.
     """
 
     name = "twin"
@@ -60,7 +62,7 @@ class Twin(OwnProcedure):
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Raises ConfigError for lengths that are none."""
+        """Raise ConfigError for a length outside its range."""
         for name, low, high in (
             ("seconds", 0.05, 600.0), ("overwrite_minutes", 0.01, 1440.0), ("rest_s", 0.0, 3600.0)
         ):  # fmt: skip
@@ -72,21 +74,26 @@ class Twin(OwnProcedure):
 
     @property
     def command(self) -> Sequence[str]:
+        """The command that measures a drive."""
         return ("writecliff", "twin")
 
     @property
     def title(self) -> str:
+        """The title in reports."""
         return "Measurements for a Twin"
 
     @property
     def purges(self) -> bool:
+        """False with --no-purge."""
         return not self.no_purge
 
     @property
     def active_range_pct(self) -> float | None:
+        """The whole drive."""
         return 100.0
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: number and length of the loads, held-out loads."""
         loads = self.loads(identity)
         return {
             "subtitle": "Measurements for a Twin",
@@ -95,27 +102,28 @@ class Twin(OwnProcedure):
             "ar_segments": "N/A",
             "precondition": "None" if self.gentle else "by part",
             "test: Loads": str(len(loads)),
-            "test: Kept aside": str(sum(one.kept for one in loads)),
-            "test: Rule": KEPT_RULE,
+            "test: Kept aside": str(sum(load.held_out for load in loads)),
+            "test: Rule": HELD_OUT_RULE,
             "test: Each": f"{self.seconds:g} s",
             "test: Writes": "no" if self.gentle else "yes",
         }
 
     def loads(self, identity: DeviceIdentity) -> Sequence[MeasuredLoad]:
-        """All loads that are measured, in order."""
+        """Return all loads that are measured, in order."""
         reads = read_loads(identity)
         return reads if self.gentle else [*FRESH, *reads, *write_loads()]
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
-        reads = [self._step(one, READS_PHASE) for one in read_loads(identity)]
+        """Return the measurements in order; only reads with `gentle`."""
+        reads = [self._step(load, READS_PHASE) for load in read_loads(identity)]
         if self.gentle:
             more: dict[str, Any] = {}
             if identity.simulated:
                 more = {"purge": True, "state": recipe("fill", identity.capacity_bytes)}
             return [Stage.once(READS_PHASE, "reads", reads, **more)]
         capacity = identity.capacity_bytes
-        bursts = [self._step(one, FRESH_PHASE, BURST_S) for one in FRESH]
-        writes = [self._step(one, WRITES_PHASE) for one in write_loads()]
+        bursts = [self._step(load, FRESH_PHASE, BURST_S) for load in FRESH]
+        writes = [self._step(load, WRITES_PHASE) for load in write_loads()]
         return [
             Stage.once(FRESH_PHASE, "bursts on the purged drive", bursts, purge=True),
             Stage.once(FILL_PHASE, "fill in order", [self._fill(identity, capacity)], purge=True),
@@ -132,7 +140,7 @@ class Twin(OwnProcedure):
         return Step(load.label, Workload(load.label, (job,), seed=seed), sample=True)
 
     def _settling(self) -> Step:
-        """Reads while the drive finishes what the fill has left to it."""
+        """Return reads during which the drive completes work that the fill left over."""
         load = Job(name="twin", read_pct=100.0).with_duration_s(min(SETTLING_S, 2 * self.seconds))
         seed = step_seed(self.seed, self.name, READS_PHASE, "settling")
         return Step("settling", Workload("settling", (load,), seed=seed))
@@ -152,7 +160,7 @@ class Twin(OwnProcedure):
         ]
 
     def _rest(self, identity: DeviceIdentity) -> Step:
-        """Writes in order after a rest, in which a drive may fold its cache."""
+        """Return sequential writes after a rest, in which a drive may fold its cache."""
         job = _written("sequential", FILL_BYTES, FILL_DEPTH, 0).with_duration_s(self.seconds)
         job = replace(job, start_delay_ns=round(self.rest_s * SECOND_NS))
         return self._series(identity, f"burst after {self.rest_s:g} s", job, REST_PHASE)
@@ -160,12 +168,12 @@ class Twin(OwnProcedure):
     def _series(
         self, identity: DeviceIdentity, name: str, job: Job, phase: str, number: int = 1
     ) -> Step:
-        """A step whose series is fine enough to see a cache end."""
+        """Return a step with a series of intervals short enough to show the end of a cache."""
         interval_ns = _REAL_NS
         if identity.simulated:
             shortest_s = identity.capacity_bytes / interface_bytes_per_s(identity.interface)
             interval_ns = round(shortest_s / _POINTS * SECOND_NS)
-            # A multiple of the shortest one, as series have them.
+            # A multiple of the shortest interval, as series require.
             interval_ns = max(_SHORTEST_NS, interval_ns // _SHORTEST_NS * _SHORTEST_NS)
         seed = step_seed(self.seed, self.name, phase, number)
         load = Workload(name, (job,), seed=seed, interval_ns=min(interval_ns, _REAL_NS))
@@ -176,8 +184,10 @@ class Twin(OwnProcedure):
         identity: DeviceIdentity,
         speed_limit: Callable[[Workload], float | None] | None = None,
     ) -> Plan:
-        """As of any procedure; how long the fill takes is that of a drive which writes
-        `LEAST_FILL_BYTES_PER_S` in order.
+        """Return the bounds of a run.
+
+        The fill is assumed to take as long as on a drive that writes `LEAST_FILL_BYTES_PER_S`
+        sequentially.
         """
         plan = super().plan(identity, speed_limit)
         if self.gentle:
@@ -191,25 +201,26 @@ class Twin(OwnProcedure):
                 seconds = ((job.duration_ns or 0) + job.start_delay_ns) / SECOND_NS
                 most_s += fill_s if job.duration_ns is None else seconds
                 least_s += 0.0 if job.volume_bytes else seconds
-        low, high = (round(one * SECOND_NS) for one in (least_s, most_s))
+        low, high = (round(seconds * SECOND_NS) for seconds in (least_s, most_s))
         return replace(plan, device_time_min_ns=low, device_time_max_ns=max(low, high))
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         reads = f"{len(read_loads(identity))} loads of reads, {self.seconds:g} s each"
         if self.gentle:
-            return (f"{reads}, on the drive as it is; nothing is written",)
+            return (f"{reads}, on the drive in its current state; nothing is written",)
         size = units.size(identity.capacity_bytes)
         return (
-            "purge the drive" if self.purges else "no purge: the drive begins as it is",
+            "purge the drive" if self.purges else "no purge: the drive starts in its state",
             f"{len(FRESH)} bursts of writes, {min(BURST_S, self.seconds):g} s each",
-            f"purge again; fill: {size} in order; longer than planned on a drive that writes less "
-            f"than {LEAST_FILL_BYTES_PER_S / 1e6:g} MB/s",
+            f"purge again; fill: {size} sequentially; longer than planned on a drive that writes "
+            f"less than {LEAST_FILL_BYTES_PER_S / 1e6:g} MB/s",
             reads,
             f"overwrites, 4 KiB at random: {OVERWRITTEN_SHARE:g} times the capacity or "
             f"{self.overwrite_minutes:g} min, whichever comes first",
             f"{len(write_loads())} loads of mixes and writes, {self.seconds:g} s each",
-            f"a rest of {self.rest_s:g} s, then writes in order for {self.seconds:g} s",
-            f"kept aside: {KEPT_RULE}",
+            f"a rest of {self.rest_s:g} s, then sequential writes for {self.seconds:g} s",
+            f"held out: {HELD_OUT_RULE}",
         )
 
 

@@ -1,24 +1,25 @@
-"""What a twin is measured by: the loads, in their order, and which of them are kept aside.
+"""The loads by which a twin is measured, in their order, and the held-out loads among them.
 
-A load begins on a state of the drive: "fresh" (purged, the first writes), "fill" (the whole
-capacity once, 128 KiB in order), or "overwritten" (then 4 KiB at random, for a time). The rule that
-keeps loads aside is older than any measurement: of each kind, in the order of the tables below,
-every third from the third on. They are neither in the fit nor in its start; they tell its error.
+A load starts with the drive in one of three states: "fresh" (purged, before the first writes),
+"fill" (the whole capacity written once, 128 KiB sequentially) or "overwritten" (then 4 KiB at
+random, for a time). The rule for held-out loads was fixed before any measurement: every third load
+of each kind, in the order of the tables below. They are used neither by the fit nor for its start
+values; they determine its error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from writecliff.engines.base import DeviceIdentity
 from writecliff.workload.model import KIB, BlockSize, Job, Pattern
 
 Begins = Literal["fresh", "fill", "overwritten"]
-KEPT_RULE = (
+HELD_OUT_RULE = (
     "of each kind (random reads, sequential reads, mixes, writes), in the order of measurement, "
-    "every third load from the third on is kept aside"
+    "every third load is held out"
 )
 EVERY = 3
 FILL_DEPTH = OVERWRITE_DEPTH = 32
@@ -27,23 +28,23 @@ FILL_BYTES, OVERWRITE_BYTES = 128 * KIB, 4 * KIB
 
 @dataclass(frozen=True)
 class MeasuredLoad:
-    """A load of one job. `kept`: aside, for the error of the twin."""
+    """A load of one job. `held_out` loads determine the error of the twin."""
 
     begins: Begins
     pattern: Pattern
     block_bytes: int
     read_pct: float
     outstanding: int
-    kept: bool = False
+    held_out: bool = False
 
     @property
     def label(self) -> str:
-        """ "random 4 KiB, 70 % reads, QD 32"."""
+        """The load in words: "random 4 KiB, 70 % reads, QD 32"."""
         mix = {0.0: "writes", 100.0: "reads"}.get(self.read_pct, f"{self.read_pct:g} % reads")
         return f"{self.pattern} {self.block_bytes // KIB} KiB, {mix}, QD {self.outstanding}"
 
     def job(self, seconds: float) -> Job:
-        """The load for `seconds`."""
+        """Return the load as a job of `seconds`."""
         return Job(
             name="twin",
             pattern=self.pattern,
@@ -53,14 +54,14 @@ class MeasuredLoad:
         ).with_duration_s(seconds)
 
 
-# Random reads of a filled drive: KiB and queue depth; 0 stands for the deepest.
+# Random reads of a filled drive: KiB and queue depth; 0 stands for the largest depth.
 _READS = (
     (4, 1), (4, 2), (4, 4), (4, 8), (4, 0), (4, 16), (128, 1), (64, 1), (16, 1), (64, 8),
     (128, 8), (16, 8),
 )  # fmt: skip
-_DEEP_READS = ((4, 64), (16, 0), (4, 32))  # of drives with many queues
-_IN_ORDER = ((128, 32), (128, 1), (128, 4))  # reads
-# KiB, share of reads, queue depth.
+_DEEP_READS = ((4, 64), (16, 0), (4, 32))  # for drives with many queues
+_IN_ORDER = ((128, 32), (128, 1), (128, 4))  # sequential reads
+# KiB, percentage of reads, queue depth.
 _MIXES = (
     (4, 70.0, 32), (4, 70.0, 1), (4, 50.0, 32), (4, 30.0, 32), (4, 90.0, 32), (4, 70.0, 8),
     (64, 70.0, 8), (16, 50.0, 16), (8, 70.0, 16),
@@ -74,40 +75,39 @@ FRESH = (
 
 
 def deepest(identity: DeviceIdentity) -> int:
-    """The deepest queue of the loads: what SATA and SAS drives are rated at, or NVMe drives."""
+    """Return the largest queue depth of the loads, by the interface: that of its data sheets."""
     text = (identity.interface or "").lower()
     return 32 if "sata" in text or "sas" in text else 256
 
 
 def read_loads(identity: DeviceIdentity) -> Sequence[MeasuredLoad]:
-    """The reads, of a drive that is filled."""
+    """Return the loads of reads, for a filled drive."""
     deep = deepest(identity)
     random = [*_READS, *(_DEEP_READS if deep > 32 else ())]
     return [
-        *_kept_aside(
+        *_with_held_out(
             MeasuredLoad("fill", "random", kib * KIB, 100.0, depth or deep) for kib, depth in random
         ),
-        *_kept_aside(
+        *_with_held_out(
             MeasuredLoad("fill", "sequential", kib * KIB, 100.0, depth) for kib, depth in _IN_ORDER
         ),
     ]
 
 
 def write_loads() -> Sequence[MeasuredLoad]:
-    """Mixes and writes, of a drive that is overwritten."""
+    """Return the loads of mixes and writes, for an overwritten drive."""
     return [
-        *_kept_aside(
+        *_with_held_out(
             MeasuredLoad("overwritten", "random", kib * KIB, read, depth)
             for kib, read, depth in _MIXES
         ),
-        *_kept_aside(
+        *_with_held_out(
             MeasuredLoad("overwritten", "random", kib * KIB, 0.0, depth) for kib, depth in _WRITES
         ),
     ]
 
 
-def _kept_aside(loads: Iterator[MeasuredLoad]) -> Iterator[MeasuredLoad]:
-    """The loads of a kind, by `KEPT_RULE`."""
-    for number, one in enumerate(loads, 1):
-        kept = number % EVERY == 0
-        yield MeasuredLoad(**{**vars(one), "kept": kept})
+def _with_held_out(loads: Iterator[MeasuredLoad]) -> Iterator[MeasuredLoad]:
+    """Yield the loads of a kind, marking the held-out loads by the rule."""
+    for number, load in enumerate(loads, 1):
+        yield replace(load, held_out=number % EVERY == 0)

@@ -1,13 +1,13 @@
-"""A load of one's own: the steps of a workload file or fio job file on a drive, as a run.
+"""A load of the user: the steps of a workload file or fio job file on a drive, as a run.
 
 Each step of the file is a stage. A load runs once, or in rounds until steady state by the rule of
-the PTS; a rest is a step without I/O; a step that is not measured only matters for the state of the
-drive, and a simulated one need not simulate time for it.
+the PTS. A rest is a step without I/O. An unmeasured step only prepares the state of the drive, and
+a simulated drive need not simulate time for it.
 
-The state that the first step begins in is what the user asks for, else what the file asks for, else
-what the loads need: a simulated SSD answers reads of addresses that nothing has written without its
-flash, so it is filled first if there are such reads. Without preconditioning the drive is left as
-it is: neither purged nor is its write cache set.
+The user's option determines the initial state, else the file, else the loads themselves: a
+simulated SSD answers reads of unwritten addresses without accessing its flash, so it is filled
+first if there are such reads. Without preconditioning the drive keeps its state: it is not purged,
+and its write cache is not set.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from writecliff.procedures.model import (
     TrackingVariable,
     step_seed,
 )
-from writecliff.procedures.own import OwnProcedure
 from writecliff.procedures.pts import not_achieved, rounds_until_steady
+from writecliff.procedures.user_load import UserLoadProcedure
 from writecliff.workload.load import LoadStep, WorkloadFile
 from writecliff.workload.model import KIB, Job, Workload
 from writecliff.workload.stored import job_with, stored_steps
@@ -46,7 +46,7 @@ ASKED, BY_FILE, FOR_READS, NOT_NEEDED = (
 
 
 class _Stored(TypedDict):
-    """What manifests have of a load beside its steps."""
+    """The stored form of a load in manifests."""
 
     file: str
     steps: list[Any]
@@ -58,17 +58,17 @@ class _Stored(TypedDict):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkloadRun(OwnProcedure):
-    """The run of a file. `why` says what decided the preconditioning."""
+class WorkloadRun(UserLoadProcedure):
+    """The run of a file. `why` is the reason for the preconditioning."""
 
     name = "workload"
     file: str
     steps: tuple[LoadStep, ...]
     precondition: str = NONE
     why: str = NOT_NEEDED
-    expect: tuple[str, ...] = ()  # limits on figures, of the file
-    seed: int = 1  # of the drive's own random choices; workloads have theirs
-    scale: float | None = None  # how many times smaller a simulated drive is made
+    expect: tuple[str, ...] = ()  # limits on figures, from the file
+    seed: int = 1  # of the drive's random choices; workloads have separate seeds
+    scale: float | None = None  # factor by which a simulated drive is scaled down
 
     @classmethod
     def of(
@@ -79,8 +79,12 @@ class WorkloadRun(OwnProcedure):
         precondition: str | None = None,
         seed: int = 1,
     ) -> Self:
-        """The run of `file` on a drive; `precondition` (a recipe) goes before what the file asks
-        for. Raises ConfigError: no such recipe.
+        """Return the run of `file` on a drive.
+
+        `precondition`, the name of a recipe, takes precedence over that of the file.
+
+        Raises:
+            ConfigError: The recipe does not exist.
         """
         chosen, why = NONE, NOT_NEEDED
         if precondition is not None:
@@ -95,33 +99,38 @@ class WorkloadRun(OwnProcedure):
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The procedure whose `options_mapping` was `data`, as a manifest has it."""
+        """Return the procedure whose `options_mapping` was `data`, as stored in a manifest."""
         as_type(data, _Stored, "options")
         only_keys(data, tuple(_Stored.__annotations__), "options")
         steps = stored_steps(data["steps"], "options: steps")
         return cls(**{**data, "steps": steps, "expect": tuple(data.get("expect", ()))})
 
     def options_mapping(self) -> dict[str, Any]:
+        """Return all fields as JSON values, without empty optional fields."""
         unset = {name for name in ("expect", "scale") if not getattr(self, name)}
-        own = {name: value for name, value in vars(self).items() if name not in unset}
-        own |= {"expect": list(self.expect)} if self.expect else {}
-        return {**own, "steps": list(map(asdict, self.steps))}
+        values = {name: value for name, value in vars(self).items() if name not in unset}
+        values |= {"expect": list(self.expect)} if self.expect else {}
+        return {**values, "steps": list(map(asdict, self.steps))}
 
     def changed(self, key: str, text: str) -> Self:
-        """The same run with another value in its jobs: `key` is a field of all, "queue_depth", or
-        of one, "log.queue_depth". Raises ConfigError: no such job or field, an invalid value.
+        """Return the run with a changed value in its jobs.
+
+        `key` is a field of all jobs, "queue_depth", or of one job, "log.queue_depth".
+
+        Raises:
+            ConfigError: The job or field does not exist, or the value is invalid.
         """
         job, _, name = key.rpartition(".")
-        known = {one.name for step in self.steps for one in step.workload.jobs}
-        if job and job not in known:
-            raise ConfigError.unknown("job", job, sorted(known), where=self.file)
+        names = {job.name for step in self.steps for job in step.workload.jobs}
+        if job and job not in names:
+            raise ConfigError.unknown("job", job, sorted(names), where=self.file)
 
         return self.with_jobs(
-            lambda one: job_with(one, name, text) if job in ("", one.name) else one
+            lambda item: job_with(item, name, text) if job in ("", item.name) else item
         )
 
     def with_jobs(self, change: Callable[[Job], Job]) -> Self:
-        """The same run with every job of its steps changed."""
+        """Return the run with every job of its steps changed."""
 
         def made(load: Workload) -> Workload:
             return replace(load, jobs=tuple(map(change, load.jobs)))
@@ -131,27 +140,30 @@ class WorkloadRun(OwnProcedure):
 
     @property
     def title(self) -> str:
+        """The title in reports: the name of the file."""
         return f"Workload {Path(self.file).stem}"
 
     @property
     def command(self) -> Sequence[str]:
+        """The command that runs a file."""
         return ("writecliff", "run")
 
     @property
     def definition(self) -> str:
-        """Digits that tell whether two runs were of the same loads, seeds included."""
+        """A short digest of the loads, seeds included; equal runs have equal digests."""
         text = json.dumps(list(map(asdict, self.steps)), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     @property
     def writes(self) -> bool:
-        """Whether anything of it changes the data of the drive."""
+        """True if any step changes the data of the drive."""
         jobs = (job for step in self.steps for job in step.workload.jobs)
         return self.precondition != NONE or any(
             job.read_pct < 100 or job.log or job.model for job in jobs
         )
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: file, definition, steps and jobs."""
         jobs = [job for step in self.steps for job in step.workload.jobs]
         compressible = {job.compressible_pct for job in jobs}
         share = compressible.pop() if len(compressible) == 1 else None
@@ -170,6 +182,7 @@ class WorkloadRun(OwnProcedure):
         }  # fmt: skip
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a stage for each step of the file."""
         return [self._stage(number, step, identity) for number, step in enumerate(self.steps, 1)]
 
     def _stage(self, number: int, step: LoadStep, identity: DeviceIdentity) -> Stage:
@@ -192,36 +205,39 @@ class WorkloadRun(OwnProcedure):
 
     def load_of(self, phase: str) -> Workload | None:
         """Return the load of a phase of `writecliff run`."""
-        known = {phase_of(number): step.workload for number, step in enumerate(self.steps, 1)}
-        return known.get(phase)
+        loads = {phase_of(number): step.workload for number, step in enumerate(self.steps, 1)}
+        return loads.get(phase)
 
     def warnings(self, history: History) -> Sequence[str]:
-        found = []
+        """Report steps that did not become steady."""
+        texts = []
         for number, step in enumerate(self.steps, 1):
             stage = history.stages.get(phase_of(number))
             if step.until_steady and stage is not None and not_achieved(stage):
                 name = step.workload.name
-                found.append(f"'{name}' was not steady in {stage.rounds_done} rounds")
-        return found
+                texts.append(f"'{name}' was not steady in {stage.rounds_done} rounds")
+        return texts
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the initial state and the steps, in order."""
         return [*self._beginning(), *(_sentence(step) for step in self.steps)]
 
     def _beginning(self) -> Iterator[str]:
         if self.precondition == NONE:
-            yield "the drive as it is"
+            yield "the drive in its current state"
         else:
             yield f"purge, then {recipe_text(self.precondition)} ({self.why})"
 
 
 def phase_of(number: int) -> str:
-    """The phase of the rows of step `number` of a file, from 1."""
+    """Return the phase of the rows of step `number` of a file, from 1."""
     return f"step-{number}"
 
 
 def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
-    """Whether loads would read what nothing has written. A drive without flash reads it as
-    anything else, and a real drive may have been written before.
+    """Return True if loads would read unwritten addresses of a simulated SSD.
+
+    A drive without flash reads them like others, and a real drive may have been written before.
     """
     if identity.without_flash or not identity.simulated:
         return False
@@ -229,11 +245,12 @@ def _needs_fill(file: WorkloadFile, identity: DeviceIdentity) -> bool:
 
 
 def _round(step: LoadStep, number: int) -> Sequence[Step]:
-    """The steps of a round, or of the only pass (1). Later rounds have seeds of their own, so that
-    they do not write the same addresses again.
+    """Return the steps of a round, or of the single pass (1).
+
+    Later rounds have other seeds, so that they do not write the same addresses again.
     """
     load = step.workload
-    if step.rest_ns:  # its read finds what the drive was preconditioned with
+    if step.rest_ns:  # its read returns data of the preconditioning
         load = replace(load, jobs=tuple(replace(job, range_bytes=4 * KIB) for job in load.jobs))
     if number > 1:
         load = replace(load, seed=step_seed(load.seed, load.name, number))
@@ -249,13 +266,13 @@ def _by_duration(load: Workload) -> bool:
 
 
 def _by_volume(load: Workload) -> bool:
-    """Whether the load needs no clock."""
+    """Return True if the load needs no clock."""
     return all(job.duration_ns is None and job.rate_iops is None and job.rate_bytes_per_s is None
                for job in load.jobs)  # fmt: skip
 
 
 def _tracking(load: Workload) -> Sequence[TrackingVariable]:
-    """IOPS; with rates, which set them, the latency too."""
+    """Return the tracking variables: IOPS, and for loads with rates also the latency."""
     iops = TrackingVariable("IOPS", "IOPS", lambda rows: rows[-1].iops)
     if all(job.rate_iops is None and job.rate_bytes_per_s is None for job in load.jobs):
         return (iops,)
@@ -267,7 +284,7 @@ def _mean_us(rows: Sequence[StepRow]) -> float:
 
 
 def _sentence(step: LoadStep) -> str:
-    """What a step does, for the plan of a run."""
+    """Describe a step, for the plan of a run."""
     load = step.workload
     if step.rest_ns:
         return f"{load.name}: no I/O for {units.duration(step.rest_ns)}, then a single read"
@@ -277,4 +294,4 @@ def _sentence(step: LoadStep) -> str:
         text += ", after a ramp"
     if step.until_steady:
         text += f", in rounds until steady state, {step.max_rounds} at most"
-    return text if step.measured else f"{text}, for the state of the drive alone"
+    return text if step.measured else f"{text}, only to prepare the state of the drive"

@@ -1,9 +1,9 @@
 """WSAT, the write saturation test: random 4 KiB writes from purge until the drive is saturated.
 
 Editions PTS-C (client) and PTS-E (enterprise) of the SNIA Solid State Storage Performance Test
-Specification. There is no preconditioning: the saturation is the result. Rounds, samples and ends
-are those of `saturation.py`. Revision 2.0 has optional stimuli in place of the random 4 KiB writes;
-see `STIMULI`.
+Specification. There is no preconditioning, because saturation is the result. Rounds, samples and
+ends are those of `saturation.py`. Revision 2.0 has optional stimuli instead of the random 4 KiB
+writes; see `STIMULI`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from writecliff.procedures.saturation import CLAUSE, Saturation, SaturationOptio
 from writecliff.procedures.sources import Choice
 from writecliff.workload.model import KIB, Pattern
 
-# -- wsat stimuli ----------------------------------------------------------------------------------
+# -- stimuli ---------------------------------------------------------------------------------------
 
 # The loads of WSAT: the standard's random 4 KiB writes, and the optional stimuli of PTS 2.0.
 
@@ -31,16 +31,16 @@ DEFAULT = "rnd-4k-w"
 
 @dataclass(frozen=True)
 class Stimulus:
-    """One kind of access at one read/write mix."""
+    """A kind of access at a read/write mix."""
 
-    use: str  # the application that it stands for; "" for the standard's own load
+    use: str  # the application that it represents; "" for the standard's own load
     pattern: Pattern
     block_bytes: int | None  # None: the composite of `ecw_load`
     read_pct: float
 
     @property
     def load(self) -> str:
-        """The access as the standard writes it: "RND 4KiB"."""
+        """The access in the standard's notation: "RND 4KiB"."""
         if self.block_bytes is None:
             return ecw_load.NAME
         return f"{LETTERS[self.pattern]} {block_text(self.block_bytes)}"
@@ -52,6 +52,7 @@ class Stimulus:
 
     @property
     def subtitle(self) -> str:
+        """Subtitle of the report."""
         if not self.use:
             return f"WSAT - {self.load} 100% W"
         mix = mix_text(self.read_pct).replace("/", ":")
@@ -69,11 +70,11 @@ class Stimulus:
 
     @property
     def disclosure(self) -> str:
-        """What readers of the figures must know; "" if the name says it all."""
+        """A note that readers of the figures need; "" if the name is sufficient."""
         if self.block_bytes is None:
             return ecw_load.DISCLOSURE
         if self.pattern == "sequential":
-            return "each thread begins at its own part of the range"
+            return "each thread starts at a separate part of the range"
         return ""
 
 
@@ -86,23 +87,23 @@ STIMULI: Mapping[str, Stimulus] = {
 }
 
 
-# -- wsat ------------------------------------------------------------------------------------------
+# -- test ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class WsatOptions(SaturationOptions, SegmentOptions):
-    """Options of WSAT. Those left out take the value of the edition."""
+    """Options of WSAT. Omitted options have the edition's values."""
 
     stimulus: str = option(
         DEFAULT,
-        "the load; all but the first are options of revision 2.0",
+        "load; all but the first are options of revision 2.0",
         rule=Rule({"1.x": DEFAULT}, "required", CLAUSE),
         choices=tuple(STIMULI),
     )
 
 
 class Wsat(Saturation[WsatOptions]):
-    """The write saturation test. Raises ConfigError for options that are not allowed."""
+    """The write saturation test. Raises ConfigError for invalid options."""
 
     name = "wsat"
     subtitle = STIMULI[DEFAULT].subtitle
@@ -110,14 +111,16 @@ class Wsat(Saturation[WsatOptions]):
 
     @property
     def stimulus(self) -> Stimulus:
+        """The load of the test."""
         return STIMULI[self.options.stimulus]
 
     def choices(self) -> tuple[Choice, ...]:
+        """Add the choices about ends and fresh drives, on which sources disagree."""
         o = self.options
         ends = Choice(
             "end of the run",
-            "steady state over five of at most 25 samples, after which the operator may go on; 4 x "
-            "user capacity; 24 h (6 h in 2.0); a time or volume of the operator's",
+            "steady state over five of at most 25 samples, after which the operator may continue; "
+            "4 x user capacity; 24 h (6 h in 2.0); a time or volume that the operator chooses",
             " or ".join(self.end_texts),
             "--end, --time-hours, --drive-fills",
         )
@@ -133,6 +136,7 @@ class Wsat(Saturation[WsatOptions]):
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
+        """Return a step of the stimulus; sequential threads start at separate addresses."""
         stimulus, threads = self.stimulus, self.options.threads
         step = self.cell(
             identity,
@@ -145,7 +149,7 @@ class Wsat(Saturation[WsatOptions]):
         )
         if stimulus.pattern == "random" or threads == 1 or stimulus.block_bytes is None:
             return step
-        # A stream per thread: with one start for all, each of them would write every block once.
+        # A stream per thread: with a common start, each thread would write every block.
         (job,) = step.workload.jobs
         block = stimulus.block_bytes
         passed = job.range_bytes or 0

@@ -1,15 +1,17 @@
 """XSR, cross stimulus recovery: from sequential to random writes and back (PTS-E 1.1).
 
 Purge, no preconditioning, then three groups of writes with one thread and 32 outstanding I/Os:
-sequential 1024 KiB, random 8 KiB, sequential 1024 KiB. Nothing is tracked: the durations are fixed,
-one-minute samples show how the drive adapts. Sources disagree about the durations:
+sequential 1024 KiB, random 8 KiB, sequential 1024 KiB. The durations are fixed and there is no
+tracking variable; one-minute samples show how the drive adapts. Sources disagree about the
+durations:
 
     8-6-8   hours of the three groups (the default)
     6-8-6
 
 Sequential writes must wrap around the drive without a gap. On a real drive a group is one load, cut
-into steps of two hours (which an interruption loses); on a simulated drive each step continues the
-stream of the one before (`framework.py`). Samples are taken from the series inside the steps.
+into steps of two hours (an interruption loses the current step); on a simulated drive each step
+continues the stream of the previous step (`framework.py`). Samples come from the series inside the
+steps.
 """
 
 from __future__ import annotations
@@ -39,34 +41,35 @@ READINGS = ("8-6-8", "6-8-6")
 class Group:
     """An access group of the test."""
 
-    name: str  # "AG1"; its phase in lower case
+    name: str  # "AG1"; in lower case its phase
     pattern: Pattern
     block_bytes: int
     hours: float
 
     @property
     def phase(self) -> str:
+        """Phase of its rows in the store."""
         return self.name.lower()
 
     @property
     def text(self) -> str:
-        """The access as the standard writes it: "SEQ 1024KiB"."""
+        """The access in the standard's notation: "SEQ 1024KiB"."""
         return f"{cells.LETTERS[self.pattern]} {block_text(self.block_bytes)}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class XsrOptions(LoadOptions):
-    """Options of XSR. Those left out take the value of the edition."""
+    """Options of XSR. Omitted options have the edition's values."""
 
     reading: str = option(
-        "8-6-8", "hours of the three groups, where sources disagree", choices=READINGS
+        "8-6-8", "hours of the three groups, on which sources disagree", choices=READINGS
     )
     threads: int = threads_option(CLAUSE, 1, "required")
     queue_depth: int = queue_depth_option(CLAUSE, 32, "required")
     sequential_hours: float = required_option(
         CLAUSE,
         {"6-8-6": 6.0, "*": 8.0},
-        "hours of sequential writes, before and after the random ones",
+        "hours of sequential writes, before and after the random writes",
         within=HOURS,
         quick=0.02,
     )
@@ -74,15 +77,15 @@ class XsrOptions(LoadOptions):
         CLAUSE, {"6-8-6": 8.0, "*": 6.0}, "hours of random writes", within=HOURS, quick=0.02
     )
     sample_seconds: float = required_option(
-        CLAUSE, 60.0, "seconds of a sample", within=Within(1, 86400.0), quick=1.0
+        CLAUSE, 60.0, "seconds per sample", within=Within(1, 86400.0), quick=1.0
     )
     step_hours: float = option(
-        2.0, "hours that run without a chance to stop in between", within=HOURS
+        2.0, "hours per step; a run can stop only between steps", within=HOURS
     )
 
 
 class Xsr(LoadProcedure[XsrOptions]):
-    """The cross stimulus recovery test. Raises ConfigError for options that are not allowed."""
+    """The cross stimulus recovery test. Raises ConfigError for invalid options."""
 
     name = "xsr"
     subtitle = "XSR - SEQ 1024KiB - RND 8KiB - SEQ 1024KiB"
@@ -90,6 +93,7 @@ class Xsr(LoadProcedure[XsrOptions]):
 
     @property
     def groups(self) -> tuple[Group, ...]:
+        """The access groups in order."""
         o = self.options
         return (
             Group("AG1", "sequential", 1024 * KIB, o.sequential_hours),
@@ -98,6 +102,7 @@ class Xsr(LoadProcedure[XsrOptions]):
         )
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: groups, durations and reading."""
         o = self.options
         first, second, third = self.groups
         return {
@@ -116,11 +121,13 @@ class Xsr(LoadProcedure[XsrOptions]):
         }
 
     def choices(self) -> tuple[Choice, ...]:
+        """Add the choice of durations, on which sources disagree."""
         hours = "/".join(f"{group.hours:g}" for group in self.groups)
         durations = Choice("durations of the groups", "8/6/8 h; 6/8/6 h", f"{hours} h", "--reading")
         return (*super().choices(), durations)
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a stage for each group."""
         return [
             Stage.once(
                 group.phase,
@@ -153,6 +160,7 @@ class Xsr(LoadProcedure[XsrOptions]):
         return steps
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the groups in order."""
         groups = (
             f"{group.name}: {group.text} writes, {self.toio}, {group.hours:g} h"
             for group in self.groups
@@ -163,8 +171,12 @@ class Xsr(LoadProcedure[XsrOptions]):
 def recovery_sample(
     before: Sequence[float], after: Sequence[float], share: float = 1.0
 ) -> int | None:
-    """The first sample of AG3, from 1, whose throughput is at least `share` of the mean of AG1;
-    None if the drive has not recovered.
+    """Return the number of the first sample of AG3, from 1, at which the drive has recovered.
+
+    The drive has recovered if its throughput is at least `share` of the mean of AG1.
+
+    Returns:
+        The number; None if the drive has not recovered.
     """
     if not before:
         return None

@@ -101,7 +101,7 @@ def _interruption(item: Mapping[str, Any]) -> str:
 
 def _purge(manifest: Manifest) -> list[str]:
     purge = manifest.purge
-    if purge is None and entry_of(manifest.procedure).own:
+    if purge is None and entry_of(manifest.procedure).is_user_load:
         return []  # its verdict says how the drive began
     if purge is None:
         return ["No purge is recorded: the drive may not have been fresh at the start."]

@@ -44,7 +44,7 @@ def header(data: TestData, title: str, ss_rounds: str, parameters: Sequence[Row]
     entry = entry_of(manifest.procedure)
     need = f" ({'REQUIRED' if entry.required else 'OPTIONAL'})"
     specification = SPECIFICATION
-    if entry.campaign or entry.own:
+    if entry.campaign or entry.is_user_load:
         need, specification = "", f"After {entry.campaign}" if entry.campaign else "Own load"
     return Header(
         test_run_date=units.date_time(manifest.created),

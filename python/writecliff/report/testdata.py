@@ -139,7 +139,7 @@ class TestData:
         """
         required = any(item.get("level") == "required" for item in self.manifest.deviations)
         entry = entry_of(self.manifest.procedure)
-        smaller = self.manifest.device.scale != 1.0 and not entry.own
+        smaller = self.manifest.device.scale != 1.0 and not entry.is_user_load
         if not (required or smaller or self.options.get("quick")):
             return ""
         return "NOT AS PUBLISHED" if entry.campaign else "NOT PTS-CONFORMANT"

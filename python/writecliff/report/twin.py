@@ -20,7 +20,7 @@ from writecliff.procedures.twin import (
     WRITES_PHASE,
     Twin,
 )
-from writecliff.procedures.twin_loads import KEPT_RULE
+from writecliff.procedures.twin_loads import HELD_OUT_RULE
 from writecliff.report import kinds, plots
 from writecliff.report.axes import Axis, Line
 from writecliff.report.base import TestReport
@@ -50,7 +50,7 @@ class TwinReport(TestReport):
     @cached_property
     def measured(self) -> Sequence[tuple[StepRow, bool]]:
         """The loads, and whether each is kept aside."""
-        kept = {one.label: one.kept for one in self.procedure.loads(self.data.manifest.device)}
+        kept = {one.label: one.held_out for one in self.procedure.loads(self.data.manifest.device)}
         rows = [row for phase in _LOADS for row in self.data.stage_rows(phase)]
         return [(row, kept[row.label]) for row in rows if row.label in kept]
 
@@ -61,7 +61,7 @@ class TwinReport(TestReport):
         aside = sum(kept for _, kept in self.measured)
         said = (
             self.began(),
-            f"Rule, stated before: {KEPT_RULE}.",
+            f"Rule, stated before: {HELD_OUT_RULE}.",
             "The twin itself, its errors and what could not be told apart are in twin.html.",
         )
         head = f"{len(self.measured)} loads were measured, {aside} of them kept aside"
@@ -90,7 +90,7 @@ class TwinReport(TestReport):
     def results(self) -> Mapping[str, Any]:
         return {
             "gentle": self.procedure.gentle,
-            "rule": KEPT_RULE,
+            "rule": HELD_OUT_RULE,
             "loads": [
                 {
                     "phase": row.phase,
@@ -111,7 +111,7 @@ class TwinReport(TestReport):
         return None if histogram is None else histogram.quantile(0.99).value_ns
 
     def sections(self) -> Iterator[Section]:
-        yield section("Loads", f"Kept aside: {KEPT_RULE}.", self._loads())
+        yield section("Loads", f"Kept aside: {HELD_OUT_RULE}.", self._loads())
         figures = [self._curve(*words) for words in _CURVES]
         yield section("Writes over the volume written", "", *figures)
 

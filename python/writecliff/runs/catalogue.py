@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from writecliff.errors import StoreError, WritecliffError
-from writecliff.procedures.registry import OWN, PROCEDURES
+from writecliff.procedures.registry import PROCEDURES, USER_LOADS
 from writecliff.report.kept_figures import (
     KEPT_NAME,
     figures_mapping,
@@ -407,7 +407,7 @@ def _of_manifest(place: Place, found: Found, data: bytes) -> Entry:
 
 
 def _kind(procedure: str) -> str:
-    if procedure in OWN:
+    if procedure in USER_LOADS:
         return _KINDS.get(procedure, procedure)
     entry = PROCEDURES.get(procedure)
     return "campaign" if entry is not None and entry.campaign else "test"
@@ -417,7 +417,7 @@ def _short(manifest: Manifest) -> Mapping[str, Any]:
     """The options; of loads of one's own, which hold whole files and answers, those that are
     short.
     """
-    if manifest.procedure not in OWN:
+    if manifest.procedure not in USER_LOADS:
         return manifest.options
     return {k: v for k, v in manifest.options.items() if len(json.dumps(v)) <= _LONG_OPTION}
 

@@ -1,7 +1,10 @@
-"""Suites: all tests of an edition on one drive, and what sets of runs have in common.
+"""Suites, sweeps and choices: sets of runs that belong together.
 
-plan.py      which tests, in which order, with which options
+plan.py      tests of a suite, their order and options
+sweep.py     a test or load repeated with different settings
+factors.py   the cells of a sweep: grids and samples
 folder.py    `suite.json` and the run directories beside it
-children.py  runs of tests in processes of their own, side by side where drives are simulated
-runner.py    a suite from its plan to its summary
+memory.py    memory requirements, checked before the first run
+children.py  runs in child processes, side by side where drives are simulated
+runner.py    the execution of a set, locally or on a cluster
 """

@@ -1,12 +1,12 @@
-"""Runs of a suite or sweep in processes of their own.
+"""Runs of a suite or sweep in child processes.
 
-A process rather than a thread: storing and judging are Python, so two tests at a time need two
-interpreters. One runs member after member, because starting takes as long as a short run. Only the
-parent hears Ctrl-C; it stops its children, and each of them stores what it has. A child also stops
-when its parent dies. Events come back through a pipe.
+Processes rather than threads: storing and judging are Python code, so two tests at a time need two
+interpreters. A process runs several members in turn, because its start takes as long as a short
+run. Only the parent handles Ctrl-C; it stops its children, each of which stores the steps that are
+complete. A child also stops when its parent dies. Events return through a pipe.
 
-The process is an interpreter of its own (`member.py`), not one of
-`multiprocessing`: workers of a cluster are daemons, which may have no children of that kind.
+A child is started as a program (`member.py`) instead of by `multiprocessing`, because workers of a
+cluster are daemonic processes, which cannot have children of `multiprocessing`.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ MEMBER = "writecliff.suite.member"  # the program of a child
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_S = 0.1
 _REPEAT_S = 5.0
-_LOOK_S = 1.0  # between looks at a step that goes on
+_LOOK_S = 1.0  # between two progress events of a step
 
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """What a process needs to run one member.
+    """The arguments of a process that runs one member.
 
-    `opening` are keyword arguments of `open_target`. `finish` is called in the process with the
-    directory of the complete run. `command` is what the user gave, for manifests.
+    `opening` are keyword arguments of `open_target`. The process calls `finish` with the directory
+    of the complete run. `command` is the user's command line, for manifests.
     """
 
     name: str
@@ -60,15 +60,18 @@ class ChildSpec:
 
 
 class Stop(Protocol):
-    """Tells whether to stop: a `threading.Event`, or one that is set on another machine."""
+    """A stop request: a `threading.Event`, or a flag that another machine sets."""
 
-    def is_set(self) -> bool: ...
+    def is_set(self) -> bool:
+        """Return True once the run should stop."""
+        ...
 
 
 @dataclass(frozen=True)
 class ChildEvent:
-    """What happens in a member: a line for the log, or how far it is. `fraction` is that of the
-    run; None while it is prepared.
+    """An event of a member: a line for the log, or its progress.
+
+    `fraction` is the completed part of the run, from 0 to 1; None during preconditioning.
     """
 
     name: str
@@ -79,7 +82,7 @@ class ChildEvent:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a member ended. `error` is the message of a failure, with `hint` and `exit_code`."""
+    """The end of a member. After a failure, `error` is its message, with `hint` and `exit_code`."""
 
     name: str
     ok: bool
@@ -88,28 +91,35 @@ class Outcome:
     exit_code: int = 0
 
     def check(self) -> None:
-        """Raises ConfigError if what was asked for is at fault, EngineError if the run failed."""
+        """Raise the error of a failed member.
+
+        Raises:
+            ConfigError: An option or the target is at fault.
+            EngineError: The run failed.
+        """
         if not self.ok:
             kind = ConfigError if self.exit_code == ConfigError.exit_code else EngineError
             raise kind(f"{self.name}: {self.error}", hint=self.hint)
 
 
 class MemberProcess:
-    """A process that runs members, one after the other, until it is closed."""
+    """A process that runs members, in turn, until it is closed."""
 
     def __init__(self) -> None:
+        """Start the process, which waits for its first member."""
         self._pipe, theirs = Pipe()
         with theirs, _signals_blocked():  # in the child too, until it can handle them
             words = [sys.executable, "-m", MEMBER, str(theirs.fileno()), str(os.getpid())]
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
 
     def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
-        """Run a test and wait for it; `log` gets its events as they come.
+        """Run a test and wait for it; call `log` with its events as they arrive.
 
-        Once `stop` is set it is stopped: it stores what it has, and its outcome has exit code 130.
+        Once `stop` is set, the process stores the complete steps and stops the run; the outcome
+        then has exit code 130.
         """
         next_s = 0.0
-        with suppress(EOFError, BrokenPipeError):  # it has ended already
+        with suppress(EOFError, BrokenPipeError):  # the process has ended
             self._pipe.send(spec)
             while True:
                 if stop.is_set() and time.monotonic() >= next_s:
@@ -125,32 +135,36 @@ class MemberProcess:
         return Outcome(spec.name, False, error, None, 1)
 
     def close(self) -> None:
-        """End the process, which runs nothing."""
+        """Stop the idle process and wait for its end."""
         self._pipe.close()
         self._process.wait()
 
 
 class MemberProcesses:
-    """As many processes as members run at a time. Threads may share them."""
+    """A pool of processes, as many as members run at a time. It is thread-safe."""
 
     def __init__(self) -> None:
+        """Create an empty pool; processes start on demand."""
         self._idle: list[MemberProcess] = []
 
     def __enter__(self) -> Self:
+        """Return the pool."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Stop the idle processes."""
         self.close_idle()
 
     def close_idle(self) -> None:
-        """End the processes that run nothing."""
+        """Stop the processes that run nothing."""
         with suppress(IndexError):  # another thread may take the last one
             while True:
                 self._idle.pop().close()
 
     def run(self, spec: ChildSpec, log: Callable[[ChildEvent], None], stop: Stop) -> Outcome:
-        """Run a test in one of the processes, as `MemberProcess.run` does; one that fails is used
-        for no other.
+        """Run a test in an idle or new process, as `MemberProcess.run` does.
+
+        A process whose member fails is closed, not reused.
         """
         try:
             process = self._idle.pop()
@@ -177,19 +191,22 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def main_of_member(pipe: Connection, parent: int) -> None:
-    """The child: run what the parent sends until it sends no more or a member fails."""
+    """Run members as a child process until the parent closes the pipe or a member fails."""
     with suppress(EOFError, KeyboardInterrupt):
         spec: ChildSpec = pipe.recv()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to parent and child
         silence_libraries()
         die_with_parent(parent, signal.SIGTERM)
-        while _run_and_tell(spec, pipe):
-            gc.collect()  # of a drive, its engine and its tables
+        while _run_and_report(spec, pipe):
+            gc.collect()  # frees the drive, its engine and its tables
             spec = pipe.recv()
 
 
-def _run_and_tell(spec: ChildSpec, pipe: Connection) -> bool:
-    """Send how a member ended; no traceback for what users can cause. False if it has failed."""
+def _run_and_report(spec: ChildSpec, pipe: Connection) -> bool:
+    """Run a member, send its outcome, and return False if it failed.
+
+    Errors that users can cause are sent as messages, without a traceback.
+    """
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -198,7 +215,7 @@ def _run_and_tell(spec: ChildSpec, pipe: Connection) -> bool:
         outcome = Outcome(spec.name, False, str(error), error.hint, error.exit_code)
     except KeyboardInterrupt:
         outcome = Outcome(spec.name, False, "stopped", None, 130)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # until the next one, if there is any
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # until the next member starts
     try:
         pipe.send(outcome)
     except BrokenPipeError:  # the parent is gone
@@ -211,7 +228,7 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.registry import procedure_from_mapping
 
-    sys.argv = list(spec.command)  # that of this process says nothing to anybody
+    sys.argv = list(spec.command)  # manifests must not name this process
     member = spec.member
     simulated = is_simulated(member.target)
     procedure = procedure_from_mapping(member.test, member.options, simulated=simulated)
@@ -220,7 +237,7 @@ def _run(spec: ChildSpec, pipe: Connection) -> Outcome:
         progress = _PipeProgress(spec.name, pipe)
         run_procedure(procedure, engine, spec.directory, progress, resume=spec.resume)
     except EngineError as error:
-        error.partial = None  # holds native objects, which do not cross the pipe
+        error.partial = None  # holds native objects, which cannot be sent through the pipe
         raise
     finally:
         engine.close()
@@ -274,14 +291,14 @@ class _PipeProgress(FollowedRun):
         super().step_progress(progress)
         if (now_s := time.monotonic()) >= self._looked_s + _LOOK_S:
             self._looked_s = now_s
-            self._tell(self.where)
+            self._report(self.where)
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
         super().step_end(row, history, again=again)
         where = f"round {row.round}" if row.round else row.phase
-        self._tell(f"{where}, {row.label}: {row.iops:,.0f} IOPS  {self.how_far}")
+        self._report(f"{where}, {row.label}: {row.iops:,.0f} IOPS  {self.how_far}")
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self._send("progress", text, None if self.preconditions else self.fraction)
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:

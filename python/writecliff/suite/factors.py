@@ -1,9 +1,9 @@
-"""What a sweep varies: factors, and the cells that a grid or a sample takes of them.
+"""Factors of a sweep, and the cells that a grid or a sample takes from them.
 
-A factor has a list of values, or a range of numbers. A grid has every combination of values. A
+A factor has a list of values or a numeric range. A grid has every combination of values. A
 random sample draws each factor independently and uniformly. A Latin-hypercube sample of n cells
-has each of n equal parts of every range exactly once (McKay, Beckman, Conover, "A Comparison of
-Three Methods for Selecting Values of Input Variables", Technometrics 21(2), 1979).
+takes exactly one value from each of n equal parts of every range (McKay, Beckman, Conover, "A
+Comparison of Three Methods for Selecting Values of Input Variables", Technometrics 21(2), 1979).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _EXAMPLE = "for example --vary write_cache=on,off or --vary queue_depth=1..64:lo
 
 @dataclass(frozen=True)
 class Factor:
-    """What is varied, and the texts of its values in order; or `low` to `high`, of which a sample
-    takes whole numbers if both are whole.
+    """A varied setting: the texts of its values in order, or the range `low` to `high`.
+
+    A sample takes whole numbers from a range whose ends are whole.
     """
 
     key: str
@@ -36,14 +37,15 @@ class Factor:
 
     @property
     def is_range(self) -> bool:
+        """True for a range, False for a list of values."""
         return not self.values
 
     def at(self, share: float) -> str:
-        """The value at `share` (0 to below 1) of the range or of the list."""
+        """Return the value at `share` (from 0 to below 1) of the range or list, as text."""
         if not self.is_range:
             return self.values[int(share * len(self.values))]
         whole = self.low.is_integer() and self.high.is_integer()
-        # A whole number has as much of the range as any other, the ends included.
+        # Every whole number gets an equal part of the range, both ends included.
         low, high = (self.low, self.high + 1) if whole else (self.low, self.high)
         linear = low + (high - low) * share
         value = low * (high / low) ** share if self.logarithmic else linear
@@ -51,7 +53,11 @@ class Factor:
 
 
 def factor_of(text: str) -> Factor:
-    """A factor from `KEY=V1,V2,...` or `KEY=LOW..HIGH[:log]`. Raises ConfigError."""
+    """Parse a factor from `KEY=V1,V2,...` or `KEY=LOW..HIGH[:log]`.
+
+    Raises:
+        ConfigError: The text has another form, or the range is empty or not finite.
+    """
     key, equals, rest = text.partition("=")
     key = key.strip()
     if not equals or not key or not rest.strip():
@@ -66,21 +72,23 @@ def factor_of(text: str) -> Factor:
         raise ConfigError(f"--vary '{text}': the range is not LOW..HIGH", hint=_EXAMPLE) from None
     logarithmic = rest.endswith(LOGARITHMIC)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ConfigError(f"--vary '{text}': {ends} is not a range of ascending numbers")
+        raise ConfigError(f"--vary '{text}': {ends} is not an ascending range of finite numbers")
     if logarithmic and low <= 0:
-        raise ConfigError(f"--vary '{text}': a logarithmic range begins above 0")
+        raise ConfigError(f"--vary '{text}': a logarithmic range must start above 0")
     return Factor(key, (), low, high, logarithmic)
 
 
 def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
-    """Every combination; the last factor changes first. Raises ConfigError: a range, or more than
-    `MOST_CELLS`.
+    """Return every combination of values; the last factor changes fastest.
+
+    Raises:
+        ConfigError: A factor is a range, or there are more than `MOST_CELLS` combinations.
     """
     for factor in factors:
         if factor.is_range:
             raise ConfigError(
-                f"{factor.key} is a range, of which a grid cannot take all",
-                hint="list its values, or draw cells with --sample N",
+                f"{factor.key} is a range, but a grid needs a list of values",
+                hint="list its values, or sample the range with --sample N",
             )
     _check_count(math.prod(len(factor.values) for factor in factors))
     return list(itertools.product(*(factor.values for factor in factors)))
@@ -89,7 +97,7 @@ def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
 def sample(
     factors: Sequence[Factor], count: int, method: Method, seed: int
 ) -> list[tuple[str, ...]]:
-    """`count` cells drawn by `method`, those that are equal once; same seed, same cells."""
+    """Draw `count` cells by `method`, without duplicates; equal seeds give equal cells."""
     import numpy as np
     from scipy.stats import qmc
 
@@ -110,4 +118,7 @@ def sample(
 
 def _check_count(count: int) -> None:
     if count > MOST_CELLS:
-        raise ConfigError(f"{count:,} cells are more than {MOST_CELLS:,}", hint="--sample N")
+        raise ConfigError(
+            f"{count:,} cells exceed the limit of {MOST_CELLS:,}",
+            hint="sample fewer cells with --sample N",
+        )

@@ -1,7 +1,7 @@
 """A suite, sweep or choice on disk: `suite.json`, schema "writecliff/suite/1", and its runs.
 
-Each member has a directory by its name. Its status is read from that run directory alone, so that
-nothing can disagree.
+Each member has a directory of its name. The status of a member is read from its run directory
+alone and stored nowhere else, so the two cannot disagree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from writecliff.errors import ConfigError, StoreError
 from writecliff.store.checksums import damaged, parse_document, write_document
 from writecliff.store.files import claim_directory, is_plain_name, read_regular
 from writecliff.store.manifest import MANIFEST_NAME, Status, now
-from writecliff.store.manifest import SUITE_NAME as SUITE_NAME  # noqa: PLC0414 - its format is here
+from writecliff.store.manifest import SUITE_NAME as SUITE_NAME  # noqa: PLC0414 - exported here
 from writecliff.store.rundir import RunDirectory
 from writecliff.store.typed import typed
 
@@ -27,7 +27,7 @@ _COMMANDS: Mapping[Kind, str] = {"suite": "suite", "sweep": "sweep", "choice": "
 
 @dataclass(frozen=True)
 class Member:
-    """One run: a test with its options on a target; of a sweep, what was varied, as text."""
+    """A run of a set: a test, its options and target; for sweeps also the varied settings."""
 
     test: str
     options: Mapping[str, Any]
@@ -37,7 +37,7 @@ class Member:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What `suite.json` holds."""
+    """The contents of `suite.json`."""
 
     kind: Kind
     about: str
@@ -47,11 +47,11 @@ class _Stored:
 
 @dataclass(frozen=True)
 class SuiteFolder:
-    """A suite (all tests of an edition), a sweep (one test, options varied) or a choice (one load
-    on several drives) that was started.
+    """A set of runs on disk: a suite, a sweep or a choice.
 
-    `members` are in order; `about` is the edition of a suite, what a sweep varies, with commas
-    between, or the load of a choice.
+    A suite has all tests of an edition, a sweep one test with varied options, a choice one load on
+    several drives. `members` are in order. `about` is the edition of a suite, the varied keys of a
+    sweep, separated by commas, or the load of a choice.
     """
 
     path: Path
@@ -70,10 +70,13 @@ class SuiteFolder:
         *,
         is_claimed: bool = False,
     ) -> Self:
-        """Write `suite.json` to `path`, which must be absent or empty; with `is_claimed`, to a
-        directory that the caller has made.
+        """Write `suite.json` to `path`, which must not exist or be empty.
 
-        Raises ConfigError for a directory in use, StoreError if it cannot be written.
+        With `is_claimed`, `path` is a directory that the caller has created.
+
+        Raises:
+            ConfigError: The directory is in use.
+            StoreError: The file cannot be written.
         """
         if not is_claimed:
             claim_directory(path)
@@ -85,13 +88,18 @@ class SuiteFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Raises ConfigError (no suite there) or StoreError (damaged)."""
+        """Open a set of runs.
+
+        Raises:
+            ConfigError: `path` has no `suite.json`.
+            StoreError: `suite.json` is damaged or cannot be read.
+        """
         try:
             data = read_regular(path / SUITE_NAME)
         except (FileNotFoundError, NotADirectoryError):
             raise ConfigError(
                 f"{path} is not a suite: it has no {SUITE_NAME}",
-                hint="give the directory that `writecliff suite` named",
+                hint="give the directory that `writecliff suite` printed",
             ) from None
         except OSError as error:
             raise StoreError(f"cannot read {path / SUITE_NAME}: {error.strerror}") from None
@@ -99,50 +107,55 @@ class SuiteFolder:
 
     @classmethod
     def parse(cls, data: bytes, path: Path) -> Self:
-        """The suite whose `suite.json`, in `path`, holds `data`. Raises StoreError: damaged."""
+        """Return the set whose `suite.json`, in `path`, has the contents `data`.
+
+        Raises:
+            StoreError: The contents are damaged.
+        """
         fields = parse_document(data, path / SUITE_NAME, SCHEMA)
         stored = typed(fields, _Stored, path / SUITE_NAME)
         for name in stored.members:
             if not is_plain_name(name):
-                raise damaged(path / SUITE_NAME, f"members: {name!r} is not the name of a folder")
+                raise damaged(path / SUITE_NAME, f"members: {name!r} is not a plain folder name")
         return cls(path, stored.kind, stored.about, stored.members, stored.created)
 
     @property
     def command(self) -> str:
-        """The command that makes such a set."""
+        """The command that creates such a set."""
         return _COMMANDS[self.kind]
 
     @property
     def simulated(self) -> bool:
-        """Whether all members run on simulated drives."""
+        """True if all members run on simulated drives."""
         return all(is_simulated(member.target) for member in self.members.values())
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The different targets of the members, in order."""
+        """The distinct targets of the members, in order."""
         return tuple(dict.fromkeys(member.target for member in self.members.values()))
 
     def run_directory(self, name: str) -> Path:
+        """Return the run directory of a member, which may not exist yet."""
         return self.path / name
 
     def status(self, name: str) -> Status | None:
-        """The status of a member's run; None if it was not started."""
+        """Return the status of a member's run; None if it was not started."""
         if not (self.run_directory(name) / MANIFEST_NAME).is_file():
             return None
         return RunDirectory.open(self.run_directory(name)).status
 
     def target_now(self, target: str) -> str:
-        """A target of the members as it is called now: a restart may have renamed a real drive."""
+        """Return the current name of a target: a restart may have renamed a real drive."""
         for name, member in self.members.items():
             if member.target == target and self.status(name) is not None:
                 return target_now(RunDirectory.open(self.run_directory(name)).manifest.device)
         return target
 
     def complete(self) -> tuple[str, ...]:
-        """The members whose runs are complete, in order."""
+        """Return the members whose runs are complete, in order."""
         return tuple(name for name in self.members if self.status(name) == "complete")
 
     def left(self) -> tuple[str, ...]:
-        """The members that are still to be run, in order."""
+        """Return the members whose runs are not complete, in order."""
         done = self.complete()
         return tuple(name for name in self.members if name not in done)

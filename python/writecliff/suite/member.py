@@ -1,4 +1,4 @@
-"""The program of a member's process: `python -m writecliff.suite.member PIPE PARENT`."""
+"""Program of a child process: `python -m writecliff.suite.member PIPE PARENT`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that the runs of a suite, sweep or choice need, known before any of them starts."""
+"""Memory requirements of a suite, sweep or choice, checked before the first run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ PROCESS_BYTES = 300 << 20  # interpreter with arrow, duckdb and matplotlib
 
 
 def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
-    """Return the memory that a run needs: of its process and, if simulated, of its drive at the
-    scale at which the test simulates it. `engine` is the open target of the member, if there is
-    one. Raises ConfigError: the drive cannot be simulated.
+    """Return the memory that a run needs, in bytes, of its process and its simulated drive.
+
+    The drive is counted at the scale at which the test simulates it. `engine` is the open target of
+    the member, if the caller has opened it.
+
+    Raises:
+        ConfigError: The drive cannot be simulated.
     """
     if not is_simulated(member.target):
         return PROCESS_BYTES
@@ -35,7 +39,7 @@ def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
     finally:
         if engine is None:
             opened.close()
-    if device.raw_bytes is None:  # without flash there is no map
+    if device.raw_bytes is None:  # drives without flash have no mapping table
         return PROCESS_BYTES
     whole_bytes = drive_memory_bytes(device.capacity_bytes, device.mapped_bytes)
     return round(whole_bytes / scale) + PROCESS_BYTES
@@ -44,11 +48,13 @@ def member_memory_bytes(member: Member, engine: Engine | None = None) -> int:
 def check_memory(
     members: Mapping[str, Member], engine: Engine, budget_bytes: int | None = None
 ) -> None:
-    """Refuse a set of runs of which one alone needs more memory than there is.
+    """Check that each run fits into memory on its own.
 
-    `engine` is the target that the members share; variants of it, as in sweeps, are taken to need
+    `engine` is the target that the members share; its variants, as in sweeps, are assumed to need
     as much. `budget_bytes` is the memory that may be used (default: `available_memory_bytes`).
-    Raises ConfigError, with every such run.
+
+    Raises:
+        ConfigError: Runs exceed the budget; the message lists them all.
     """
     if not engine.identify().simulated:
         return
@@ -59,6 +65,6 @@ def check_memory(
         runs = ", ".join(f"{name} requires {need / 1e9:.1f} GB" for name, need in large.items())
         raise ConfigError(
             f"not enough memory: {runs}, the budget is {budget / 1e9:.1f} GB",
-            hint="fewer runs at a time do not help, because each needs this alone; free memory, "
-            "take a smaller drive, or simulate it smaller with --quick",
+            hint="fewer runs at a time do not help, because a single run exceeds the budget; free "
+            "memory, choose a smaller drive, or scale it down with --quick",
         )

@@ -1,4 +1,4 @@
-"""Which tests a suite has, in which order, with which options."""
+"""The plan of a suite: its tests, their order and their options."""
 
 from __future__ import annotations
 
@@ -30,29 +30,34 @@ def plan_suite(
     common: Mapping[str, Any] | None = None,
     special: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Member]:
-    """The tests of an edition, or those of the standard in `tests`, in the standard's order. Where
-    the edition has several active ranges, each has a run of its own.
+    """Return the runs of an edition's tests, by name, in the standard's order.
 
-    `common` goes to every test, `special` to the tests that it names. Raises ConfigError for an
-    edition, test or option that does not exist, and for a value that is not allowed.
+    `tests` restricts them. Tests with several active ranges have a run for each of them. `common`
+    applies to every test, `special` to the tests that it names.
+
+    Raises:
+        ConfigError: An edition, test or option does not exist, or a value is not allowed.
     """
     if edition not in EDITIONS:
         raise ConfigError.unknown("edition", edition, EDITIONS)
     special = special or {}
-    known = standard_tests()
+    standard = standard_tests()
     for name in (*(tests or ()), *special):
-        if name not in known:
-            raise ConfigError.unknown("test", name, known)
+        if name not in standard:
+            raise ConfigError.unknown("test", name, standard)
     wanted = suite_tests(edition) if tests is None else tests
-    chosen = [name for name in known if name in wanted]
+    chosen = [name for name in standard if name in wanted]
     for name in special:
         if name not in chosen:
-            raise ConfigError(f"options are given for {name}, which is not among the tests")
+            raise ConfigError(
+                f"options are given for {name}, which is not among the tests of the suite",
+                hint=f"add {name} to the tests, or leave its options out",
+            )
     members = {}
     for name in chosen:
         given = {"edition": edition, **(common or {}), **special.get(name, {})}
         for member, options in _runs(name, given).items():
-            # Refuses what does not fit, before anything runs.
+            # Refuse invalid options before anything runs.
             simulated = is_simulated(target)
             procedure = procedure_from_mapping(name, options, simulated=simulated)
             procedure.check_purge(simulated=simulated)
@@ -74,7 +79,11 @@ def check_members(members: Mapping[str, Member], engine: Engine) -> None:
 
 
 def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None:
-    """Raises ConfigError for the first member that does not suit the drive."""
+    """Check that every member suits the drive.
+
+    Raises:
+        ConfigError: The first member that does not, by name.
+    """
     for name, member in members.items():
         procedure = procedure_from_mapping(
             member.test, member.options, simulated=identity.simulated
@@ -86,7 +95,7 @@ def check_plans(members: Mapping[str, Member], identity: DeviceIdentity) -> None
 
 
 def _runs(test: str, options: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """The runs of a test, by name: one, or one for each active range of the client edition."""
+    """Return the runs of a test, by name: one, or one per active range of the client edition."""
     limited = issubclass(procedure_class(test).options_type, SegmentOptions)
     client = (options["edition"], options.get("revision", "1.x")) == CLIENT
     chosen = {"active_range_pct", "ar_amount_gib"} & set(options)

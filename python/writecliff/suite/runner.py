@@ -1,8 +1,8 @@
-"""A suite or sweep: which of its members still have to run, and how many at a time.
+"""Execution of a suite or sweep: its remaining members, and how many run at a time.
 
-Every test starts from a purge, so on simulated drives they are independent and run side by side
-within a memory budget, with the same results as one after the other. On a real drive they run one
-after the other, and a failure ends the suite.
+Every test starts with a purge. Tests on simulated drives are therefore independent: they run side
+by side within a memory budget, with the same results as in sequence. On a real drive they run in
+sequence, and a failure ends the suite.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from writecliff.cluster import Cluster
 
 Log = Callable[[ChildEvent], None]
-# Longest first, as they took on `sata-tlc-120`: then no core waits for the other at the end.
+# Longest first, by their run times on `sata-tlc-120`, so that no core idles at the end.
 _LONGEST = ("ecw", "dirth", "hir", "wsat", "iops", "xsr", "lat", "tp")
 
 
 class SuiteStopped(WritecliffError):
-    """Stopped by the user; the complete steps of all tests are stored."""
+    """The user stopped the set; the complete steps of all tests are stored."""
 
     exit_code = 130
 
@@ -50,12 +50,15 @@ def run_suite(
     memory_budget_bytes: int | None = None,
     cluster: Cluster | None = None,
 ) -> list[Outcome]:
-    """Run every member that is not complete, here or on a cluster, and return their outcomes.
+    """Run every member that is not complete, locally or on a cluster, and return the outcomes.
 
-    `log` gets what happens, from several threads. `opening` are the keyword arguments of
-    `open_target` beside the target. `finish` is called with the directory of each complete run, in
-    the process that ran it. Raises SuiteStopped, EngineError (a test failed; the others are kept),
-    ConfigError.
+    Several threads call `log` with the events. `opening` are the keyword arguments of
+    `open_target`. The process of each run calls `finish` with its directory.
+
+    Raises:
+        SuiteStopped: The user stopped the set.
+        EngineError: A test failed; the runs of the others remain.
+        ConfigError: An option is not allowed, or memory is insufficient.
     """
     stop = Event()
     specs = [
@@ -71,8 +74,8 @@ def run_suite(
                 with MemberProcesses() as processes:
                     outcomes = run_side_by_side(
                         [
-                            Task(one.name, need, partial(_checked, processes, one, log, stop))
-                            for one, need in specs
+                            Task(spec.name, need, partial(_checked, processes, spec, log, stop))
+                            for spec, need in specs
                         ],
                         workers=workers if folder.simulated else 1,
                         memory_budget_bytes=memory_budget_bytes,
@@ -98,7 +101,7 @@ def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event)
 
 
 def _left(folder: SuiteFolder) -> Sequence[str]:
-    """The members that are not complete; those that run side by side, the longest first."""
+    """Return the members that are not complete; those that run side by side, longest first."""
     left = folder.left()
     return sorted(left, key=lambda name: _rank(folder.members[name])) if folder.simulated else left
 
@@ -125,19 +128,19 @@ def _spec(
 
 # Members of suites and sweeps on a cluster: workers receive run directories and return them.
 #
-# A worker runs the member in its own folder, and returns the run directory as an archive. It
+# A worker runs the member in a temporary folder, and returns the run directory as an archive. It
 # receives the options, the text of the drive's device file, and the stored data of an interrupted
 # run. Prepared states are in the cache of the worker's user. Workers that share this cache (on one
 # machine, or in a shared folder) or the shared states (`engines/state_cache.py`) prepare each state
 # once.
 
 STOPPED = 130
-_processes = MemberProcesses()  # of this worker, for the sweep that is under way
+_processes = MemberProcesses()  # pool of this worker, for the current sweep
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """A member on its way to a worker. `before` is the archive of an interrupted run."""
+    """A member to be sent to a worker. `before` is the archive of an interrupted run."""
 
     spec: ChildSpec
     before: bytes | None
@@ -151,8 +154,14 @@ def run_members(
     log: Callable[[ChildEvent], None],
     stop: Event,
 ) -> list[Outcome]:
-    """Run members, each with the memory that it takes, on a cluster, and store each where its spec
-    says as soon as it has come back. Raises Stopped, EngineError (a test failed), ConfigError.
+    """Run members on a cluster, and store each run in the directory of its spec as it returns.
+
+    Each spec comes with the memory of its run, in bytes.
+
+    Raises:
+        Stopped: `stop` was set.
+        EngineError: A test failed.
+        ConfigError: An option is not allowed.
     """
     topic = f"{cluster.stopping}-log"
     tasks = []
@@ -169,12 +178,12 @@ def run_members(
 
 
 def _processes_end() -> None:
-    """On each worker: those that run nothing end. A worker that ends takes its own with it."""
+    """Stop the idle processes of a worker. Busy processes end with their worker."""
     _processes.close_idle()
 
 
 def _nowhere() -> Outcome:
-    raise AssertionError("a parcel is for workers")
+    raise AssertionError("a parcel can only run on a worker")
 
 
 def _arrived(
@@ -200,8 +209,10 @@ def _packed(spec: ChildSpec, topic: str, stopping: str) -> Parcel:
 
 
 def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
-    """On a worker: run a member; how it ended, and the archive of its run directory, if it made
-    one.
+    """Run a member on a worker.
+
+    Returns:
+        The outcome, and the archive of the run directory; None if the run created no directory.
     """
     from distributed import get_worker
 
@@ -225,7 +236,7 @@ def run_parcel(parcel: Parcel) -> tuple[Outcome, bytes | None]:
 
 
 def _archive(directory: Path) -> bytes:
-    """The files of a run directory; what the operating system says of them is left out."""
+    """Return the files of a run directory as an archive, without owners, modes and times."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
         for path in sorted(directory.rglob("*")):
@@ -244,7 +255,7 @@ def _extract(archive: bytes, directory: Path) -> None:
 
 
 def _store(archive: bytes, directory: Path) -> None:
-    """Put a run directory in its place: it is there as a whole, or as it was before."""
+    """Replace a run directory atomically by the contents of an archive."""
     made = Path(mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
     try:
         _extract(archive, made / "new")

@@ -1,8 +1,8 @@
-"""Sweeps: one test or load several times, options or properties of the drive varied.
+"""Sweeps: a test or load repeated with different options or properties of the drive.
 
-The workload tests that surround the standard are sweeps of write saturation: active range,
+The workload tests that accompany the standard are sweeps of write saturation: active range,
 over-provisioning, write cache, data pattern, demand (SNIA, "Solid State Storage Performance: a
-primer", 2013: two settings side by side, IOPS v volume written and v time).
+primer", 2013: two settings side by side, IOPS over volume written and over time).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from writecliff.suite.folder import Member, SuiteFolder
 
 @dataclass(frozen=True)
 class Preset:
-    """A named sweep: the option that is varied, and its values unless others are given."""
+    """A named sweep: the option that it varies, and its default values."""
 
     option: str
     values: tuple[str, ...]
     summary: str
 
 
-OVERPROVISION = "overprovision_pct"  # of the drive, not an option of a test
+OVERPROVISION = "overprovision_pct"  # a property of the drive, not an option of a test
 PRESETS: Mapping[str, Preset] = {
     "active-range": Preset(
         "active_range_pct", ("100", "75", "50", "25"), "share of the addresses used"
@@ -44,7 +44,7 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-DEVICE, LOAD = "device.", "load."  # keys of the drive's file, of the jobs of a load
+DEVICE, LOAD = "device.", "load."  # prefixes of keys in the drive's file and in the jobs of a load
 
 
 @dataclass(frozen=True)
@@ -70,19 +70,24 @@ def plan_sweep(
     *,
     folder: Path,
 ) -> Sweep:
-    """A member for each different cell of `cells`; writes nothing.
+    """Return a member for each distinct cell of `cells`, without writing anything.
 
-    A cell has the value of each key that is varied: an option of the test, `OVERPROVISION`,
-    "device.KEY" of the simulated drive's file (its value as in TOML), or, with the test "workload",
-    whose options are `common`, "load.KEY" of all its jobs or "load.JOB.KEY" of one. Its run is
-    named "KEY-VALUE", its device file is in `folder`. Raises ConfigError: fewer than two different
-    cells, or a value that is not allowed.
+    A cell has a value for each varied key: an option of the test, `OVERPROVISION`, "device.KEY" of
+    the simulated drive's file (with a TOML value), or, with the test "workload", whose options are
+    `common`, "load.KEY" of all its jobs or "load.JOB.KEY" of a single job. Its run is named
+    "KEY-VALUE"; its device file is in `folder`.
+
+    Raises:
+        ConfigError: There are fewer than two distinct cells, or a value is not allowed.
     """
     different = [cell for number, cell in enumerate(cells) if cell not in cells[:number]]
     if len(different) < 2:
         varied = ", ".join(dict.fromkeys(key for cell in cells for key in cell))
         if not varied:
-            raise ConfigError("a sweep needs a setting to vary")
+            raise ConfigError(
+                "a sweep needs a setting to vary",
+                hint="for example --vary write_cache=on,off",
+            )
         raise ConfigError(f"a sweep of {varied} needs at least two different values")
     members: dict[str, Member] = {}
     devices: dict[Path, str] = {}
@@ -107,7 +112,7 @@ def plan_sweep(
 
 
 def is_of_drive(key: str) -> bool:
-    """Whether a key changes the simulated drive rather than what is run on it."""
+    """Return True if a key changes the simulated drive rather than the test or load."""
     return key == OVERPROVISION or key.startswith(DEVICE)
 
 
@@ -123,20 +128,23 @@ def _word(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:g}"
-    return Path(value).name if isinstance(value, str) else str(value)  # of a file, its name
+    return Path(value).name if isinstance(value, str) else str(value)  # the name of a file
 
 
 def changed_device(target: str, changes: Mapping[str, Any]) -> str:
-    """The device file of `target` with other values.
+    """Return the device file of `target` with changed values.
 
-    Over-provisioning is (flash - user capacity) / user capacity, of the flash that the other
-    changes leave. Raises ConfigError for a drive that cannot be made or is not simulated.
+    Over-provisioning is (flash - user capacity) / user capacity, with the flash that results from
+    the other changes.
+
+    Raises:
+        ConfigError: The drive is not simulated, or cannot be built with these values.
     """
     from writecliff.devices import describe_device, read_device_file
     from writecliff.devices.edit import toml_word, with_values
 
     if not is_simulated(target):
-        hint = "vary active_range_pct: what is never written serves as spare space"
+        hint = "vary active_range_pct: addresses that are never written serve as spare space"
         what = "over-provisioning" if OVERPROVISION in changes else "device file"
         raise ConfigError(f"the {what} of {target} cannot be changed", hint=hint)
     made, name = read_device_file(target.removeprefix("sim:"))
@@ -157,7 +165,7 @@ def changed_device(target: str, changes: Mapping[str, Any]) -> str:
 
 
 def _with_load(options: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, object]:
-    """The options of a load with other values in its jobs. Raises ConfigError."""
+    """Return the options of a load with changed values in its jobs. Raises ConfigError."""
     from writecliff.procedures.workload import WorkloadRun
 
     procedure = WorkloadRun.from_mapping(options)

@@ -161,7 +161,7 @@ def evidence_of(data: TestData) -> Evidence:
     pct = 100 * written / identity.capacity_bytes if overwrites else None
     state = "" if pct is None else f"overwritten:{pct:.4g}%"
     observed = tuple(
-        Observed(figure, one.kept)
+        Observed(figure, one.held_out)
         for one in procedure.loads(identity)
         if (row := _row(data, one)) is not None
         for figure in _figures(data, one, row, state)

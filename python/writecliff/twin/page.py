@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from writecliff.procedures.twin_loads import KEPT_RULE
+from writecliff.procedures.twin_loads import HELD_OUT_RULE
 from writecliff.report import REPORT_NAME, kinds
 from writecliff.report.axes import Axis, Line
 from writecliff.report.campaigns.results import metric_text
@@ -48,7 +48,7 @@ def write_check_page(found: Check, run: Path) -> Path:
 def _twin_page(result: TwinResult) -> Page:
     data = _figures_file(result)
     sections: list[Section] = [
-        section("How well it predicts", f"Rule, stated before: {KEPT_RULE}.", _errors(result)),
+        section("How well it predicts", f"Rule, stated before: {HELD_OUT_RULE}.", _errors(result)),
         *(
             section(name, "", _compared(rows, data))
             for name, rows in sections_of(result).items()

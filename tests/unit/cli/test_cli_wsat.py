@@ -109,7 +109,7 @@ def test_interrupt_and_resume(cli: CommandLine, drive: FakeEngine) -> None:
     said = cli(SHORT + " --output r")
     assert said.code == 130
     assert said.err.endswith(
-        "error: stopped; complete steps kept: 1, in r\n"
+        "error: stopped; 1 complete step stored in r\n"
         "hint: resume with `writecliff test wsat --resume r`\n"
     )
     fresh = FakeEngine()
@@ -125,7 +125,7 @@ def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
     assert (said.code, said.out) == (1, "")
     assert said.err == (
         "error: fake drive gone\n"
-        "hint: complete steps kept: 1; once the cause is removed, "
+        "hint: 1 complete step stored; once the cause is removed, "
         "resume with `writecliff test wsat --resume r`\n"
     )
 
@@ -307,7 +307,7 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
     assert said.code == 1
     assert said.err.endswith(
         "error: fio failed: killed by SIGKILL\n"
-        "hint: complete steps kept: 1; once the cause is removed, "
+        "hint: 1 complete step stored; once the cause is removed, "
         "resume with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
     )
     drive.before_run = None

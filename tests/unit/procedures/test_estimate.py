@@ -205,7 +205,7 @@ def test_long_pilots_tell_how_long_they_may_take(tmp_path: Path) -> None:
     procedure = procedure_from_mapping("wsat", {"quick": True, **SHORT["wsat"]}, simulated=True)
     said: list[str] = []
     now_s = itertools.count(0, 3)  # each look at the clock is three seconds later
-    found = estimate(procedure, engine, budget_s=12.0, clock=lambda: next(now_s), tell=said.append)
+    found = estimate(procedure, engine, budget_s=12.0, clock=lambda: next(now_s), log=said.append)
     assert found is None or found.pilots >= 1
     assert said[0].startswith("estimating with a pilot at 1/")
     left_s = [int(line.split()[-6]) for line in said]

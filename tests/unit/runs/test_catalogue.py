@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.run_store import aged, make_run
 from writecliff.errors import StoreError
-from writecliff.procedures.registry import OWN
+from writecliff.procedures.registry import USER_LOADS
 from writecliff.runs import catalogue as entry_module
 from writecliff.runs.catalogue import FILE_NAME, Catalogue
 from writecliff.runs.columns import RUNS
@@ -60,7 +60,7 @@ def test_runs_of_all_kinds_of_folders_are_found(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("name", [*OWN, "wsat", "datacentre", "of-another-version"])
+@pytest.mark.parametrize("name", [*USER_LOADS, "wsat", "datacentre", "of-another-version"])
 def test_runs_of_every_procedure_have_a_kind(tmp_path: Path, name: str) -> None:
     make_run(tmp_path / "run", procedure=name)
     (found,) = listed(catalogue(tmp_path), Selection())

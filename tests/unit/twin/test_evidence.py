@@ -33,11 +33,11 @@ def test_every_third_load_of_a_kind_is_kept_aside(name: str) -> None:
     assert len(set(loads)) == len(loads)
     kinds = groupby(loads, key=lambda one: (one.pattern, min(one.read_pct, 1), one.read_pct == 100))
     for _, kind in kinds:
-        kept = [one.kept for one in kind]
+        kept = [one.held_out for one in kind]
         assert kept == [n % EVERY == 0 for n in range(1, len(kept) + 1)]
     # What a data sheet has is never kept aside: the twin begins with it.
     fitted = {(one.pattern, one.block_bytes, one.read_pct, one.outstanding)
-              for one in loads if not one.kept}  # fmt: skip
+              for one in loads if not one.held_out}  # fmt: skip
     assert {("random", 4096, 100.0, 1), ("sequential", 131072, 100.0, 32)} <= fitted
 
 

@@ -1,17 +1,17 @@
-"""ACT, the Aerospike certification test: can a drive serve a database at so many times "1x"?
+"""ACT, the Aerospike certification test: the largest database load that a drive sustains.
 
-Reads of records at a fixed rate beside large-block reads and writes, for 24 hours on a drive that
-was overwritten twice before (act_prep). It passes if in every hour fewer than 5 % of the reads
-took longer than 1 ms, 1 % longer than 8 ms and 0.1 % longer than 64 ms; it is stopped if the load
-falls behind its schedule by 10 s. The load is that of `act_load.py`, the judgement that of
-`act_judge.py`.
+The load is a multiple of "1x": reads of records at a fixed rate beside large-block reads and
+writes, for 24 hours, on a drive that was overwritten twice before (act_prep). The drive passes if
+in every hour fewer than 5 % of the reads took longer than 1 ms, 1 % longer than 8 ms and 0.1 %
+longer than 64 ms. The test stops if the load falls behind its schedule by 10 s. `act_load.py`
+defines the load, `act_judge.py` the judgement.
 
 Stages:
 
-    search   (on demand) tests of one slice each, at loads found by doubling and bisection, for the
+    search   (on demand) tests of one slice each, at loads chosen by doubling and bisection, for the
              largest one that passes; a round is one step
-    certify  the whole test at that load, or at the given one; if it fails after a search, again at
-             one less
+    certify  the whole test at that load, or at the given one; after a search, a failure repeats
+             the test at the next lower load
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ LOAD = re.compile(r"(\d+(?:\.\d+)?)x?")
 
 
 class Act(CampaignProcedure[ActOptions]):
-    """The Aerospike certification test. Raises ConfigError for options that are not allowed."""
+    """The Aerospike certification test. Raises ConfigError for invalid options."""
 
     name = "act"
     options_type = ActOptions
 
     def settle(self, options: ActOptions, *, shorten: bool) -> ActOptions:
+        """Derive the rates from the load, and the report interval from the duration."""
         o = super().settle(options, shorten=shorten)
         multiple = load_multiple(o.load)
         if multiple != round(multiple) and o.search:
@@ -69,9 +70,10 @@ class Act(CampaignProcedure[ActOptions]):
         )
 
     def check(self) -> None:
+        """Raise ConfigError for a configuration that ACT would reject."""
         o = self.options
         if o.read_reqs_per_sec + o.write_reqs_per_sec == 0:
-            raise ConfigError("there is no load", hint="give --load 1x")
+            raise ConfigError("the load has a rate of zero", hint="give --load 1x")
         large = o.large_block_op_kbytes
         if large & (large - 1):
             nearest = 1 << round(math.log2(large))
@@ -80,35 +82,46 @@ class Act(CampaignProcedure[ActOptions]):
                 hint=f"the nearest is {nearest}",
             )
         if max(o.record_bytes, o.record_bytes_range_max) > large * KIB:
-            raise ConfigError("a record is larger than a large block")
+            raise ConfigError(
+                f"a record of {max(o.record_bytes, o.record_bytes_range_max)} B does not fit into "
+                f"a large block of {large} KiB",
+                hint="lower record-bytes, or raise large-block-op-kbytes",
+            )
         if o.read_req_num_512_blocks > 2 * large:
             raise ConfigError(
                 f"read-req-num-512-blocks {o.read_req_num_512_blocks} is longer than a large block",
                 hint=f"large-block-op-kbytes is {large}, which is {2 * large} blocks of 512 B",
             )
         if 0 < o.record_bytes_range_max <= o.record_bytes:
-            raise ConfigError("record-bytes-range-max must be more than record-bytes")
+            raise ConfigError(
+                f"record-bytes-range-max must exceed record-bytes, {o.record_bytes}, not be "
+                f"{o.record_bytes_range_max}"
+            )
         if o.disable_odsync and o.commit_to_device:
-            raise ConfigError("disable-odsync and commit-to-device exclude each other")
+            raise ConfigError(
+                "disable-odsync and commit-to-device exclude each other", hint="omit one of them"
+            )
 
-    # -- the load ---------------------------------------------------------------------------
+    # -- load -------------------------------------------------------------------------------
 
     @property
     def multiple(self) -> float:
-        """The load of the options."""
+        """The load that the options request, as a multiple of 1x."""
         o = self.options
         return max(o.read_reqs_per_sec / READS_PER_S, o.write_reqs_per_sec / WRITES_PER_S)
 
     def rates(self, multiple: float | None = None) -> Rates:
-        """The rates at a load, in proportion to those of the options (None)."""
+        """Return the rates at a load (None: that of the options)."""
         return rates_of(self.options, 1.0 if multiple is None else multiple / self.multiple)
 
     @property
     def steps_a_slice(self) -> int:
+        """Steps of a slice, at least 1."""
         return _whole(self.options.slice_sec / self.options.report_interval_sec)
 
     @property
     def steps_of_test(self) -> int:
+        """Steps of the whole test, at least 1."""
         return _whole(self.options.test_duration_sec / self.options.report_interval_sec)
 
     def _step(
@@ -119,18 +132,18 @@ class Act(CampaignProcedure[ActOptions]):
         seconds = o.report_interval_sec
         jobs = jobs_of(o, rates, sector_bytes=identity.sector_bytes, seconds=seconds)
         name = f"{multiple:g}x, to {number * seconds:g} s"
-        # As text: a stored multiple may come back as an int where it was a float.
+        # Text, because a stored multiple may be read back as an int instead of a float.
         step = self.step(name, Workload(name, jobs), phase, f"{multiple:g}", position)
         return replace(step, figures=lambda result: step_figures(result, jobs, multiple))
 
     def _compressible(self, load: Workload) -> Workload:
-        """The jobs have it from compress-pct."""
+        """Return the load as it is: its jobs already have the compressibility of compress-pct."""
         return load
 
     # -- results -------------------------------------------------------------------------
 
     def trials(self, rows: Sequence[StepRow], phase: str) -> list[Trial]:
-        """The tests of a stage, in order."""
+        """Return the tests of a stage, in order."""
         wanted = self.steps_a_slice if phase == SEARCH else self.steps_of_test
         return [
             trial_of(load, part, steps_a_slice=self.steps_a_slice, steps_wanted=wanted)
@@ -138,18 +151,21 @@ class Act(CampaignProcedure[ActOptions]):
         ]
 
     def over(self, trial: Trial, phase: str) -> bool:
-        """Whether nothing more is done at this load. The first failure ends a test of a search; the
-        certification itself is only stopped by lag, as ACT is.
+        """Return True if the test at this load has ended.
+
+        In a search, the first failure ends a test; only lag ends the certification early, as in
+        ACT itself.
         """
         lag = self.options.max_lag_sec
         stopped = trial.failed(lag) if phase == SEARCH else trial.stopped(lag)
         return stopped or trial.complete
 
     def passed(self, trial: Trial) -> bool:
+        """Return True if a test is complete and met every limit."""
         return trial.complete and not trial.failed(self.options.max_lag_sec)
 
     def next_load(self, rows: Sequence[StepRow], phase: str, first: float) -> float:
-        """The load of the next step; 0 when the stage is done."""
+        """Return the load of the next step; 0 when the stage is complete."""
         trials = self.trials(rows, phase)
         if trials and not self.over(trials[-1], phase):
             return trials[-1].multiple
@@ -163,8 +179,8 @@ class Act(CampaignProcedure[ActOptions]):
         hopeful = self.options.search and not self.passed(trials[-1])
         return max(0.0, trials[-1].multiple - 1) if hopeful else 0.0
 
-    def found(self, history: History) -> float:
-        """The load to certify: what the search found (0: nothing), or the given one."""
+    def certified_load(self, history: History) -> float:
+        """Return the load to certify: the result of the search (0: none passed), or the given."""
         stage = history.stages.get(SEARCH)
         if not self.options.search or stage is None:
             return self.multiple
@@ -172,16 +188,17 @@ class Act(CampaignProcedure[ActOptions]):
         trials = self.trials(stage.rows, SEARCH)
         return max((item.multiple for item in trials if not item.failed(lag)), default=0.0)
 
-    # -- the parts of the test --------------------------------------------------------------
+    # -- stages and report entries ----------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the search, if requested, and the certification."""
         names = (SEARCH, CERTIFY) if self.options.search else (CERTIFY,)
         return [self._stage(identity, name, first=name == names[0]) for name in names]
 
     def _stage(self, identity: DeviceIdentity, phase: str, *, first: bool) -> Stage:
         def steps(history: History, number: int) -> Sequence[Step]:
             stage = history.stages.get(phase)
-            first_load = self.multiple if phase == SEARCH else self.found(history)
+            first_load = self.multiple if phase == SEARCH else self.certified_load(history)
             rows = stage.rows[: number - 1] if stage is not None else []
             load = self.next_load(rows, phase, first_load)
             if not load:
@@ -205,6 +222,7 @@ class Act(CampaignProcedure[ActOptions]):
         )
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: load, rates, threads, duration and search."""
         o, rates = self.options, self.rates()
         threads = f"{o.num_queues} x {o.threads_per_queue}"
         return {
@@ -221,6 +239,7 @@ class Act(CampaignProcedure[ActOptions]):
         }
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o, rates = self.options, self.rates()
         search = (
             f"search: tests of {o.slice_sec:g} s from {self.multiple:g}x on, by doubling and "
@@ -230,13 +249,14 @@ class Act(CampaignProcedure[ActOptions]):
             "purge the drive",
             f"prepare: {RECIPES[o.state]}",
             *(search if o.search else ()),
-            f"test {'the load that was found' if o.search else f'{self.multiple:g}x'} for "
+            f"test {'the load that the search found' if o.search else f'{self.multiple:g}x'} for "
             f"{_duration(o.test_duration_sec)}: {rates.reads:g} reads of records, "
             f"{rates.large_reads:.2f} large-block reads and {rates.large_writes:.2f} large-block "
             f"writes per second{' at the first load' if o.search else ''}",
         )
 
     def warnings(self, history: History) -> Sequence[str]:
+        """Report a test shorter than a slice, and tests that were stopped for lag."""
         o = self.options
         texts = []
         if o.test_duration_sec < o.slice_sec:
@@ -260,7 +280,7 @@ def _whole(steps: float) -> int:
 
 
 def load_multiple(text: str) -> float:
-    """The number in a load such as "3x". Raises ConfigError for other texts."""
+    """Return the number in a load such as "3x". Raises ConfigError for other texts."""
     match = LOAD.fullmatch(text.strip())
     if match is None or float(match[1]) <= 0:
         raise ConfigError(f"invalid load '{text}'", hint="write it as 1x, 3x, 12x")

@@ -1,8 +1,9 @@
-"""The options of ACT, and its configuration files: read as options, and written as ACT logs them.
+"""The options of ACT and its configuration files.
 
-The syntax of a file is `name: value`, a `#` begins a comment. The drive comes from `--on`, so
-`device-names` is only compared with it. Names of all versions from 2.x to 6.x are known; those that
-mean nothing here (I/O schedulers, kinds of buffers) are skipped with a note.
+A file is parsed into options, and options are written as ACT logs them. A line of a file is
+`name: value`; `#` starts a comment. The drive comes from `--on`; `device-names` is only compared
+with it. The parser accepts the names of all versions from 2.x to 6.x, and skips those without
+effect here (I/O schedulers, kinds of buffers) with a note.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from writecliff.procedures.options import (
 
 MODELS = ("6.x", "3.x")
 RATE = Within(0, 1e9)
-CPUS = 8  # of an unknown host; ACT starts five service threads for each
+CPUS = 8  # assumed for an unknown host; ACT starts five service threads per CPU
 
 
 @dataclass(frozen=True, kw_only=True)
 class _TestOptions(CampaignOptions):
-    """Options that are not items of a configuration file."""
+    """Options that configuration files do not have."""
 
-    model: str = option("6.x", "load model: of ACT 6.x, or of 3.x (and 2.x)", choices=MODELS)
+    model: str = option("6.x", "load model: that of ACT 6.x, or of 3.x and 2.x", choices=MODELS)
     load: str = option("1x", "load as a multiple of 2,000 reads and 1,000 writes per second")
-    search: bool = option(False, "find the largest load that the drive passes, from --load on")
+    search: bool = option(False, "search for the largest load that passes, starting at --load")
     search_max: int = option(96, "largest multiple of the search", within=Within(1, 10_000))
-    state: str = campaign_option("act", "state that the test begins in", choices=tuple(RECIPES))
+    state: str = campaign_option("act", "initial state of the test", choices=tuple(RECIPES))
     slice_sec: float = campaign_option(
         3600.0,
         "length of a slice of the table, and of a test of the search",
@@ -52,20 +53,20 @@ class _TestOptions(CampaignOptions):
 class ActItems:
     """The items of a configuration file, in the order in which ACT logs them."""
 
-    service_threads: int = option(5 * CPUS, "threads of the model 6.x", within=THREADS)
-    num_queues: int = option(2, "queues of the model 3.x", within=THREADS)
+    service_threads: int = option(5 * CPUS, "threads of model 6.x", within=THREADS)
+    num_queues: int = option(2, "queues of model 3.x", within=THREADS)
     threads_per_queue: int = option(8, "threads of each queue", within=QUEUE_DEPTH)
     test_duration_sec: float = campaign_option(
         86400.0, "length of the test", within=SECONDS, quick=60.0
     )
     report_interval_sec: float = option(
         None,
-        "length of a step, after which the log has a dump (ACT: 1)",
+        "length of a step; the log has a dump after each (ACT: 1)",
         within=SECONDS,
         quick=5.0,
         unset="60, at most the length of the test",
     )
-    microsecond_histograms: bool = option(False, "histograms of the log in µs, not ms")
+    microsecond_histograms: bool = option(False, "log histograms in µs instead of ms")
     read_reqs_per_sec: int = option(None, "records read per second", within=RATE, unset="by --load")
     write_reqs_per_sec: int = option(
         None, "records written per second", within=RATE, unset="by --load"
@@ -73,48 +74,52 @@ class ActItems:
     record_bytes: int = option(1536, "size of a record", within=Within(1, 8 << 20))
     record_bytes_range_max: int = option(
         0,
-        "largest record; all sizes from record-bytes on are equally likely",
+        "largest record; all sizes from record-bytes to this are equally likely",
         within=Within(0, 8 << 20),
     )
     large_block_op_kbytes: int = option(128, "size of a large block", within=Within(1, 8 << 10))
     replication_factor: int = option(1, "copies of each written record", within=Within(1, 1000))
-    update_pct: float = option(0.0, "writes that read their record first", within=PERCENT)
+    update_pct: float = option(0.0, "writes that read their record first, in %", within=PERCENT)
     defrag_lwm_pct: float = option(50.0, "low water mark of defragmentation", within=Within(0, 99))
-    no_defrag_reads: bool = option(False, "no reads of large blocks")
+    no_defrag_reads: bool = option(False, "omit large-block reads")
     compress_pct: float = option(
         100.0, "size of the data after compression, in percent", within=PERCENT
     )
-    disable_odsync: bool = option(False, "writes without O_DSYNC: no flush after each")
-    commit_to_device: bool = option(False, "each record is written in an I/O of its own")
-    tomb_raider: bool = option(False, "the whole drive is read in order beside the load")
-    tomb_raider_sleep_usec: int = option(0, "pause between these reads", within=Within(0, 1e9))
+    disable_odsync: bool = option(False, "write without O_DSYNC, so without a flush per write")
+    commit_to_device: bool = option(False, "write each record in a separate I/O")
+    tomb_raider: bool = option(False, "read the whole drive sequentially beside the load")
+    tomb_raider_sleep_usec: int = option(
+        0, "pause between reads of tomb-raider, in µs", within=Within(0, 1e9)
+    )
     max_lag_sec: float = option(
-        10.0, "lag that stops the test; 0: none does", within=Within(0, 1e6)
+        10.0, "lag that stops the test (0: no limit)", within=Within(0, 1e6)
     )
     large_block_ops_per_sec: float = option(
         0.0, "large-block reads, and writes, per second (2.x; 0: derived)", within=RATE
     )
     read_req_num_512_blocks: int = option(
-        0, "size of a read in sectors (2.x; 0: by record-bytes)", within=Within(0, 1 << 14)
+        0,
+        "size of a read in 512-byte sectors (2.x; 0: from record-bytes)",
+        within=Within(0, 1 << 14),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActOptions(ActItems, _TestOptions):
-    """Options of ACT. Those left out take the value that ACT uses."""
+    """Options of ACT. Omitted options have the default values of ACT."""
 
 
 ITEMS = {item.name.replace("_", "-"): item for item in fields(ActItems)}
 SWITCHES = {name for name, item in ITEMS.items() if isinstance(item.default, bool)}
-# Items without effect here, and why.
+# Items without effect here, with the reason.
 WITHOUT_EFFECT = {
-    "scheduler-mode": "the kernel's I/O scheduler stays as it is",
-    "use-valloc": "buffers are the load generator's",
-    "num-write-buffers": "data are random",
-    "queue-per-device": "there is one drive",
-    "max-reqs-queued": "the lag decides",
+    "scheduler-mode": "the kernel's I/O scheduler is not changed",
+    "use-valloc": "the load generator allocates the buffers",
+    "num-write-buffers": "written data are random",
+    "queue-per-device": "a test has a single drive",
+    "max-reqs-queued": "max-lag-sec limits the queue",
     "commit-min-bytes": "records are committed in whole sectors",
-    "file-size-mbytes": "give --on file:PATH --size",
+    "file-size-mbytes": "give the size with --on file:PATH --size",
 }
 DEVICES = "device-names"
 OLD = {"num-queues", "threads-per-queue", "large-block-ops-per-sec", "read-req-num-512-blocks",
@@ -123,7 +128,7 @@ OLD = {"num-queues", "threads-per-queue", "large-block-ops-per-sec", "read-req-n
 
 @dataclass(frozen=True)
 class ActFile:
-    """What a configuration file says, as options of the test `act`."""
+    """The contents of a configuration file, as options of the test `act`."""
 
     options: Mapping[str, Any]
     devices: tuple[str, ...]
@@ -131,7 +136,11 @@ class ActFile:
 
 
 def read_config(path: Path) -> ActFile:
-    """Read a file. Raises ConfigError, with file and line, for an unknown name or bad value."""
+    """Read a configuration file.
+
+    Raises:
+        ConfigError: A name is unknown or a value invalid; the message has file and line.
+    """
     text = read_text(path)
     options: dict[str, Any] = {}
     devices: tuple[str, ...] = ()
@@ -152,7 +161,7 @@ def read_config(path: Path) -> ActFile:
     if len(devices) > 1:
         raise ConfigError(
             f"{path} names {len(devices)} devices",
-            hint="rates are totals over all devices: test one at a time, with its share",
+            hint="rates are totals over all devices: test one device at a time, with its share",
         )
     if old:
         options["model"] = "3.x"
@@ -160,31 +169,31 @@ def read_config(path: Path) -> ActFile:
 
 
 def _split(line: str) -> tuple[str, str]:
-    """Name and value of a line without its comment; ("", "") for an empty line."""
-    said = line.partition("#")[0].strip()
-    name, colon, value = said.partition(":")
+    """Return name and value of a line without its comment; ("", "") for an empty line."""
+    content = line.partition("#")[0].strip()
+    name, colon, value = content.partition(":")
     if not colon:
-        name, _, value = said.partition(" ")
+        name, _, value = content.partition(" ")
     return name.strip(), value.strip()
 
 
 def _value(name: str, text: str, where: str) -> Any:
     word = text.split(maxsplit=1)[0] if text.split() else ""
     if name not in ITEMS:
-        known = sorted({*ITEMS, *WITHOUT_EFFECT, DEVICES})
-        raise ConfigError.unknown("item", name, known, where=where)
+        names = sorted({*ITEMS, *WITHOUT_EFFECT, DEVICES})
+        raise ConfigError.unknown("item", name, names, where=where)
     if name in SWITCHES:
         if word not in ("yes", "no"):
-            raise ConfigError(f"{where}: {name} is yes or no, not '{shortened(text)}'")
+            raise ConfigError(f"{where}: {name} must be yes or no, not '{shortened(text)}'")
         return word == "yes"
     value = whole_number(word)
     if value is None:
-        raise ConfigError(f"{where}: {name} is a whole number, not '{shortened(text)}'")
+        raise ConfigError(f"{where}: {name} must be a whole number, not '{shortened(text)}'")
     return value
 
 
 def config_lines(options: ActOptions, device: str) -> list[str]:
-    """The options as ACT's log has its configuration."""
+    """Return the options as configuration lines of ACT's log."""
     left_out = {"service-threads"} if options.model == "3.x" else OLD
     left_out = left_out | {"large-block-ops-per-sec", "read-req-num-512-blocks"}
     names = [name for name in ITEMS if name not in left_out]

@@ -1,18 +1,17 @@
-"""The load of ACT, the Aerospike certification test: from its configuration to rates and jobs.
+"""The load of ACT, the Aerospike certification test: rates and jobs from its configuration.
 
-Two load models (ACT's own sources and release notes):
+ACT has two load models (from its sources and release notes):
 
-    6.x  since 2020: a record is rounded up to 16 bytes; reads (and writes in the mode
-         commit-to-device) are issued by service threads, each on its own schedule; latency is that
-         of the drive alone
+    6.x  since 2020: a record is rounded up to 16 bytes; service threads issue reads (and, with
+         commit-to-device, writes), each on its own schedule; latency is that of the drive alone
     3.x  2014 to 2018: a record is rounded up to 128 bytes; a generator puts reads into queues,
          whose threads issue them; the latency "trans" counts from the generator, "device" from the
          issue. Configurations of 2.x, which state `large-block-ops-per-sec` and
          `read-req-num-512-blocks` directly, use this model too
 
-"1x" is 2,000 reads and 1,000 writes of records a second. Written records are gathered into large
-blocks, and space is reclaimed by reading large blocks and writing what is still valid: with a low
-water mark of p percent every byte is written 100 / (100 - p) times.
+"1x" is 2,000 reads and 1,000 writes of records per second. Written records are collected in large
+blocks. Space is reclaimed by reading large blocks and rewriting their valid records: with a low
+water mark of p percent, every byte is written 100 / (100 - p) times.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ _SECTOR = 512
 
 @dataclass(frozen=True)
 class Rates:
-    """What ACT derives from its configuration, for one load. Rates are per second."""
+    """The rates that ACT derives from its configuration for a load, per second."""
 
-    stored_bytes: int  # of a record, the smallest
+    stored_bytes: int  # size of the smallest record, rounded up
     stored_bytes_max: int
     reads: float
-    writes: float  # of single records: only with commit-to-device
+    writes: float  # of single records: 0 without commit-to-device
     large_reads: float
     large_writes: float
 
 
 def rates_of(o: ActOptions, factor: float = 1.0) -> Rates:
-    """The rates of the options `o`, times `factor`."""
+    """Return the rates of the options `o`, times `factor`."""
     reads, writes = o.read_reqs_per_sec * factor, o.write_reqs_per_sec * factor
     unit = _STORED_UNIT[o.model]
     stored = _up(o.record_bytes, unit)
@@ -52,7 +51,7 @@ def rates_of(o: ActOptions, factor: float = 1.0) -> Rates:
     if o.read_req_num_512_blocks:
         stored = stored_max = o.read_req_num_512_blocks * _SECTOR
     large = o.large_block_op_kbytes * KIB
-    # Whole records in a large block, of the average size (sizes are equally likely).
+    # Whole records per large block, of the average size (sizes are equally likely).
     original = o.replication_factor * writes / (large // ((stored + stored_max) // 2))
     amplification = 100 / (100 - o.defrag_lwm_pct)
     large_reads = large_writes = original * amplification
@@ -74,7 +73,7 @@ def _up(size: int, unit: int) -> int:
 
 
 def jobs_of(o: ActOptions, rates: Rates, *, sector_bytes: int, seconds: float) -> tuple[Job, ...]:
-    """The jobs of a step of `seconds`. What has a rate of 0 has no job."""
+    """Return the jobs of a step of `seconds`. An I/O type with rate 0 has no job."""
     large = o.large_block_op_kbytes * KIB
     dsync = not o.disable_odsync
     ends = {"duration_ns": round(seconds * SECOND_NS), "compressible_pct": 100.0 - o.compress_pct}
@@ -97,7 +96,7 @@ def jobs_of(o: ActOptions, rates: Rates, *, sector_bytes: int, seconds: float) -
 
 
 def _records(o: ActOptions, rates: Rates, sector_bytes: int, ends: dict[str, Any]) -> Job:
-    """Reads of records, and their writes if each is committed by itself."""
+    """Return the job that reads records, and writes them if each is committed separately."""
     total = rates.reads + rates.writes
     threads, depth = o.service_threads, 1
     if o.model == "3.x":
@@ -117,7 +116,7 @@ def _records(o: ActOptions, rates: Rates, sector_bytes: int, ends: dict[str, Any
 
 
 def record_sizes(rates: Rates, sector_bytes: int) -> tuple[BlockSize, ...]:
-    """The sizes read for records: whole sectors, all sizes of the range equally likely."""
+    """Return the sizes of record reads: whole sectors, all sizes of the range equally likely."""
     low = _up(rates.stored_bytes, sector_bytes)
     high = _up(rates.stored_bytes_max, sector_bytes)
     return tuple(BlockSize(size) for size in range(low, high + 1, sector_bytes))

@@ -1,4 +1,4 @@
-"""What the published campaigns share: options, and the states that they begin in."""
+"""Options and initial states that the published campaigns share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PRICE = Within(0, 1e9, open_low=True)
 
 @dataclass(frozen=True, kw_only=True)
 class CampaignOptions:
-    """Options of every campaign. Those left out take the campaign's value."""
+    """Options of every campaign. Omitted options have the campaign's values."""
 
     quick: bool = option(False, QUICK_HELP)
     no_purge: bool = no_purge_option(CAMPAIGN)
@@ -36,10 +36,11 @@ class CampaignOptions:
     compressible_pct: float = campaign_option(
         0.0, "compressibility of the data (0: random)", within=PERCENT
     )
-    seed: int = option(1, "seed of every random choice", within=SEED)
+    seed: int = option(1, "seed of all random choices", within=SEED)
 
     @property
     def rule_keys(self) -> tuple[str, ...]:
+        """Options that choose a set of rules: none for campaigns."""
         return ()
 
 
@@ -47,23 +48,26 @@ K = TypeVar("K", bound=CampaignOptions)
 
 
 class CampaignProcedure(OptionedProcedure[K]):
-    """A published campaign. `quick` shortens it on simulated drives too: what it measures from
-    second to second, such as consistency or lag, does not scale.
+    """A published campaign.
+
+    `quick` shortens it on simulated drives too, because quantities that it measures from second to
+    second, such as consistency or lag, do not scale with the drive.
     """
 
     scales = False
 
     @property
     def edition(self) -> str:
-        """The campaign that the test repeats."""
+        """The campaign that the test reproduces."""
         return PROCEDURES[self.name].campaign
 
     @property
     def active_range_pct(self) -> float | None:
+        """The active range in percent of the addresses; None if a campaign uses several."""
         return 100.0
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
-        """The parameters that every campaign discloses; tests add theirs."""
+        """Return the parameters that every campaign discloses; tests add others."""
         compressible = self.options.compressible_pct
         return {
             "subtitle": self.title,
@@ -74,14 +78,15 @@ class CampaignProcedure(OptionedProcedure[K]):
         }
 
     def state(self, identity: DeviceIdentity, name: str) -> Sequence[Workload]:
-        """The workloads that lead to a state (`engines.preconditioned.RECIPES`)."""
+        """Return the workloads that produce a state (`engines.preconditioned.RECIPES`)."""
         loads = recipe(name, identity.capacity_bytes, seed=self.seed)
         return [self._compressible(load) for load in loads]
 
     def _compressible(self, load: Workload) -> Workload:
-        """The same load with the campaign's data."""
+        """Return the load with data of the campaign's compressibility."""
         share = self.options.compressible_pct
         return replace(load, jobs=tuple(replace(job, compressible_pct=share) for job in load.jobs))
 
     def step(self, name: str, load: Workload, *seed_path: object, sample: bool = False) -> Step:
+        """Return a step with data of the campaign's compressibility."""
         return super().step(name, self._compressible(load), *seed_path, sample=sample)

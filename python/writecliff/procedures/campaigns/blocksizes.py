@@ -1,9 +1,9 @@
 """Two generations of a drive by block size: IOPS, latency and power (Samsung 840 v 850).
 
-As Calypso Systems measured them for The SSD Guy (2014): the client edition of the PTS, with eight
-block sizes at three mixes. Preconditioning, rounds and steady state are those of the IOPS test;
-average and maximum latency come from the same rounds. A pass for power follows: 128 KiB sequential
-reads, then random writes and random reads of every block size, the largest first.
+Calypso Systems measured these figures for The SSD Guy (2014) with the client edition of the PTS,
+eight block sizes and three mixes. Preconditioning, rounds and steady state are those of the IOPS
+test; average and maximum latency come from the same rounds. A pass for power follows: 128 KiB
+sequential reads, then random writes and random reads of every block size, the largest first.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ SEQUENTIAL = 128 * KIB
 
 @dataclass(frozen=True, kw_only=True)
 class BlockSizesOptions(IopsOptions):
-    """Options of the IOPS test with the campaign's values."""
+    """Options of the IOPS test with the values of the campaign."""
 
     edition: str = option("pts-c", "edition: enterprise or client", choices=EDITIONS)
     read_pcts: tuple[float, ...] = cells.mixes_option(CAMPAIGN, READ_PCTS)
     block_sizes_kib: tuple[float, ...] = cells.block_sizes_option(CAMPAIGN, SIZES_KIB)
-    power: bool = option(True, "a pass over the block sizes after the rounds, for power over time")
+    power: bool = option(True, "measure power in a pass over the block sizes after the rounds")
 
 
 class BlockSizes(IopsLoop[BlockSizesOptions]):
-    """The comparison by block size. Raises ConfigError for options that are not allowed."""
+    """The comparison by block size. Raises ConfigError for invalid options."""
 
     name = "blocksizes"
     subtitle = "Block Size x RW Mix, IOPS, latency and power"
@@ -44,6 +44,7 @@ class BlockSizes(IopsLoop[BlockSizesOptions]):
     scales = False
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the rounds of the IOPS test and, unless omitted, the pass for power."""
         rounds = super().stages(identity)
         if not self.options.power:
             return rounds
@@ -70,6 +71,7 @@ class BlockSizes(IopsLoop[BlockSizesOptions]):
         ]
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         sizes = len(cells.supported(self.sizes, identity))
         power = f"power: sequential reads, random writes and reads of {sizes} block sizes"
         return (*super().phases(identity), *((power,) if self.options.power else ()))

@@ -1,9 +1,9 @@
 """A reviewer's test of performance consistency (AnandTech, since 2012).
 
-Fill the drive in order, write random 4 KiB blocks at queue depth 32 for 2,000 seconds, and look at
-every second: its average IOPS, its worst case (queue depth over the longest latency of the second,
-which a host would see if every I/O were as slow), and how they spread. Then repeat it on part of
-the addresses, as if the user left the rest of the drive as spare space.
+The test fills the drive in order, writes random 4 KiB blocks at queue depth 32 for 2,000 seconds,
+and evaluates every second: its average IOPS, its worst case (queue depth over the longest latency
+of the second, the IOPS if every I/O were as slow), and their spread. It then repeats this on part
+of the addresses, as if the user left the rest of the drive as spare space.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ FILL_BYTES = 128 * KIB
 
 @dataclass(frozen=True, kw_only=True)
 class ConsistencyOptions(CampaignOptions):
-    """Options of the consistency test. Those left out take the campaign's value."""
+    """Options of the consistency test. Omitted options have the campaign's values."""
 
     range_pcts: tuple[float, ...] = option(
         (100.0, 75.0),
-        "percentages of the addresses to fill and write, one after the other",
+        "percentages of the addresses to fill and write, in this order",
         within=SOME_PERCENT,
     )
     queue_depth: int = campaign_option(32, "outstanding I/Os", within=QUEUE_DEPTH)
     seconds: float = campaign_option(2000.0, "seconds of writes", within=SECONDS, quick=20.0)
     steady_from_seconds: float = campaign_option(
-        1400.0, "second from which a plot shows the steady part", within=SECONDS, quick=10.0
+        1400.0, "second from which plots show the steady part", within=SECONDS, quick=10.0
     )
     step_seconds: float | None = option(
-        None, "seconds of a step, from which a run can resume", within=SECONDS, unset="a 20th"
+        None, "seconds per step (a run resumes after whole steps)", within=SECONDS, unset="a 20th"
     )
     array_drives: int = option(
-        12, "drives of the array whose worst case is reported", within=Within(2, 10_000)
+        12, "drives in the array whose worst case is reported", within=Within(2, 10_000)
     )
     price: float | None = option(
         None, "price of the drive in dollars, for IOPS per dollar", within=PRICE
@@ -55,33 +55,37 @@ class ConsistencyOptions(CampaignOptions):
 
 
 class Consistency(CampaignProcedure[ConsistencyOptions]):
-    """The consistency test. Raises ConfigError for options that are not allowed."""
+    """The consistency test. Raises ConfigError for invalid options."""
 
     name = "consistency"
     options_type = ConsistencyOptions
 
     def check(self) -> None:
+        """Raise ConfigError if there is no range, no steady part or no whole number of steps."""
         o = self.options
         if not o.range_pcts:
-            raise ConfigError("there is no range to write", hint="give --range-pcts 100")
+            raise ConfigError("--range-pcts has no range to write", hint="give --range-pcts 100")
         if o.steady_from_seconds >= o.seconds:
             raise ConfigError(
-                f"the steady part begins at {o.steady_from_seconds:g} s, but the run ends at "
-                f"{o.seconds:g} s"
+                f"the steady part starts at {o.steady_from_seconds:g} s, but the run ends at "
+                f"{o.seconds:g} s",
+                hint="lower --steady-from-seconds, or raise --seconds",
             )
         whole_steps("a run", o.seconds, self.step_seconds)
 
     @property
     def step_seconds(self) -> float:
-        """The length of a step: a twentieth of the run unless it is given."""
+        """Length of a step: by default a twentieth of the run."""
         return self.options.step_seconds or self.options.seconds / 20
 
     @property
     def active_range_pct(self) -> float | None:
+        """The range written, in percent of the addresses; None if there are several."""
         ranges = self.options.range_pcts
         return ranges[0] if len(ranges) == 1 else None
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: ranges, load, duration and price."""
         o = self.options
         return {
             **super().setup(identity),
@@ -96,10 +100,12 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
         }
 
     def range_bytes(self, identity: DeviceIdentity, share_pct: float) -> int:
+        """Return the size of a range, in whole blocks of the fill."""
         exact = round(identity.capacity_bytes * share_pct / 100)
         return max(FILL_BYTES, exact // FILL_BYTES * FILL_BYTES)
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a stage for each range; each purges and fills the drive first."""
         return [
             Stage.once(
                 phase_of(share),
@@ -138,6 +144,7 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
         return numbered(whole_steps("a run", o.seconds, seconds), part)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         return tuple(
             text
@@ -150,5 +157,5 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
 
 
 def phase_of(share_pct: float) -> str:
-    """What the store calls the writes to a range: "range-100"."""
+    """Return the stored name of the writes to a range: "range-100"."""
     return f"range-{share_pct:g}"

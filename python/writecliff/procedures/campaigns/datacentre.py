@@ -1,16 +1,17 @@
-"""A data-centre drive as its maker's white paper measures it (Samsung, PM863, 2015).
+"""The tests of a data-centre drive in its maker's white paper (Samsung, PM863, 2015).
 
-The sustained state is reached by one capacity of 128 KiB sequential writes, then two of random
-4 KiB writes. Parts, each of which can be left out:
+One capacity of 128 KiB sequential writes, then two of random 4 KiB writes, bring the drive into its
+sustained state. Each of the parts can be omitted:
 
     sequential   128 KiB sequential reads and writes, after the first of these capacities only: on a
-                 drive that was written at random they are not what data sheets state
+                 drive that was written at random they differ from the figures of data sheets
     basic        random reads and writes at queue depth 32, latency at depth 1
     mixes        random 4 KiB at several mixes over queue depths 1 to 32, larger blocks at the
                  deepest
     consistency  random 4 KiB reads, then writes, then 70 % reads, second by second
-    messenger    one thread of 512 KiB random writes, 32 a second, beside 20 threads of 4 KiB reads
-    servers      profiles of servers over queue depths 1 to 128
+    messenger    one thread of 512 KiB random writes, 32 per second, beside 20 threads of 4 KiB
+                 reads
+    servers      server profiles over queue depths 1 to 128
 
 All parts but the first write at random, so the drive stays in its sustained state.
 """
@@ -67,31 +68,30 @@ FILLED = "fill"
 
 @dataclass(frozen=True, kw_only=True)
 class DatacentreOptions(CampaignOptions):
-    """Options of the white paper's tests. Those left out take the campaign's value."""
+    """Options of the white paper's tests. Omitted options have the campaign's values."""
 
     parts: tuple[str, ...] = option(PARTS, "parts to run", choices=PARTS)
-    state: str = campaign_option(
-        "sustained", "state that the test begins in", choices=tuple(RECIPES)
-    )
+    state: str = campaign_option("sustained", "initial state of the test", choices=tuple(RECIPES))
     step_seconds: float = campaign_option(60.0, "seconds of a step", within=SECONDS, quick=1.0)
     consistency_seconds: float = campaign_option(
         1200.0,
-        "seconds of each load of the part 'consistency'; its 99.9 % requires 1,000",
+        "seconds of each load of the part 'consistency'; its 99.9 % figure needs 1,000",
         within=SECONDS,
         quick=10.0,
     )
     consistency_read_pcts: tuple[float, ...] = campaign_option(
-        CONSISTENCY_MIXES, "mixes of the part 'consistency'", within=PERCENT
+        CONSISTENCY_MIXES, "read percentages of the part 'consistency'", within=PERCENT
     )
     read_pcts: tuple[float, ...] = campaign_option(
-        MIXES, "mixes, as percentage of reads", within=PERCENT, quick=(100.0, 70.0, 0.0)
+        MIXES, "read percentages of the part 'mixes'", within=PERCENT, quick=(100.0, 70.0, 0.0)
     )
     queue_depths: tuple[int, ...] = campaign_option(
         MIX_DEPTHS, "queue depths of the part 'mixes'", within=QUEUE_DEPTH, quick=(1, 32)
     )
     mix_block_kib: tuple[float, ...] = option(
         (4.0, 8.0),
-        "block sizes of the mixes in KiB: the first at every depth, the others at the deepest",
+        "block sizes of the part 'mixes' in KiB: the first at every depth, the others at the "
+        "deepest",
         within=BLOCK_KIB,
     )
     profiles: tuple[str, ...] = option(
@@ -103,15 +103,16 @@ class DatacentreOptions(CampaignOptions):
 
 
 class Datacentre(CampaignProcedure[DatacentreOptions]):
-    """The tests of the white paper. Raises ConfigError for options that are not allowed."""
+    """The tests of the white paper. Raises ConfigError for invalid options."""
 
     name = "datacentre"
     options_type = DatacentreOptions
 
     def check(self) -> None:
+        """Raise ConfigError if there are no parts, or a block size or profile is invalid."""
         o = self.options
         if not o.parts:
-            raise ConfigError("there is no part to run", hint=f"give --parts {','.join(PARTS)}")
+            raise ConfigError("--parts is empty", hint=f"give --parts {','.join(PARTS)}")
         sizes_bytes(o.mix_block_kib)
         for name in o.profiles:
             profile(name)
@@ -122,8 +123,9 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
         return [name for name in PARTS if name in self.options.parts]
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: state, parts, steps, mixes, depths and profiles."""
         o = self.options
-        found = {
+        entries = {
             **super().setup(identity),
             "precondition": f"State '{o.state}'",
             "test: Parts": ", ".join(self.parts),
@@ -134,16 +136,17 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
             "test: QD of profiles": ", ".join(map(str, o.server_depths)),
         }
         if o.state == "sustained":
-            found["precondition"] = "SEQ 128KiB W, once"
-            found["precondition_toio"] = f"TC 1/QD {DEPTH}"
-            found["precondition_duration"] = "Once User Capacity"
-            found["precondition_2"] = "RND 4KiB W, twice"
-            found["precondition_2_toio"] = f"TC 1/QD {DEPTH}"
-        return found
+            entries["precondition"] = "SEQ 128KiB W, once"
+            entries["precondition_toio"] = f"TC 1/QD {DEPTH}"
+            entries["precondition_duration"] = "Once User Capacity"
+            entries["precondition_2"] = "RND 4KiB W, twice"
+            entries["precondition_2_toio"] = f"TC 1/QD {DEPTH}"
+        return entries
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a stage for each part."""
         random = [name for name in self.parts if name != SEQUENTIAL]
-        # The first part of each kind begins in the state that the others of its kind keep.
+        # The first part of each kind prepares the state; the other parts preserve it.
         states = {SEQUENTIAL: FILLED, **dict.fromkeys(random[:1], self.options.state)}
 
         def stage(name: str) -> Stage:
@@ -172,7 +175,7 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
 
     @property
     def servers(self) -> Sequence[tuple[str, int]]:
-        """The profile and queue depth of each step of the servers."""
+        """Profile and queue depth of each step of the part 'servers'."""
         o = self.options
         return [(name, depth) for name in o.profiles for depth in o.server_depths]
 
@@ -237,9 +240,10 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
         return self.step(title, load, name, depth)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         consistency = ", ".join(f"{share:g}" for share in o.consistency_read_pcts)
-        what = {
+        descriptions = {
             "basic": f"basic figures: {len(ACCESSES['basic'])} accesses",
             "mixes": f"{block_text(sizes_bytes(o.mix_block_kib)[0])} random at {len(o.read_pcts)} "
             f"mixes x {len(o.queue_depths)} queue depths; larger blocks at the deepest",
@@ -250,8 +254,8 @@ class Datacentre(CampaignProcedure[DatacentreOptions]):
         }
         return (
             *self.beginning,
-            *(what[name] for name in self.parts if name == SEQUENTIAL),
+            *(descriptions[name] for name in self.parts if name == SEQUENTIAL),
             f"purge it, then {RECIPES[o.state]}",
-            *(what[name] for name in self.parts if name != SEQUENTIAL),
+            *(descriptions[name] for name in self.parts if name != SEQUENTIAL),
             f"in steps of {o.step_seconds:g} s",
         )

@@ -1,12 +1,12 @@
-"""Endurance: write amplification of a workload once it is steady, and the lifetime that follows.
+"""Endurance: steady write amplification of a workload, and the lifetime that results.
 
 JESD218 rates a drive by TBW, the terabytes that may be written to it under a workload of JESD219.
-TBW depends on write amplification, which is measured here:
+TBW depends on write amplification, which this test measures:
 
     rounds   writes of the workload, half a capacity per round, from the sustained state until the
-             write amplification is steady by the rule of the PTS; a simulated drive does not
-             simulate time for it, because time does not change what garbage collection moves
-    speed    the workload as fast as it runs, for the time to wear the drive out
+             write amplification is steady by the rule of the PTS; simulated without time, which
+             does not affect garbage collection
+    speed    the workload at full speed, for the time to wear the drive out
 
     TBW = user capacity x rated cycles / (write amplification x wear-levelling factor)
     DWPD = TBW / (user capacity x 365 x years)
@@ -39,32 +39,32 @@ SPEED = "speed"
 
 @dataclass(frozen=True, kw_only=True)
 class EnduranceOptions(CampaignOptions):
-    """Options of the endurance test. Those left out take the campaign's value, if it has one."""
+    """Options of the endurance test. Omitted options have the campaign's values, if any."""
 
-    profile: str = option(JESD219, "the workload (see `writecliff profile list`)")
-    state: str = option("sustained", "state that the test begins in", choices=tuple(RECIPES))
+    profile: str = option(JESD219, "workload (see `writecliff profile list`)")
+    state: str = option("sustained", "initial state of the test", choices=tuple(RECIPES))
     round_capacities: float = campaign_option(
         0.5, "user capacities to write per round", within=Within(0, 1000, open_low=True), quick=0.1
     )
     max_rounds: int = campaign_option(
-        MAX_ROUNDS, "rounds after which the test gives up reaching steady state", within=ROUNDS
+        MAX_ROUNDS, "maximum number of rounds to reach steady state", within=ROUNDS
     )
     speed_seconds: float = campaign_option(
         60.0, "seconds of the step that measures speed", within=SECONDS, quick=1.0
     )
     queue_depth: int = option(32, "outstanding I/Os", within=QUEUE_DEPTH)
     rated_cycles: int | None = option(
-        None, "rated erase cycles of the flash", within=Within(1, 1e9), unset="the drive's"
+        None, "rated erase cycles of the flash", within=Within(1, 1e9), unset="those of the drive"
     )
     wear_levelling_factor: float = option(
-        1.0, "erases of the most worn block over the average", within=Within(1, 100)
+        1.0, "erase count of the most worn block over the average", within=Within(1, 100)
     )
     waf: float | None = option(
         None,
-        "write amplification to assume if the drive does not report what it wrote to flash",
+        "write amplification to assume for a drive that does not report its writes to flash",
         within=Within(0, 1e6, open_low=True),
     )
-    years: float = option(5.0, "warranty, for DWPD", within=Within(0, 100, open_low=True))
+    years: float = option(5.0, "warranty in years, for DWPD", within=Within(0, 100, open_low=True))
     gb_per_day: float | None = option(
         None, "GB written per day, for the lifetime", within=PRICE, unset="the user capacity"
     )
@@ -86,34 +86,37 @@ class EnduranceOptions(CampaignOptions):
         unset="that of the workload at full speed",
     )
     kwh_price: float | None = option(
-        None, "price of a kWh in dollars", within=PRICE, unset="energy is not paid for"
+        None, "price of a kWh in dollars", within=PRICE, unset="no energy cost"
     )
     pue: float = option(
         1.0,
-        "power usage effectiveness: energy of the data centre over that of its drives",
+        "power usage effectiveness: energy of the data centre over that of its equipment",
         within=Within(1, 10),
     )
 
 
 class Endurance(CampaignProcedure[EnduranceOptions]):
-    """The endurance test. Raises ConfigError for options that are not allowed."""
+    """The endurance test. Raises ConfigError for invalid options."""
 
     name = "endurance"
     options_type = EnduranceOptions
 
     def check(self) -> None:
-        found = profile(self.options.profile)
-        if len(found.jobs) != 1 or found.jobs[0].read_pct == 100:
+        """Raise ConfigError if the profile does not write, or has several jobs."""
+        load = profile(self.options.profile)
+        if len(load.jobs) != 1 or load.jobs[0].read_pct == 100:
             raise ConfigError(
-                f"the profile '{found.name}' does not write, or has several jobs",
+                f"the profile '{load.name}' does not write, or has several jobs",
                 hint="choose a profile with a single job that writes",
             )
 
     @property
     def read_pct(self) -> float:
+        """Reads of the profile, in percent of its I/Os."""
         return profile(self.options.profile).jobs[0].read_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: workload, rounds, rated cycles, warranty and price."""
         o = self.options
         cycles = o.rated_cycles or identity.rated_cycles
         return {
@@ -129,6 +132,7 @@ class Endurance(CampaignProcedure[EnduranceOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the rounds until write amplification is steady, and the step for speed."""
         rounds = rounds_until_steady(
             lambda number: self._round(identity, number),
             self.options.max_rounds,
@@ -168,13 +172,14 @@ class Endurance(CampaignProcedure[EnduranceOptions]):
         value = rows[-1].waf if rows[-1].waf is not None else self.options.waf
         if value is None:
             raise EngineError(
-                "the drive does not report what it wrote to flash, so its write amplification "
+                "the drive does not report its writes to flash, so its write amplification "
                 "cannot be measured",
-                hint="if you know it, give it with --waf",
+                hint="if you know the write amplification, give it with --waf",
             )
         return value
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         return (
             "purge the drive",
@@ -185,6 +190,7 @@ class Endurance(CampaignProcedure[EnduranceOptions]):
         )
 
     def warnings(self, history: History) -> Sequence[str]:
+        """Report a run whose write amplification did not become steady."""
         rounds = history.stages.get("rounds")
         if rounds is None or rounds.steady_at_round is not None:
             return ()

@@ -120,6 +120,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
     scales = True
 
     def check(self) -> None:
+        """Raise ConfigError if the measurement window is empty."""
         if self.options.capacities * (0.99 - self.options.from_pct / 100) <= 0:
             raise ConfigError(
                 f"nothing to measure between {self.options.from_pct:g} and 99 % of a run",
@@ -145,6 +146,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
         ]
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Return the disclosed parameters: closed loops, addresses and open loops."""
         o = self.options
         return {
             **super().setup(identity),
@@ -159,6 +161,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
     # -- stages -----------------------------------------------------------------------------
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the closed loops, the zones and the open loops; each stage purges first."""
         filled = self.state(identity, "fill")
         stages = [
             Stage.once(
@@ -238,6 +241,7 @@ class SsdIq(CampaignProcedure[SsdIqOptions]):
         return replace(step, figures=open_figures)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         loops = (
             f"purge, sequential fill, {o.capacities:g} user capacities of {loop.text}, measured "

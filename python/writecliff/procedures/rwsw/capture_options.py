@@ -1,4 +1,4 @@
-"""What the tests of a capture share: where it is, how it is cut, which streams are applied."""
+"""The common part of tests with a capture: its file, its time steps, the applied workload."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ from writecliff.traces.io_capture import IoCapture, StreamShare, normalised, on_
 CLAUSE = "RWSW PTS"
 EDITION = "RWSW PTS 1.0.7"
 DOMINANT = 9  # streams of an applied workload
-COVERED_PCT = 80.0  # that they should have at least
+COVERED_PCT = 80.0  # minimum share of the I/Os that an applied workload should cover
 RECALLED = "numbers of the RWSW PTS are recalled, not read in it"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureOptions(PtsOptions):
-    """Options of every test of a capture."""
+    """Options of every test with a capture."""
 
     capture: str | None = option(
         None,
-        "the I/O capture: a trace of any format that `characterise` reads, or a table of streams "
-        "(.toml)",
+        "I/O capture: a trace in a format that `characterise` reads, or a table of streams (.toml)",
         unset="none; required",
     )
     capture_step: float | None = option(
-        None, "seconds of a time step of a trace, 1 to 600", unset="so that there are at most 300"
+        None, "seconds per time step of a trace, 1 to 600", unset="at most 300 time steps"
     )
     streams: int = required_option(
         CLAUSE, DOMINANT, "I/O streams of the applied workload, those with the most I/Os",
@@ -44,28 +43,30 @@ class CaptureOptions(PtsOptions):
     )  # fmt: skip
     cover_pct: float | None = option(
         None,
-        "share of the I/Os that the applied workload has, in place of a number of streams",
+        "percentage of the I/Os that the applied workload covers, instead of a number of streams",
         within=SOME_PERCENT,
-        unset="by streams",
+        unset="given by --streams",
     )
     fill_capacities: float = option(
         0.0,
         "user capacities of sequential writes before the test",
         within=Within(0, 1000),
     )
-    capture_data: str = option("", "what was found in the capture", measured=True)
+    capture_data: str = option("", "contents of the capture", measured=True)
 
 
 C = TypeVar("C", bound=CaptureOptions)
 
 
 class CaptureProcedure(PtsProcedure[C]):
-    """A test of a capture. Raises ConfigError for options that are not allowed, and a capture that
-    cannot be read.
+    """A test with a capture.
+
+    Raises:
+        ConfigError: An option is invalid, or the capture cannot be read.
     """
 
     def settle(self, options: C, *, shorten: bool) -> C:
-        """The capture is read once: a stored run has what was found, not the file."""
+        """Read the capture, because a stored run has its contents, not the file."""
         if not options.capture_data:
             if options.capture is None:
                 raise ConfigError(
@@ -73,16 +74,18 @@ class CaptureProcedure(PtsProcedure[C]):
                     hint="give --capture TRACE, in a format of `writecliff trace formats`, or a "
                     "table of streams",
                 )
-            found = load_capture(Path(options.capture), step_s=options.capture_step)
-            options = replace(options, capture_data=found.to_text())
+            capture = load_capture(Path(options.capture), step_s=options.capture_step)
+            options = replace(options, capture_data=capture.to_text())
         return super().settle(options, shorten=shorten)
 
     @property
     def edition(self) -> str:
+        """The document that defines the tests."""
         return EDITION
 
     @cached_property
     def capture(self) -> IoCapture:
+        """The capture."""
         return IoCapture.from_text(self.options.capture_data)
 
     @cached_property
@@ -93,34 +96,36 @@ class CaptureProcedure(PtsProcedure[C]):
 
     @property
     def covered_pct(self) -> float:
-        """The share of the capture's I/Os that the applied workload stands for."""
-        wanted = {one.stream for one in self.applied}
-        return sum(one.share_pct for one in self.capture.cumulative() if one.stream in wanted)
+        """Percentage of the capture's I/Os that the applied workload covers."""
+        wanted = {share.stream for share in self.applied}
+        shares = self.capture.cumulative()
+        return sum(share.share_pct for share in shares if share.stream in wanted)
 
     @property
     def applied_text(self) -> str:
-        """ "Applied, 9 streams"."""
+        """The applied workload in short: "Applied, 9 streams"."""
         count = len(self.applied)
         return f"Applied, {units.plural(count, 'stream')}"
 
     @property
     def applied_words(self) -> str:
-        """The load in a sentence."""
+        """The applied workload in a sentence."""
         count = len(self.applied)
         return f"the applied workload of {units.plural(count, 'I/O stream')}"
 
     @property
     def read_share_pct(self) -> float:
-        """Of the applied workload, by number."""
-        return sum(one.share_pct for one in self.applied if one.stream.operation == "read")
+        """Reads of the applied workload, in percent of its I/Os."""
+        reads = (share for share in self.applied if share.stream.operation == "read")
+        return sum(share.share_pct for share in reads)
 
     def capture_setup(self) -> dict[str, str]:
-        """What the header block and the disclosures say of the capture."""
-        found, o = self.capture, self.options
+        """Return the entries of the header block and the disclosures about the capture."""
+        capture, o = self.capture, self.options
         return {
-            "capture": found.name,
-            "capture_source": found.source,
-            "capture_steps": f"{len(found.steps)} x {units.duration(found.step_s * 1e9)}",
+            "capture": capture.name,
+            "capture_source": capture.source,
+            "capture_steps": f"{len(capture.steps)} x {units.duration(capture.step_s * 1e9)}",
             "applied_streams": f"{len(self.applied)}, {self.covered_pct:.3g}% of the I/Os",
             "recalled": RECALLED,
             **(
@@ -130,11 +135,12 @@ class CaptureProcedure(PtsProcedure[C]):
         }  # fmt: skip
 
     def fill(self, identity: DeviceIdentity, at: LoadPoint) -> tuple[Step, ...]:
-        """The writes before the test."""
+        """Return the sequential writes before the test."""
         return self.sequential_fill(identity, self.options.fill_capacities, at)
 
     @property
     def beginning(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The first phases of the test, a sentence each."""
         fills = self.options.fill_capacities
         filled = (f"{fills:g} x user capacity of sequential writes",) if fills else ()
         return (*super().beginning, *filled)
@@ -149,7 +155,7 @@ class CaptureProcedure(PtsProcedure[C]):
         at: LoadPoint,
         sample: bool = False,
     ) -> Step:
-        """A step in which `streams` are accessed at once, on a drive with such sectors."""
+        """Return a step that accesses `streams` at once, in whole sectors of the drive."""
         streams = normalised(on_sectors(streams, identity.sector_bytes))
         largest = mix.largest_bytes(streams)
         fields: dict[str, Any] = mix.job_fields(streams)
@@ -168,7 +174,7 @@ class CaptureProcedure(PtsProcedure[C]):
 
 
 def capture_mapping(capture: IoCapture) -> Mapping[str, object]:
-    """What summaries say of a capture, as JSON-able values."""
+    """Return the entries of summaries about a capture, as JSON values."""
     return {
         "name": capture.name,
         "source": capture.source,
@@ -179,12 +185,12 @@ def capture_mapping(capture: IoCapture) -> Mapping[str, object]:
     }
 
 
-def stream_mapping(one: StreamShare) -> dict[str, object]:
-    """A stream of a summary."""
-    stream = one.stream
+def stream_mapping(share: StreamShare) -> dict[str, object]:
+    """Return the entries of summaries about a stream, as JSON values."""
+    stream = share.stream
     return {
         "access": stream.access,
         "operation": stream.operation,
         "size_bytes": stream.size_bytes,
-        "share_pct": one.share_pct,
+        "share_pct": share.share_pct,
     }

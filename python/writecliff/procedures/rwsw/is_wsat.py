@@ -1,5 +1,6 @@
-"""Individual streams-WSAT: each stream of the applied workload alone until it is steady, with a
-purge and a preconditioning before each. Rounds, samples and ends are those of WSAT.
+"""Individual streams-WSAT: each stream of the applied workload alone, until it is steady.
+
+A purge and a preconditioning precede each stream. Rounds, samples and ends are those of WSAT.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from writecliff.procedures.steady import WINDOW_ROUNDS
 
 FILLED = 2.0  # user capacities of sequential writes before each stream
 
+FILLED = 2.0  # user capacities of sequential writes before each stream
+
 
 @dataclass(frozen=True, kw_only=True)
 class IsWsatOptions(SaturationOptions, CaptureOptions):
-    """Options of the individual streams. Those left out take the value of WSAT."""
+    """Options of the individual streams. Omitted options have the values of WSAT."""
 
-    histogram: bool | None = option(False, "not of this test", choices=(), measured=True)
+    histogram: bool | None = option(False, "unused", choices=(), measured=True)
     fill_capacities: float = option(
         FILLED,
         "user capacities of sequential writes before each stream",
@@ -33,25 +36,27 @@ class IsWsatOptions(SaturationOptions, CaptureOptions):
 
 
 class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
-    """The test of individual streams. Raises ConfigError for options that are not allowed."""
+    """The test of individual streams. Raises ConfigError for invalid options."""
 
     name = "is-wsat"
     subtitle = "Individual Streams-WSAT"
     options_type = IsWsatOptions
 
     def check(self) -> None:
+        """Raise ConfigError also for reads of a purged drive, or reads that would never end."""
         super().check()
-        reads = [one for one in self.applied if one.stream.operation == "read"]
+        reads = [share for share in self.applied if share.stream.operation == "read"]
         if reads and not self.options.fill_capacities:
             raise ConfigError(
-                f"{reads[0].stream.text} only reads, and a purged drive holds nothing",
-                hint=f"give --fill-capacities {FILLED:g}",
+                f"the stream '{reads[0].stream.text}' only reads, but a purged drive has no data",
+                hint=f"fill the drive first, with --fill-capacities {FILLED:g}",
             )
         if reads:
             need_other_end(self.options.end)
 
     @property
     def stimulus(self) -> AppliedLoad:
+        """Description of the load of each stream."""
         count = len(self.applied)
         return AppliedLoad(
             f"{count} streams, each alone",
@@ -63,7 +68,7 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
-        """The first stream stands for all, where only one is asked for."""
+        """Return a step of the first stream, as an example of all streams."""
         return self._alone(0, identity, name, seconds, *seed_path)
 
     def _alone(
@@ -75,9 +80,11 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
         return self.mixed(identity, streams, name, *path, seconds=seconds, at=at)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Add the capture to the disclosed parameters."""
         return {**super().setup(identity), **self.capture_setup()}
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a stage for each stream."""
         return [self._stage(identity, number) for number in range(len(self.applied))]
 
     def _stage(self, identity: DeviceIdentity, number: int) -> Stage:
@@ -91,17 +98,19 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
         return self.saturated(identity, phase, f"{text} alone", text, step, prepare=fill)
 
     def warnings(self, history: History) -> tuple[str, ...]:
-        found = []
-        for number, one in enumerate(self.applied):
+        """Report streams that did not become steady."""
+        texts = []
+        for number, share in enumerate(self.applied):
             stage = history.stages.get(phase_of(number))
             if stage is not None and stage.steady_at_round is None and "steady" in self.options.end:
-                found.append(f"{one.stream.text} was not steady in {stage.rounds_done} rounds")
-        return tuple(found)
+                texts.append(f"{share.stream.text} was not steady in {stage.rounds_done} rounds")
+        return tuple(texts)
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
+        """Describe the parts of the run, in order."""
         o = self.options
         ends = " or ".join(end.text for end in self.ends(identity))
-        streams = ", ".join(one.stream.text for one in self.applied)
+        streams = ", ".join(share.stream.text for share in self.applied)
         return (
             f"for each of {len(self.applied)} streams: {', '.join(self.beginning)}, then the "
             f"stream alone at TC {o.threads} / QD {o.queue_depth}",
@@ -113,5 +122,5 @@ class IsWsat(Saturation[IsWsatOptions], CaptureProcedure[IsWsatOptions]):
 
 
 def phase_of(number: int) -> str:
-    """The phase of the rows of a stream, counted from 0."""
+    """Return the phase of the rows of a stream, counted from 0."""
     return f"stream-{number + 1}"

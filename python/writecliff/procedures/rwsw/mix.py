@@ -1,8 +1,8 @@
-"""I/O streams as the load of one job: each I/O is of a stream, drawn by its share.
+"""I/O streams as the load of one job: each I/O belongs to a stream, drawn by its share.
 
-Sequential streams go on in order, each from a random address; random ones go to the whole range. As
-in the composite workload of the PTS, I/Os of all sizes begin on 4 KiB boundaries, but for those of
-a sequential stream of smaller ones. What a capture says of addresses is not part of its streams.
+Sequential streams continue in order, each from a random address; random streams access the whole
+range. As in the composite workload of the PTS, I/Os of all sizes start on 4 KiB boundaries, except
+for sequential streams of smaller I/Os. Streams do not include the addresses of a capture.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from writecliff.traces.io_capture import StreamShare
 from writecliff.workload.model import KIB, BlockSize, OwnBlocks
 
 ALIGN_BYTES = 4 * KIB
-DISCLOSURE = "I/Os of every size begin on 4 KiB boundaries; a sequential stream goes on in order"
+DISCLOSURE = "I/Os of every size start on 4 KiB boundaries; a sequential stream continues in order"
 
 
 def job_fields(streams: Sequence[StreamShare]) -> dict[str, object]:
-    """The fields of a `Job` with all of `streams`; of one alone with its own access."""
-    reads = [one for one in streams if one.stream.operation == "read"]
-    writes = [one for one in streams if one.stream.operation == "write"]
-    total = sum(one.share_pct for one in streams)
+    """Return the fields of a `Job` with all of `streams`; a single stream keeps its access."""
+    reads = [share for share in streams if share.stream.operation == "read"]
+    writes = [share for share in streams if share.stream.operation == "write"]
+    total = sum(share.share_pct for share in streams)
     fields: dict[str, Any] = {
-        "read_pct": 100 * sum(one.share_pct for one in reads) / total if writes else 100.0,
+        "read_pct": 100 * sum(share.share_pct for share in reads) / total if writes else 100.0,
         "pattern": "random",
         "block_sizes": _sizes(reads or writes),
         "align_bytes": ALIGN_BYTES,
@@ -43,11 +43,11 @@ def job_fields(streams: Sequence[StreamShare]) -> dict[str, object]:
 
 
 def _sizes(streams: Iterable[StreamShare]) -> tuple[BlockSize, ...]:
-    """The sizes of one operation, with the part of each that is sequential."""
+    """Return the block sizes of an operation, each with its sequential part."""
     shares: dict[int, list[float]] = {}
-    for one in streams:
-        of_size = shares.setdefault(one.stream.size_bytes, [0.0, 0.0])
-        of_size[one.stream.access == "sequential"] += one.share_pct
+    for share in streams:
+        of_size = shares.setdefault(share.stream.size_bytes, [0.0, 0.0])
+        of_size[share.stream.access == "sequential"] += share.share_pct
     return tuple(
         BlockSize(size, random + ordered, 100 * ordered / (random + ordered))
         for size, (random, ordered) in sorted(shares.items())
@@ -55,9 +55,10 @@ def _sizes(streams: Iterable[StreamShare]) -> tuple[BlockSize, ...]:
 
 
 def largest_bytes(streams: Iterable[StreamShare]) -> int:
-    return max(one.stream.size_bytes for one in streams)
+    """Return the largest I/O size of the streams."""
+    return max(share.stream.size_bytes for share in streams)
 
 
 def mean_bytes(streams: Iterable[StreamShare]) -> float:
-    """Of an I/O; the shares add up to 100 %."""
-    return sum(one.stream.size_bytes * one.share_pct / 100 for one in streams)
+    """Return the mean I/O size; the shares must add up to 100 %."""
+    return sum(share.stream.size_bytes * share.share_pct / 100 for share in streams)

@@ -1,5 +1,6 @@
-"""Multi-WSAT: the applied workload of a capture, all of its streams at once, from a purged drive
-until it is saturated. Rounds, samples and ends are those of WSAT (`saturation.py`).
+"""Multi-WSAT: all streams of a capture's applied workload at once, until the drive is saturated.
+
+The test starts with a purged drive. Rounds, samples and ends are those of WSAT (`saturation.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from writecliff.procedures.saturation import Saturation, SaturationOptions
 
 @dataclass(frozen=True)
 class AppliedLoad:
-    """What a test of saturation says of the applied workload."""
+    """Description of the applied workload for a test of saturation."""
 
     text: str
     words: str
@@ -28,28 +29,30 @@ class AppliedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class MultiWsatOptions(SaturationOptions, CaptureOptions):
-    """Options of Multi-WSAT. Those left out take the value of WSAT."""
+    """Options of Multi-WSAT. Omitted options have the values of WSAT."""
 
 
 class MultiWsat(Saturation[MultiWsatOptions], CaptureProcedure[MultiWsatOptions]):
-    """The Multi-WSAT test. Raises ConfigError for options that are not allowed."""
+    """The Multi-WSAT test. Raises ConfigError for invalid options."""
 
     name = "multi-wsat"
     subtitle = "Multi-WSAT - Applied Test Workload"
     options_type = MultiWsatOptions
 
     def check(self) -> None:
+        """Raise ConfigError also for reads of a purged drive, or reads that would never end."""
         super().check()
         if self.read_share_pct > 100 - 1e-9:
             if not self.options.fill_capacities:
                 raise ConfigError(
-                    "the applied workload only reads, and a purged drive holds nothing",
-                    hint="give --fill-capacities 2",
+                    "the applied workload only reads, but a purged drive has no data",
+                    hint="fill the drive first, with --fill-capacities 2",
                 )
             need_other_end(self.options.end)
 
     @property
     def stimulus(self) -> AppliedLoad:
+        """Description of the applied workload."""
         name = self.capture.name
         return AppliedLoad(
             self.applied_text, self.applied_words, self.read_share_pct, f"{self.subtitle} - {name}"
@@ -58,20 +61,28 @@ class MultiWsat(Saturation[MultiWsatOptions], CaptureProcedure[MultiWsatOptions]
     def load_step(
         self, identity: DeviceIdentity, name: str, seconds: float, *seed_path: object
     ) -> Step:
+        """Return a step of all streams at once."""
         at = self.load_point
         return self.mixed(identity, self.applied, name, *seed_path, seconds=seconds, at=at)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Add the capture to the disclosed parameters."""
         return {**super().setup(identity), **self.capture_setup()}
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the stages of saturation, with the fill before the rounds."""
         rounds, *rest = super().stages(identity)
         return (replace(rounds, prepare=self.fill(identity, self.load_point)), *rest)
 
 
 def need_other_end(ends: Sequence[str]) -> None:
-    """Raise ConfigError where reads alone would never end a run."""
+    """Check that a load of reads alone can end.
+
+    Raises:
+        ConfigError: The only end is a volume of writes.
+    """
     if tuple(ends) == ("capacity",):
         raise ConfigError(
-            "reads never write the capacity that is to end the run", hint="add --end steady,time"
+            "the run would never end: the load only reads, and the only end is a volume of writes",
+            hint="add --end steady,time",
         )

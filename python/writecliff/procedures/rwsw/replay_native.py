@@ -1,9 +1,10 @@
-"""Replay-native: the time steps of a capture in order, each with its own combination of streams and
-its queue depth, for as long as it was or so many times shorter.
+"""Replay-native: the time steps of a capture in order.
 
-Each step goes as fast as the drive can at that queue depth; the rate of the capture is what its
-report shows beside. Steps without reads and writes are left out. A queue depth is rounded to whole
-outstanding I/Os; where a capture has none, that of the options is used.
+Each time step has its own combination of streams and its queue depth, and lasts as long as in the
+capture, or `speed_up` times shorter. It runs as fast as the drive allows at that queue depth; the
+report shows the rate of the capture for comparison. Steps without reads and writes are omitted. A
+queue depth is rounded to whole outstanding I/Os; a capture without queue depths has that of the
+options.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from writecliff.procedures.rwsw.capture_options import CaptureOptions, CapturePr
 from writecliff.traces.io_capture import CaptureStep, normalised
 
 PHASE = "replay"
-DEPTH = 32  # outstanding I/Os of captures that do not tell
+DEPTH = 32  # outstanding I/Os for captures without queue depths
 SHORTEST_S = 0.01  # the resolution of fio's run times
 FILLED = 2.0
 
@@ -32,11 +33,11 @@ class ReplayNativeOptions(CaptureOptions):
     """Options of the replay."""
 
     speed_up: float = option(
-        1.0, "how many times shorter than in the capture a time step is", within=Within(1, 1e6)
+        1.0, "factor by which time steps are shorter than in the capture", within=Within(1, 1e6)
     )
     queue_depth: int = option(
         DEPTH,
-        "outstanding I/Os of time steps of which the capture does not know",
+        "outstanding I/Os of time steps whose queue depth the capture does not have",
         within=QUEUE_DEPTH,
     )
     fill_capacities: float = option(
@@ -45,13 +46,14 @@ class ReplayNativeOptions(CaptureOptions):
 
 
 class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
-    """The replay of a capture. Raises ConfigError for options that are not allowed."""
+    """The replay of a capture. Raises ConfigError for invalid options."""
 
     name = "replay-native"
     subtitle = "Replay-Native"
     options_type = ReplayNativeOptions
 
     def check(self) -> None:
+        """Raise ConfigError also if a time step would be too short for fio."""
         super().check()
         shortest = min(step.length_s for step in self.replayed)
         if shortest / self.options.speed_up < SHORTEST_S:
@@ -62,19 +64,21 @@ class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
 
     @property
     def replayed(self) -> Sequence[CaptureStep]:
-        """The time steps that do something, in order."""
+        """The time steps with I/O, in order."""
         return [step for step in self.capture.steps if step.streams]
 
     def depth(self, step: CaptureStep) -> int:
-        """The outstanding I/Os of a step."""
-        known = step.queue_depth
-        return self.options.queue_depth if known is None else max(1, round(known))
+        """Return the outstanding I/Os of a step."""
+        depth = step.queue_depth
+        return self.options.queue_depth if depth is None else max(1, round(depth))
 
     @property
     def load_point(self) -> LoadPoint:
+        """One thread, and the largest queue depth of any step."""
         return 1, max(self.depth(step) for step in self.replayed)
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Add the capture, queue depths and speed-up to the disclosed parameters."""
         o, depths = self.options, [self.depth(step) for step in self.replayed]
         return {
             **super().setup(identity),
@@ -87,6 +91,7 @@ class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return a single stage with a step for each time step."""
         return (
             Stage.once(
                 PHASE,
@@ -110,11 +115,12 @@ class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
         )
 
     def phases(self, identity: DeviceIdentity) -> Sequence[str]:
-        o, found = self.options, self.capture
-        left_out = len(found.steps) - len(self.replayed)
+        """Describe the parts of the run, in order."""
+        o, capture = self.options, self.capture
+        left_out = len(capture.steps) - len(self.replayed)
         return (
             *self.beginning,
-            f"{len(self.replayed)} time steps of {units.duration(found.step_s * 1e9)} of "
-            f"{found.name}, {o.speed_up:g} times as fast, each with its own streams and queue depth"
-            + (f"; {left_out} without I/O are left out" if left_out else ""),
+            f"{len(self.replayed)} time steps of {units.duration(capture.step_s * 1e9)} of "
+            f"{capture.name}, {o.speed_up:g} times as fast, each with its streams and queue depth"
+            + (f"; {left_out} without I/O are omitted" if left_out else ""),
         )

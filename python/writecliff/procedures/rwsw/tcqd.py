@@ -1,7 +1,7 @@
 """Thread count / queue depth sweep: the applied workload over the demand matrix.
 
-As DIRTH (`demand_intensity.py`), but every access is one of the applied workload: it also
-preconditions the drive, and precedes the cells of each round.
+Like DIRTH (`demand_intensity.py`), but with the applied workload for all accesses: preconditioning,
+pre-writes and the cells of each round.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from writecliff.procedures.rwsw.capture_options import CaptureOptions, CapturePr
 
 @dataclass(frozen=True, kw_only=True)
 class TcqdOptions(DemandOptions, CaptureOptions):
-    """Options of the sweep. Those left out take the value of DIRTH."""
+    """Options of the sweep. Omitted options have the values of DIRTH."""
 
 
 class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
-    """The sweep over thread counts and queue depths. Raises ConfigError for options that are not
-    allowed.
-    """
+    """The sweep over thread counts and queue depths. Raises ConfigError for invalid options."""
 
     name = "tcqd"
     subtitle = "TC/QD Sweep - Applied Test Workload"
@@ -35,22 +33,26 @@ class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
     prewrites_read = True
 
     def check(self) -> None:
+        """Raise ConfigError also for reads of a purged drive."""
         super().check()
         if self.read_share_pct > 100 - 1e-9 and not self.options.fill_capacities:
             raise ConfigError(
-                "the applied workload only reads, and a purged drive holds nothing",
-                hint="give --fill-capacities 2",
+                "the applied workload only reads, but a purged drive has no data",
+                hint="fill the drive first, with --fill-capacities 2",
             )
 
     @property
     def load(self) -> str:
+        """The applied workload in short."""
         return self.applied_text
 
     @property
     def read_pct(self) -> float:
+        """Reads of the applied workload, in percent of its I/Os."""
         return self.read_share_pct
 
     def setup(self, identity: DeviceIdentity) -> Mapping[str, str]:
+        """Add the capture and its preconditioning to the disclosed parameters."""
         return {
             **super().setup(identity),
             **self.capture_setup(),
@@ -61,6 +63,7 @@ class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
         }
 
     def stages(self, identity: DeviceIdentity) -> Sequence[Stage]:
+        """Return the stages of DIRTH, with the fill before the first stage."""
         from dataclasses import replace
 
         first, *rest = super().stages(identity)
@@ -76,7 +79,7 @@ class Tcqd(DemandProcedure[TcqdOptions], CaptureProcedure[TcqdOptions]):
         minutes: float | None = None,
         sample: bool = False,
     ) -> Step:
-        """The applied workload, whatever the mix."""
+        """Return a step of the applied workload, whose own mix replaces `read_pct`."""
         seconds = self.options.step_seconds if minutes is None else minutes * 60
         return self.mixed(
             identity, self.applied, name, *seed_path, seconds=seconds, at=load, sample=sample

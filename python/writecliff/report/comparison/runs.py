@@ -137,7 +137,7 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
 
 def _options(manifest: Manifest) -> Mapping[str, Any]:
     """The options of a test; of other runs the parameters that their reports show."""
-    if not entry_of(manifest.procedure).own:
+    if not entry_of(manifest.procedure).is_user_load:
         kind = procedure_class(manifest.procedure).options_type
         measured = {item.name for item in fields(kind) if item.metadata["measured"]}
         return {name: v for name, v in manifest.options.items() if name not in measured}

@@ -1,4 +1,4 @@
-"""The base class of procedures that follow no standard and no campaign."""
+"""The base class of procedures without a standard or campaign."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from writecliff.procedures.model import Procedure
 from writecliff.procedures.options import Deviation
 
 
-class OwnProcedure(Procedure):
-    """A dataclass whose fields are its options. The write cache is as after power-up: on."""
+class UserLoadProcedure(Procedure):
+    """A procedure whose dataclass fields are its options. The write cache is on, the default."""
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """The procedure whose `options_mapping` was `data`."""
+        """Return the procedure whose `options_mapping` was `data`."""
         return cls(**data)
 
     def options_mapping(self) -> dict[str, Any]:
+        """Return all fields."""
         return dict(vars(self))
 
     @property
     def edition(self) -> str:
+        """Empty: there is no standard."""
         return ""
 
     def deviations(self) -> tuple[Deviation, ...]:
-        """None: there is no standard to differ from."""
+        """Return nothing: there is no standard from which options could differ."""
         return ()
 
     @property
     def write_cache(self) -> bool:
+        """True: the state after power-up."""
         return True
