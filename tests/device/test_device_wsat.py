@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -109,7 +110,7 @@ def test_a_kill_loses_the_step_in_progress_only(loop: str, tmp_path: Path, victi
     _, err = process.communicate(timeout=WAIT_LIMIT_S)
     if victim == "fio":
         assert process.returncode == 1
-        assert "error: fio failed: killed by SIGKILL\nhint: complete steps kept: " in err
+        assert re.search(r"error: fio failed: killed by SIGKILL\nhint: [0-9]+ complete step", err)
         assert f"--resume {run} --destroy {loop}`" in err
     assert wait_for(lambda: not any(map(alive, fios)), 30)
     again = start("--resume", str(run), "--destroy", loop)

@@ -97,7 +97,7 @@ class FailingRun:
         status, rows = self.kept()
         assert status == "failed"
         assert rows >= 2
-        assert f"complete steps kept: {rows};" in ended.hint
+        assert f"{rows} complete steps stored;" in ended.hint
         return rows
 
     def assert_resumes(self, rows: int, *words: str) -> None:

@@ -23,6 +23,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from writecliff import units
 from writecliff.engines.base import NOT_PURGED, DeviceIdentity, Engine, PowerStates, StepResult
 from writecliff.engines.preconditioned import bring_to
 from writecliff.engines.state_cache import StateCache
@@ -309,7 +310,8 @@ class _Driver:
             self.journal.close("interrupted", "stopped by the user")
         self.progress.end("interrupted", "stopped by the user")
         return RunInterrupted(
-            f"stopped; {len(self.history.rows)} complete steps are stored in {self.directory}",
+            f"stopped; {units.plural(len(self.history.rows), 'complete step')} stored in "
+            f"{self.directory}",
             hint=f"resume with `{self._resume_command()}`",
         )
 

@@ -79,7 +79,7 @@ def test_interrupted(cli: CommandLine, drive: FakeEngine) -> None:
     drive.before_run = interrupted_at(2)
     said = cli("run two.fio --on sim:fake --quiet")
     assert (said.code, said.out) == (130, "")
-    assert said.err.startswith("error: stopped; complete steps kept: 1, in runs/two-sim-fake-")
+    assert said.err.startswith("error: stopped; 1 complete step stored in runs/two-sim-fake-")
     assert drive.closed
     (run,) = Path("runs").iterdir()
     assert f"hint: resume with `writecliff run --resume {run}`" in said.err

@@ -181,8 +181,8 @@ Commands:
   endurance      Endurance Test: steady-state write amplification of a workload; TBW, DWPD and lifetime from it.
   ssd-iq         Skew and Open-Loop Test: zipfian, static and zoned writes relative to uniform writes; tails of open loops.
   replay-native  Replay-Native Test: the time steps of an I/O capture in order, each with its streams and queue depth.
-  multi-wsat     Multi-WSAT Test: the applied workload of an I/O capture, all streams at once, from purge on.
-  is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, from a preconditioned drive on.
+  multi-wsat     Multi-WSAT Test: all streams of an I/O capture's applied workload at once, from a purged drive.
+  is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, from a preconditioned drive.
   tcqd           Thread Count / Queue Depth Sweep Test: the applied workload of an I/O capture by thread count and queue depth.
 
 Options:
@@ -276,52 +276,51 @@ Options:
   --revision 1.x|2.0
       Revision of the standard (default: 1.x).
   --quick
-      A shortened form, too short for steady state; tests of the standard on simulated
-      drives keep their length, at a fraction of the capacity; its report is stamped.
+      Shorten the test, too much for steady state; tests of the standard on simulated
+      drives keep their length, on a drive of reduced capacity; the report is stamped.
   --no-purge
-      Begin without a purge, for a real drive that was purged by other means (behind
-      USB, RAID or virtio, or with the vendor's tool); its report is stamped.
+      Start without a purge, for a real drive that was purged by other means (behind
+      USB, RAID or virtio, or with the vendor's tool); the report is stamped.
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct PERCENT
-      Percentage of the addresses that the test may touch (standard: 100; pts-c 2.0:
+      Percentage of the addresses that the test may access (standard: 100; pts-c 2.0:
       75).
   --compressible-pct PERCENT
       Compressibility of the data (0: random) (standard: 0).
   --duplicate-pct PERCENT
       Share of written 4 KiB pages that repeat another (standard: 0).
   --data-file PATH
-      A file whose data are the data pattern: how much of it is compressible and
-      repeated is measured, and takes the place of the two shares that are not given
-      (default: random).
+      File with the data pattern: the test measures its compressible and repeated
+      shares, and uses them unless they are given (default: random).
   --seed SEED
-      Seed of every random choice (default: 1).
+      Seed of all random choices (default: 1).
   --threads N
       Threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
   --queue-depth N
       Outstanding I/Os of each thread (QD) (pts-e: 32, pts-c: 16).
   --end TEXT
-      What may end the run; the first one reached does; a list of steady,capacity,time
+      Ends of the run; the first one reached applies; a list of steady,capacity,time
       (default: steady,time).
   --sample-seconds SECONDS
-      Seconds of a step (standard: 60).
+      Seconds per step (standard: 60).
   --round-minutes MINUTES
-      Minutes from sample to sample (standard: 31).
+      Minutes between samples (standard: 31).
   --time-hours HOURS
-      Device time of the end 'time' in hours (1.x: 24, 2.0: 6).
+      Device time of the end 'time', in hours (1.x: 24, 2.0: 6).
   --drive-fills NUMBER
-      User capacities of the end 'capacity' (standard: 4).
+      Writes of the end 'capacity', in user capacities (standard: 4).
   --fresh-fills NUMBER
-      User capacities that must be written before a steady-state window may begin: a
-      drive is level, and not saturated, while it is fresh (default: 2).
+      User capacities to write before the first steady-state window, because the speed
+      of a fresh drive is level although it is not saturated (default: 2).
   --max-rounds N
-      Rounds after which a run that only 'steady' may end gives up (standard: 25).
+      Maximum number of rounds if 'steady' is the only end (standard: 25).
   --histogram on|off
-      Response-time histogram of 20 minutes at the end (2.0: on).
+      End with a response-time histogram of 20 minutes (2.0: on).
   --histogram-seconds SECONDS
       Seconds of the histogram step (standard: 1200).
   --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
-      The load; all but the first are options of revision 2.0 (1.x: rnd-4k-w).
+      Load; all but the first are options of revision 2.0 (1.x: rnd-4k-w).
 
 """)
 
@@ -344,8 +343,8 @@ blocksizes     Block Size Comparison                            Samsung 840 v 85
 endurance      Endurance Test                                   JESD218 and JESD219         steady-state write amplification of a workload; TBW, DWPD and lifetime from it
 ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               zipfian, static and zoned writes relative to uniform writes; tails of open loops
 replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  the time steps of an I/O capture in order, each with its streams and queue depth
-multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture, all streams at once, from purge on
-is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, from a preconditioned drive on
+multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  all streams of an I/O capture's applied workload at once, from a purged drive
+is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, from a preconditioned drive
 tcqd           Thread Count / Queue Depth Sweep Test            SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture by thread count and queue depth
 """)
     listed = json.loads(cli("test --list --json").out)

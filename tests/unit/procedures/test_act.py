@@ -140,10 +140,10 @@ def test_mistakes_are_reported_with_their_line(line: str, said: str, tmp_path: P
     [
         ({"load": "fast"}, "invalid load"),
         ({"large_block_op_kbytes": 96}, "power of two"),
-        ({"record_bytes": 200_000}, "larger than a large block"),
+        ({"record_bytes": 200_000}, "does not fit into a large block"),
         ({"read_req_num_512_blocks": 257}, "257 is longer than a large block"),
         ({"disable_odsync": True, "commit_to_device": True}, "exclude each other"),
-        ({"read_reqs_per_sec": 0, "write_reqs_per_sec": 0}, "no load"),
+        ({"read_reqs_per_sec": 0, "write_reqs_per_sec": 0}, "rate of zero"),
         ({"load": "1.5x", "search": True}, "whole multiple"),
     ],
 )

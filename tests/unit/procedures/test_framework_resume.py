@@ -44,7 +44,7 @@ def test_interrupted_at_any_step(
 ) -> None:
     directory = tmp_path / "r"
     engine = FakeEngine(before_run=interrupted_at(step))
-    with pytest.raises(RunInterrupted, match=f"steps kept: {step - 1}, in") as caught:
+    with pytest.raises(RunInterrupted, match=f"{step - 1:,} complete steps? stored in") as caught:
         run_procedure(
             PROCEDURE, engine, directory, checkpoint_interval_s=interval_s, clock=stopped_clock
         )
@@ -147,7 +147,7 @@ def test_results_that_differ_are_refused(tmp_path: Path) -> None:
     directory = tmp_path / "r"
     with pytest.raises(RunInterrupted):
         run_procedure(PROCEDURE, FakeEngine(before_run=interrupted_at(9)), directory)
-    with pytest.raises(StoreError, match="was run again and ios is"):
+    with pytest.raises(StoreError, match="ran again with a different result: ios is"):
         run_procedure(PROCEDURE, FakeEngine(noise=0.02), directory, resume=True)
     assert len(stored_rows(RunDirectory.open(directory))) == 8
 

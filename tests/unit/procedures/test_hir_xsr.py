@@ -183,7 +183,7 @@ def test_sequential_threads_of_wsat_do_not_write_the_same_blocks() -> None:
     assert one.range_bytes is not None
     assert one.range_bytes // 4 - 131072 <= one.thread_stride_bytes <= one.range_bytes // 4
     assert one.thread_stride_bytes % 131072 == 0
-    assert "own part of the range" in test.setup(DRIVE)["load_note"]
+    assert "separate part of the range" in test.setup(DRIVE)["load_note"]
 
 
 @pytest.mark.parametrize(

@@ -210,23 +210,21 @@ def test_blocks_below_the_sector_are_left_out_and_said(name: str, tmp_path: Path
     assert len(stage.steps(History(), 1)) == (49 if name == "iops" else 6)
     assert "0.5KiB" not in make(name).setup(NATIVE_4K)["block_sizes"]
     outcome = run(name, tmp_path / "r", Native(capacity_bytes=2_000_000_000))
-    assert outcome.warnings == (
-        "0.5KiB left out: smaller than the drive's sectors or not a multiple of them",
-    )
+    assert outcome.warnings == ("0.5KiB omitted: not a multiple of the drive's sectors",)
 
 
 @pytest.mark.parametrize(
     ("name", "options", "part"),
     [
-        ("iops", {"block_sizes_kib": [8.0]}, "judged by RND 4KiB 0/100"),
-        ("iops", {"read_pcts": [100.0]}, "judged by RND 4KiB 0/100"),
+        ("iops", {"block_sizes_kib": [8.0]}, "omit RND 4KiB 0/100, which determines"),
+        ("iops", {"read_pcts": [100.0]}, "omit RND 4KiB 0/100, which determines"),
         ("iops", {"revision": "2.0", "block_sizes_kib": [4.0, 1024.0]}, "RND 64KiB 65/35"),
         ("iops", {"block_sizes_kib": [4.0, 0.7]}, "multiples of 0.5 KiB, not 0.7"),
-        ("iops", {"block_sizes_kib": []}, "judged by"),
+        ("iops", {"block_sizes_kib": []}, "determines steady state"),
         ("iops", {"read_pcts": [0.0, 101.0]}, "at most 100"),
-        ("lat", {"block_sizes_kib": [8.0, 0.5]}, "judged by RND 4KiB 0/100"),
+        ("lat", {"block_sizes_kib": [8.0, 0.5]}, "omit RND 4KiB 0/100, which determines"),
         ("lat", {"max_latency": "windows"}, "unknown max latency"),
-        ("tp", {"block_sizes_kib": []}, "no block size"),
+        ("tp", {"block_sizes_kib": []}, "is empty"),
         ("tp", {"block_sizes_kib": [0.25]}, "at least 0.5"),
         ("iops", {"max_rounds": 4}, "at least 5"),
     ],

@@ -431,7 +431,7 @@ def test_each_active_range_of_the_client_suite(run: Any, name: str) -> None:
 
 # -- where sources differ ------------------------------------------------------------------------
 
-POINTS = ("half way to TC 1/QD 1", "5 ms")  # of the operating points of ECW and DIRTH
+POINTS = ("half-way to TC 1/QD 1", "5 ms")  # of the operating points of ECW and DIRTH
 
 
 @pytest.mark.parametrize(

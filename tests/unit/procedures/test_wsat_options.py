@@ -85,7 +85,7 @@ def test_options_survive_the_manifest() -> None:
 @pytest.mark.parametrize(
     ("options", "message", "hint"),
     [
-        ({"end": ()}, "nothing ends the run", "--end"),
+        ({"end": ()}, "--end is empty", "--end"),
         ({"end": ("steady", "never")}, "unknown end 'never'", "steady, capacity, time"),
         ({"edition": "pts-x"}, "unknown edition 'pts-x'", "did you mean 'pts-e'?"),
         ({"revision": "3"}, "unknown revision '3'", "1.x"),

@@ -113,8 +113,8 @@ def test_every_figure_has_its_numbers(name: str, models: dict[str, ReportModel])
     [
         ("hir", ["rounds of 2 s until steady", "the last"]),
         ("xsr", ["0.00555556/0.00416667/0.00555556 h"]),
-        ("ecw", ["3 x 2, 0.5 s", "averages of the window", "half way to TC 1/QD 1", "5 ms"]),
-        ("dirth", ["averages of the window", "half way to TC 1/QD 1", "5 ms"]),
+        ("ecw", ["3 x 2, 0.5 s", "averages of the window", "half-way to TC 1/QD 1", "5 ms"]),
+        ("dirth", ["averages of the window", "half-way to TC 1/QD 1", "5 ms"]),
     ],
 )
 def test_the_choice_between_sources_is_on_the_page(

@@ -191,7 +191,7 @@ def test_a_trace_is_not_run_on_it(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(f"[replayed]\nread_iolog={trace}\n")
     engine = SimEngine(LARGEST)
     file = _loaded(tmp_path / "job.fio", engine)
-    with pytest.raises(ConfigError, match="the addresses of a trace do not shrink"):
+    with pytest.raises(ConfigError, match="addresses of a trace cannot be scaled down"):
         quick_engine(WorkloadRun.of(file, engine.identify()), engine)
 
 
