@@ -319,5 +319,5 @@ def test_no_purge_is_a_flag_that_simulated_drives_refuse(cli: CommandLine) -> No
     assert said.code == 2
     assert "--no-purge is for real drives: a simulated drive is new" in said.err
     help_text = " ".join(cli("test wsat --help").out.split())
-    assert "--no-purge Begin without a purge, for a real drive that was purged" in help_text
+    assert "--no-purge Start without a purge, for a real drive that was purged" in help_text
     assert "--no-purge" in cli("suite --help").out

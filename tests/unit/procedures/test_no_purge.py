@@ -36,8 +36,8 @@ def test_the_drive_is_left_as_it_is_and_the_report_is_stamped(tmp_path: Path) ->
     assert page.stamp == "NOT PTS-CONFORMANT"
     said = [text for text in page.disclosures if "purge" in text.lower()]
     assert said == [
-        "Not purged by writecliff. The run was started with --no-purge; the drive began in the"
-        " state that it was in."
+        "Not purged by writecliff. The run was started with --no-purge; the drive kept its"
+        " previous state."
     ]
     assert page.verdict.meaning[0].startswith("The drive (not purged by writecliff) was written")
 
