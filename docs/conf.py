@@ -16,6 +16,7 @@ author = "the writecliff authors"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "docs._ext.fences",
     "docs._ext.fields",
@@ -26,6 +27,7 @@ exclude_patterns = ["_ext"]
 myst_heading_anchors = 4  # pages link to headings, as on GitHub
 
 default_role = "code"  # docstrings put names into single backticks
+napoleon_numpy_docstring = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True

@@ -93,7 +93,7 @@ def _intro() -> str:
     return _prose(
         "A rule derives half of the catalogue from data sheets. `tools/held_out_page.py` writes "
         "this section from stored predictions of "
-        "held-out figures of [data sheets and reviews](reference/drives-of-today.md) (`reproduce "
+        "held-out figures of [data sheets and reviews](reference/current-drives.md) (`reproduce "
         "modern --short`), and of measurements of four drives under skewed, static and open-loop "
         "loads ([SSD-iq](guides/catalogue.md#skewed-and-static-data-ssd-iq), `reproduce ssd-iq`). "
         "`choose` takes its errors from the same predictions, by kind of load. The error of a kind "
@@ -102,7 +102,7 @@ def _intro() -> str:
         "Their error is a lower bound for other drives. By construction, the rule meets the "
         "figures from which it derives a drive, so their errors are not listed. The rule was "
         "revised twice after errors of held-out figures had been seen "
-        "([method](guides/catalogue.md#drives-of-today)).",
+        "([method](guides/catalogue.md#current-drives)).",
     )
 
 

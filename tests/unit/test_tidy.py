@@ -258,6 +258,28 @@ def test_documentation_uses_plain_words(words: str) -> None:
 OPENINGS = r"What|Whether|Of|How|The same|Those|That which|As"
 
 
+def _page_openings(page: str) -> list[str]:
+    """Return headings, paragraphs, list items and cells that begin so; headings may ask."""
+    text = re.sub(r"(?s)```.*?```", "", page)
+    starts = rf"(?m)(?:\A|\n\n|^#+ |^\s*(?:[*-]|\d+\.) |\| )\**((?:{OPENINGS})\b[^\n|]*)"
+    return [line for line in re.findall(starts, text) if not line.rstrip().endswith("?")]
+
+
+def test_pages_name_their_subject() -> None:
+    pages = [n for n in _files(".md") if not _generated(n) and not n.startswith("tests/")]
+    assert {name: lines for name in pages if (lines := _page_openings(_text(name)))} == {}
+
+
+def test_an_opening_of_a_page_is_seen() -> None:
+    page = (
+        "# What comes out\n\nWhether it is a drive.\nAs before\n\n* **Of data**\n\n| a | How far |\n"
+        "\n```sh\n\nWhat\n```\n\n## What does it cost?\n\nThe same drive: none of it"
+    )
+    assert _page_openings(page) == [
+        "What comes out", "Whether it is a drive.", "Of data**", "How far ", "The same drive: none of it",
+    ]  # fmt: skip
+
+
 def test_rust_docs_name_their_subject() -> None:
     """No line of a comment begins with a word that leaves the subject open."""
     matches = [

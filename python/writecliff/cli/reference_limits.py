@@ -22,8 +22,8 @@ Sizes and counts that writecliff accepts, from the constants of the program. Unl
 otherwise, input beyond a limit is refused before the run, with exit code 2 and an error that names
 the file and the limit.
 
-[What is not modelled](../explanation/model.md#what-is-not-modelled) lists the effects that the
-simulator leaves out.
+[Features that are not modelled](../explanation/model.md#features-that-are-not-modelled) describes
+the limits of the model in detail.
 """
 # Keys of device files whose bounds limit the model: kind of drive, section, key, description.
 _MODEL = (
@@ -40,6 +40,19 @@ _MODEL = (
     ("Hard disks", "", "user_capacity", "capacity of a hard disk"),
     ("Storage-class memory", "", "user_capacity", "capacity of a storage-class memory drive"),
 )
+# Features of real drives that the model does not have, or has in one form only.
+_FEATURES = [
+    ("namespaces of a drive", "1", "not modelled"),
+    ("arbitration", "order of arrival", "round robin, weights and urgent classes have no effect"),
+    ("zones (ZNS)", "none", "`host_zones` of a workload; the drive does not enforce them"),
+    ("virtual functions (SR-IOV), ANA, reservations", "none", "not modelled"),
+    (
+        "PCIe, SATA, SAS",
+        "a rate in each direction and a time per command",
+        "packets, doorbells, interrupts and link errors are not modelled",
+    ),
+    ("host stack", "none", "run programs on a [served drive](../guides/serve.md)"),
+]
 # Physical page addresses of a simulated drive: 32 bits, each for a slot of 4 KiB.
 _FLASH_ADDRESSED = 4096 << 32
 REFUSED = "refused"
@@ -55,6 +68,7 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
              "[simulated scaled down](../guides/devices.md#very-large-drives), or refused by "
              "commands that cannot scale"),
         ],
+        "The model": _FEATURES,
         "Input files": [
             ("text or TOML file", _size(input_files.TEXT_BYTES_MAX), REFUSED),
             ("pipe, device or folder instead of a file", "none", REFUSED),

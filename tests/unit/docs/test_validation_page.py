@@ -77,7 +77,7 @@ def test_it_names_the_largest_errors_and_what_is_known_of_them(page: str) -> Non
     (row,) = (row for row in _rows(page, "Largest errors: fitted") if row[0] == PURE.name)
     assert row[1:3] == [PURE_FIGURES[0].device, label_of(PURE_FIGURES[0])]
     assert row[5] == "+100.0 %"
-    assert [NOTED.device, "not simulated", note_of(NOTED)] in _rows(page, "Known to be wrong")
+    assert [NOTED.device, "not simulated", note_of(NOTED)] in _rows(page, "Known errors")
 
 
 def test_it_says_what_was_not_run(page: str) -> None:

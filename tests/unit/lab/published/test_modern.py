@@ -1,4 +1,4 @@
-"""The table of drives of today: sources, the split, and the phases of a drive that is filled."""
+"""The table of current drives: sources, the split, and the phases of a drive that is filled."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_drives_of_today_are_derived_from_three_figures_or_more_and_can_be_opene
 
 def test_the_page_of_figures_is_up_to_date() -> None:
     root = FOLDER.parents[3]
-    assert (root / "docs/reference/drives-of-today.md").read_text(encoding="utf-8") == page()
+    assert (root / "docs/reference/current-drives.md").read_text(encoding="utf-8") == page()
 
 
 def test_scores_of_parts() -> None:
