@@ -63,7 +63,7 @@ def sparse_and_larger_than_its_disk(bench: Bench) -> tuple[str, list[Path], str]
     path = _small_disk(bench) / "large"
     with path.open("wb") as file:
         file.truncate(1 << 30)
-    return str(path), [], "sparse: to write it takes 1.07 GB more"
+    return str(path), [], "sparse: its holes need 1.07 GB"
 
 
 @attempt

@@ -246,4 +246,4 @@ def test_the_disk_of_the_root_file_system_is_refused() -> None:
     assert refusal is not None
     if not found.device.is_partition:
         assert "carries the root file system" in str(refusal)
-        assert refusal.hint == "this device is never written, whatever the options"
+        assert refusal.hint == "writecliff never writes to this device; choose another"

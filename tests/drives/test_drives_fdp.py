@@ -57,7 +57,7 @@ def test_the_probe(nvme_fdp: Drive, generation: str) -> None:
     assert "FDP: 8 placement handles" in " ".join(verdict(found))
     if NEW_KERNEL:
         assert (found.max_write_streams, found.write_stream_granularity_bytes) == (8, UNIT)
-        assert "passes 8 write streams on to the drive" in " ".join(verdict(found))
+        assert "passes 8 write streams to the drive" in " ".join(verdict(found))
 
 
 def test_a_plain_drive(nvme: Drive) -> None:

@@ -32,7 +32,7 @@ def descriptor_watts(drive: Drive) -> float:
 
 def text_of(drive: Drive) -> str:
     watts = descriptor_watts(drive)
-    return f"0, the only one, {f'{watts:g} W at most' if watts else 'maximum power not reported'}"
+    return f"0, the only state, {f'{watts:g} W at most' if watts else 'maximum power not reported'}"
 
 
 def test_the_state_is_listed_with_the_watts_of_its_descriptor(
@@ -77,7 +77,7 @@ def test_a_state_that_it_does_not_have_is_refused_in_one_line(
     assert main([*words, *SHORT, "--output", str(run)]) == 2
     said = capsys.readouterr().err.strip().splitlines()
     why = "no power state 3" if which == "nvme" else "not an NVMe drive"
-    hint = "those with I/O: 0" if which == "nvme" else "drop --power-state"
+    hint = "operational states: 0" if which == "nvme" else "omit --power-state"
     assert len([line for line in said if line.startswith("error: ")]) == 1
     assert why in said[0] and any(hint in line for line in said)
     assert not run.exists()

@@ -71,8 +71,8 @@ def test_an_operation_that_was_left_behind_is_waited_for() -> None:
         (HdparmDrive(features=(CRYPTO,)), "not supported"),
         (HdparmDrive(features=(BLOCK,), state="SD1 Sanitize Frozen"), "sanitize is frozen"),
         (HdparmDrive(features=(BLOCK,), fails=True), "reports that it failed"),
-        (HdparmDrive(features=(BLOCK,), silent=True), "does not say that it succeeded"),
-        (HdparmDrive(features=(BLOCK,), bridged=True), "none of the drive's registers"),
+        (HdparmDrive(features=(BLOCK,), silent=True), "does not report success"),
+        (HdparmDrive(features=(BLOCK,), bridged=True), "does not receive the drive's registers"),
         (
             HdparmDrive(features=(BLOCK,), refuses=("--sanitize-block-erase",)),
             "starting: unsupported command",
@@ -197,7 +197,10 @@ def test_a_sata_drive_that_hdparm_does_not_reach_is_asked_by_mode_page(
 ) -> None:
     machine.answers[("hdparm", "-W")] = ToolResult(0, "/dev/sda:\n", f"{BAD_SENSE}\n")
     unknown = set_write_cache(machine.system, sata, SATA, False)
-    assert (unknown.enabled, "none of the drive's registers" in unknown.note) == (None, True)
+    assert (unknown.enabled, "does not receive the drive's registers" in unknown.note) == (
+        None,
+        True,
+    )
     machine.attributes("sda", **{"device__scsi_disk__0:0:0:0__cache_type": "write back"})
     machine.scsi_answers[bytes([0x5A, 0x08, 0x08])] = caching_page(enabled=False)
     report = set_write_cache(machine.system, sata, SATA, False)

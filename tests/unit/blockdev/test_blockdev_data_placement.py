@@ -69,7 +69,7 @@ def test_an_nvme_drive_is_asked_for_both_interfaces(tmp_path: Path, version: str
     assert (found.fdp_handles, found.max_write_streams, found.streams) == (8, 8, {})
     assert found.notes == ("the Streams directive is not enabled on this namespace",)
     said = " ".join(verdict(found))
-    assert "8 write streams on to the drive, each of 8388608 bytes at a time" in said
+    assert "8 write streams to the drive, each of 8388608 bytes at a time" in said
     assert "8 placement handles" in said
     assert found.mapping()["verdict"]
 
@@ -96,14 +96,14 @@ def test_the_verdict_names_what_the_kernel_refuses() -> None:
         return DataPlacementProbe("x", "sda", "6.18", hints, streams, None, None, None, ())
 
     fine = verdict(found(TAKEN + REFUSED, 0))
-    assert fine[0].endswith("takes every hint, as 64 bits.")
-    assert "32 bits is refused (EINVAL)" in fine[1]
-    assert fine[2].startswith("F_SET_FILE_RW_HINT: refused")
-    assert "no write streams: hints end in the kernel" in fine[3]
+    assert fine[0].endswith("accepts all hints, as 64 bits.")
+    assert "32 bits is rejected (EINVAL)" in fine[1]
+    assert fine[2].startswith("F_SET_FILE_RW_HINT: rejected")
+    assert "no write streams: hints do not reach the drive" in fine[3]
     none = tuple(HintAnswer(a.call, a.hint, "EINVAL") for a in TAKEN) + REFUSED
-    assert "refuses not set (EINVAL), none (EINVAL)" in verdict(found(none, None))[0]
+    assert "rejects not set (EINVAL), none (EINVAL)" in verdict(found(none, None))[0]
     assert verdict(found((), None)) == (
-        "The kernel's queue of sda does not report write streams: hints end in the kernel.",
+        "The kernel's queue of sda does not report write streams: hints do not reach the drive.",
     )
 
 

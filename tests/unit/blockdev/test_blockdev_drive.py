@@ -138,7 +138,7 @@ def test_no_tools_no_counters(machine: Machine, sata: BlockDevice, nvme: BlockDe
 
 def test_a_device_that_cannot_be_purged_stops_the_test(machine: Machine) -> None:
     disk = device_at(machine.system, machine.disk("vdb", (254, 16)))
-    with pytest.raises(EngineError, match="does not discard"):
+    with pytest.raises(EngineError, match="does not support discard"):
         purge_device(machine.system, disk, "/dev/vdb", -1)
 
 

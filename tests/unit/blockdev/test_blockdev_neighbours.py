@@ -243,7 +243,7 @@ def test_a_drive_that_cannot_answer_is_not_read(
     path.unlink()  # to read it would be another error
     with pytest.raises(TargetError, match=expected) as caught:
         inspect(path, sda.system)
-    assert caught.value.hint == "bring it back, then start again"
+    assert caught.value.hint == "reconnect the drive, then start again"
 
 
 def test_a_removed_drive_is_said_to_have_vanished(sda: Machine) -> None:

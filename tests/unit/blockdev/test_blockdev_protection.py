@@ -151,7 +151,7 @@ def test_a_device_in_use_is_refused_for_that_even_if_it_cannot_be_read(machine: 
     error = refusal(machine, path)
     assert error is not None
     assert "carries the root file system" in str(error)
-    assert error.hint == "this device is never written, whatever the options"
+    assert error.hint == "writecliff never writes to this device; choose another"
 
 
 def test_use_comes_before_everything_else(machine: Machine) -> None:

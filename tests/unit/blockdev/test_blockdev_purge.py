@@ -145,7 +145,7 @@ def test_a_format_that_changes_stops_the_test(machine: Machine) -> None:
         purge.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
     drive.capacities = [b""]
     said = purge.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
-    assert "does not tell its format" in str(said)
+    assert "does not report its format" in str(said)
     assert len(machine.calls) == 1
 
 
@@ -251,9 +251,9 @@ def test_samples_leave_out_what_proves_nothing(tmp_path: Path) -> None:
     samples = purge.take_samples(str(path), MIB, 512)
     assert len(samples.content) == 128
     assert min(samples.content) == MIB // 2 and max(samples.content) == MIB - 4096
-    assert samples.kept() == 128
+    assert samples.unchanged() == 128
     path.write_bytes(bytes(MIB))
-    assert samples.kept() == 0
+    assert samples.unchanged() == 0
     assert purge.take_samples(str(tmp_path / "none"), MIB, 512).content == {}
 
 

@@ -89,7 +89,7 @@ def test_a_drive_in_the_wanted_state_is_left_alone(machine: Machine) -> None:
                                              (None, "maximum power not reported")])  # fmt: skip
 def test_power_that_is_not_reported_is_said(watts: float | None, text: str) -> None:
     states = PowerStates(0, (PowerState(0, watts, True, 0, 0),))
-    assert states.text == f"0, the only one, {text}"
+    assert states.text == f"0, the only state, {text}"
 
 
 @pytest.mark.parametrize(("state", "why"), [(3, "without I/O"), (4, "no power state 4")])
@@ -97,13 +97,13 @@ def test_states_that_do_no_io_are_refused(machine: Machine, state: int, why: str
     drive, nvme = opened(machine)
     with pytest.raises(TargetError, match=why) as refused:
         set_power_state(nvme, "/dev/nvme0n1", state)
-    assert refused.value.hint == "those with I/O: 0, 1, 2"
+    assert refused.value.hint == "operational states: 0, 1, 2"
     assert drive.set_to == []
 
 
 def test_a_drive_that_keeps_its_state_is_refused(machine: Machine) -> None:
     _, nvme = opened(machine, keeps=True)
-    with pytest.raises(TargetError, match="power state 1 was set, and the drive is in 0"):
+    with pytest.raises(TargetError, match="power state 1 was set, but the drive is in state 0"):
         set_power_state(nvme, "/dev/nvme0n1", 1)
 
 

@@ -1,12 +1,12 @@
 """ATA security erase through hdparm.
 
-The normal erase is used, which is the one that the standard names and that erases every block; the
-enhanced one, on many drives a change of keys, only where the drive refuses the normal one (ACS-4
-7.46). The command needs a password; the drive removes it when the erase is done. An erase that is
-interrupted leaves it set, and a drive with a password is locked after the next power cycle: it then
-refuses every read and write. So the password is removed wherever an erase ends early, again when
-the drive is next opened for writing, and where that fails the error names the command. A drive that
-is frozen, locked or has a password that is not ours is left alone.
+The normal erase erases every block. The enhanced erase, on many drives a change of keys, is used
+only if the drive rejects the normal erase (ACS-4 7.46). The command needs a password, which the
+drive removes after the erase. An interrupted erase leaves it set, and a drive with a password is
+locked after the next power cycle and rejects all reads and writes. So the password is removed if an
+erase ends early, and again when the drive is next opened for writing; if that fails, the error has
+the command that removes it. Drives that are frozen, locked, or have another password are not
+erased.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ _LEAST_TIMEOUT_S = 1800.0
 
 @dataclass(frozen=True)
 class SecurityState:
+    """ATA security state of a drive."""
+
     supported: bool
     enabled: bool
     locked: bool
     frozen: bool
-    minutes: int | None  # the drive's own estimate
-    enhanced: bool = False  # whether it has the enhanced erase too
+    minutes: int | None  # the drive's estimate for an erase
+    enhanced: bool = False  # the drive supports the enhanced erase
     enhanced_minutes: int | None = None
 
 
 def parse_security(text: str) -> SecurityState:
-    """The "Security:" section of `hdparm -I`: each property stands alone or after "not"."""
+    """Parse the "Security:" section of `hdparm -I`, with properties such as "not enabled"."""
     section = text.partition("Security:")[2]
     properties = {" ".join(line.split()) for line in section.splitlines()}
     minutes = {bool(enhanced): int(value) for value, enhanced in _MINUTES.findall(section)}
@@ -52,7 +54,7 @@ def parse_security(text: str) -> SecurityState:
 
 
 def _security(run: Runner, path: str) -> SecurityState | None:
-    """None if the drive does not answer, as during an erase, or without hdparm."""
+    """Read the security state; None if the drive does not respond, or without hdparm."""
     answer = run(["hdparm", "-I", path])
     return parse_security(answer.stdout) if answer.ok else None
 
@@ -62,14 +64,14 @@ def _user(*words: str, path: str) -> list[str]:
 
 
 def removal_hint(path: str, *, locked: bool = False) -> str:
-    """The commands that remove the password which an interrupted erase left on a drive."""
+    """Return a hint with the commands that remove the password of an interrupted erase."""
     words = ["--security-unlock"] * locked + ["--security-disable"]
     commands = " && ".join(" ".join(_user(word, path=path)) for word in words)
     return f"if an erase by writecliff was interrupted, this removes its password: {commands}"
 
 
 def refuse_locked(run: Runner, shown: str, path: str) -> None:
-    """Raise `TargetError` if the drive is locked by a password; that is why it cannot be read."""
+    """Raise TargetError if a password locks the drive, so that it cannot be read."""
     state = _security(run, path)
     if state is not None and state.locked:
         raise TargetError(
@@ -79,10 +81,12 @@ def refuse_locked(run: Runner, shown: str, path: str) -> None:
 
 
 def clear_password(run: Runner, path: str) -> bool:
-    """Remove the password of an interrupted erase, if one is set. Returns whether none is left,
-    False if the drive does not tell.
+    """Remove the password of an interrupted erase, if one is set.
 
-    A drive with another password counts one failed attempt.
+    A drive with another password counts a failed attempt.
+
+    Returns:
+        True if no password is set now, False if one is set or the state is unknown.
     """
     state = _security(run, path)
     if state is not None and state.enabled and not (state.locked or state.frozen):
@@ -92,9 +96,10 @@ def clear_password(run: Runner, path: str) -> bool:
 
 
 def ata_secure_erase(run: Runner, path: str) -> PurgeReport | str:
-    """Erase the drive; a string says why it was not done.
+    """Erase the drive; a string is the reason why it was not erased.
 
-    Raises `EngineError` if the erase ended early and its password could not be removed.
+    Raises:
+        EngineError: The erase ended early, and its password could not be removed.
     """
     info = run(["hdparm", "-I", path])
     if not info.ok:
@@ -116,7 +121,7 @@ def ata_secure_erase(run: Runner, path: str) -> PurgeReport | str:
 
 
 def _erase(run: Runner, path: str, option: str, minutes: int | None) -> PurgeReport | str:
-    """Set the password and erase with `option`. Raises as `ata_secure_erase`."""
+    """Set the password and erase with `option`; raise the errors of `ata_secure_erase`."""
     try:
         prepared = run(_user("--security-set-pass", path=path))
         if not prepared.ok:

@@ -1,12 +1,11 @@
-"""Sets and reads the volatile write cache of a drive, and reports what the drive itself says.
+"""Volatile write cache of a drive.
 
-NVMe feature 06h of the controller (`nvme.cache`), SATA through hdparm -W, SCSI through the caching
-mode page (08h, WCE) that the kernel offers as `cache_type`. A SATA drive that hdparm does not
-reach, as behind many SAS adapters, is asked through the mode page too, which the adapter translates
-(SAT-5), and so is a drive where hdparm is not installed. A virtio disk has its cache in its
-configuration (Virtual I/O Device 1.2, 5.2.6.2: `writeback`), `cache_type` of the disk.
-`queue/write_cache` is only the kernel's own belief (writing it does not reach the drive), so it is
-reported as such and never written.
+NVMe uses feature 06h of the controller (`nvme.cache`), SATA `hdparm -W`, SCSI the caching mode page
+(08h, WCE), which the kernel exposes as `cache_type`. If hdparm is not installed or cannot reach a
+SATA drive, as behind many SAS adapters, the mode page is used, which the adapter translates
+(SAT-5). A virtio disk has its cache in its configuration (Virtual I/O Device 1.2, 5.2.6.2:
+`writeback`), `cache_type` of the disk. `queue/write_cache` is only the kernel's view of the cache:
+writing it does not reach the drive, so it is only reported.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _CACHING_PAGE, _WCE = (0x08, 0x00), 0x04  # SBC-4 6.5.6: byte 2, bit 2
 
 
 def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool) -> CacheReport:
-    """Ask the drive for a cache state; the report holds what it says afterwards."""
+    """Enable or disable the write cache, and return the state that the drive then reports."""
     if is_nvme(disk):
         return nvme_cache.set_write_cache(system, disk, enabled)
     mode_pages = sorted((disk.directory / "device/scsi_disk").glob("*/cache_type"))
@@ -35,7 +34,7 @@ def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool)
     if mode_pages:
         return _by_mode_page(system, mode_pages[0], path, enabled)
     virtual = disk.directory / "cache_type"
-    if virtual.exists():  # virtio-blk: the file is the device's own configuration
+    if virtual.exists():  # virtio-blk: the file is the device's configuration
         failure = _write_type(virtual, enabled)
         return _report(_read_type(virtual), enabled, failure)
     state = read_text(disk.directory / "queue/write_cache")
@@ -45,15 +44,16 @@ def set_write_cache(system: System, disk: BlockDevice, path: str, enabled: bool)
 
 def _by_hdparm(system: System, path: str, wanted: bool) -> CacheReport:
     wrote = system.run(["hdparm", "-W", str(int(wanted)), path])
-    told = system.run(["hdparm", "-W", path])
-    state = hdparm.write_cache_state(told)
+    answer = system.run(["hdparm", "-W", path])
+    state = hdparm.write_cache_state(answer)
     failure = hdparm.doubt(wrote) or ("" if wrote.ok else f"hdparm -W: {wrote.message}")
-    return _report(state, wanted, failure or ("" if told.ok else told.message))
+    return _report(state, wanted, failure or ("" if answer.ok else answer.message))
 
 
 def _by_mode_page(system: System, cache_type: Path, path: str, wanted: bool) -> CacheReport:
-    """The kernel sends MODE SELECT. The state is read from the drive itself, because the file keeps
-    what an earlier MODE SENSE said.
+    """Set the cache by the kernel's MODE SELECT, and read the state from the drive.
+
+    `cache_type` itself has the state of an earlier MODE SENSE.
     """
     failure = _write_type(cache_type, wanted)
     page = mode_page(system.scsi, Path(path), *_CACHING_PAGE)
@@ -62,7 +62,7 @@ def _by_mode_page(system: System, cache_type: Path, path: str, wanted: bool) -> 
 
 
 def _write_type(cache_type: Path, wanted: bool) -> str:
-    """Returns why it failed, "" if it did not."""
+    """Write the file; return the reason of a failure, or ""."""
     try:
         cache_type.write_text("write back\n" if wanted else "write through\n")
     except OSError as error:

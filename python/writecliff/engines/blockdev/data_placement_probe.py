@@ -1,7 +1,7 @@
-"""What a real drive and this kernel accept of a host's data placement: hints, streams, directives.
+"""Probe of the data placement that a real drive and this kernel support: hints, streams, FDP.
 
-Nothing is written. What cannot be determined (a tool is absent, not an NVMe drive) is reported in
-`notes`, never assumed.
+The probe writes nothing. Properties that it cannot determine (a tool is missing, not an NVMe drive)
+are listed in `notes`.
 """
 
 from __future__ import annotations
@@ -36,31 +36,34 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class DataPlacementProbe:
-    """What was found. None: not applicable, or unknown (see `notes`)."""
+    """Result of a probe. None: not applicable, or unknown (see `notes`)."""
 
     path: str
     disk: str | None  # kernel name of the whole disk below
     kernel: str
     hints: tuple[HintAnswer, ...]
-    max_write_streams: int | None  # of the block layer (Linux 6.16)
+    max_write_streams: int | None  # write streams of the block layer (Linux 6.16)
     write_stream_granularity_bytes: int | None
     fdp_handles: int | None  # placement handles of the namespace; 0: no FDP, or not enabled
-    streams: Mapping[str, int] | None  # Streams directive, return parameters; empty: none, or off
+    streams: Mapping[str, int] | None  # Streams directive, return parameters; empty: disabled
     notes: tuple[str, ...]
-    permanent_streams: PermanentStreams | None = None  # of a SCSI drive
+    permanent_streams: PermanentStreams | None = None  # SCSI drives only
 
     @property
     def taken(self) -> tuple[str, ...]:
-        """Hints that the kernel took."""
+        """Hints that the kernel accepted."""
         return tuple(a.hint for a in self.hints if a.call == "F_SET_RW_HINT" and not a.refused)
 
     def mapping(self) -> dict[str, Any]:
+        """Return the result as JSON values, with the verdict."""
         return {**asdict(self), "verdict": list(verdict(self))}
 
 
 def probe(path: str, system: System | None = None) -> DataPlacementProbe:
-    """Ask the kernel, and the drive below `path` (a device, a file, or a folder). Raises
-    TargetError for a path that is not there.
+    """Probe the kernel, and the drive below `path` (a device, a file, or a folder).
+
+    Raises:
+        TargetError: The path does not exist.
     """
     system = system or System()
     notes: list[str] = []
@@ -109,13 +112,13 @@ def _disk_below(system: System, path: Path, notes: list[str]) -> BlockDevice | N
             number = (os.major(info.st_dev), os.minor(info.st_dev))
         return whole_disk(system, device_by_number(system, number, str(path)))
     except TargetError:
-        notes.append(f"{path}: on no block device that the kernel names")
+        notes.append(f"{path}: the kernel reports no block device below it")
         return None
 
 
 @dataclass(frozen=True)
 class NvmeDataPlacement:
-    """What an NVMe namespace offers; see `DataPlacementProbe`. `notes` say what is not enabled."""
+    """Data placement of an NVMe namespace; see `DataPlacementProbe`."""
 
     fdp_handles: int | None = None
     streams: Mapping[str, int] | None = None
@@ -123,12 +126,12 @@ class NvmeDataPlacement:
 
 
 def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
-    """Ask a drive for placement handles and streams; None where nvme-cli cannot ask it."""
+    """Read placement handles and streams of a drive; None if nvme-cli cannot read them."""
     drive = NvmeDrive(system, disk)
     try:
         controller = drive.controller()
     except Refused as reason:
-        absent = "nvme-cli is not installed: FDP and directives were not asked for"
+        absent = "nvme-cli is not installed: FDP and directives were not probed"
         return NvmeDataPlacement(notes=(absent if reason.absent else f"nvme id-ctrl: {reason}",))
     notes: list[str] = []
     handles, streams = 0, dict[str, int]()
@@ -144,62 +147,65 @@ def ask_nvme(system: System, disk: BlockDevice) -> NvmeDataPlacement:
     return NvmeDataPlacement(handles, streams, tuple(notes))
 
 
-def verdict(found: DataPlacementProbe) -> tuple[str, ...]:
-    """What reaches the drive of a hint or a stream number, in sentences."""
-    said = _about_hints(found.hints) if found.hints else []
-    streams, permanent = found.max_write_streams, found.permanent_streams
+def verdict(probed: DataPlacementProbe) -> tuple[str, ...]:
+    """Describe in sentences which hints and stream numbers reach the drive."""
+    sentences = _about_hints(probed.hints) if probed.hints else []
+    streams, permanent = probed.max_write_streams, probed.permanent_streams
     if permanent is not None and permanent.count:
-        said += _about_permanent_streams(permanent)
+        sentences += _about_permanent_streams(permanent)
     elif streams:
-        size = found.write_stream_granularity_bytes
+        size = probed.write_stream_granularity_bytes
         each = f", each of {size} bytes at a time" if size else ""
-        said.append(
-            f"The block layer passes {streams} write streams on to the drive{each}; a direct write"
-            f" to {found.disk} goes to the stream that the hint of its node numbers, from 1."
+        sentences.append(
+            f"The block layer passes {streams} write streams to the drive{each}; the hint of a node"
+            f" selects the stream of direct writes to {probed.disk}, from 1."
         )
-    elif found.disk is not None:
-        known = "has no write streams" if streams == 0 else "does not report write streams"
-        said.append(f"The kernel's queue of {found.disk} {known}: hints end in the kernel.")
-    if found.fdp_handles:
-        said.append(f"FDP: {found.fdp_handles} placement handles, through NVMe passthrough.")
-    if found.streams:
-        count = found.streams.get("nssa", 0)
-        said.append(f"Streams directive: {count} streams available, through NVMe passthrough.")
-    return tuple(said)
+    elif probed.disk is not None:
+        report = "has no write streams" if streams == 0 else "does not report write streams"
+        sentences.append(
+            f"The kernel's queue of {probed.disk} {report}: hints do not reach the drive."
+        )
+    if probed.fdp_handles:
+        sentences.append(f"FDP: {probed.fdp_handles} placement handles, through NVMe passthrough.")
+    if probed.streams:
+        count = probed.streams.get("nssa", 0)
+        sentences.append(f"Streams directive: {count} streams available, through NVMe passthrough.")
+    return tuple(sentences)
 
 
-def _about_permanent_streams(found: PermanentStreams) -> list[str]:
-    lifetimes = ", ".join(map(str, found.lifetimes))
-    said = [f"SCSI: {found.count} permanent streams, of relative lifetimes {lifetimes}."]
-    if not found.reduced_control:
-        return [*said, "The drive does not support reduced stream control: hints do not reach it."]
+def _about_permanent_streams(streams: PermanentStreams) -> list[str]:
+    lifetimes = ", ".join(map(str, streams.lifetimes))
+    sentences = [f"SCSI: {streams.count} permanent streams, of relative lifetimes {lifetimes}."]
+    if not streams.reduced_control:
+        return [
+            *sentences,
+            "The drive does not support reduced stream control: hints do not reach it.",
+        ]
     since = ".".join(map(str, KERNEL_SINCE))
-    return [*said, f"Hint n of a direct write is its group number n, from Linux {since} on."]
+    return [*sentences, f"Hint n of a direct write is its group number n, from Linux {since} on."]
 
 
 def _about_hints(hints: tuple[HintAnswer, ...]) -> list[str]:
-    said = []
+    sentences = []
     refused = [a for a in hints if a.call == "F_SET_RW_HINT" and a.refused]
     if refused:
         errors = ", ".join(f"{a.hint} ({a.refused})" for a in refused)
-        said.append(f"F_SET_RW_HINT: the kernel refuses {errors}.")
+        sentences.append(f"F_SET_RW_HINT: the kernel rejects {errors}.")
     else:
-        said.append("F_SET_RW_HINT: the kernel takes every hint, as 64 bits.")
+        sentences.append("F_SET_RW_HINT: the kernel accepts all hints, as 64 bits.")
     short = next(a for a in hints if a.call == "F_SET_RW_HINT, 32 bits")
     if short.refused:
-        said.append(
-            f"A hint passed as 32 bits is refused ({short.refused}) if stray bytes follow it: "
+        sentences.append(
+            f"A hint passed as 32 bits is rejected ({short.refused}) if stray bytes follow it: "
             "`writecliff capture` counts such calls of a program."
         )
     if all(a.refused for a in hints if a.call == "F_SET_FILE_RW_HINT"):
-        said.append("F_SET_FILE_RW_HINT: refused; hints of programs that use it are lost.")
-    return said
+        sentences.append("F_SET_FILE_RW_HINT: rejected; hints of programs that use it are lost.")
+    return sentences
 
 
 # -- kernel write hints ----------------------------------------------------------------------------
 
-# Write-lifetime hints that this kernel accepts, tried on a file or device.
-#
 # A hint is a property of the inode and changes no data; the previous hint is restored. Numbers are
 # those of Linux (RWH_WRITE_LIFE_*). Arguments have 64 bits. The kernel rejects a value in the upper
 # half, so programs that pass a 32-bit enumeration lose their hints (RocksDB before its pull
@@ -213,7 +219,7 @@ _DIRTY = 0xDEAD << 32  # stray bytes behind a 32-bit argument
 
 @dataclass(frozen=True)
 class HintAnswer:
-    """One call; `refused` is the name of its error, None if the kernel took the hint."""
+    """Result of a call; `refused` is the name of its error, None if the kernel accepted it."""
 
     call: str  # "F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "F_SET_RW_HINT, 32 bits"
     hint: str
@@ -221,9 +227,10 @@ class HintAnswer:
 
 
 def try_hints(path: Path) -> tuple[HintAnswer, ...]:
-    """Ask for every hint on a file, a block device, or a new file in a folder.
+    """Set every hint on a file, a block device, or a new file in a folder.
 
-    Raises TargetError if it cannot be opened for reading.
+    Raises:
+        TargetError: The path cannot be opened for reading.
     """
     try:
         if path.is_dir():

@@ -1,4 +1,4 @@
-"""Tells files apart: by device and inode while they exist, and by time of creation for ever."""
+"""Identity of files: by device and inode while they exist, permanently with time of creation."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _STATX_BTIME, _STATX_BYTES, _STATX_BTIME_OFFSET = 0x800, 256, 80  # linux/stat.h
 
 
 def file_id(info: os.stat_result) -> FileId:
-    """What identifies a file on this machine until it is deleted."""
+    """Return the identity of a file on this machine until it is deleted."""
     return (os.major(info.st_dev), os.minor(info.st_dev)), info.st_ino
 
 
 def path_id(path: str) -> FileId | None:
-    """The file at an absolute path; None if there is none that we can see."""
+    """Return the identity of the file at an absolute path; None if it is not visible."""
     try:
         return file_id(os.stat(path)) if path.startswith("/") else None
     except OSError:
@@ -26,9 +26,9 @@ def path_id(path: str) -> FileId | None:
 
 
 def creation_id(file: int | str) -> str:
-    """File system, inode and time of creation of an open file or a path, as text.
+    """Return file system, inode and time of creation of an open file or a path, as text.
 
-    The file system counts by its own id, which unlike its device number outlives a reboot.
+    The file system is identified by its id, which unlike its device number survives a reboot.
     """
     info = os.stat(file)
     system = os.statvfs(file).f_fsid or info.st_dev
@@ -36,7 +36,7 @@ def creation_id(file: int | str) -> str:
 
 
 def _birth_ns(file: int | str) -> int | None:
-    """When a file was created (statx(2)); None where the file system does not keep it."""
+    """Return the time of creation (statx(2)); None if the file system does not store it."""
     buffer = (ctypes.c_uint8 * _STATX_BYTES)()
     fd, path = (file, b"") if isinstance(file, int) else (_AT_FDCWD, os.fsencode(file))
     done = ctypes.CDLL(None).statx(fd, path, _AT_EMPTY_PATH, _STATX_BTIME, buffer)

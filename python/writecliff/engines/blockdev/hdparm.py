@@ -1,9 +1,9 @@
-"""What hdparm says of an ATA drive, and whether its answer can be believed.
+"""Output of hdparm for ATA drives, with a check of its validity.
 
-hdparm reads the drive's registers out of the sense data of an ATA PASS-THROUGH command. Where a
-bridge returns none it prints "SG_IO: bad/missing sense data" (or nothing at all) and takes zeros
-for the registers: a sanitize status of zeros reads "SD0 Sanitize Idle". Such answers are refused.
-Sources: hdparm 9.65, `sgio.c` (`sg16`), `hdparm.c` and `identify.c`.
+hdparm takes the drive's registers from the sense data of an ATA PASS-THROUGH command. If a bridge
+returns none, it prints "SG_IO: bad/missing sense data" (or nothing) and uses zeros as registers: a
+sanitize status of zeros reads "SD0 Sanitize Idle". This module rejects such output. Sources: hdparm
+9.65, `sgio.c` (`sg16`), `hdparm.c` and `identify.c`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _DOUBTFUL = re.compile(r"^SG_IO: .*(?:bad|missing|questionable).* sense data.*$"
 _FEATURE = re.compile(r"^\s+(\*?)\s*(\S.*?)\s*$")
 _CACHE = re.compile(r"write-caching\s*=\s*(\d|not supported)")
 NO_REGISTERS = (
-    "hdparm gets none of the drive's registers back: something between the machine and the drive"
-    " does not pass ATA commands on unchanged"
+    "hdparm does not receive the drive's registers: a bridge or adapter between the machine and the"
+    " drive changes ATA commands"
 )
 
 
@@ -29,13 +29,13 @@ class AtaDrive:
     text: str
 
     def enabled(self, feature: str) -> bool:
-        """Whether the list "Commands/features" has `feature` with a star: supported and on."""
+        """Return True if "Commands/features" lists `feature` with a star: supported and on."""
         rows = (_FEATURE.match(line) for line in self.text.splitlines())
         return any(row is not None and row[1] == "*" and row[2] == feature for row in rows)
 
 
 def identify(run: Runner, path: str) -> AtaDrive | str:
-    """Ask a drive what it is; a string says why it does not tell."""
+    """Read IDENTIFY DEVICE; a string is the reason why it cannot be read."""
     answer = run(["hdparm", "-I", path])
     if not answer.ok:
         return answer.message
@@ -45,14 +45,14 @@ def identify(run: Runner, path: str) -> AtaDrive | str:
 
 
 def doubt(answer: ToolResult) -> str:
-    """Why an answer of hdparm cannot be believed; "" if it can."""
+    """Return the reason why hdparm's output is not valid; "" if it is."""
     return NO_REGISTERS if _DOUBTFUL.search(answer.stderr) else ""
 
 
 def write_cache_state(answer: ToolResult) -> bool | None:
-    """What `hdparm -W DEVICE` read from IDENTIFY DEVICE words 82 and 85; None if it read nothing.
+    """Return the write cache state of `hdparm -W DEVICE`; None if it printed none.
 
-    A drive without a volatile write cache has none that could be on.
+    hdparm reads words 82 and 85 of IDENTIFY DEVICE. False for drives without a volatile cache.
     """
     match = _CACHE.search(answer.stdout) if answer.ok else None
     return None if match is None else match[1] == "1"

@@ -1,7 +1,7 @@
-"""Identifies a drive for the report's header: sysfs first, then `nvme id-ctrl` and `smartctl -i`.
+"""Identity of a drive for the report's header, from sysfs, `nvme id-ctrl` and `smartctl -i`.
 
-Builds the `DeviceIdentity` of a block device or a file. What no source tells stays None; the kind
-of flash and the rated endurance are in no standard answer and come from the user.
+Unknown fields of the `DeviceIdentity` are None. No standard command reports the kind of flash and
+the rated endurance; the user can supply them.
 """
 
 from __future__ import annotations
@@ -31,21 +31,23 @@ from writecliff.engines.blockdev.topology import (
 
 
 def is_nvme(disk: BlockDevice) -> bool:
+    """Return True for an NVMe namespace."""
     return disk.name.startswith("nvme")
 
 
 def is_ata(disk: BlockDevice) -> bool:
-    """A SATA drive behind libata, which shows up as a SCSI disk of the vendor "ATA"."""
+    """Return True for a SATA drive behind libata: a SCSI disk of the vendor "ATA"."""
     return disk.name.startswith("sd") and read_text(disk.directory / "device/vendor") == "ATA"
 
 
 def is_scsi(disk: BlockDevice) -> bool:
+    """Return True for a SCSI disk that is not a SATA drive behind libata."""
     return disk.name.startswith("sd") and not is_ata(disk)
 
 
 @dataclass(frozen=True)
 class _Answers:
-    """Answers of the tools; empty mappings where they are absent or do not apply."""
+    """Output of the tools; empty if they are missing or do not apply."""
 
     nvme: Mapping[str, Any]
     smart: Mapping[str, Any]
@@ -66,7 +68,7 @@ def _ask(system: System, disk: BlockDevice, path: str) -> _Answers:
 
 
 def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdentity:
-    """Identity of a whole disk (or of the disk below a partition)."""
+    """Return the identity of a whole disk, or of the disk of a partition."""
     label, answers = label_of(disk), _ask(system, disk, path)
     serial = label.serial or answers.text("sn", "serial_number")
     place = place_of(disk)
@@ -95,15 +97,15 @@ def identify_device(system: System, disk: BlockDevice, path: str) -> DeviceIdent
 
 @dataclass(frozen=True)
 class Place:
-    """Where a disk is in the machine; None where the machine does not tell."""
+    """Connection of a disk to the machine; None if unknown."""
 
-    vendor: str | None = None  # of an NVMe drive, by its PCI number
-    adapter: str | None = None  # what a drive that is no PCI function itself is behind
-    pcie: str | None = None  # the link of the drive or of its adapter
+    vendor: str | None = None  # vendor of an NVMe drive, by its PCI number
+    adapter: str | None = None  # host adapter of a drive that is not a PCI function
+    pcie: str | None = None  # PCIe link of the drive or its adapter
 
 
 def place_of(disk: BlockDevice) -> Place:
-    """The PCI function of a disk or of its host adapter, with the speed that it runs at."""
+    """Return the host adapter of a disk, and the PCIe link of the disk or its adapter."""
     if is_nvme(disk):
         controller = controllers_of(disk)[0]
         if controller.transport not in (None, "pcie"):
@@ -118,25 +120,25 @@ def place_of(disk: BlockDevice) -> Place:
 
 
 def _form_factor(answers: _Answers) -> str | None:
-    """ "2.5 inches", of SATA and SAS drives; NVMe has no such field."""
-    found = answers.smart.get("form_factor", {})
-    return str(found["name"]) if isinstance(found, dict) and found.get("name") else None
+    """Return the form factor of a SATA or SAS drive, as "2.5 inches"; None for NVMe."""
+    field = answers.smart.get("form_factor", {})
+    return str(field["name"]) if isinstance(field, dict) and field.get("name") else None
 
 
 def namespace_of(disk: BlockDevice) -> str | None:
-    """Which namespace of an NVMe drive it is: all of them have the drive's serial number."""
+    """Return the namespace of an NVMe disk, because all namespaces have the same serial number."""
     number = read_text(disk.directory / "nsid")
     return f"namespace {number}" if number is not None else None
 
 
 def backing_of(system: System, disk: BlockDevice) -> str | None:
-    """What distinguishes a disk from another of the same size; None if nothing does.
+    """Return an identifier of a disk without a serial number; None if there is none.
 
-    For disks without a serial number: the file behind a loop device, the UUID of a dm or md device,
-    or the slot of a hardware disk, which does not notice that disks were swapped.
+    It is the file behind a loop device, the UUID of a dm or md device, or the slot of a hardware
+    disk, which does not change if disks are swapped.
     """
     if disk.name.startswith("loop"):
-        loop = next((one for one in attached_loops(system) if one.number == disk.number), None)
+        loop = next((loop for loop in attached_loops(system) if loop.number == disk.number), None)
         if loop is None or (loop.file is None and loop.device is None):
             return None
         backing = f"{loop.file or loop.device}"
@@ -154,7 +156,7 @@ def backing_of(system: System, disk: BlockDevice) -> str | None:
 
 
 def _rotational(disk: BlockDevice) -> bool | None:
-    """As the drive reports; None for virtual devices, which the kernel calls rotational."""
+    """Return the drive's report; None for virtual devices, which the kernel calls rotational."""
     if not (is_nvme(disk) or disk.name.startswith("sd")):
         return None
     value = read_int(disk.directory / "queue/rotational")
@@ -178,7 +180,7 @@ def _interface(disk: BlockDevice, answers: _Answers) -> str | None:
 
 
 def identify_file(path: str, size_bytes: int, sector_bytes: int) -> DeviceIdentity:
-    """Identity of a regular file, whose model says that it is one."""
+    """Return the identity of a regular file, with its name as the model."""
     return DeviceIdentity(
         target=f"file:{path}",
         model=f"file {Path(path).name}",

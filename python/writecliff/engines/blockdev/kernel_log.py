@@ -1,4 +1,4 @@
-"""What the kernel has logged about a drive since a moment: time-outs, resets, I/O errors."""
+"""Kernel messages about a drive: time-outs, resets, I/O errors."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from collections.abc import Iterable
 
 from writecliff.engines.blockdev.topology import BlockDevice
 
-_WARNING = 4  # of the severities of syslog(3)
+_WARNING = 4  # severity of syslog(3)
 _RECORD_BYTES = 8192
 
 
 class KernelLog:
-    """Reads /dev/kmsg from where it ends now. Without permission there never is anything."""
+    """New messages of /dev/kmsg; none without permission to read it."""
 
     def __init__(self, path: str = "/dev/kmsg") -> None:
+        """Open the log at its end."""
         self._fd = -1
         with contextlib.suppress(OSError):
             self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             os.lseek(self._fd, 0, os.SEEK_END)
 
     def about(self, names: Iterable[str]) -> list[str]:
-        """The new warnings and errors in which one of the names is a word, oldest first."""
+        """Return new warnings and errors that contain one of the names, oldest first."""
         named = re.compile("|".join(rf"\b{re.escape(name)}(?!\d)" for name in names))
         return [text for text in self._new() if named.search(text)]
 
@@ -45,14 +46,15 @@ class KernelLog:
         return texts
 
     def close(self) -> None:
+        """Close the log; further calls do nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
 
 def names_in_log(disk: BlockDevice) -> tuple[str, ...]:
-    """How the kernel calls a disk in its log: its name, and those of its NVMe controllers."""
+    """Return the names of a disk in the kernel log: its name and those of NVMe controllers."""
     controllers = [disk.directory / "device", *(disk.directory / "device").glob("nvme*")]
-    found = {path.resolve().name for path in controllers if (path / "state").exists()}
-    nvme = {name for name in found if re.fullmatch(r"nvme\d+", name)}
+    names = {path.resolve().name for path in controllers if (path / "state").exists()}
+    nvme = {name for name in names if re.fullmatch(r"nvme\d+", name)}
     return (disk.name, *sorted(nvme))

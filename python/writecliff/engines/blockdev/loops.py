@@ -1,10 +1,10 @@
-"""Devices made of a file or another device: loop devices, and NVMe drives of our own NVMe target.
+"""Devices backed by a file or another device: loop devices, and NVMe drives of the kernel's target.
 
-For each: what it stands on, and what else stands on the same bytes.
+The module returns the backing file or device, and other devices that map the same bytes.
 
-sysfs names the backing file by its path, which is wrong once the file is deleted, renamed or seen
-from another mount namespace, and lists no slaves. So the kernel is asked (LOOP_GET_STATUS64) for
-the file system and inode; the path is used only where the loop device cannot be opened.
+sysfs has only the path of the backing file, which is wrong if the file was deleted, renamed, or is
+in another mount namespace. So LOOP_GET_STATUS64 reads file system and inode; the path is used only
+if the loop device cannot be opened.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Loop:
     size_bytes: int
 
     def overlaps(self, other: Loop) -> bool:
-        """Whether both loop devices map the same bytes of one file or device."""
+        """Return True if both loop devices map common bytes of a file or device."""
         same = (self.file, self.device) == (other.file, other.device)
         if self.file is None and self.device is None:
             same = self.path == other.path
@@ -55,7 +55,7 @@ class Loop:
 
 
 def attached_loops(system: System) -> tuple[Loop, ...]:
-    """All loop devices that are attached, in the order of their names."""
+    """Return all attached loop devices by name."""
     files = sorted((system.sys / "block").glob("loop*/loop/backing_file"))
     return tuple(_loop(system, file.parent.parent) for file in files)
 
@@ -80,9 +80,9 @@ def _loop(system: System, directory: Path) -> Loop:
 
 
 def _exported(system: System, disk: BlockDevice) -> Loop | None:
-    """What an NVMe drive of transport "loop" stands on; None for any other device."""
+    """Return the backing of an NVMe drive of transport "loop"; None for other devices."""
     controllers = (disk.directory / "device", *(disk.directory / "device").glob("nvme*"))
-    if all(read_text(one / "transport") != "loop" for one in controllers):
+    if all(read_text(folder / "transport") != "loop" for folder in controllers):
         return None
     subsystem = read_text(disk.directory / "device/subsysnqn") or ""
     namespace = read_text(disk.directory / "nsid") or ""
@@ -95,18 +95,14 @@ def _exported(system: System, disk: BlockDevice) -> Loop | None:
 
 @dataclass(frozen=True)
 class Below:
-    """What a write to a disk reaches.
+    """Devices that a write to a disk reaches."""
 
-    `devices` are block devices behind loop devices, which others can use at the same time (unlike
-    slaves of dm and md, which the kernel keeps for their holder), `loops` the loop devices on the
-    way, `stack` every device that is reached without a file system between, the disk first,
-    `all_numbers` the devices of file systems too.
-    """
-
+    # Block devices behind loop devices. Others can use them at the same time, unlike slaves of dm
+    # and md, which the kernel reserves for their holder.
     devices: tuple[BlockDevice, ...]
-    loops: tuple[Loop, ...]
-    stack: tuple[BlockDevice, ...]
-    all_numbers: frozenset[DeviceNumber]
+    loops: tuple[Loop, ...]  # loop devices on the way
+    stack: tuple[BlockDevice, ...]  # devices that are reached without a file system, disk first
+    all_numbers: frozenset[DeviceNumber]  # with the devices of file systems
 
 
 def below(system: System, device: BlockDevice) -> Below:
@@ -116,7 +112,7 @@ def below(system: System, device: BlockDevice) -> Below:
     loops: list[Loop] = []
     stack: list[BlockDevice] = []
     seen: set[DeviceNumber] = set()
-    pending = [(device, True)]  # False: reached through a file system, which guards its own data
+    pending = [(device, True)]  # False: reached through a file system, which protects its data
     while pending:
         current, direct = pending.pop()
         if current.number in seen:
@@ -136,7 +132,7 @@ def below(system: System, device: BlockDevice) -> Below:
             backing = device_by_number(system, loop.device, loop.path)
             if direct:
                 family = (backing, whole_disk(system, backing), *backing.partitions())
-                devices |= {one.number: one for one in family}
+                devices |= {device.number: device for device in family}
             pending.append((backing, direct))
         elif loop.file is not None:
             with contextlib.suppress(TargetError):  # tmpfs, btrfs: no device has this number

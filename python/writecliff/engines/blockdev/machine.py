@@ -1,8 +1,7 @@
-"""The state of the machine around a drive: CPU time, throttled CPUs, I/O that the kernel counted.
+"""State of the machine around a drive: CPU time, throttled CPUs, I/O that the kernel counted.
 
 Reads /proc/stat, the counters of throttled CPUs, the CPUs' clock, a disk's `stat` file and the I/O
-scheduler of its queue.
-`Sample` is one reading; what two of them mean is in `engines.disturbance`.
+scheduler of its queue. `engines.disturbance` compares two samples.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from writecliff.engines.blockdev.topology import SECTOR, System, read_int, read_
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """Ticks of all CPUs since boot. `busy` has neither idle, waiting nor stolen time in it."""
+    """Ticks of all CPUs since boot; `busy` excludes idle, waiting and stolen time."""
 
     busy: int
     waiting: int  # idle while an I/O was outstanding
@@ -27,9 +26,9 @@ class CpuTimes:
 
 @dataclass(frozen=True)
 class DiskIo:
-    """Bytes that a disk has completed, by operation; partitions are within their disk.
+    """Bytes that a disk and its partitions have completed, by operation.
 
-    Requests are not compared: the kernel splits large I/Os and merges small ones.
+    Numbers of requests are not used, because the kernel splits large I/Os and merges small ones.
     """
 
     bytes: Mapping[Operation, int]
@@ -37,7 +36,7 @@ class DiskIo:
 
 @dataclass(frozen=True)
 class Sample:
-    """One reading; None where this machine has no such counter."""
+    """A reading of the machine; None for counters that it does not have."""
 
     cpu: CpuTimes | None = None
     cpu_throttles: int | None = None
@@ -47,7 +46,7 @@ class Sample:
 
 
 def take_sample(system: System, disk_directory: Path | None) -> Sample:
-    """Read everything once. Takes milliseconds and sends nothing to the drive."""
+    """Take a sample, within milliseconds and without commands to the drive."""
     cpus = sorted((system.sys / "devices/system/cpu").glob("cpu[0-9]*"))
     return Sample(
         cpu=_cpu_times(system.proc / "stat"),
@@ -97,6 +96,6 @@ def _disk_io(path: Path) -> DiskIo | None:
 
 
 def _io_scheduler(disk_directory: Path) -> str | None:
-    """The one in brackets: the file lists all that the kernel has."""
+    """Return the active scheduler, which the list of schedulers shows in brackets."""
     text = read_text(disk_directory / "queue/scheduler") or ""
     return next((word[1:-1] for word in text.split() if word.startswith("[")), None)

@@ -1,4 +1,4 @@
-"""What is mounted where, in every mount namespace, and which disks the root file system is on."""
+"""Mounts of all mount namespaces, and the disks below the root file system."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from writecliff.errors import TargetError
 
 @dataclass(frozen=True)
 class Mount:
+    """A line of mountinfo: device number, mount point and source."""
+
     number: DeviceNumber
     mount_point: str
     source: str
 
 
 def unescape(text: str) -> str:
-    """Mountinfo and swaps write blanks in paths as octal escapes."""
+    """Replace the octal escapes for blanks in paths of mountinfo and swaps."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 
@@ -41,7 +43,7 @@ def _parse_mountinfo(text: str) -> Iterator[Mount]:
 
 
 def all_mounts(system: System) -> frozenset[Mount]:
-    """The mounts of every mount namespace that any process of this machine lives in."""
+    """Return the mounts of the mount namespaces of all processes."""
     mounts: set[Mount] = set()
     namespaces: set[str] = set()
     for process in ["self", *process_ids(system.proc)]:
@@ -49,7 +51,7 @@ def all_mounts(system: System) -> frozenset[Mount]:
         try:
             namespace = os.readlink(directory / "ns" / "mnt")
         except OSError:
-            namespace = process  # not readable: look at its mounts anyway
+            namespace = process  # not readable: read its mounts anyway
         if namespace in namespaces:
             continue
         text = read_text(directory / "mountinfo")
@@ -60,8 +62,9 @@ def all_mounts(system: System) -> frozenset[Mount]:
 
 
 def file_system_type(system: System, number: DeviceNumber) -> str | None:
-    """The type of the mounted file system with this device number; None if none has it, as with
-    those that give each file a number of their own (btrfs).
+    """Return the type of the mounted file system with this device number; None if there is none.
+
+    File systems such as btrfs give their files other device numbers.
     """
     wanted = f"{number[0]}:{number[1]}"
     for line in (read_text(system.proc / "self/mountinfo") or "").splitlines():
@@ -72,6 +75,7 @@ def file_system_type(system: System, number: DeviceNumber) -> str | None:
 
 
 def process_ids(proc: Path) -> list[str]:
+    """Return the ids of all processes, ascending; empty if `proc` cannot be read."""
     try:
         return sorted((e.name for e in proc.iterdir() if e.name.isdigit()), key=int)
     except OSError:
@@ -79,7 +83,7 @@ def process_ids(proc: Path) -> list[str]:
 
 
 def root_disks(system: System) -> frozenset[DeviceNumber]:
-    """Every device below the root file system of init's and of our own namespace."""
+    """Return all devices below the root file systems of init and of this process."""
     disks: set[DeviceNumber] = set()
     for process in ("self", "1"):
         text = read_text(system.proc / process / "mountinfo") or ""
@@ -91,5 +95,5 @@ def root_disks(system: System) -> frozenset[DeviceNumber]:
                 try:
                     disks |= below(system, device_by_number(system, number)).all_numbers
                 except TargetError:
-                    continue  # overlay, tmpfs: no block device of its own
+                    continue  # overlay, tmpfs: no block device
     return frozenset(disks)

@@ -1,7 +1,7 @@
-"""PCI functions as the report's header names them: the link of a drive, and its host adapter.
+"""PCIe link and host adapter of a drive, for the header of reports, from sysfs.
 
-Reads sysfs. Names of adapters are those of the PCI ID database that distributions install; without
-it the numbers are shown.
+Names of adapters come from the PCI ID database that distributions install; without it, their
+numbers are shown.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ _MASS_STORAGE = "0x01"  # class code
 
 @dataclass(frozen=True)
 class PcieLink:
-    """Speed and width as sysfs prints them, now and at most; `most` is "" if it is unknown."""
+    """Speed and width of a PCIe link, from sysfs."""
 
-    rate: str  # "16.0 GT/s x4"
+    rate: str  # current, "16.0 GT/s x4"
     generation: int | None
     width: int
-    most: str
+    most: str  # maximum, in the form of `rate`; "" if unknown
 
     def __str__(self) -> str:
+        """Return the current rate, as "16.0 GT/s PCIe x4"."""
         return self.rate.replace(" x", " PCIe x")
 
     @property
     def short(self) -> str:
-        """As report headers write it: "Gen 4 x 4", and what it could do where that is more."""
+        """Link in the form of report headers, "Gen 4 x 4", with the maximum if it is higher."""
         if self.generation is None:
             return self.rate
         text = f"Gen {self.generation} x {self.width}"
@@ -42,7 +43,7 @@ class PcieLink:
 
 
 def pcie_link(function: Path) -> PcieLink | None:
-    """The link of a PCI function; None where sysfs does not know it, as on virtual drives."""
+    """Return the link of a PCI function; None if sysfs has none, as for virtual drives."""
     now = _link(function, "current")
     if now is None:
         return None
@@ -72,9 +73,9 @@ def _generation(speed: str) -> int | None:
 
 
 def adapter_of(disk_directory: Path) -> Path | None:
-    """The PCI function nearest to a disk that is a mass storage controller; None without one.
+    """Return the mass storage controller nearest to a disk; None without one.
 
-    For SATA and SAS that is the host adapter, for NVMe on PCIe the drive itself.
+    This is the host adapter of SATA and SAS drives, and an NVMe drive itself.
     """
     for directory in disk_directory.resolve().parents:
         if _ADDRESS.fullmatch(directory.name):
@@ -84,20 +85,20 @@ def adapter_of(disk_directory: Path) -> Path | None:
 
 
 def function_name(function: Path, root: Path = Path("/")) -> str | None:
-    """ "Intel Corporation 82801IR/IO/IH (ICH9R/DO/DH) 6 port SATA Controller", else its numbers."""
+    """Return vendor and device name of a PCI function, or its numbers if they are unknown."""
     vendor, device = _numbers(function)
     if not vendor:
         return None
-    names = _known(vendor, root)
+    names = _database_with(vendor, root)
     if vendor in names:
         return " ".join(filter(None, (names[vendor], names.get(f"{vendor}:{device}"))))
     return f"PCI {vendor}:{device}"
 
 
 def vendor_name(function: Path, root: Path = Path("/")) -> str | None:
-    """The name of its vendor; None if the database does not have it."""
+    """Return the vendor name of a PCI function; None if the database does not have it."""
     vendor, _ = _numbers(function)
-    return _known(vendor, root).get(vendor)
+    return _database_with(vendor, root).get(vendor)
 
 
 def _numbers(function: Path) -> tuple[str, str]:
@@ -105,15 +106,15 @@ def _numbers(function: Path) -> tuple[str, str]:
     return vendor.removeprefix("0x"), device.removeprefix("0x")
 
 
-def _known(vendor: str, root: Path) -> dict[str, str]:
-    """The first database that has the vendor; empty if none has."""
-    found = (_names(root / database) for database in _DATABASES)
-    return next((names for names in found if vendor in names), {})
+def _database_with(vendor: str, root: Path) -> dict[str, str]:
+    """Return the first database with the vendor; an empty one if there is none."""
+    databases = (_names(root / database) for database in _DATABASES)
+    return next((names for names in databases if vendor in names), {})
 
 
 @lru_cache(maxsize=2)
 def _names(database: Path) -> dict[str, str]:
-    """Vendors and devices of pci.ids; empty if it is not installed."""
+    """Read vendors and devices of pci.ids; empty if it is not installed."""
     try:
         text = database.read_text(encoding="utf-8", errors="replace")
     except OSError:

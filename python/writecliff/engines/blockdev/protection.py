@@ -1,25 +1,25 @@
-"""Protects real drives: what is on a device, whether it may be destroyed, and the claim on it.
+"""Protection of real drives: the data on a device, the consent to destroy it, and exclusive use.
 
-A device is written only if all of this holds:
+A device is written only if all of these conditions hold:
 
-* the path is the kernel's own node of a block device (exact device number) and of a whole disk, not
-  a partition;
-* it answers, it is not read-only, takes writes at any place (not host-managed zoned) and is not
+* the path is the kernel's node of a block device (exact device number) and of a whole disk, not a
+  partition;
+* it responds, is not read-only, accepts writes at any address (not host-managed zoned) and is not
   below the root file system;
 * neither it nor a partition is mounted in any mount namespace, used as swap, part of md, dm, LVM,
   bcache or another holder, behind a loop device, exported by the kernel's NVMe or SCSI target, or
   open in another process;
-* the same holds for other paths to the same drive, and for the device that a loop device maps; no
-  other loop or dm device maps the same bytes;
-* it carries no signature (partition table, file system, RAID, LVM, ZFS, LUKS), unless a second,
-  longer flag allows that;
+* these conditions also hold for other paths to the same drive, and for the device that a loop
+  device maps; no other loop or dm device maps the same bytes;
+* it has no signature (partition table, file system, RAID, LVM, ZFS, LUKS), unless a second, longer
+  option allows their loss;
 * the user repeated the drive's serial number (or, for a device without one, its full path);
-* the kernel granted exclusive use: every partition and neighbour in turn, then the whole disk,
-  which stays open with O_EXCL until the end of the run. That keeps others from mounting it or
-  building on it, while fio, which opens without O_EXCL, is let in.
+* the kernel granted exclusive use of every partition and neighbour in turn, then of the whole disk,
+  which stays open with O_EXCL until the end of the run. So others cannot mount it or create devices
+  on it, while fio, which opens it without O_EXCL, can use it.
 
-Symbolic links are resolved once, when the device is inspected; only the resolved node is used from
-then on. Refusals are `TargetError`s that name the reason; nothing has been written by then.
+Symbolic links are resolved once, when the device is inspected; only the resolved node is used
+afterwards. A `TargetError` names the reason; nothing has been written by then.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SIGNATURE_FLAG = "--wipe-signatures"
 
 @dataclass(frozen=True)
 class Protection:
-    """Everything that decides whether a block device may be written, as found by `inspect`."""
+    """Properties that determine if a block device may be written, from `inspect`."""
 
     path: str  # as the user named it
     node: str  # the device node that the path led to
@@ -69,30 +69,32 @@ class Protection:
 
     @property
     def confirmation(self) -> str:
-        """What the user must repeat to allow destruction: the serial, or the full path."""
+        """Consent that the user must give: the serial number, or the full path without one."""
         return self.label.serial or self.node
 
     @property
     def has_serial(self) -> bool:
+        """True if the drive reports a serial number."""
         return self.label.serial is not None
 
     def loss(self) -> tuple[str, ...]:
-        """What would be lost, one line each; empty for a device without anything known on it."""
+        """Return a line for each partition and signature that would be lost."""
         lines = [
             f"partition {part.name} ({units.size(part.size_bytes)})" for part in self.partitions
         ]
         return (*lines, *(str(signature) for signature in self.signatures))
 
     def _is_own_node(self) -> bool:
-        """Whether the node is the one that the kernel or libdevmapper made for this device."""
-        own = {str(self.device.node(self.system))}
+        """Return True if the kernel or libdevmapper created the node for this device."""
+        nodes = {str(self.device.node(self.system))}
         if name := dm_name(self.device):
-            own.add(str(self.system.dev / "mapper" / name))
-        return self.node in own
+            nodes.add(str(self.system.dev / "mapper" / name))
+        return self.node in nodes
 
     def refusal(self, destroy_serial: str | None, *, allow_signatures: bool) -> TargetError | None:
-        """Return why the device must not be written; None if it may be. Without consent
-        (`destroy_serial` None), reasons that no consent removes come first.
+        """Return the error for writing to the device; None if it may be written.
+
+        Without consent (`destroy_serial` None), reasons that consent cannot remove come first.
         """
         if self.device.is_partition:
             return TargetError(
@@ -148,8 +150,9 @@ class Protection:
         )
 
     def claimable(self) -> TargetError | None:
-        """Return why the kernel would not grant exclusive use; None if it would. Changes
-        nothing: each device is opened for reading and closed at once.
+        """Return the error for exclusive use; None if the kernel would grant it.
+
+        Each device is opened for reading and closed at once, so nothing changes.
         """
         nodes = [self.disk.node(self.system)]
         for part in (*self.partitions, *neighbours(self.system, self.disk)):
@@ -165,10 +168,11 @@ class Protection:
 
 
 def inspect(path: str | Path, system: System | None = None) -> Protection:
-    """Look at a block device without changing anything.
+    """Inspect a block device without changing anything.
 
-    Raises `TargetError` if the path does not exist or is not a block device, or if what is on it
-    cannot be read.
+    Raises:
+        TargetError: The path does not exist or is not a block device, or its contents cannot be
+            read.
     """
     system = system or System()
     node = os.path.realpath(path)
@@ -180,17 +184,17 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
     uses = uses_of(system, disk)
     reason = trouble(disk)
     if reason is not None and not uses:
-        raise TargetError(f"{path}: {reason}", hint="bring it back, then start again")
-    # Reading from a device that does not answer may wait for ever.
+        raise TargetError(f"{path}: {reason}", hint="reconnect the drive, then start again")
+    # Reading from a device that does not respond may wait forever.
     readable = nodes if device.size_bytes and reason is None else []
     try:
-        found = [signature for node in readable for signature in _signatures(system, node)]
+        signatures = [signature for node in readable for signature in _signatures(system, node)]
     except TargetError:
         if not uses:
             if is_ata(disk):
                 ata_erase.refuse_locked(system.run, str(path), node)
             raise
-        found = []  # what is in use is refused for that, whatever is on it
+        signatures = []  # a device in use is rejected regardless of its contents
     return Protection(
         path=str(path),
         node=node,
@@ -200,42 +204,44 @@ def inspect(path: str | Path, system: System | None = None) -> Protection:
         size_bytes=device.size_bytes,
         read_only=device.read_only or disk.read_only,
         partitions=parts,
-        signatures=tuple(found),
+        signatures=tuple(signatures),
         uses=uses,
         system=system,
     )
 
 
 def _signatures(system: System, node: Path) -> tuple[Signature, ...]:
-    """Signatures on one node; an extended DOS partition is only a table and may be unreadable."""
+    """Return the signatures on a node."""
     if system.stat_node(node) is None:
-        # No node (a container's bare /dev): the partition itself already counts as content.
+        # Without a node (in containers), the partition itself already counts as content.
         return ()
     return signatures_of(system, node)
 
 
 class Claim:
-    """Exclusive use of a whole disk, held until `close`. The descriptor is for ioctls on it."""
+    """Exclusive use of a whole disk until `close`; the descriptor `fd` is for ioctls."""
 
-    def __init__(self, fd: int, found: Protection) -> None:
+    def __init__(self, fd: int, inspected: Protection) -> None:
+        """Hold the exclusive descriptor of an inspected disk; see `claim`."""
         self.fd = fd
-        self._found = found
+        self._inspected = inspected
 
     def verify(self, *, processes: bool = False) -> None:
-        """Raise `TargetError` unless the node is the claimed device and nobody else uses it.
+        """Raise TargetError unless the node is the claimed device and nobody else uses it.
 
-        The kernel keeps others off the device itself, but not off the file behind a loop device.
+        Exclusive use covers the device itself, but not the file behind a loop device.
         """
-        found, disk = self._found, self._found.disk
+        opened_as, disk = self._inspected, self._inspected.disk
         opened = os.fstat(self.fd).st_rdev
-        node = found.system.stat_node(Path(found.node))
+        node = opened_as.system.stat_node(Path(opened_as.node))
         seen = node.number if node is not None and node.is_block else None
         if not (os.major(opened), os.minor(opened)) == disk.number == seen:
-            raise TargetError(f"{found.path}: no longer the device that was claimed")
-        if late := uses_of(found.system, disk, processes=processes):
-            raise in_use(found.path, late)
+            raise TargetError(f"{opened_as.path}: no longer the device that was claimed")
+        if late := uses_of(opened_as.system, disk, processes=processes):
+            raise in_use(opened_as.path, late)
 
     def close(self) -> None:
+        """Release the disk; further calls do nothing."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -249,7 +255,7 @@ def _open_exclusive(path: str | Path, flags: int) -> int:
             raise TargetError(
                 f"{path}: in use: the kernel refuses exclusive access",
                 hint="a mount that no process sees, a file system's journal or further device, ZFS,"
-                " DRBD or a SCSI target may hold it: stop that first",
+                " DRBD or a SCSI target may use it: stop that first",
             ) from error
         hint = ACCESS_HINT if error.errno == errno.EACCES else None
         raise TargetError(f"{path}: cannot be opened: {error.strerror}", hint=hint) from error
@@ -262,44 +268,45 @@ def claim(
     allow_signatures: bool = False,
     system: System | None = None,
 ) -> tuple[Protection, Claim]:
-    """Inspect a device and take exclusive hold of it for writing.
+    """Inspect a device and claim it exclusively for writing, without writing anything.
 
-    Raises `TargetError` for every reason in the module text. Nothing is written here.
+    Raises:
+        TargetError: A condition of the module's docstring does not hold.
     """
     system = system or System()
-    found = inspect(path, system)
-    refusal = found.refusal(destroy_serial, allow_signatures=allow_signatures)
+    inspected = inspect(path, system)
+    refusal = inspected.refusal(destroy_serial, allow_signatures=allow_signatures)
     if refusal is not None:
         raise refusal
-    if is_ata(found.disk):
-        ata_erase.clear_password(system.run, found.node)
-    for part in (*found.partitions, *neighbours(system, found.disk)):
-        # One at a time: a claim on a partition would keep us from claiming the whole disk.
+    if is_ata(inspected.disk):
+        ata_erase.clear_password(system.run, inspected.node)
+    for part in (*inspected.partitions, *neighbours(system, inspected.disk)):
+        # Open and close each in turn: an open partition would prevent the claim of the disk.
         if part.size_bytes and system.stat_node(part.node(system)) is not None:
             os.close(_open_exclusive(part.node(system), os.O_RDONLY))
-    held = Claim(_open_exclusive(found.node, os.O_RDWR), found)
+    held = Claim(_open_exclusive(inspected.node, os.O_RDWR), inspected)
     try:
         held.verify(processes=True)  # others may have opened it before the claim
     except BaseException:
         held.close()
         raise
-    return found, held
+    return inspected, held
 
 
-# -- whether the kernel still has a drive and lets I/O through to it -------------------------------
+# -- availability of a drive -----------------------------------------------------------------------
 
-# Only sysfs is read: no command is sent to a drive that may not answer any more.
+# Reads sysfs only, because a drive that no longer responds must not be sent commands.
 
-# A controller that is being set up again ("resetting", "connecting") answers before long.
+# States of controllers that respond, or will soon ("resetting", "connecting").
 _ANSWERS = ("running", "live", "new", "created", "resetting", "connecting")
 
 
 def trouble(disk: BlockDevice) -> str | None:
-    """Why a whole disk does not answer, in one phrase; None if nothing speaks against it."""
+    """Return a phrase on why a whole disk does not respond; None if no reason is known."""
     if not disk.directory.is_dir():
         return "the drive vanished: the kernel has removed the device"
     if read_int(disk.directory / "dm/suspended") == 1:
-        return "suspended by device mapper: no I/O gets through"
+        return "suspended by device mapper: I/Os are not processed"
     states = {
         path.parent.name: state
         for path in (disk.directory / "device/state", *disk.directory.glob("device/nvme*/state"))

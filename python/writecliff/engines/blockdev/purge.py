@@ -1,14 +1,14 @@
-"""Brings a drive back to the state of "no writes", with the strongest method that it offers.
+"""Purge of a drive with the strongest method that it supports.
 
-In this order: NVMe format or sanitize; ATA sanitize (block erase) or security erase; SCSI sanitize
-(block erase) or format unit; a change of keys; and, as a weak substitute that the report must
-disclose, discarding all blocks (for a file: punching a hole). If no method works the purge fails: a
-test never continues on a drive that was not purged, unless the user asked for just that.
+Methods in order of preference: NVMe format or sanitize; ATA sanitize (block erase) or security
+erase; SCSI sanitize (block erase) or format unit; a change of keys; and, as a weak substitute that
+the report must disclose, discarding all blocks (for a file: punching a hole). If all methods fail,
+the purge fails: a test runs without a purge only on the user's request.
 
-Commands that would reach beyond the target are not used: an NVMe format or sanitize that covers
-other namespaces, or an ATA erase on a drive that already has a password. Commands that erase are
-not sent through bridges that may change them. A method that claims success while blocks that were
-read before still hold their content has failed, and so has one that changed the drive's format.
+Commands that would affect more than the target are not used: an NVMe format or sanitize that covers
+other namespaces, or an ATA erase on a drive that already has a password. Erase commands are not
+sent through bridges that may change them. A method fails if it reports success but sampled blocks
+still have their content, or if it changed the drive's format.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ BLKDISCARD = 0x1277  # linux/fs.h: _IO(0x12, 119), argument: two u64, start and 
 _DISCARD = "blkdiscard"
 _FALLOC_PUNCH = 0x02 | 0x01  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
 
-Attempt = PurgeReport | str  # a report, or why the method cannot be used
+Attempt = PurgeReport | str  # a report, or the reason why the method cannot be used
 Method = tuple[str, Callable[[], Attempt]]
 
 
 def purge_device(
     system: System, disk: BlockDevice, path: str, fd: int, on_progress: PurgeHook = unseen
 ) -> PurgeReport:
-    """Purge a claimed whole disk (`fd` is its exclusive descriptor).
+    """Purge a claimed whole disk; `fd` is its exclusive descriptor.
 
-    Raises `EngineError` that lists every method and why it failed.
+    Raises:
+        EngineError: All methods failed; the message has the reasons.
     """
     before = _shape(disk)
     samples = take_samples(path, *before)
@@ -80,7 +81,7 @@ def purge_device(
 def _methods(
     system: System, disk: BlockDevice, path: str, fd: int, seen: PurgeHook
 ) -> Iterator[Method]:
-    """The methods that suit a disk, the strongest first."""
+    """Yield the methods for a disk, strongest first."""
     kind = attachment_of(disk)
     if is_nvme(disk):
         yield "NVMe format/sanitize", lambda: nvme_erase(system, disk, seen)
@@ -94,7 +95,7 @@ def _methods(
             what = "ATA" if is_ata(disk) else "SCSI"
             yield f"{what} erase", lambda: f"not sent through {bridge_text(kind)}"
         if kind != "USB":
-            # The adapter of a SATA drive translates it (SAT-5: SANITIZE), but not FORMAT UNIT.
+            # The adapter of a SATA drive translates SANITIZE (SAT-5), but not FORMAT UNIT.
             yield "SCSI sanitize", partial(scsi_sanitize, system, path, on_progress=seen)
         if kind != "USB" and is_scsi(disk):
             yield "SCSI format unit", partial(scsi_format_unit, system, path, on_progress=seen)
@@ -104,7 +105,7 @@ def _methods(
 
 
 def _shape(disk: BlockDevice) -> tuple[int, int]:
-    """(size, sector) in bytes, as the kernel sees them now."""
+    """Return the kernel's current (size, sector size) in bytes."""
     return disk.size_bytes, read_int(disk.directory / "queue/logical_block_size") or 512
 
 
@@ -118,22 +119,24 @@ def _require_shape(path: str, method: str, then: tuple[int, int], now: tuple[int
 
 
 def _proven(report: PurgeReport, samples: Samples) -> Attempt:
-    """The report with what reading back showed; a string if the method did nothing. A discard may
-    keep what it discards, and says so.
+    """Add the result of reading back to the report; a string if the method had no effect.
+
+    Discarded blocks may keep their content, which the report discloses.
     """
     count = len(samples.content)
     if not count:
         return report
-    kept = samples.kept()
-    if kept and report.method != _DISCARD:
-        return f"{report.method} was acknowledged, but {kept} of {count} blocks kept their content"
-    text = f"read back: {kept} of {count} blocks kept their content"
+    unchanged = samples.unchanged()
+    if unchanged and report.method != _DISCARD:
+        text = f"but {unchanged} of {count} blocks kept their content"
+        return f"{report.method} was acknowledged, {text}"
+    text = f"read back: {unchanged} of {count} blocks kept their content"
     return replace(report, note="; ".join(part for part in (report.note, text) if part))
 
 
 def _discard(disk: BlockDevice, fd: int) -> Attempt:
     if not read_int(disk.directory / "queue/discard_max_bytes"):
-        return "the device does not discard"
+        return "the device does not support discard"
     size = os.lseek(fd, 0, os.SEEK_END)
     try:
         fcntl.ioctl(fd, BLKDISCARD, array.array("Q", [0, size]))
@@ -143,7 +146,11 @@ def _discard(disk: BlockDevice, fd: int) -> Attempt:
 
 
 def purge_file(path: str, fd: int, size_bytes: int) -> PurgeReport:
-    """Punch a file out and allocate it anew. Raises `EngineError` where that is not possible."""
+    """Deallocate all blocks of a file and allocate them again.
+
+    Raises:
+        EngineError: The file system does not support this.
+    """
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -163,7 +170,7 @@ def purge_file(path: str, fd: int, size_bytes: int) -> PurgeReport:
 
 # -- attachment ------------------------------------------------------------------------------------
 
-# Attachment of a disk, from its path in sysfs: it determines which commands reach the drive.
+# The attachment of a disk, from its path in sysfs, determines which commands reach the drive.
 #
 # A SATA drive on a libata port receives every ATA command unchanged. Behind a SAS adapter or a USB
 # bridge, the translation (SAT-5) decides which commands pass. It often returns none of the drive's
@@ -180,8 +187,9 @@ _PARTS: tuple[tuple[str, Attachment], ...] = (
 
 
 def attachment_of(disk: BlockDevice) -> Attachment:
-    """The kind of the nearest bridge above a disk; "other" for adapters that do not tell (RAID,
-    virtio-scsi, a target of the kernel).
+    """Return the kind of the nearest bridge above a disk.
+
+    "other" is for adapters whose kind is unknown (RAID, virtio-scsi, a target of the kernel).
     """
     for part in reversed(disk.whole_directory.parts):
         for pattern, kind in _PARTS:
@@ -191,18 +199,16 @@ def attachment_of(disk: BlockDevice) -> Attachment:
 
 
 def bridge_text(kind: Attachment) -> str:
-    """What stands between the machine and the drive, for messages."""
+    """Return a name for the bridge between the machine and the drive, for messages."""
     words = {"SAS": "a SAS adapter", "USB": "a USB bridge", "libata": "an ATA port"}
     return words.get(kind, "an adapter that translates commands")
 
 
 # -- purge proof -----------------------------------------------------------------------------------
 
-# Proof of a purge: sample blocks are read before and after it.
-#
 # Some drives and most bridges acknowledge an erase without executing it, so a test would not start
-# on a fresh drive. Blocks across the drive are read with direct I/O before a purge. A block that
-# held data must not hold the same data afterwards. Nothing is written.
+# on a fresh drive. So blocks across the drive are read with direct I/O before and after a purge: a
+# block with data must not have the same data afterwards. Nothing is written.
 
 _SAMPLES = 256
 _BLOCK = 4096
@@ -210,24 +216,25 @@ _BLOCK = 4096
 
 @dataclass(frozen=True)
 class Samples:
-    """Content of blocks by their offset; blocks of one repeated byte are left out, because an
-    erased drive may return the same.
+    """Content of blocks by their offset.
+
+    Blocks of one repeated byte are omitted, because an erased drive may return the same.
     """
 
     path: str
     block_bytes: int
     content: Mapping[int, bytes]
 
-    def kept(self) -> int:
-        """How many blocks still hold what they held. A block that cannot be read is gone."""
+    def unchanged(self) -> int:
+        """Return the number of readable blocks with their previous content."""
         now = _read(self.path, tuple(self.content), self.block_bytes)
         return sum(now.get(offset) == content for offset, content in self.content.items())
 
 
 def take_samples(path: str, size_bytes: int, sector_bytes: int) -> Samples:
-    """Read blocks spread evenly over the drive, the first and the last among them.
+    """Read evenly spaced blocks of the drive, including the first and the last.
 
-    A device that cannot be read yields none.
+    The result is empty if the device cannot be read.
     """
     block = max(_BLOCK, sector_bytes)
     count = size_bytes // block
@@ -242,16 +249,16 @@ def _read(path: str, offsets: tuple[int, ...], block: int) -> dict[int, bytes]:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     except OSError:
         return {}
-    found: dict[int, bytes] = {}
+    blocks: dict[int, bytes] = {}
     with mmap.mmap(-1, block) as buffer:  # direct I/O needs an aligned buffer
         for offset in offsets:
             try:
                 if os.preadv(fd, [buffer], offset) == block:
-                    found[offset] = bytes(buffer)
+                    blocks[offset] = bytes(buffer)
             except OSError:
                 continue
     os.close(fd)
-    return found
+    return blocks
 
 
 # -- ATA sanitize ----------------------------------------------------------------------------------
@@ -283,7 +290,7 @@ Sleep = Callable[[float], None]
 
 @dataclass(frozen=True)
 class SanitizeStatus:
-    """SANITIZE STATUS EXT (ACS-4 7.36): `succeeded` is of the last operation that ended."""
+    """SANITIZE STATUS EXT (ACS-4 7.36); `succeeded` refers to the last completed operation."""
 
     state: State
     succeeded: bool = False
@@ -291,13 +298,13 @@ class SanitizeStatus:
 
 
 def parse_status(answer: ToolResult) -> SanitizeStatus | str:
-    """The output of `hdparm --sanitize-status`; a string says why it is none."""
+    """Parse the output of `hdparm --sanitize-status`; a string is the reason of a failure."""
     if _FAILED in answer.stderr:
         return SanitizeStatus("failed")
     if not answer.ok:
         return reason_of(answer)
-    if found := doubt(answer):
-        return found
+    if reason := doubt(answer):
+        return reason
     match = _STATE.search(answer.stdout)
     if match is None or match[1] not in _STATES:
         return "hdparm prints no sanitize state"
@@ -308,7 +315,7 @@ def parse_status(answer: ToolResult) -> SanitizeStatus | str:
 
 
 def reason_of(answer: ToolResult) -> str:
-    """Why hdparm's sanitize command failed, in the drive's words where it gives any."""
+    """Return the reason why hdparm's sanitize command failed, from the drive if it reports one."""
     match = _REASON.search(answer.stderr)
     return match[1].strip().lower() if match else answer.message
 
@@ -321,10 +328,10 @@ def ata_sanitize(
     sleep: Sleep = time.sleep,
     on_progress: PurgeHook = unseen,
 ) -> PurgeReport | str:
-    """Sanitize the whole drive and wait until it is done; a string says why it was not done.
+    """Sanitize the whole drive and wait for the end; a string is the reason of a failure.
 
-    An operation that an interrupted run has left behind is waited for first: until it ends, the
-    drive refuses everything else.
+    If an operation of an interrupted run is still in process, its end is awaited first, because the
+    drive rejects other commands until then.
     """
     option, feature = kind
     drive = identify(run, path)
@@ -346,7 +353,7 @@ def ata_sanitize(
     if ended.state == "failed":
         return "the drive reports that it failed"
     if not ended.succeeded:
-        return f"the drive is {ended.state} again and does not say that it succeeded"
+        return f"the drive is {ended.state} again and does not report success"
     if kind == CRYPTO_SCRAMBLE:
         note = "the drive has new keys; its blocks may still be mapped"
         return PurgeReport("ATA sanitize (crypto scramble)", False, note)
@@ -354,7 +361,7 @@ def ata_sanitize(
 
 
 def _settled(run: Runner, path: str, sleep: Sleep, on_progress: PurgeHook) -> SanitizeStatus | str:
-    """The status once no operation is in process."""
+    """Wait until no operation is in process, and return the status."""
     deadline = time.monotonic() + _TIMEOUT_S
     while True:
         status = parse_status(run(["hdparm", "--sanitize-status", path]))
@@ -406,7 +413,7 @@ class ScsiFormat:
 
 
 def read_format(system: System, path: Path) -> ScsiFormat | None:
-    """The drive's format; None if it does not tell."""
+    """Return the drive's format; None if it does not report it."""
     data = read_capacity_16(system.scsi, path)
     if not data:
         return None
@@ -427,7 +434,7 @@ def scsi_sanitize(
     sleep: Sleep = time.sleep,
     on_progress: PurgeHook = unseen,
 ) -> PurgeReport | str:
-    """Sanitize the drive; a string says why it was not done."""
+    """Sanitize the drive; a string is the reason of a failure."""
     what = "--crypto" if crypto else "--block"
     started = system.run(["sg_sanitize", what, "--early", "--quick", path])
     if not started.ok:
@@ -443,13 +450,14 @@ def scsi_sanitize(
 def scsi_format_unit(
     system: System, path: str, *, sleep: Sleep = time.sleep, on_progress: PurgeHook = unseen
 ) -> PurgeReport | str:
-    """Format the drive as it is; a string says why it was not done.
+    """Format the drive with its current format; a string is the reason of a failure.
 
-    Raises `EngineError` if its format is another one afterwards.
+    Raises:
+        EngineError: The format differs afterwards.
     """
     before = read_format(system, Path(path))
     if before is None:
-        return "the drive does not tell its format, so that it could not be kept"
+        return "the drive does not report its format, so the format could not be kept"
     words = ["sg_format", "--format", "--quick", *before.options]
     started = system.run([*words, "--early", path])
     if not started.ok:
@@ -466,7 +474,7 @@ def scsi_format_unit(
 
 
 def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook) -> str:
-    """Wait until the drive is ready again. Returns "" then, else why it will not be."""
+    """Wait until the drive is ready again; return the reason of a failure, or ""."""
     deadline = time.monotonic() + _SCSI_TIMEOUT_S
     resets = 0
     while time.monotonic() < deadline:
@@ -491,9 +499,9 @@ def _await_end(system: System, path: Path, sleep: Sleep, on_progress: PurgeHook)
 
 
 def _pending(answer: ScsiAnswer) -> Sense | None:
-    """What the parameter data of REQUEST SENSE says is going on or wrong; None if nothing.
+    """Return the pending operation or error of REQUEST SENSE; None if there is none.
 
-    NO SENSE with 04h is a sanitize in progress too (SBC-4 4.12.3).
+    NO SENSE with 04h also indicates a sanitize in progress (SBC-4 4.12.3).
     """
     sense = parse_sense(answer.data) if answer.ok else answer.sense
     if sense is None or sense.key == ILLEGAL_REQUEST:  # the drive has no REQUEST SENSE

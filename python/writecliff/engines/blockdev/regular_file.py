@@ -1,18 +1,18 @@
-"""Regular files as targets: created only on request, written only if nothing of others is lost.
+"""Regular files as targets: created on request, and written only if no data of others is lost.
 
-An existing file is written only if all of this holds:
+An existing file is written only if all of these conditions hold:
 
-* it is on a file system of a drive, not among the kernel's own files (/proc, /sys, /dev);
-* the file system has room for all of it, which a sparse file does not hold yet;
-* nobody uses it: no loop device maps it, it is neither mounted nor swap nor open elsewhere;
-* it holds no signature of a file system, partition table, RAID or encryption;
-* it holds no data at all (one hole), or its mark says that its contents are those of a test.
+* it is on a file system of a drive, not on a kernel file system (/proc, /sys, /dev);
+* the file system has room for the whole file, including the holes of a sparse file;
+* it is not in use: no loop device maps it, and it is not mounted, used as swap or open elsewhere;
+* it has no signature of a file system, partition table, RAID or encryption;
+* it has no data (a single hole), or is marked as written by a test.
 
-The mark is an extended attribute that names what it marks: file system, inode, time of creation,
-and the time of the last write when a run closed the file. A copy is another inode, and a file that
-others wrote since is newer than its mark; neither counts as marked. While a run has the file open
-the mark says so instead of a time, so that a run that was killed can be resumed. An advisory lock
-keeps two runs from using one file at the same time.
+The mark is an extended attribute with file system, inode, time of creation, and the time of the
+last write when a run closed the file. A copy has another inode, and a file that others have written
+since is newer than its mark, so neither counts as marked. While a run has the file open, the mark
+has a state instead of a time, so that a killed run can be resumed. An advisory lock prevents two
+runs from using the file at the same time.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ _ALIGN = 4096
 
 
 class FileTarget:
-    """An open, locked regular file. `refusal` is why it must not be written; None if it may be.
+    """An open, locked regular file.
 
-    `path` has all symbolic links resolved; `notes` are remarks for the user.
+    `refusal` is the error for writes to it, or None; `path` has all symbolic links resolved;
+    `notes` are remarks for the user.
     """
 
     def __init__(self, path: str, fd: int, system: System, notes: tuple[str, ...]) -> None:
+        """Use an open and locked file; see `open`."""
         self.path = path
         self.fd = fd
         self.notes = notes
@@ -61,11 +63,13 @@ class FileTarget:
 
     @classmethod
     def open(cls, path: str | Path, size_bytes: int | None, system: System | None = None) -> Self:
-        """Open a regular file as a target; create it with `size_bytes` if it is not there.
+        """Open a regular file as a target; create it with `size_bytes` if it does not exist.
 
-        A size is rounded down to whole sectors of 4096 bytes, which `notes` says. Raises
-        `TargetError` if the file is absent and no size is given, of another size than asked for,
-        not a regular file, in use by another run, or if the file system has no room for it.
+        A size is rounded down to whole sectors of 4096 bytes, with a remark in `notes`.
+
+        Raises:
+            TargetError: The file does not exist and no size is given, it has another size, is not a
+                regular file or is in use by another run, or its file system has no room for it.
         """
         name = os.path.realpath(path)
         notes: tuple[str, ...] = ()
@@ -85,11 +89,11 @@ class FileTarget:
                 notes = (f"{path}: size rounded down to whole sectors: {whole} bytes",)
         elif not os.path.lexists(name):
             raise TargetError(f"{path}: no such file", hint="give a size to have it created")
-        node = stat_node(Path(name))  # some devices act as soon as they are opened: a watchdog
+        node = stat_node(Path(name))  # do not open devices: opening a watchdog starts it
         if node is not None and node.kind != "regular file":
             raise TargetError(
                 f"{path}: a {node.kind}, not a regular file",
-                hint="give block devices without file:",
+                hint="name block devices without file:",
             )
         check_place(system or System(), str(path), name)
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
@@ -106,7 +110,7 @@ class FileTarget:
 
     @property
     def backing(self) -> str:
-        """Tells this file from any other, also after a reboot or a renumbering of devices."""
+        """Identity of the file that persists across reboots and renumbered devices."""
         return creation_id(self.fd)
 
     def _in_use(self, *, processes: bool = False) -> TargetError | None:
@@ -114,7 +118,7 @@ class FileTarget:
         return in_use(self.path, uses) if uses else None
 
     def require_writable(self) -> None:
-        """Raise `TargetError` if the file must not be written; else mark its contents as ours."""
+        """Mark the file as written by a test; raise TargetError if it must not be written."""
         refusal = self.refusal or self._in_use()
         if refusal is not None:
             raise refusal
@@ -124,11 +128,12 @@ class FileTarget:
             self._written = True
 
     def verify(self) -> None:
-        """Raise `TargetError` unless the path still leads to the very file that was opened."""
+        """Raise TargetError if the path no longer leads to the opened file."""
         if path_id(self.path) != self._file:
             raise TargetError(f"{self.path}: no longer the file that was opened")
 
     def close(self) -> None:
+        """Store the time of the last write in the mark, and release the file."""
         if self.fd >= 0:
             if self._written:
                 _mark(self.fd, str(os.fstat(self.fd).st_mtime_ns))
@@ -139,7 +144,7 @@ class FileTarget:
 def _check(name: str, fd: int, sizes: tuple[int, ...]) -> None:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
-        raise TargetError(f"{name}: not a regular file", hint="give block devices without file:")
+        raise TargetError(f"{name}: not a regular file", hint="name block devices without file:")
     if sizes and info.st_size not in sizes:
         raise TargetError(
             f"{name}: exists with {info.st_size} bytes, not the {sizes[0]} asked for",
@@ -154,7 +159,7 @@ def _check(name: str, fd: int, sizes: tuple[int, ...]) -> None:
 
 
 def _create(name: str, size_bytes: int) -> None:
-    """Create under a temporary name and rename, so that no half-made file is left behind."""
+    """Create the file under a temporary name and link it, so that no incomplete file remains."""
     parent = os.path.dirname(os.path.abspath(name))
     temporary = os.path.join(parent, f".{os.path.basename(name)}.{os.getpid()}.new")
     try:
@@ -167,8 +172,8 @@ def _create(name: str, size_bytes: int) -> None:
             _mark(fd, str(os.fstat(fd).st_mtime_ns))
         finally:
             os.close(fd)
-        os.link(temporary, name)  # unlike a rename it never replaces a file that appeared meanwhile
-    except OverflowError:  # of what the kernel counts in
+        os.link(temporary, name)  # unlike a rename, it does not replace an existing file
+    except OverflowError:  # the size exceeds 64 bits
         raise TargetError(f"{name}: cannot be created with {units.size(size_bytes)}") from None
     except OSError as error:
         wanted = f" ({units.size(size_bytes)})" if error.errno == errno.ENOSPC else ""
@@ -178,9 +183,10 @@ def _create(name: str, size_bytes: int) -> None:
 
 
 def _mark(fd: int, state: str) -> None:
-    """Mark a file's contents as ours: `state` is `_OPEN`, or the time of their last write.
+    """Mark a file as written by a test: `state` is `_OPEN`, or the time of the last write.
 
-    A file system without room or attributes leaves the file unmarked, and so refused later.
+    On a file system without room or extended attributes, the file remains unmarked and is rejected
+    later.
     """
     with contextlib.suppress(OSError):
         os.setxattr(fd, _MARK, f"{creation_id(fd)} {state}".encode())
@@ -204,16 +210,16 @@ def _holds_data(fd: int) -> bool:
 
 
 def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
-    """Why the contents of a file must not be overwritten; None if nothing of others is lost."""
+    """Return the error for overwriting the contents; None if no data of others is lost."""
     if not _holds_data(fd):
         return None
     hint = "delete it, or name a new file and its size"
     try:
-        found = signatures_of(system, Path(name))
+        signatures = signatures_of(system, Path(name))
     except TargetError as error:
         return error
-    if found:
-        return TargetError(f"{name}: not empty: {'; '.join(map(str, found))}", hint=hint)
+    if signatures:
+        return TargetError(f"{name}: not empty: {'; '.join(map(str, signatures))}", hint=hint)
     if not _is_marked(fd):
         return TargetError(
             f"{name}: holds data that no test wrote (or that was written or copied since)",
@@ -222,9 +228,7 @@ def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
     return None
 
 
-# -- file place ------------------------------------------------------------------------------------
-
-# Checks that a test file may be written to its file system, which must have room for it.
+# -- file system of a test file --------------------------------------------------------------------
 
 # Kernel file systems: a write is a command to the kernel, or uses its memory.
 _OF_THE_KERNEL = frozenset({
@@ -237,52 +241,53 @@ _BLOCK = 512  # the unit of st_blocks
 
 
 def check_place(system: System, shown: str, name: str) -> None:
-    """Raise TargetError if the path `name`, with links resolved, is among the kernel's own files
-    or below /dev. What is not there is judged by its folder.
+    """Raise TargetError if a path with resolved links is on a kernel file system or below /dev.
+
+    For a path that does not exist, its folder is checked.
     """
     above = name if os.path.lexists(name) else os.path.dirname(name)
     try:
         device = os.stat(above).st_dev
     except OSError:
-        return  # creating or opening it says why
+        return  # creating or opening the file reports the error
     kind = file_system_type(system, (os.major(device), os.minor(device)))
     if name.startswith(f"{system.dev}/"):
         where = f"below {system.dev}"
     elif kind in _OF_THE_KERNEL:
-        where = f"on {kind}, which has the kernel's own files"
+        where = f"on {kind}, a file system of the kernel"
     else:
         return
     raise TargetError(f"{shown}: {where}", hint="name a file on the drive that is to be tested")
 
 
 def check_room(shown: str, folder: str, size_bytes: int) -> None:
-    """Raise TargetError if the file system of `folder` has no room for so many bytes more."""
+    """Raise TargetError if the file system of `folder` has no room for `size_bytes`."""
     try:
-        found = os.statvfs(folder)
+        volume = os.statvfs(folder)
     except OSError:
         return
-    free = found.f_bavail * found.f_frsize
+    free = volume.f_bavail * volume.f_frsize
     of_memory = _free_memory() if _is_in_memory(folder) else free
     if size_bytes > min(free, of_memory):
         what = "memory, where it would be," if of_memory < free else "its file system"
         raise TargetError(
             f"{shown}: cannot be created with {units.size(size_bytes)}: {what} has "
             f"{units.size(min(free, of_memory))} free",
-            hint="give a smaller size, or make room",
+            hint="choose a smaller size, or free space",
         )
 
 
 def room_refusal(name: str, fd: int) -> TargetError | None:
-    """Why the holes of an existing file must not be filled; None if there is room for them."""
-    info, found = os.fstat(fd), os.fstatvfs(fd)
+    """Return the error for filling the holes of a file; None if there is room for them."""
+    info, volume = os.fstat(fd), os.fstatvfs(fd)
     missing = info.st_size - info.st_blocks * _BLOCK
-    free = found.f_bavail * found.f_frsize
+    free = volume.f_bavail * volume.f_frsize
     if missing <= free:
         return None
     return TargetError(
-        f"{name}: sparse: to write it takes {units.size(missing)} more, and its file system has "
+        f"{name}: sparse: its holes need {units.size(missing)}, and its file system has "
         f"{units.size(free)} free",
-        hint="make room, or name a smaller file",
+        hint="free space, or name a smaller file",
     )
 
 
@@ -292,7 +297,7 @@ def _is_in_memory(folder: str) -> bool:
 
 
 def _free_memory() -> int:
-    """Half of what the kernel says is available, so that the machine goes on."""
+    """Return half of the available memory, which leaves enough for the machine."""
     for line in (read_text(System().proc / "meminfo") or "").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024 // 2

@@ -1,8 +1,7 @@
-"""Other devices that reach the bytes of a disk: second paths, and device mapper's own siblings.
+"""Other devices that map the bytes of a disk: second paths, and other device mapper devices.
 
-A drive with two ports, or one that is reached over two networks, is two disks to a kernel without
-multipath. Device mapper claims the devices below it once for all of its own devices, so that two
-of them may map the same bytes.
+Without multipath, a drive with two ports or on two networks is two disks to the kernel. Device
+mapper claims a lower device once for all of its devices, so two of them may map the same bytes.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from writecliff.engines.blockdev.topology import (
 
 _TABLE_LINE = re.compile(r"^(?P<name>.+): \d+ (?P<length>\d+) (?P<kind>\S+) ?(?P<rest>.*)")
 _DEVICE_OFFSET = re.compile(r"(\d+:\d+) (\d+)")
-# Targets whose table gives each device with the first sector that is used of it.
+# Targets whose table lists each device with its first used sector.
 _WITH_OFFSET = frozenset({"linear", "striped", "crypt", "delay", "flakey", "dust"})
 
 
 def other_paths(system: System, disks: Sequence[BlockDevice]) -> tuple[BlockDevice, ...]:
-    """Disks that the kernel lists beside `disks` although they are the same drives.
+    """Return other disks of the kernel that are the same drives as `disks`.
 
-    Known by the world wide name that the drive itself reports, and its size.
+    They have the same world wide name, which the drive reports, and the same size.
     """
     mine = {disk.number for disk in disks}
     wanted = {(name, disk.size_bytes) for disk in disks if (name := _world_wide_name(disk))}
-    found = []
+    others = []
     for directory in sorted((system.sys / "block").iterdir()) if wanted else ():
         number = read_text(directory / "dev")  # a hidden path of a multipath drive has none
         if number is None or parse_number(number) in mine:
             continue
         disk = device_by_number(system, parse_number(number), directory.name)
         if (_world_wide_name(disk), disk.size_bytes) in wanted:
-            found.append(disk)
-    return tuple(found)
+            others.append(disk)
+    return tuple(others)
 
 
 def _world_wide_name(disk: BlockDevice) -> str | None:
@@ -67,7 +66,7 @@ class _Extent:
 def mapped_twice(
     system: System, stack: Sequence[BlockDevice]
 ) -> Iterator[tuple[BlockDevice, BlockDevice]]:
-    """Pairs of a lower device and a dm device outside the stack that maps bytes of the stack too.
+    """Yield pairs of a lower device and a dm device outside the stack that maps the same bytes.
 
     `stack` is a target and every device below it.
     """
@@ -91,18 +90,18 @@ def mapped_twice(
 
 
 def dm_name(device: BlockDevice) -> str | None:
-    """Name of a device mapper device, None for any other."""
+    """Return the name of a device mapper device; None for other devices."""
     return read_text(device.directory / "dm/name")
 
 
 def _share(
     tables: Mapping[str, list[_Extent] | None],
-    one: BlockDevice,
+    this: BlockDevice,
     other: BlockDevice,
     lower: DeviceNumber,
 ) -> bool:
-    """Whether two dm devices map the same sectors of `lower`; True where that is not known."""
-    first, second = (tables.get(dm_name(device) or "", None) for device in (one, other))
+    """Return True if two dm devices map common sectors of `lower`, or if that is unknown."""
+    first, second = (tables.get(dm_name(device) or "", None) for device in (this, other))
     if first is None or second is None:
         return True
     mine = [extent for extent in first if extent.device == lower]
@@ -111,26 +110,26 @@ def _share(
 
 
 def _tables(system: System) -> dict[str, list[_Extent] | None]:
-    """What each dm device maps, by its name; None where the table does not tell."""
+    """Return the extents of each dm device by name; None if the table does not list them."""
     tables: dict[str, list[_Extent] | None] = {}
     for line in system.run(["dmsetup", "table"]).stdout.splitlines():
         match = _TABLE_LINE.match(line)
         if match is None:
             continue
-        known = tables.setdefault(match["name"], [])
+        earlier = tables.setdefault(match["name"], [])
         extents = _extents(match["kind"], int(match["length"]), match["rest"])
-        if known is not None:
-            tables[match["name"]] = None if extents is None else known + extents
+        if earlier is not None:
+            tables[match["name"]] = None if extents is None else earlier + extents
     return tables
 
 
 def _extents(kind: str, length: int, rest: str) -> list[_Extent] | None:
     if kind in ("thin", "zero", "error"):
-        return []  # a thin volume's blocks in the pool are its own
+        return []  # thin volumes do not share blocks of the pool
     if kind in _WITH_OFFSET:
         pairs = _DEVICE_OFFSET.findall(rest)
-        found = [(parse_number(number), int(offset)) for number, offset in pairs]
-        each = length // len(found) if kind == "striped" and found else length
-        return [_Extent(device, start, start + each) for device, start in found]
+        starts = [(parse_number(number), int(offset)) for number, offset in pairs]
+        each = length // len(starts) if kind == "striped" and starts else length
+        return [_Extent(device, start, start + each) for device, start in starts]
     numbers = re.findall(r"\b\d+:\d+\b", rest)
     return [_Extent(parse_number(number), 0, None) for number in numbers] or None

@@ -1,8 +1,8 @@
-"""Single SCSI commands to a drive by SG_IO, and what its sense data says.
+"""SCSI commands by SG_IO, and sense data.
 
-Used for questions that sg3-utils answers only as text for people, or answers wrongly: `sg_sanitize`
-takes the first poll without a progress indication for success, also when the drive reports that the
-sanitize failed. Sources: SPC-5 4.4 (sense data), 6.31 (REQUEST SENSE), SAM-5 5.3.1 (status);
+Used for queries whose output of sg3-utils is hard to parse or wrong: `sg_sanitize` reports success
+at the first poll without a progress indication, even if the drive reports that the sanitize
+failed. Sources: SPC-5 4.4 (sense data), 6.31 (REQUEST SENSE), SAM-5 5.3.1 (status);
 linux/Documentation/scsi/scsi-generic.rst and scsi/sg.h (`sg_io_hdr`).
 """
 
@@ -53,45 +53,46 @@ class _SgIoHeader(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Sense:
-    """Sense key, additional sense code and qualifier; `progress` in 0..1 where one is given."""
+    """Sense key, additional sense code and qualifier."""
 
     key: int
     asc: int
     ascq: int
-    progress: float | None = None
+    progress: float | None = None  # 0 to 1; None: not reported
 
     def __str__(self) -> str:
+        """Return the codes, as "sense key 5h, 20h/00h"."""
         return f"sense key {self.key:X}h, {self.asc:02X}h/{self.ascq:02X}h"
 
 
 @dataclass(frozen=True)
 class ScsiAnswer:
-    """What a command handed back. `error` is set where it did not reach the drive."""
+    """Result of a command."""
 
     data: bytes = b""
     sense: Sense | None = None
-    error: str = ""
+    error: str = ""  # reason why the command did not reach the drive
 
     @property
     def ok(self) -> bool:
-        """Whether the drive did what was asked."""
+        """True if the drive executed the command."""
         good = self.sense is None or self.sense.key in (NO_SENSE, RECOVERED)
         return not self.error and good
 
     @property
     def message(self) -> str:
-        """Why it did not, for messages."""
+        """Reason of a failure, for messages."""
         return self.error or (f"the drive reports {self.sense}" if self.sense else "")
 
 
 ScsiCommand = Callable[[Path, bytes, int], ScsiAnswer]
-"""Sends a command block to the device at a path and reads at most so many bytes."""
+"""Send a command block to the device at a path and read up to a number of bytes."""
 
 
 def parse_sense(data: bytes) -> Sense | None:
-    """Sense data in fixed (70h, 71h) or descriptor format (72h, 73h); None if it is neither.
+    """Parse sense data in fixed (70h, 71h) or descriptor format (72h, 73h); None if invalid.
 
-    Progress stands in the sense key specific field: fixed bytes 15 to 17, or descriptor type 02h.
+    Progress is in the sense key specific field: fixed bytes 15 to 17, or descriptor type 02h.
     """
     code = data[0] & 0x7F if data else 0
     if code in (0x70, 0x71) and len(data) >= 14:
@@ -113,7 +114,7 @@ def _progress(field: bytes) -> float | None:
 
 
 def send_command(path: Path, command: bytes, length: int) -> ScsiAnswer:
-    """Send one command that reads `length` bytes, or has no data if it is 0. Never raises."""
+    """Send a command that reads `length` bytes (0: no data); errors are part of the result."""
     block = ctypes.create_string_buffer(command, len(command))
     data = ctypes.create_string_buffer(max(length, 1))
     sense = ctypes.create_string_buffer(_SENSE_BYTES)
@@ -138,10 +139,10 @@ def send_command(path: Path, command: bytes, length: int) -> ScsiAnswer:
         return ScsiAnswer(error=f"{path}: {error.strerror}")
     if header.host_status:
         return ScsiAnswer(error=f"{path}: host adapter status {header.host_status:#x}")
-    found = parse_sense(sense.raw[: header.sb_len_wr])
-    if header.status and found is None:
+    reported = parse_sense(sense.raw[: header.sb_len_wr])
+    if header.status and reported is None:
         return ScsiAnswer(error=f"{path}: SCSI status {header.status:#x}")
-    return ScsiAnswer(data.raw[: max(length - header.resid, 0)], found)
+    return ScsiAnswer(data.raw[: max(length - header.resid, 0)], reported)
 
 
 TEST_UNIT_READY = bytes(6)
@@ -149,21 +150,22 @@ REQUEST_SENSE = bytes([0x03, 0, 0, 0, 252, 0])  # DESC = 0
 
 
 def read_capacity_16(send: ScsiCommand, path: Path) -> bytes:
-    """Parameter data of READ CAPACITY(16) (SBC-4 5.21), 32 bytes; empty if there is none."""
+    """Return the 32 bytes of READ CAPACITY(16) (SBC-4 5.21); empty if the command fails."""
     answer = send(path, bytes([0x9E, 0x10, *bytes(8), 0, 0, 0, 32, 0, 0]), 32)
     return answer.data if answer.ok and len(answer.data) >= 32 else b""
 
 
 def vital_product_data(send: ScsiCommand, path: Path, page: int) -> bytes:
-    """A VPD page with its header (SPC-5 6.7.2); empty if the drive does not have it."""
+    """Return a VPD page with its header (SPC-5 6.7.2); empty if the drive does not have it."""
     answer = send(path, bytes([0x12, 0x01, page, 0, 252, 0]), 252)
     whole = answer.ok and len(answer.data) >= 4 and answer.data[1] == page
     return answer.data if whole else b""
 
 
 def mode_page(send: ScsiCommand, path: Path, page: int, subpage: int, length: int = 512) -> bytes:
-    """The current values of a mode page, from its page code on (MODE SENSE(10), SPC-5 6.14);
-    empty if the drive does not have it.
+    """Return the current values of a mode page (MODE SENSE(10), SPC-5 6.14).
+
+    The result starts with the page code; it is empty if the drive does not have the page.
     """
     disable_block_descriptors = 0x08
     command = bytes(

@@ -1,9 +1,9 @@
-"""Permanent streams of SCSI drives: how many there are, and how a write gets into one.
+"""Permanent streams of SCSI drives.
 
-From Linux 6.10 the disk driver puts the lifetime hint of a write into the GROUP NUMBER field of
-WRITE commands: the smaller of the hint's number and the number of permanent streams (`sd.c`,
-`sd_group_number`), if the drive says that it has reduced stream control. What the kernel found is
-in no file of sysfs, so the drive is asked the same questions.
+Since Linux 6.10 the disk driver sets the GROUP NUMBER field of WRITE commands to the lifetime hint
+of the write, limited to the number of permanent streams (`sd.c`, `sd_group_number`), if the drive
+supports reduced stream control. sysfs does not show these properties, so this module sends the
+kernel's queries again.
 
 Sources: SBC-5 "Constrained Streams with Data Lifetimes": the I/O advice hints grouping mode page
 (0Ah, subpage 05h, ST_ENBLE), GET STREAM STATUS (PERM, RELATIVE LIFETIME), the block limits
@@ -30,25 +30,24 @@ _PERMANENT = 0x80
 
 @dataclass(frozen=True)
 class PermanentStreams:
-    """What a drive has. `lifetimes` holds the relative lifetime of each permanent stream, 0 to 63
-    (63: the longest).
-    """
+    """Permanent streams of a drive."""
 
     reduced_control: bool  # RSCS; without it the kernel sends group number 0
-    lifetimes: tuple[int, ...]
+    lifetimes: tuple[int, ...]  # relative lifetime of each stream, 0 to 63 (the longest)
 
     @property
     def count(self) -> int:
+        """Number of permanent streams."""
         return len(self.lifetimes)
 
     @property
     def steered(self) -> int:
-        """Streams that a write hint of this kernel reaches."""
+        """Number of streams that write hints reach."""
         return self.count if self.reduced_control else 0
 
 
 def read_streams(send: ScsiCommand, path: Path) -> PermanentStreams:
-    """Ask a drive; nothing is changed. A drive without streams has none."""
+    """Read the permanent streams of a drive, without changing anything."""
     page = mode_page(send, path, 0x0A, 0x05, _HEADER + _GROUPS * _DESCRIPTOR + 8)
     lifetimes = []
     for stream, start in enumerate(range(_HEADER, len(page) - _DESCRIPTOR + 1, _DESCRIPTOR)):
@@ -62,7 +61,7 @@ def read_streams(send: ScsiCommand, path: Path) -> PermanentStreams:
 
 
 def _lifetime(send: ScsiCommand, path: Path, stream: int) -> int | None:
-    """The relative lifetime of a permanent stream; None if the stream is not one."""
+    """Return the relative lifetime of a stream; None if it is not permanent."""
     command = bytes([0x9E, 0x16, 0, 0, *stream.to_bytes(2, "big"), 0, 0, 0, 0, 0, 0, 0, 16, 0, 0])
     answer = send(path, command, 16)
     if not answer.ok or len(answer.data) < 16:

@@ -1,9 +1,9 @@
-"""What is written on a device: partition tables, file systems, RAID, LVM, ZFS, LUKS members.
+"""Signatures on a device: partition tables, file systems, RAID, LVM, ZFS, LUKS members.
 
-libblkid (`blkid -p`) is asked first because it knows the most formats. The table of magic numbers
-below is used where blkid is missing, and its longer magics in addition to blkid.
+libblkid (`blkid -p`) detects the most formats. The table of magic numbers below is used if blkid is
+missing, and its longer magics in addition to blkid.
 
-Offsets and magic values are those of the formats' own headers (ext: superblock at 1024 + 0x38;
+Offsets and magic values are those of the formats' headers (ext: superblock at 1024 + 0x38;
 XFS, LUKS, NTFS: first bytes; LVM2: label in one of the first four sectors; md: 1.x superblock at
 0, 4 KiB or 8 KiB before the end; ZFS: uberblocks in the label's second half).
 """
@@ -20,16 +20,19 @@ from writecliff.engines.blockdev.topology import System
 from writecliff.errors import TargetError
 
 KIB = 1024
-ACCESS_HINT = "root may do that, and so may members of the group 'disk'"
+ACCESS_HINT = "run writecliff as root or as a member of the group 'disk'"
 
 
 @dataclass(frozen=True)
 class Signature:
-    device: str  # path of the node on which it was found
+    """A signature on a device."""
+
+    device: str  # path of the node
     kind: str  # "partition table", "filesystem", "raid", "crypto", "other"
     name: str  # "dos", "gpt", "ext4", "LVM2_member", ...
 
     def __str__(self) -> str:
+        """Return the signature as "ext4 filesystem on /dev/sda"."""
         return f"{self.name} {self.kind} on {self.device}"
 
 
@@ -76,33 +79,34 @@ _TAIL_BYTES = 256 * KIB
 
 
 def magic_signatures(fd: int, device: str) -> tuple[Signature, ...]:
-    """Signatures of our own table on an open device or file. Reads its first and last 256 KiB."""
+    """Search an open device or file for the magics of the table, in its first and last 256 KiB."""
     size = os.lseek(fd, 0, os.SEEK_END)
     head = os.pread(fd, min(size, _HEAD_BYTES), 0)
     tail_start = max(0, size - _TAIL_BYTES)
     tail = os.pread(fd, size - tail_start, tail_start)
-    found: dict[tuple[str, str], Signature] = {}
+    signatures: dict[tuple[str, str], Signature] = {}
     for magic in _MAGICS:
         data, offset = (
             (head, magic.offset) if magic.offset >= 0 else (tail, len(tail) + magic.offset)
         )
         if offset >= 0 and data[offset : offset + len(magic.value)] == magic.value:
             key = (magic.kind, magic.name)
-            found.setdefault(key, Signature(device, magic.kind, magic.name))
+            signatures.setdefault(key, Signature(device, magic.kind, magic.name))
     if _has_zfs_uberblock(head):
-        found["raid", "zfs_member"] = Signature(device, "raid", "zfs_member")
-    return tuple(found.values())
+        signatures["raid", "zfs_member"] = Signature(device, "raid", "zfs_member")
+    return tuple(signatures.values())
 
 
 def _has_zfs_uberblock(head: bytes) -> bool:
-    """An uberblock of either byte order in the ring of the first ZFS label."""
+    """Return True if the ring of the first ZFS label has an uberblock of either byte order."""
     return any(head[offset : offset + 8] in _ZFS_UBERBLOCKS for offset in range(*_ZFS_RING, KIB))
 
 
 def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | None:
-    """What libblkid finds by reading the device itself; None if blkid is not installed.
+    """Return the signatures that libblkid finds on the device; None if blkid is not installed.
 
-    Raises `TargetError` if blkid fails: an unclear answer never counts as an empty device.
+    Raises:
+        TargetError: blkid failed, so the device does not count as empty.
     """
     answer = system.run(["blkid", "-p", "-o", "export", str(device)])
     if answer.absent:
@@ -114,24 +118,24 @@ def blkid_signatures(system: System, device: Path) -> tuple[Signature, ...] | No
     if not answer.ok:
         raise TargetError(
             f"{device}: cannot determine its contents: blkid: {answer.message}",
-            hint="an unclear answer never counts as empty; see `blkid -p` and `dmesg`",
+            hint="see `blkid -p` and `dmesg`; until blkid succeeds, the device counts as not empty",
         )
     tags = dict(line.split("=", 1) for line in answer.stdout.splitlines() if "=" in line)
-    found = []
+    signatures = []
     if "PTTYPE" in tags:
-        found.append(Signature(str(device), "partition table", tags["PTTYPE"]))
+        signatures.append(Signature(str(device), "partition table", tags["PTTYPE"]))
     if "TYPE" in tags:
         usage = tags.get("USAGE", "other")
-        found.append(Signature(str(device), usage, tags["TYPE"]))
-    return tuple(found)
+        signatures.append(Signature(str(device), usage, tags["TYPE"]))
+    return tuple(signatures)
 
 
 def signatures_of(system: System, device: Path) -> tuple[Signature, ...]:
-    """All signatures on a device node, from libblkid and from our own table."""
+    """Return all signatures on a device node, from libblkid and from the table of magics."""
     try:
         fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            own = magic_signatures(fd, str(device))
+            by_magic = magic_signatures(fd, str(device))
         finally:
             os.close(fd)
     except OSError as error:
@@ -139,8 +143,8 @@ def signatures_of(system: System, device: Path) -> tuple[Signature, ...]:
         raise TargetError(f"{device}: cannot be read: {error.strerror}", hint=hint) from error
     from_blkid = blkid_signatures(system, device)
     if from_blkid is None:
-        return own
-    # Two-byte magics also turn up in random data (the last test's); blkid checks those properly.
-    known = {signature.kind for signature in from_blkid}
-    extra = [s for s in own if s.kind not in known and s.name not in _WEAK_NAMES]
+        return by_magic
+    # Two-byte magics also occur in the random data of tests; blkid checks such formats thoroughly.
+    kinds = {signature.kind for signature in from_blkid}
+    extra = [s for s in by_magic if s.kind not in kinds and s.name not in _WEAK_NAMES]
     return (*from_blkid, *extra)

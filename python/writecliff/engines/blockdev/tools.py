@@ -1,7 +1,7 @@
-"""Runs the small system tools (nvme, smartctl, hdparm, blkid, sg_*) that speak to drives.
+"""Execution of system tools that send commands to drives: nvme, smartctl, hdparm, blkid, sg_*.
 
-A `Runner` never uses a shell, always has a time limit and never raises for a tool that is absent or
-fails. It is a parameter everywhere, so that recorded answers can replace it in tests.
+A `Runner` does not use a shell, has a time limit and does not raise if a tool is missing or fails.
+It is always a parameter, so that tests can replay recorded output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-# Distributions keep most of these tools in sbin, which the path of a normal user often lacks.
+# Most of these tools are in sbin, which is often not in the PATH of normal users.
 _EXTRA_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 ABSENT = 127
 _KILL_GRACE_S = 1.0
@@ -23,32 +23,31 @@ _KILL_GRACE_S = 1.0
 
 @dataclass(frozen=True)
 class ToolResult:
-    """Output of one tool. `returncode` 127 means that it is not installed, -1 that it timed out.
+    """Result of a tool."""
 
-    `data` is its standard output as bytes, for tools that print them.
-    """
-
-    returncode: int
+    returncode: int  # 127: not installed, -1: timed out
     stdout: str
     stderr: str = ""
-    data: bytes = b""
+    data: bytes = b""  # standard output as bytes
 
     @property
     def ok(self) -> bool:
+        """True if the tool succeeded."""
         return self.returncode == 0
 
     @property
     def absent(self) -> bool:
+        """True if the tool is not installed."""
         return self.returncode == ABSENT
 
     @property
     def message(self) -> str:
-        """The last line that it printed, for error messages."""
+        """Last line of its output, for error messages."""
         lines = [line.strip() for line in (self.stderr or self.stdout).splitlines() if line.strip()]
         return lines[-1] if lines else f"exit status {self.returncode}"
 
     def json(self) -> dict[str, Any]:
-        """Its output as a JSON object; empty if it is not one."""
+        """Return its output as a JSON object; an empty one if it is not valid."""
         try:
             data = json.loads(self.stdout)
         except ValueError:
@@ -57,11 +56,15 @@ class ToolResult:
 
 
 class Runner(Protocol):
-    def __call__(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult: ...
+    """Function that runs a tool."""
+
+    def __call__(self, argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
+        """Run a tool with a time limit."""
+        ...
 
 
 def find_tool(name: str) -> str | None:
-    """Full path of a tool, also when only root's path would have it."""
+    """Return the full path of a tool, also if only root's PATH has it; None if missing."""
     path = os.environ.get("PATH", "")
     return shutil.which(name, path=os.pathsep.join([path, *_EXTRA_PATH]))
 
@@ -85,7 +88,7 @@ def run_tool(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
         out, err = child.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         _abandon(child)
-        return ToolResult(-1, "", f"{argv[0]} did not answer within {timeout_s:g} s")
+        return ToolResult(-1, "", f"{argv[0]} did not finish within {timeout_s:g} s")
     except BaseException:
         _abandon(child)
         raise
@@ -94,7 +97,7 @@ def run_tool(argv: Sequence[str], *, timeout_s: float = 30.0) -> ToolResult:
 
 
 def _abandon(child: subprocess.Popen[bytes]) -> None:
-    """Kill a tool; one that waits for a dead drive does not even die, and is left behind."""
+    """Kill a tool, without waiting for it if it hangs in the kernel on a dead drive."""
     child.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(timeout=_KILL_GRACE_S)

@@ -1,7 +1,7 @@
-"""What the kernel knows of a block device: whole disk, partitions, holders, slaves.
+"""Block devices of the kernel: whole disks, partitions, holders, slaves.
 
-The roots of /sys, /proc and /dev are parameters of `System`, so that the protection can be
-tested on a simulated machine.
+The roots of /sys, /proc and /dev are parameters of `System`, so that tests can use a simulated
+machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from writecliff.engines.blockdev.scsi_commands import ScsiCommand, send_command
 from writecliff.engines.blockdev.tools import Runner, run_tool
 from writecliff.errors import TargetError
 
-SECTOR = 512  # the unit of every size in sysfs, whatever the drive's own sector
+SECTOR = 512  # unit of all sizes in sysfs, independent of the drive's sector size
 _LOOP_GET_STATUS64, _LOOP_INFO64_BYTES = 0x4C05, 232  # linux/loop.h
 
 DeviceNumber = tuple[int, int]
@@ -27,7 +27,7 @@ DeviceNumber = tuple[int, int]
 
 @dataclass(frozen=True)
 class Node:
-    """What a path is: a block device (with its number) or something else."""
+    """Kind and device number of the file at a path."""
 
     is_block: bool
     number: DeviceNumber
@@ -35,7 +35,7 @@ class Node:
 
 
 def stat_node(path: Path) -> Node | None:
-    """None if there is nothing at `path`. Never creates anything."""
+    """Return the kind of the file at `path` without opening it; None if it does not exist."""
     try:
         info = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -54,14 +54,14 @@ def stat_node(path: Path) -> Node | None:
 
 @dataclass(frozen=True)
 class LoopStatus:
-    """What a loop device stands on: a file (device of its file system, inode) or a device."""
+    """Backing of a loop device: a file (device of its file system, inode) or a device."""
 
     file: tuple[DeviceNumber, int]
     device: DeviceNumber | None
 
 
 def loop_status(node: Path) -> LoopStatus | None:
-    """Ask the kernel what is behind a loop device; None if it cannot be opened or is detached."""
+    """Read the backing of a loop device; None if it cannot be opened or is detached."""
     info = array.array("Q", bytes(_LOOP_INFO64_BYTES))
     try:
         fd = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -78,7 +78,7 @@ def loop_status(node: Path) -> LoopStatus | None:
 
 @dataclass(frozen=True)
 class System:
-    """Where to look. The defaults are this machine."""
+    """Directories, tools and ioctls of a machine; the defaults are this machine."""
 
     sys: Path = Path("/sys")
     proc: Path = Path("/proc")
@@ -90,9 +90,9 @@ class System:
 
 
 def number_at(system: System, path: str) -> DeviceNumber | None:
-    """Device number of the block device at an absolute path: the source of a mount, or what a loop
-    device of others stands on. None if there is none or it cannot be reached, as on a mount whose
-    server has died.
+    """Return the number of the block device at an absolute path.
+
+    None if there is none or it cannot be reached, for example on a mount whose server is down.
     """
     if not path.startswith("/"):
         return None
@@ -104,7 +104,7 @@ def number_at(system: System, path: str) -> DeviceNumber | None:
 
 
 def read_text(path: Path) -> str | None:
-    """Contents of a small sysfs file, stripped; None if it is absent, unreadable or empty."""
+    """Return the stripped contents of a sysfs file; None if it is missing, unreadable or empty."""
     try:
         return path.read_text(errors="replace").strip(" \t\n\0") or None
     except OSError:
@@ -112,6 +112,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_int(path: Path) -> int | None:
+    """Return the number in a sysfs file; None if it is missing or not a number."""
     text = read_text(path)
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
@@ -124,13 +125,14 @@ def _listing(path: Path) -> tuple[str, ...]:
 
 
 def parse_number(text: str) -> DeviceNumber:
+    """Parse a device number "MAJOR:MINOR"."""
     major, minor = text.split(":")
     return int(major), int(minor)
 
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """One node of the kernel's block tree: a whole disk or a partition."""
+    """A whole disk or a partition."""
 
     name: str  # kernel name: "sda", "nvme0n1p2"
     number: DeviceNumber
@@ -139,39 +141,43 @@ class BlockDevice:
 
     @property
     def is_partition(self) -> bool:
+        """True for a partition, False for a whole disk."""
         return self.name != self.whole_name
 
     @property
     def size_bytes(self) -> int:
+        """Current size; 0 if the kernel does not report it."""
         return (read_int(self.directory / "size") or 0) * SECTOR
 
     @property
     def read_only(self) -> bool:
+        """True if the kernel rejects writes."""
         return read_int(self.directory / "ro") == 1
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Kernel names of the md, dm, bcache... devices that are built on this one."""
+        """Kernel names of the md, dm, bcache... devices above this device."""
         return _listing(self.directory / "holders")
 
     @property
     def slaves(self) -> tuple[str, ...]:
-        """Kernel names of the devices that this one is built on."""
+        """Kernel names of the devices below this device."""
         return _listing(self.directory / "slaves")
 
     @property
     def whole_directory(self) -> Path:
+        """Directory of the whole disk in sysfs."""
         return self.directory.parent if self.is_partition else self.directory
 
     def node(self, system: System) -> Path:
-        """Path of the device node (the kernel writes `/` in a name as `!`)."""
+        """Return the path of the device node; the kernel writes `/` in a name as `!`."""
         return system.dev / self.name.replace("!", "/")
 
     def partitions(self) -> tuple[BlockDevice, ...]:
-        """The partitions of a whole disk, in the order of their start on the disk."""
+        """Return the partitions of a whole disk, by start on the disk."""
         if self.is_partition:
             return ()
-        found: list[tuple[int, BlockDevice]] = []
+        parts: list[tuple[int, BlockDevice]] = []
         for name in _listing(self.directory):
             directory = self.directory / name
             if not (directory / "partition").exists():
@@ -180,15 +186,16 @@ class BlockDevice:
             if number is not None:
                 start = read_int(directory / "start") or 0
                 part = BlockDevice(name, parse_number(number), directory, self.name)
-                found.append((start, part))
-        return tuple(part for _, part in sorted(found, key=lambda item: (item[0], item[1].name)))
+                parts.append((start, part))
+        return tuple(part for _, part in sorted(parts, key=lambda item: (item[0], item[1].name)))
 
 
 def device_at(system: System, path: Path, shown: str = "") -> BlockDevice:
-    """The block device at `path`, known by its exact device number; errors name it `shown`.
+    """Return the block device at `path`; errors name it `shown`.
 
-    Raises `TargetError` if nothing is there (nothing is ever created), if it is not a block
-    device, or if the kernel has no such device.
+    Raises:
+        TargetError: The path does not exist, is not a block device, or has a device number that the
+            kernel does not have.
     """
     node = system.stat_node(path)
     name = shown or str(path)
@@ -214,38 +221,38 @@ def _absent_hint(system: System, name: str) -> str:
 
 
 def _disks_behind(system: System, node: Node) -> tuple[str, ...]:
-    """Nodes of the block devices that a drive's character device (/dev/ng0n1, /dev/sg0) leads to.
+    """Return the block devices of a drive's character device (/dev/ng0n1, /dev/sg0).
 
-    Also of a controller, which has one for each namespace.
+    A controller (/dev/nvme0) has a block device for each namespace.
     """
     directory = (system.sys / "dev/char" / f"{node.number[0]}:{node.number[1]}").resolve()
     name = directory.name
     if name.startswith("ng"):
-        found = [f"nvme{name.removeprefix('ng')}"]
+        names = [f"nvme{name.removeprefix('ng')}"]
     elif name.startswith("nvme"):
-        found = [path.parent.name for path in directory.glob("nvme*n*/dev")]
-        found += [path.parent.name for path in directory.glob("device/nvme*n*/dev")]
+        names = [path.parent.name for path in directory.glob("nvme*n*/dev")]
+        names += [path.parent.name for path in directory.glob("device/nvme*n*/dev")]
     else:
-        found = [path.name for path in directory.glob("device/block/*")]
-    known = {name for name in found if (system.sys / "block" / name).exists()}
-    return tuple(f"/dev/{name}" for name in sorted(known))
+        names = [path.name for path in directory.glob("device/block/*")]
+    existing = {name for name in names if (system.sys / "block" / name).exists()}
+    return tuple(f"/dev/{name}" for name in sorted(existing))
 
 
 def device_by_number(system: System, number: DeviceNumber, label: str = "") -> BlockDevice:
-    """The block device with this number, from /sys/dev/block."""
+    """Return the block device with this number, from /sys/dev/block."""
     link = system.sys / "dev" / "block" / f"{number[0]}:{number[1]}"
     directory = link.resolve()
     if not directory.is_dir():
         raise TargetError(
             f"{label or link.name}: the kernel has no device {link.name}",
-            hint="the drive was removed, or the node was made by hand: delete the node",
+            hint="the drive was removed, or the node was created manually: delete the node",
         )
     whole = directory.parent.name if (directory / "partition").exists() else directory.name
     return BlockDevice(directory.name, number, directory, whole)
 
 
 def whole_disk(system: System, device: BlockDevice) -> BlockDevice:
-    """The whole disk of a partition; the device itself if it is one."""
+    """Return the whole disk of a partition; a whole disk itself."""
     if not device.is_partition:
         return device
     number = read_text(device.whole_directory / "dev")
@@ -256,7 +263,7 @@ def whole_disk(system: System, device: BlockDevice) -> BlockDevice:
 
 @dataclass(frozen=True)
 class Label:
-    """What is printed on the drive. None where the kernel does not know."""
+    """Vendor, model, serial number and firmware of a drive; None if unknown."""
 
     vendor: str | None
     model: str | None
@@ -265,7 +272,7 @@ class Label:
 
 
 def _scsi_serial(device: Path) -> str | None:
-    """Unit serial number from the cached VPD page 80h: 4 bytes of header, then the text."""
+    """Return the unit serial number of the cached VPD page 80h, after its 4 bytes of header."""
     try:
         page = (device / "vpd_pg80").read_bytes()
     except OSError:
@@ -275,10 +282,9 @@ def _scsi_serial(device: Path) -> str | None:
 
 
 def label_of(disk: BlockDevice) -> Label:
-    """Label of a whole disk as the kernel publishes it: NVMe, SCSI/SATA, virtio and MMC.
+    """Return the label of a whole disk from sysfs: NVMe, SCSI/SATA, virtio and MMC.
 
-    Reads sysfs only. No tool is run and no command is sent to the drive, so the protection can rely
-    on it.
+    Reliable for the protection, because it runs no tool and sends no command to the drive.
     """
     device = disk.directory / "device"
     serial = (
@@ -287,5 +293,5 @@ def label_of(disk: BlockDevice) -> Label:
     firmware = read_text(device / "firmware_rev") or read_text(device / "rev")
     vendor = read_text(device / "vendor")
     if vendor is not None and (vendor == "ATA" or vendor.startswith("0x")):
-        vendor = None  # libata's placeholder, or a PCI number: not a name
+        vendor = None  # libata's placeholder or a PCI number
     return Label(vendor, read_text(device / "model"), serial, firmware)

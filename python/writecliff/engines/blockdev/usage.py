@@ -1,8 +1,7 @@
-"""Finds who uses a block device or file now: mounts, swap, holders, loop devices, processes.
+"""Detection of users of a block device or file: mounts, swap, holders, loop devices, processes.
 
-Mounts of every mount namespace count, and so does what is done through another path to the same
-drive. A `Use` is a reason not to write; an empty result means that nothing on this machine uses the
-target.
+This includes mounts of all mount namespaces, and uses through another path to the same drive. A
+`Use` is a reason not to write; an empty result means that nothing on this machine uses the target.
 """
 
 from __future__ import annotations
@@ -32,28 +31,31 @@ from writecliff.errors import TargetError
 
 UseKind = Literal["root", "mount", "swap", "holder", "loop", "export", "process"]
 
-# udev opens a device for some milliseconds after every close; that is not a user of the drive.
+# udev opens a device for some milliseconds after every close, which is not a use of the drive.
 _PROCESS_SETTLE_S = 2.0
 _PROCESS_POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class Use:
+    """A use of a device or file that forbids to write to it."""
+
     kind: UseKind
     device: str  # kernel name of the disk or partition, or path of the file
     detail: str
 
     def __str__(self) -> str:
+        """Return a sentence, as "sda1 is mounted at /"."""
         return f"{self.device} {self.detail}"
 
 
 @dataclass(frozen=True)
 class _Targets:
-    """The devices and files whose users are looked for, and how errors name them.
+    """Devices and files whose users are searched, with their names in errors.
 
-    `mapped` are the parts of files and devices that are written through loop devices (or, for a
-    file, directly). `claimed` are devices that the kernel keeps for a device above them: only
-    processes that write them matter.
+    `mapped` are the ranges of files and devices that are written through loop devices (or, for a
+    file, directly). `claimed` are devices that the kernel reserves for a device above them: only
+    processes that write to them matter.
     """
 
     system: System
@@ -62,26 +64,27 @@ class _Targets:
     claimed: Mapping[DeviceNumber, str] = field(default_factory=dict)
 
     def at(self, path: str) -> str | None:
-        """The name of the target that a path leads to; None for all other paths."""
+        """Return the name of the target at a path; None for other paths."""
         number = number_at(self.system, path)
         return self._file(path_id(path)) if number is None else self.devices.get(number)
 
     def of(self, info: os.stat_result) -> str | None:
-        """The name of the target that an open file is; None for all other files."""
+        """Return the name of the target that an open file belongs to; None for other files."""
         if stat.S_ISBLK(info.st_mode):
             return self.devices.get((os.major(info.st_rdev), os.minor(info.st_rdev)))
         return self._file(file_id(info))
 
     def claimed_of(self, info: os.stat_result) -> str | None:
-        """The same for devices that only an opener for writing could harm."""
+        """Return the name of a claimed device that is open; None for other files."""
         if not stat.S_ISBLK(info.st_mode):
             return None
         return self.claimed.get((os.major(info.st_rdev), os.minor(info.st_rdev)))
 
     def _file(self, file: FileId | None) -> str | None:
-        return next((one.path for one in self.mapped if file and one.file == file), None)
+        return next((loop.path for loop in self.mapped if file and loop.file == file), None)
 
     def uses(self, *, processes: bool) -> Iterator[Use]:
+        """Yield all uses; without `processes`, open files of processes are not searched."""
         for mount in sorted(all_mounts(self.system), key=lambda mount: mount.mount_point):
             name = self.devices.get(mount.number) or self.at(mount.source)
             if name is not None:
@@ -105,7 +108,7 @@ class _Targets:
                 yield Use("loop", mine.name, f"maps {mine.path}, which cannot be identified")
         for loop in attached_loops(self.system):
             name = self.devices.get(loop.device) if loop.device is not None else None
-            name = name or next((one.path for one in self.mapped if one.overlaps(loop)), None)
+            name = name or next((part.path for part in self.mapped if part.overlaps(loop)), None)
             if name is not None and loop.name not in ours:
                 yield Use("loop", name, f"is behind the loop device {loop.name}")
 
@@ -117,39 +120,40 @@ class _Targets:
                 yield Use("export", name, f"is exported to other machines as {where}")
 
     def _process_uses(self) -> list[Use]:
-        """Other processes that have a target open."""
+        """Return the other processes that have a target open."""
         return [
-            Use("process", found.name, f"is open in process {found.pid} ({found.comm})")
-            for found in openers(self.system.proc, self.of, self.claimed_of)
+            Use("process", opener.name, f"is open in process {opener.pid} ({opener.comm})")
+            for opener in openers(self.system.proc, self.of, self.claimed_of)
         ]
 
 
 def neighbours(system: System, disk: BlockDevice) -> tuple[BlockDevice, ...]:
-    """Other devices whose users a write to the disk would harm, partitions included: those behind
-    loop devices, and those that are another path to the same drive.
+    """Return other devices whose users a write to the disk would harm, with partitions.
+
+    These are devices behind loop devices, and other paths to the same drive.
     """
     beneath = below(system, disk)
     return (*beneath.devices, *_other_paths(system, beneath))
 
 
 def _other_paths(system: System, beneath: Below) -> tuple[BlockDevice, ...]:
-    disks = [one for one in beneath.stack if not one.is_partition]
+    disks = [device for device in beneath.stack if not device.is_partition]
     paths = other_paths(system, disks)
-    return tuple(one for path in paths for one in (path, *path.partitions()))
+    return tuple(device for path in paths for device in (path, *path.partitions()))
 
 
 def uses_of(system: System, disk: BlockDevice, *, processes: bool = True) -> tuple[Use, ...]:
-    """Everything that uses the disk, one of its partitions, or one of its neighbours.
+    """Return all uses of the disk, its partitions and its neighbours.
 
-    Without `processes` the open files of other processes are not searched, which takes longest.
+    Without `processes`, open files of other processes are not searched; this takes the longest.
     """
     beneath = below(system, disk)
-    family = {one.number: one for one in (disk, *disk.partitions(), *beneath.devices)}
+    family = {member.number: member for member in (disk, *disk.partitions(), *beneath.devices)}
     names = {number: device.name for number, device in family.items()}
     for device in _other_paths(system, beneath):
         if family.setdefault(device.number, device) is device:
             names[device.number] = f"{device.name} (another path to the same drive)"
-    claimed = {one.number: one.name for one in beneath.stack if one.number not in names}
+    claimed = {member.number: member.name for member in beneath.stack if member.number not in names}
     targets = _Targets(system, names, beneath.loops, claimed)
     return (
         *_kernel_uses(system, family, names),
@@ -181,13 +185,13 @@ def _kernel_uses(
 def file_uses(
     system: System, file: FileId, name: str, *, processes: bool = True
 ) -> tuple[Use, ...]:
-    """Everything that uses a regular file in a way that a write to it would harm."""
+    """Return all uses of a regular file that a write to it would harm."""
     whole = Loop("", (0, 0), name, file, None, 0, sys.maxsize)
     return tuple(_Targets(system, {}, [whole]).uses(processes=processes))
 
 
 FREE_HINTS: Mapping[UseKind, str] = {
-    "root": "this device is never written, whatever the options",
+    "root": "writecliff never writes to this device; choose another",
     "mount": "unmount it (also in other mount namespaces, such as containers)",
     "swap": "run swapoff on it",
     "holder": "stop the md, dm, LVM, bcache or ZFS device or unmount the file system first",
@@ -198,14 +202,13 @@ FREE_HINTS: Mapping[UseKind, str] = {
 
 
 def in_use(path: str, uses: Sequence[Use]) -> TargetError:
-    """The refusal of a target with these uses."""
+    """Return the error for a target with these uses."""
     more = f" (and {len(uses) - 1} more)" if len(uses) > 1 else ""
     return TargetError(f"{path}: in use: {uses[0]}{more}", hint=FREE_HINTS[uses[0].kind])
 
 
 # -- processes that use a disk ---------------------------------------------------------------------
 
-# Processes that have a device or file open, or still mapped after closing it.
 
 NameOf = Callable[[os.stat_result], str | None]
 _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
@@ -213,20 +216,21 @@ _FLAGS = re.compile(r"^flags:\s*([0-7]+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Opener:
-    """Another process that has one of the targets open. `name` is the target's."""
+    """Another process that has a target open."""
 
-    name: str
+    name: str  # of the target
     pid: str
     comm: str
 
 
 def openers(proc: Path, name_of: NameOf, written_name_of: NameOf) -> list[Opener]:
-    """Other processes that have a target open or mapped.
+    """Return the other processes that have a target open or mapped.
 
-    `name_of` names the targets; `written_name_of` those that only an opener for writing uses.
+    `name_of` returns the name of a target, `written_name_of` that of a target whose open files
+    matter only if they are open for writing.
     """
-    found = []
-    mapped: set[tuple[str, str]] = set()  # libraries are the same in most processes
+    processes = []
+    mapped: set[tuple[str, str]] = set()  # most processes map the same libraries
     for process in process_ids(proc):
         if int(process) == os.getpid():
             continue
@@ -234,15 +238,15 @@ def openers(proc: Path, name_of: NameOf, written_name_of: NameOf) -> list[Opener
         names = _opened(directory, name_of, written_name_of)
         name = next(names, None) or next(_mapped(directory, name_of, mapped), None)
         if name is not None:
-            found.append(Opener(name, process, read_text(directory / "comm") or "?"))
-    return found
+            processes.append(Opener(name, process, read_text(directory / "comm") or "?"))
+    return processes
 
 
 def _opened(directory: Path, name_of: NameOf, written_name_of: NameOf) -> Iterator[str]:
     try:
         descriptors = list((directory / "fd").iterdir())
     except OSError:
-        return  # ended meanwhile, or another user's
+        return  # the process ended, or belongs to another user
     for descriptor in descriptors:
         try:
             info = descriptor.stat()
@@ -261,7 +265,7 @@ def _for_writing(directory: Path, descriptor: str) -> bool:
 
 
 def _mapped(directory: Path, name_of: NameOf, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Targets that are mapped into the process; `seen` are files that are none, by number."""
+    """Yield the targets that the process maps; `seen` are files known not to be targets."""
     for line in (read_text(directory / "maps") or "").splitlines():
         addresses, _, _, device, inode, *path = line.split(maxsplit=5)
         if not path or inode == "0" or (device, inode) in seen:
@@ -278,7 +282,7 @@ def _mapped(directory: Path, name_of: NameOf, seen: set[tuple[str, str]]) -> Ite
 
 # -- kernel users ----------------------------------------------------------------------------------
 
-# Users of a device inside the kernel that leave no entry among its holders.
+# Kernel users of a device that are not listed among its holders.
 #
 # * bcache registers a device before (or without) building one on it.
 # * btrfs and bcachefs mount several devices, of which mountinfo names only one.
@@ -289,14 +293,14 @@ _FILE_SYSTEMS = (("btrfs", "devices/{name}"), ("bcachefs", "dev-*/block"))
 
 
 def bcache_use(device: BlockDevice) -> str | None:
-    """What bcache does with the device; None if nothing."""
+    """Return the use of the device by bcache; None if there is none."""
     if not (device.directory / "bcache").is_dir() or device.holders:
         return None
     return "is registered with bcache"
 
 
 def file_system_use(system: System, device: BlockDevice) -> str | None:
-    """The mounted file system of several devices that this one is part of; None if there is none.
+    """Return the use of the device by a mounted file system of several devices; None: no use.
 
     These directories exist in sysfs only while the file system is mounted.
     """
@@ -309,7 +313,7 @@ def file_system_use(system: System, device: BlockDevice) -> str | None:
 
 
 def exports(system: System) -> Iterator[tuple[str, str]]:
-    """Path of each device or file that this kernel exports, and under which name it does."""
+    """Yield the path and the exported name of each device or file that this kernel exports."""
     config = system.sys / "kernel/config"
     for path in sorted(config.glob("nvmet/subsystems/*/namespaces/*/device_path")):
         exported = read_text(path)

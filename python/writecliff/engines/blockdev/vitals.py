@@ -1,13 +1,13 @@
-"""The health of a drive: temperature, throttling, errors, link.
+"""Health of a drive: temperature, throttling, errors, link.
 
-`read_vitals` is cheap enough to call before and after every step; `health_report` is for before and
-after a run. Sources: the NVMe SMART log (NVMe Base Specification, log 02h), ATA device statistics
-and attributes and SCSI log pages through smartctl, hwmon (nvme, drivetemp) for the temperature
-where no tool is installed, PCIe error counters and SCSI time-outs in sysfs. `MARKS` are counters
-that only rise; a rise during a step is a disturbance, and its text says of what.
+`read_vitals` is fast enough to call before and after every step; `health_report` is for the start
+and end of a run. Sources: the NVMe SMART log (NVMe Base Specification, log 02h), ATA device
+statistics and attributes and SCSI log pages through smartctl, hwmon (nvme, drivetemp) for the
+temperature if no tool is installed, PCIe error counters and SCSI time-outs in sysfs. `MARKS` are
+counters that only increase; an increase during a step is reported as a disturbance.
 
-Not used: entries of the NVMe error log and SCSI `ioerr_cnt`, which commands of the tools
-themselves raise on drives that do not know them.
+The entries of the NVMe error log and SCSI `ioerr_cnt` are not used, because commands of the tools
+increase them on drives that do not support these commands.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus
 _KELVIN = 273
 _HEALTH_COUNTERS = ("percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes")
 
-# name of a counter -> what one more of it means; "{n}" is by how much it rose
+# name of a counter -> text for an increase by {n}
 MARKS = {
     "warning_temp_time": "the drive was {n} min above its warning temperature",
     "critical_comp_time": "the drive was {n} min above its critical temperature",
@@ -59,15 +59,15 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Vitals:
-    """One reading. `marks` holds those of `MARKS` that this drive keeps."""
+    """A reading of a drive's counters and state."""
 
     counters: Counters = field(default_factory=Counters)
     temperature_c: float | None = None
-    limit_c: float | None = None  # the upper limit that the drive reports
-    marks: Mapping[str, int] = field(default_factory=dict)
+    limit_c: float | None = None  # upper limit that the drive reports
+    marks: Mapping[str, int] = field(default_factory=dict)  # counters of `MARKS` that it has
     link: str | None = None
-    media_source: str | None = None  # the log that counts what was written to the flash
-    data_placement: DataPlacementStatus | None = None  # with FDP, or with streams
+    media_source: str | None = None  # log with the bytes written to flash
+    data_placement: DataPlacementStatus | None = None  # drives with FDP or streams
 
 
 def _speaks_smart(disk: BlockDevice) -> bool:
@@ -77,10 +77,10 @@ def _speaks_smart(disk: BlockDevice) -> bool:
 def read_vitals(
     system: System, disk: BlockDevice, path: str, drive: NvmeDrive | None = None
 ) -> Vitals:
-    """A reading of a drive, all unknown for devices that are none (loop, virtio).
+    """Read a drive; all values are unknown for virtual devices (loop, virtio).
 
-    Reading the temperature is a command to the drive on NVMe and SATA; during a measurement, use
-    `read_under_load`. Of an NVMe `drive` that is given, only what may have changed is read.
+    Reading the temperature sends a command to NVMe and SATA drives; during a measurement, use
+    `read_under_load`. If `drive` is given, its cached constant properties are reused.
     """
     if is_nvme(disk):
         drive = drive or NvmeDrive(system, disk)
@@ -98,7 +98,7 @@ def read_vitals(
 
 
 def _nvme_vitals(drive: NvmeDrive, log: Mapping[str, Any]) -> Vitals:
-    """A reading of a drive whose SMART log is `log`."""
+    """Return a reading of a drive with this SMART log."""
     disk = drive.disk
     placement = fdp.read_status(drive) or streams.read_status(drive)
     media = nvme_media_writes(drive, log, placement)
@@ -115,8 +115,8 @@ def _nvme_vitals(drive: NvmeDrive, log: Mapping[str, Any]) -> Vitals:
     )
 
 
-def _known_marks(found: Mapping[str, object]) -> dict[str, int]:
-    return {name: count for name in MARKS if (count := integer(found.get(name))) is not None}
+def _known_marks(log: Mapping[str, object]) -> dict[str, int]:
+    return {name: count for name in MARKS if (count := integer(log.get(name))) is not None}
 
 
 def _sector_bytes(disk: BlockDevice) -> int:
@@ -126,9 +126,10 @@ def _sector_bytes(disk: BlockDevice) -> int:
 def read_under_load(
     system: System, disk: BlockDevice, path: str, drive: NvmeDrive | None = None
 ) -> Vitals:
-    """A reading of a drive that is under load. NVMe drives answer through a queue of their own;
-    an ATA drive lets its queue run empty for each SMART command, so of such drives (and SCSI ones,
-    behind which they may be) only what the kernel counts is read.
+    """Read a drive under load.
+
+    NVMe drives have a separate admin queue. ATA drives drain their queue for each SMART command, so
+    only the kernel's counters are read of ATA and SCSI drives, which may be ATA behind an adapter.
     """
     if is_nvme(disk):
         return read_vitals(system, disk, path, drive)
@@ -136,7 +137,7 @@ def read_under_load(
 
 
 def _nvme_temperature(log: Mapping[str, object]) -> float | None:
-    """nvme-cli gives Kelvin, as the log does; smartctl gives degrees Celsius."""
+    """Return the temperature in °C; nvme-cli prints kelvin, as the log has, smartctl °C."""
     value = integer(log.get("temperature"))
     if value is None:
         return None
@@ -144,7 +145,7 @@ def _nvme_temperature(log: Mapping[str, object]) -> float | None:
 
 
 def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
-    """(temperature, its limit) of the drive's own sensor, in degrees Celsius."""
+    """Return (temperature, limit) of the drive's sensor in °C."""
     for pattern in ("hwmon*", "hwmon/hwmon*"):
         for sensor in sorted(_device(disk).glob(pattern)):
             value = read_int(sensor / "temp1_input")
@@ -155,9 +156,7 @@ def _hwmon(disk: BlockDevice) -> tuple[float | None, float | None]:
 
 
 def _device(disk: BlockDevice) -> Path:
-    """The directory of the drive itself: for NVMe its controller, of several the first that is
-    live.
-    """
+    """Return the sysfs directory of the drive; for NVMe its first live controller."""
     return controllers_of(disk)[0].directory if is_nvme(disk) else disk.directory / "device"
 
 
@@ -173,13 +172,13 @@ def _kernel_marks(disk: BlockDevice) -> Iterator[tuple[str, int]]:
 
 
 def _link(disk: BlockDevice) -> str | None:
-    """Speed and width of the PCIe link now: "16.0 GT/s PCIe x4"."""
+    """Return the current speed and width of the PCIe link, as "16.0 GT/s PCIe x4"."""
     link = pcie_link(_device(disk) / "device")
     return None if link is None else str(link)
 
 
 def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any] | None:
-    """SMART of a drive as plain values, for a run's manifest; None where nothing can be read.
+    """Return SMART data as plain values, for a run's manifest; None if none can be read.
 
     Keys: "source", "passed", "temperature_c", "power_on_hours", "power_cycles", "firmware",
     "percentage_used", "host_write_bytes", "host_read_bytes", "nand_write_bytes",
@@ -189,7 +188,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
     """
     if not _speaks_smart(disk):
         return None
-    # -a, not -x: some drives do not take the logs that -x asks for.
+    # -a, not -x: some drives reject the logs that -x requests.
     answer = system.run(["smartctl", "-j", "-a", path]).json()
     nvme: Mapping[str, Any] = {}
     if is_nvme(disk):
@@ -217,7 +216,7 @@ def health_report(system: System, disk: BlockDevice, path: str) -> dict[str, Any
 
 
 def _without_warning(log: Mapping[str, Any]) -> bool | None:
-    """Whether the Critical Warning field of a SMART log is 0, which is what smartctl goes by."""
+    """Return True if the Critical Warning field is 0, smartctl's criterion; None if unknown."""
     warning = integer(log.get("critical_warning"))
     return None if warning is None else warning == 0
 
@@ -236,20 +235,20 @@ def _scaled(value: object, unit: int) -> int | None:
 
 
 def nvme_log(drive: NvmeDrive, path: str) -> Mapping[str, Any]:
-    """The SMART log (02h) as read through nvme-cli, else by smartctl; empty if neither reads it."""
+    """Read the SMART log (02h) with nvme-cli or smartctl; empty if both fail."""
     try:
         return drive.smart()
     except Refused:
         answer = drive.system.run(["smartctl", "-j", "-A", path]).json()
-        found = answer.get("nvme_smart_health_information_log", {})
-        return found if isinstance(found, dict) else {}
+        log = answer.get("nvme_smart_health_information_log", {})
+        return log if isinstance(log, dict) else {}
 
 
 def nvme_counters(log: Mapping[str, object], media: MediaWrites | None) -> Counters:
-    """Counters from the SMART log; what the log does not hold is None.
+    """Return the counters of the SMART log; missing ones are None.
 
-    Where the log that counts writes to the flash counts the host's too, both come from it: their
-    ratio is then of one group of flash, in one unit.
+    If the log with the flash writes also counts host writes, both are taken from it, so that their
+    ratio covers the same flash in the same unit.
     """
     used = integer(log.get("percentage_used", log.get("percent_used")))
     host = media.host_bytes if media is not None else None
@@ -266,8 +265,9 @@ def nvme_counters(log: Mapping[str, object], media: MediaWrites | None) -> Count
 def nvme_media_writes(
     drive: NvmeDrive, log: Mapping[str, Any], placement: DataPlacementStatus | None
 ) -> MediaWrites | None:
-    """What the drive has written to its flash, from the best log that it has beside its SMART log
-    `log` and its FDP statistics in `placement`; None without one.
+    """Return the bytes written to flash from the drive's most precise log; None without a log.
+
+    `log` is its SMART log, `placement` has its FDP statistics.
     """
     try:
         counted = None if placement is None else placement.statistics
@@ -300,7 +300,7 @@ _WEAR = re.compile(r"^(?:Wear_Leveling_Count|Media_Wearout_Indicator|SSD_Life_Le
 
 
 def integer(value: object) -> int | None:
-    """A count, or None. Some versions of nvme-cli print 128-bit counters as text."""
+    """Return a count, or None; some versions of nvme-cli print 128-bit counters as text."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):
@@ -312,31 +312,34 @@ def integer(value: object) -> int | None:
 
 
 def disk_answer(run: Runner, path: str, *, ata: bool) -> Mapping[str, object]:
-    """Attributes and device statistics of a SATA drive, error counters and solid state media log of
-    a SAS drive, temperature of both.
+    """Run smartctl for a SATA or SAS drive.
+
+    The output has attributes and device statistics (SATA) or error counters and the solid state
+    media log (SAS), and the temperature.
     """
     logs = ("-l", "devstat") if ata else ("-l", "error", "-l", "ssd")
     return run(["smartctl", "-j", "-A", *logs, path]).json()
 
 
 def disk_counters(answer: Mapping[str, object], sector_bytes: int = SATA_LBA) -> Counters:
-    """Counters of either kind of drive; what it does not count is None. A count of flash writes
-    that is zero while the host has written is one that the drive does not keep.
+    """Return the counters of a SATA or SAS drive; missing ones are None.
+
+    Flash writes of 0 despite host writes also count as missing.
     """
-    found = _by_attributes(answer) | _by_statistics(answer, sector_bytes) | _by_log_pages(answer)
-    if not found.get("nand_write_bytes") and found.get("host_write_bytes"):
-        found.pop("nand_write_bytes", None)
-    return Counters(**found)
+    counted = _by_attributes(answer) | _by_statistics(answer, sector_bytes) | _by_log_pages(answer)
+    if not counted.get("nand_write_bytes") and counted.get("host_write_bytes"):
+        counted.pop("nand_write_bytes", None)
+    return Counters(**counted)
 
 
 def ata_attributes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The rows of smartctl's table of attributes."""
+    """Return the rows of smartctl's table of attributes."""
     table = answer.get("ata_smart_attributes", {}).get("table")
     return [row for row in table or [] if isinstance(row, dict)]
 
 
 def device_statistics(answer: Mapping[str, Any]) -> Iterator[tuple[int, str, int]]:
-    """(page, name, value) of the valid device statistics of a SATA drive."""
+    """Yield (page, name, value) of the valid device statistics of a SATA drive."""
     for page in answer.get("ata_device_statistics", {}).get("pages", ()):
         for row in page.get("table", ()):
             value = integer(row.get("value"))
@@ -345,22 +348,22 @@ def device_statistics(answer: Mapping[str, Any]) -> Iterator[tuple[int, str, int
 
 
 def _by_attributes(answer: Mapping[str, object]) -> dict[str, float | None]:
-    """Attributes 241/242 (host), 249 and the like (NAND), 177 and the like (wear)."""
-    found: dict[str, float | None] = {}
+    """Return counters from attributes: 241/242 (host), 249 (NAND), 177 (wear) and others."""
+    counters: dict[str, float | None] = {}
     for row in ata_attributes(answer):
         name, raw = str(row.get("name", "")), integer(row.get("raw", {}).get("value"))
         if raw is None:
             continue
         if match := _HOST_WRITES.match(name):
-            found["host_write_bytes"] = _in_bytes(raw, match)
+            counters["host_write_bytes"] = _in_bytes(raw, match)
         elif match := _HOST_READS.match(name):
-            found["host_read_bytes"] = _in_bytes(raw, match)
+            counters["host_read_bytes"] = _in_bytes(raw, match)
         elif match := _NAND_WRITES.match(name):
-            found["nand_write_bytes"] = _in_bytes(raw, match)
+            counters["nand_write_bytes"] = _in_bytes(raw, match)
         elif _WEAR.match(name) and isinstance(row.get("value"), int):
             # The normalised value falls from 100 as the rated cycles are used up.
-            found["percentage_used"] = float(max(0, 100 - row["value"]))
-    return found
+            counters["percentage_used"] = float(max(0, 100 - row["value"]))
+    return counters
 
 
 def _in_bytes(raw: int, match: re.Match[str]) -> int | None:
@@ -372,33 +375,33 @@ def _in_bytes(raw: int, match: re.Match[str]) -> int | None:
 
 
 def _by_statistics(answer: Mapping[str, object], sector_bytes: int) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
+    counters: dict[str, float | None] = {}
     for page, name, value in device_statistics(answer):
         if (page, name) == (1, "Logical Sectors Written"):
-            found["host_write_bytes"] = value * sector_bytes
+            counters["host_write_bytes"] = value * sector_bytes
         elif (page, name) == (1, "Logical Sectors Read"):
-            found["host_read_bytes"] = value * sector_bytes
+            counters["host_read_bytes"] = value * sector_bytes
         elif (page, name) == (7, "Percentage Used Endurance Indicator"):
-            found["percentage_used"] = float(value)
-    return found
+            counters["percentage_used"] = float(value)
+    return counters
 
 
 def _by_log_pages(answer: Mapping[str, Any]) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
+    counters: dict[str, float | None] = {}
     for operation, counter in (("write", "host_write_bytes"), ("read", "host_read_bytes")):
         row = answer.get("scsi_error_counter_log", {}).get(operation, {})
         try:
-            found[counter] = round(float(row["gigabytes_processed"]) * _GIGABYTE)
+            counters[counter] = round(float(row["gigabytes_processed"]) * _GIGABYTE)
         except (KeyError, TypeError, ValueError):
             continue
     used = integer(answer.get("scsi_percentage_used_endurance_indicator"))
     if used is not None:
-        found["percentage_used"] = float(used)
-    return found
+        counters["percentage_used"] = float(used)
+    return counters
 
 
 def disk_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Names and values of all that only rises; `vitals.MARKS` says which of them matter."""
+    """Yield names and values of all increasing counters; `MARKS` selects the relevant ones."""
     for row in ata_attributes(answer):
         yield str(row.get("name")), row.get("raw", {}).get("value")
     for _, name, value in device_statistics(answer):
@@ -411,16 +414,14 @@ def disk_marks(answer: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def disk_temperature(answer: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """(temperature, the limit that the drive names) in degrees Celsius."""
+    """Return (temperature, limit that the drive reports) in °C."""
     heat = answer.get("temperature", {})
     now, limit = integer(heat.get("current")), integer(heat.get("drive_trip"))
     return None if now is None else float(now), float(limit) if limit else None
 
 
 def disk_attributes(answer: Mapping[str, Any]) -> list[dict[str, Any]] | dict[str, Any]:
-    """The drive's own list: ATA attributes without smartctl's decorations, or a SAS drive's error
-    counters by operation and name.
-    """
+    """Return the ATA attributes, or the error counters of a SAS drive by operation and name."""
     rows = answer.get("scsi_error_counter_log")
     if rows:
         return {
@@ -431,6 +432,6 @@ def disk_attributes(answer: Mapping[str, Any]) -> list[dict[str, Any]] | dict[st
 
 def _attribute(row: Mapping[str, Any]) -> dict[str, Any]:
     raw = row.get("raw", {})
-    kept = {name: row.get(name) for name in ("id", "name", "value", "worst")}
+    columns = {name: row.get(name) for name in ("id", "name", "value", "worst")}
     more = {"threshold": row.get("thresh"), "raw": raw.get("value"), "raw_text": raw.get("string")}
-    return kept | more
+    return columns | more

@@ -1,8 +1,8 @@
-"""NVMe drives: the commands that are sent to them through nvme-cli, and what they answer.
+"""Commands to NVMe drives through nvme-cli.
 
-Owns: finding the controller of a namespace (`topology`), sending commands (`drive`), the layout of
-answers (`pages`), volatile write cache (`cache`), erasing (`erase`, `format`, `sanitize`), counters
-of flash (`media`, `vendors`), flexible data placement (`fdp`), and attaching drives that are served
-over NVMe/TCP (`fabrics`). Answers are read as bytes, in the layout of the standard, because the
-text and JSON of nvme-cli differ between its versions.
+Modules: controllers of a namespace (`topology`), commands (`drive`), data structures (`pages`),
+volatile write cache (`cache`), format and sanitize (`erase`), bytes written to flash (`media`),
+flexible data placement (`fdp`), streams (`streams`), power states (`power`), and drives that are
+served over NVMe/TCP (`fabrics`). Data are read as bytes in the layout of the standard, because the
+text and JSON of nvme-cli differ between versions.
 """

@@ -1,4 +1,4 @@
-"""The volatile write cache of NVMe drives: feature 06h of the controller (Base 2.1, 5.1.25.1.4)."""
+"""Volatile write cache of NVMe drives: feature 06h of the controller (Base 2.1, 5.1.25.1.4)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _VOLATILE_WRITE_CACHE = 0x06
 
 
 def set_write_cache(system: System, disk: BlockDevice, enabled: bool) -> CacheReport:
-    """Ask for a state of the cache; the report holds what the drive says afterwards.
+    """Enable or disable the cache, and return the state that the drive then reports.
 
-    A drive without a volatile cache (Identify Controller, VWC bit 0) has nothing to switch: its
-    completed writes are safe, as they are on any other drive with the cache disabled.
+    A drive without a volatile cache (Identify Controller, VWC bit 0) is reported as disabled,
+    because its completed writes are durable.
     """
     drive = NvmeDrive(system, disk)
     try:

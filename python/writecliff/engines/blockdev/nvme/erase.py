@@ -1,8 +1,8 @@
-"""Erases an NVMe namespace: by format, else by sanitize.
+"""Erase of an NVMe namespace by format or, if that fails, by sanitize.
 
-Neither is used where it would reach beyond the target. A format covers all namespaces of the
-controller where FNA bit 0 or 1 says so, a sanitize always those of the whole subsystem: they are
-used only if the target is the subsystem's only namespace, whether attached here or not.
+Commands that would affect more than the target are not used. A format covers all namespaces of the
+controller if FNA bit 0 or 1 is set, a sanitize all namespaces of the subsystem: these are used only
+if the target is the subsystem's only namespace, attached to this machine or not.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from writecliff.errors import EngineError
 def nvme_erase(
     system: System, disk: BlockDevice, on_progress: PurgeHook = unseen
 ) -> PurgeReport | str:
-    """Erase the namespace; a string says why it was not done.
+    """Erase the namespace; a string is the reason why it was not erased.
 
-    Raises `EngineError` if the drive was changed in a way that a test cannot go on with.
+    Raises:
+        EngineError: The drive is in a state in which a test cannot continue.
     """
     drive = NvmeDrive(system, disk)
     try:
@@ -50,23 +51,23 @@ def nvme_erase(
 
 
 def other_namespaces(drive: NvmeDrive, controller: Controller) -> str:
-    """Namespaces of the subsystem beside the target, as text; "" if there is none.
+    """Return the other namespaces of the subsystem as text; "" if there is none.
 
-    What cannot be read counts as others.
+    If the list cannot be read, other namespaces are assumed.
     """
-    found = set(shown_namespaces(drive.system, drive.disk))
+    namespaces = set(shown_namespaces(drive.system, drive.disk))
     try:
-        found |= set(drive.namespace_list(allocated=False))
+        namespaces |= set(drive.namespace_list(allocated=False))
         if controller.manages_namespaces or controller.may_have_others:
-            found |= set(drive.namespace_list(allocated=True))
+            namespaces |= set(drive.namespace_list(allocated=True))
     except Refused:
         if controller.namespaces > 1 or controller.may_have_others:
             return "other namespaces (the drive does not list them)"
-    found.discard(drive.nsid)
-    if not found:
+    namespaces.discard(drive.nsid)
+    if not namespaces:
         return ""
-    named = ", ".join(map(str, sorted(found)))
-    return f"namespace{'s' * (len(found) > 1)} {named} of the same drive"
+    named = ", ".join(map(str, sorted(namespaces)))
+    return f"namespace{'s' * (len(namespaces) > 1)} {named} of the same drive"
 
 
 # -- format ----------------------------------------------------------------------------------------
@@ -77,16 +78,17 @@ def other_namespaces(drive: NvmeDrive, controller: Controller) -> str:
 # nvme-cli uses 0 for omitted values, and LBA format 0 on drives that format all namespaces at once
 # (FNA bit 0), which may change the sector size. Afterwards the layout is read again and compared.
 
-# Of the command itself: large drives erase for hours, and nvme-cli gives up after 10 minutes.
+# Time limit of the command: large drives erase for hours, nvme-cli's default is 10 minutes.
 _TIMEOUT_S = 6 * 3600
 _USER_DATA, _CRYPTO = 1, 2  # SES
 _RESCAN_S = 10.0
 
 
 def format_namespace(drive: NvmeDrive, controller: Controller) -> PurgeReport | str:
-    """Erase a namespace by formatting it; a string says why that was not done.
+    """Erase a namespace by a format; a string is the reason of a failure.
 
-    Raises `EngineError` if the namespace has another layout or size afterwards.
+    Raises:
+        EngineError: The layout or size of the namespace changed.
     """
     if not controller.can_format:
         return "not supported"
@@ -107,7 +109,7 @@ def format_namespace(drive: NvmeDrive, controller: Controller) -> PurgeReport | 
 
 
 def _settings(controller: Controller) -> Iterator[tuple[int, str]]:
-    """Secure Erase Settings in the order in which they are tried. FNA bit 2: with crypto erase."""
+    """Yield Secure Erase Settings in order of preference; crypto erase if FNA bit 2 is set."""
     yield _USER_DATA, "user data erase"
     if controller.formats_with_crypto:
         yield _CRYPTO, "cryptographic erase"
@@ -135,7 +137,7 @@ def _require_same(drive: NvmeDrive, before: Namespace) -> None:
         drive.command("ns-rescan", drive.node)
         after = drive.namespace(again=True)
     except Refused as reason:
-        raise EngineError(f"{path}: formatted, but does not answer since: {reason}") from reason
+        raise EngineError(f"{path}: does not respond after the format: {reason}") from reason
     if after.layout != before.layout:
         raise EngineError(
             f"{path}: the format changed {before.layout} to {after.layout}",
@@ -145,13 +147,13 @@ def _require_same(drive: NvmeDrive, before: Namespace) -> None:
         raise EngineError(
             f"{path}: the format changed its capacity from {before.size_bytes} to"
             f" {after.size_bytes} bytes",
-            hint="start the test anew: its plan is for the former capacity",
+            hint="start the test again: its plan is for the previous capacity",
         )
     _wait_for_kernel(drive, before)
 
 
 def _wait_for_kernel(drive: NvmeDrive, expected: Namespace) -> None:
-    """The kernel reads the namespace again after a format; until then its size may be 0."""
+    """Wait until the kernel has read the namespace after a format; its size may be 0 before."""
     queue = drive.disk.directory / "queue/logical_block_size"
     until = time.monotonic() + _RESCAN_S
     while True:
@@ -168,7 +170,7 @@ def _wait_for_kernel(drive: NvmeDrive, expected: Namespace) -> None:
 
 # -- sanitize --------------------------------------------------------------------------------------
 
-# Sanitize (Base 2.1, 5.1.22 and 8.1.24): block erase, else crypto erase, else overwrite.
+# Sanitize (Base 2.1, 5.1.22 and 8.1.24): block erase, or else crypto erase, or else overwrite.
 #
 # The command returns at once. Completion is read from the Sanitize Status log (81h) as bytes,
 # because the JSON of nvme-cli differs between versions. A sanitize continues after this program
@@ -178,17 +180,18 @@ _LOG = 0x81
 _CRYPTO_ERASE, _BLOCK_ERASE, _OVERWRITE = 1 << 0, 1 << 1, 1 << 2  # SANICAP
 _EXIT_FAILURE_MODE = 1  # SANACT
 _POLL_S = 2.0
-# A drive that is busy erasing may fail to answer now and then, but not for this long.
+# A drive that is busy erasing may occasionally not respond, but not for this long.
 _SILENCE_S = 120.0
-# No progress for this long, and longer than the drive's own estimate: it has stopped.
+# The sanitize has stopped if it makes no progress for this long and longer than estimated.
 _STALL_S = 1800.0
 _ESTIMATE_FACTOR = 3.0
 
 
 def sanitize(drive: NvmeDrive, controller: Controller, on_progress: PurgeHook) -> PurgeReport | str:
-    """Sanitize the whole subsystem; a string says why that was not done.
+    """Sanitize the whole subsystem; a string is the reason of a failure.
 
-    Raises `EngineError` if one was begun and its end cannot be seen: the drive is then busy.
+    Raises:
+        EngineError: A sanitize was started but its end cannot be detected.
     """
     reasons: list[str] = []
     for action, name in _actions(controller):
@@ -206,7 +209,7 @@ def sanitize(drive: NvmeDrive, controller: Controller, on_progress: PurgeHook) -
 
 
 def _actions(controller: Controller) -> Iterator[tuple[int, str]]:
-    """Sanitize Actions that the drive has, best first: overwriting wears the flash."""
+    """Yield the drive's Sanitize Actions in order of preference; overwriting wears the flash."""
     for bit, action, name in (
         (_BLOCK_ERASE, 2, "block erase"),
         (_CRYPTO_ERASE, 4, "crypto erase"),
@@ -217,7 +220,7 @@ def _actions(controller: Controller) -> Iterator[tuple[int, str]]:
 
 
 def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
-    """Wait for the end; returns whether it succeeded."""
+    """Wait for the end; return True if the sanitize succeeded."""
     heard = moved = time.monotonic()
     last: SanitizeStatus | None = None
     while True:
@@ -227,7 +230,7 @@ def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
         except Refused as reason:
             if now - heard > _SILENCE_S:
                 raise EngineError(
-                    f"{drive.node}: a sanitize was begun and the drive does not answer: {reason}",
+                    f"{drive.node}: the drive does not respond during a sanitize: {reason}",
                     hint=_wait_hint(drive),
                 ) from reason
             time.sleep(_POLL_S)
@@ -235,22 +238,22 @@ def _wait(drive: NvmeDrive, action: int, on_progress: PurgeHook) -> bool:
         heard = now
         if status.state != SanitizeStatus.RUNNING:
             done = (SanitizeStatus.DONE, SanitizeStatus.DONE_WITHOUT_DEALLOCATION)
-            return status.state in done and status.action in (action, 0)  # 0: not kept
+            return status.state in done and status.action in (action, 0)  # 0: not reported
         if last is None or status.progress != last.progress:
             last, moved = status, now
             on_progress(status.progress)
-        patience = max(_STALL_S, _ESTIMATE_FACTOR * (status.estimates_s.get(action) or 0))
-        if now - moved > patience:
+        limit_s = max(_STALL_S, _ESTIMATE_FACTOR * (status.estimates_s.get(action) or 0))
+        if now - moved > limit_s:
             raise EngineError(
-                f"{drive.node}: the sanitize stands still at {100 * status.progress:.0f} % since"
-                f" {(now - moved) / 60:.0f} minutes",
+                f"{drive.node}: the sanitize has made no progress beyond"
+                f" {100 * status.progress:.0f} % for {(now - moved) / 60:.0f} minutes",
                 hint=_wait_hint(drive),
             )
         time.sleep(_POLL_S)
 
 
 def _left_failure_mode(drive: NvmeDrive) -> str:
-    """A failed sanitize leaves the drive refusing commands; `--ause` allows to leave that mode."""
+    """Leave the failure mode after a failed sanitize, which `--ause` permits; return a note."""
     try:
         drive.command("sanitize", drive.node, f"--sanact={_EXIT_FAILURE_MODE}")
     except Refused as reason:

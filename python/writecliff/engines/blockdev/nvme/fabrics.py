@@ -1,7 +1,7 @@
-"""Attaches drives that are served over NVMe/TCP to this machine, and detaches them.
+"""Attachment of drives that are served over NVMe/TCP.
 
-nvme-cli does it with the kernel's initiator. The devices that come of it are found in sysfs, by the
-qualified name (NQN) of the drive's subsystem: what `nvme connect` prints differs between versions.
+nvme-cli configures the kernel's initiator. The resulting devices are identified in sysfs by the
+qualified name (NQN) of the subsystem, because the output of `nvme connect` differs by version.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from writecliff.engines.blockdev.topology import System, device_at, read_text
 from writecliff.engines.blockdev.usage import in_use, uses_of
 from writecliff.errors import ConfigError, EngineError, TargetError
 
-_SCHEMES = ("nvme-tcp", "nvme+tcp")  # as people write it, and as `writecliff serve` prints it
+_SCHEMES = ("nvme-tcp", "nvme+tcp")  # common form, and the form of `writecliff serve`
 _DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
 _NAMESPACE = re.compile(r"nvme\d+n\d+")
 _UUID = re.compile(r":uuid:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$", re.I)
@@ -28,17 +28,20 @@ _APPEARS_S, _POLL_S = 10.0, 0.05
 
 @dataclass(frozen=True)
 class RemoteDrive:
-    """Where a drive is served; without `nqn` it is the only one there."""
+    """Address of a served drive."""
 
     host: str
     port: int
-    nqn: str | None
-    host_nqn: str | None = None
-    """The qualified name of this machine; None: nvme-cli knows it."""
+    nqn: str | None  # None: the only drive at the address
+    host_nqn: str | None = None  # qualified name of this machine; None: configured in nvme-cli
 
     @classmethod
     def parse(cls, text: str, host_nqn: str | None = None) -> RemoteDrive:
-        """From nvme-tcp://HOST:PORT[/NQN]. Raises ConfigError."""
+        """Parse nvme-tcp://HOST:PORT[/NQN].
+
+        Raises:
+            ConfigError: The text is not such an address.
+        """
         try:
             parts = urlsplit(text)
             host, port = parts.hostname, parts.port
@@ -47,14 +50,16 @@ class RemoteDrive:
         if not host or not port or parts.scheme not in _SCHEMES or parts.query or parts.fragment:
             raise ConfigError(
                 f"'{text}' is not an address of a served drive",
-                hint="give nvme-tcp://HOST:PORT or nvme-tcp://HOST:PORT/NQN",
+                hint="write nvme-tcp://HOST:PORT or nvme-tcp://HOST:PORT/NQN",
             )
         return cls(host, port, parts.path.strip("/") or None, host_nqn)
 
     @property
     def options(self) -> list[str]:
-        """Of nvme-cli. Linux refuses a name that does not go with the host identifier, so the
-        UUID of a name is given as that, too.
+        """Options of nvme-cli for this address.
+
+        Linux rejects a host name that does not match the host identifier, so the UUID of the name
+        is also passed as the identifier.
         """
         options = ["-t", "tcp", "-a", self.host, "-s", str(self.port)]
         if self.host_nqn is not None:
@@ -64,24 +69,25 @@ class RemoteDrive:
         return options
 
     def __str__(self) -> str:
+        """Return HOST:PORT."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
 
 @dataclass(frozen=True)
 class AttachedDrive:
-    """A drive of this machine that is somewhere else."""
+    """A remote drive that is attached to this machine."""
 
     nqn: str
-    devices: tuple[str, ...]
-    """Block devices of its namespaces, such as /dev/nvme0n1."""
+    devices: tuple[str, ...]  # block devices of its namespaces, such as /dev/nvme0n1
 
 
 def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
     """Connect to a served drive, and wait for its block device.
 
-    Raises TargetError if it is not there or is attached already, EngineError if this machine cannot
-    attach drives.
+    Raises:
+        TargetError: No drive is served at the address, or it is attached already.
+        EngineError: This machine cannot attach drives.
     """
     _need_root()
     _load_module(system)
@@ -91,7 +97,7 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
         where = f" as {drive.devices[0]}" if drive.devices else ""
         raise TargetError(
             f"{nqn} is attached already{where}",
-            hint=f"to attach it anew: writecliff attach --detach {nqn}",
+            hint=f"to attach it again, first run: writecliff attach --detach {nqn}",
         )
     _nvme(["connect", *remote.options, "-n", nqn], remote, system)
     deadline = time.monotonic() + _APPEARS_S
@@ -106,15 +112,17 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
 
 
 def detach(what: str, system: System) -> AttachedDrive:
-    """Disconnect a drive, given by its block device or its NQN; returns what it was.
+    """Disconnect a drive, named by its block device or its NQN, and return it.
 
-    Raises TargetError if it is not attached over NVMe/TCP or is in use, EngineError if it stays.
+    Raises:
+        TargetError: The drive is not attached over NVMe/TCP, or is in use.
+        EngineError: The drive is still attached.
     """
     _need_root()
     nqn = what if what.startswith("nqn.") else _nqn_of(what, system)
     if not _controllers(system, nqn):
-        known = ", ".join(sorted(set(_attached(system).values()))) or "no drive"
-        raise TargetError(f"{nqn} is not attached", hint=f"attached over NVMe/TCP: {known}")
+        attached = ", ".join(sorted(set(_attached(system).values()))) or "no drive"
+        raise TargetError(f"{nqn} is not attached", hint=f"attached over NVMe/TCP: {attached}")
     drive = AttachedDrive(nqn, _devices(system, nqn))
     for device in drive.devices:
         if uses := uses_of(system, device_at(system, Path(device))):
@@ -145,7 +153,7 @@ def _load_module(system: System) -> None:
 
 
 def _nvme(words: list[str], remote: RemoteDrive | None, system: System) -> ToolResult:
-    """Run nvme-cli; its failure is an error about `remote`, if that is what it spoke to."""
+    """Run nvme-cli; errors of its connection name `remote`."""
     done = system.run(["nvme", *words])
     if done.ok:
         return done
@@ -157,33 +165,33 @@ def _nvme(words: list[str], remote: RemoteDrive | None, system: System) -> ToolR
         "see `dmesg`; a machine without /etc/nvme/hostnqn and hostid needs --host-nqn, and the "
         "server may admit certain hosts only (--allow-host)"
     )
-    if re.search("refused|timed out|unreachable|no route|did not answer", done.message, re.I):
+    if re.search("refused|timed out|unreachable|no route|did not finish", done.message, re.I):
         hint = f"is it served there? writecliff serve sim:NAME --listen {remote}"
     raise TargetError(f"{remote}: nvme {words[0]}: {done.message}", hint=hint)
 
 
 def _only_nqn(remote: RemoteDrive, system: System) -> str:
-    """The subsystem that the discovery service tells of."""
+    """Return the only subsystem of the discovery service."""
     log = _nvme(["discover", *remote.options, "-o", "json"], remote, system).json()
     records = log.get("records")
     names = [
-        str(one["subnqn"])
-        for one in (records if isinstance(records, list) else [])
-        if isinstance(one, dict) and one.get("subnqn") not in (None, _DISCOVERY)
+        str(record["subnqn"])
+        for record in (records if isinstance(records, list) else [])
+        if isinstance(record, dict) and record.get("subnqn") not in (None, _DISCOVERY)
     ]
-    found = sorted(set(names))
-    if not found:
+    drives = sorted(set(names))
+    if not drives:
         raise TargetError(f"{remote}: no drive is served there", hint="is the port right?")
-    if len(found) > 1:
+    if len(drives) > 1:
         raise TargetError(
-            f"{remote}: {len(found)} drives are served there",
-            hint=f"give one as nvme-tcp://{remote}/NQN: {', '.join(found)}",
+            f"{remote}: {len(drives)} drives are served there",
+            hint=f"give one as nvme-tcp://{remote}/NQN: {', '.join(drives)}",
         )
-    return found[0]
+    return drives[0]
 
 
 def _attached(system: System) -> dict[Path, str]:
-    """The controllers on TCP, with the NQN of their subsystem."""
+    """Return the NVMe/TCP controllers with the NQN of their subsystem."""
     return {
         entry: nqn
         for entry in sorted((system.sys / "class/nvme").glob("nvme*"))
@@ -196,9 +204,9 @@ def _controllers(system: System, nqn: str) -> list[Path]:
 
 
 def _devices(system: System, nqn: str) -> tuple[str, ...]:
-    """Block devices of the namespaces: below the subsystem, or a controller without multipath."""
+    """Return the block devices below the subsystem, or below controllers without multipath."""
     subsystems = (system.sys / "class/nvme-subsystem").glob("nvme-subsys*")
-    above = [one for one in subsystems if read_text(one / "subsysnqn") == nqn]
+    above = [folder for folder in subsystems if read_text(folder / "subsysnqn") == nqn]
     names = {
         entry.name
         for directory in (*above, *_controllers(system, nqn))
@@ -209,7 +217,7 @@ def _devices(system: System, nqn: str) -> tuple[str, ...]:
 
 
 def _nqn_of(path: str, system: System) -> str:
-    """The NQN of a block device."""
+    """Return the NQN of a block device."""
     disk = device_at(system, Path(path))
     directory = system.sys / "block" / disk.whole_name
     if _NAMESPACE.fullmatch(disk.whole_name) and directory.exists():

@@ -1,10 +1,10 @@
 """Flexible data placement of a namespace (NVMe Base 2.1, 8.1.10): handles, statistics, events.
 
-What is read fills the same types as a simulated drive's, so that results and reports show both
-alike. A real drive does not tell how many streams it opened or what overflowed; those are None.
+Real and simulated drives share the result types, so that reports show both alike. A real drive does
+not report the numbers of opened streams and of overflowed writes; these are None.
 
-`nvme fdp status --raw-binary` prints the list of handles as bytes. Version 2.3 cuts its last 16
-bytes, which are reserved, off the last descriptor.
+`nvme fdp status --raw-binary` prints the list of handles as bytes. Version 2.3 omits the last 16
+bytes of the last descriptor, which are reserved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from writecliff.engines.data_placement_status import (
     HandleStatus,
 )
 
-# Event types (Base 2.1, 5.1.12.1.31); of the host below 80h.
+# Event types (Base 2.1, 5.1.12.1.31); host events are below 80h.
 EVENTS = {
     0x00: "reclaim unit not fully written",
     0x01: "reclaim unit time limit exceeded",
@@ -34,7 +34,7 @@ _PLACEMENT_VALID, _NAMESPACE_VALID, _LOCATION_VALID = 1, 2, 4  # event flags
 
 
 def placement_handles(drive: NvmeDrive, block_bytes: int) -> tuple[HandleStatus, ...]:
-    """The placement handles of the namespace; empty if FDP is not enabled for it.
+    """Return the placement handles of the namespace; empty if FDP is not enabled for it.
 
     RUAMW counts logical blocks of `block_bytes`.
     """
@@ -56,18 +56,22 @@ def placement_handles(drive: NvmeDrive, block_bytes: int) -> tuple[HandleStatus,
 
 
 def handle_count(handles: tuple[HandleStatus, ...]) -> int:
-    """Placement handles of a namespace, from a list with a line for each reclaim group."""
-    return len({one.handle for one in handles})
+    """Return the number of placement handles, from a list with a row per reclaim group."""
+    return len({handle.handle for handle in handles})
 
 
 def statistics(drive: NvmeDrive, namespace: Namespace) -> FdpStatistics:
-    """HBMW, MBMW and MBE of the namespace's endurance group. Raises `Refused`."""
+    """Return HBMW, MBMW and MBE of the namespace's endurance group.
+
+    Raises:
+        Refused: The drive does not have the log.
+    """
     data = drive.log(_STATISTICS, 64, specific=namespace.endurance_group)
     return FdpStatistics(*fdp_statistics(data))
 
 
 def events(drive: NvmeDrive, namespace: Namespace, *, of_host: bool) -> tuple[FdpEvent, ...]:
-    """The events log, oldest first: what happened of the types that are enabled."""
+    """Return the log of enabled events, oldest first."""
     try:
         group = namespace.endurance_group
         data = drive.log(_EVENTS, _EVENTS_BYTES, specific=group, lsp=int(of_host))
@@ -91,7 +95,7 @@ def _event(data: bytes) -> FdpEvent:
 
 
 def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
-    """Everything at once; None for a namespace without FDP, or with FDP disabled."""
+    """Return the data placement status; None for a namespace without FDP, or with FDP disabled."""
     try:
         if not drive.controller().has_fdp:
             return None
@@ -122,9 +126,10 @@ def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
 
 
 def enable_events(drive: NvmeDrive) -> str:
-    """Have the drive log all types of events behind all handles (feature 1Eh, Base 2.1,
-    5.1.25.1.21), which a drive does not do by itself. Returns why it does not; "" if it does or
-    has no FDP. The setting does not outlive the next reset.
+    """Enable all event types of all handles until the next reset (feature 1Eh, 5.1.25.1.21).
+
+    Returns:
+        A note on events that cannot be enabled; "" for success or a drive without FDP.
     """
     try:
         if not drive.controller().has_fdp:
@@ -138,7 +143,7 @@ def enable_events(drive: NvmeDrive) -> str:
         left = [code for code in EVENTS if code not in refused]
         try:
             drive.command(*words, f"--event-types={','.join(map(str, left))}")
-        except Refused:  # as a whole, if it does not know one of them
+        except Refused:  # the drive rejects the whole list if it does not support an event
             for code in left:
                 try:
                     drive.command(*words, f"--event-types={code}")

@@ -1,8 +1,8 @@
-"""How much a drive has written to its flash, from whichever of its logs counts that.
+"""Bytes that a drive has written to its flash, from its most precise log.
 
 In order of resolution: FDP statistics (bytes), OCP's log C0h (bytes), a log of the vendor, and the
-Endurance Group log (10^9 bytes, so that it hardly moves in a short step). A log that stays at zero
-while the host has written does not count: its figure is unknown, not 0.
+Endurance Group log (10^9 bytes, so it hardly changes in a short step). A log that is zero although
+the host has written is ignored: its figure is unknown, not 0.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _ENDURANCE_GROUP, _OCP_SMART = 0x09, 0xC0
 
 @dataclass(frozen=True)
 class MediaWrites:
-    """`host_bytes` is the host's share as the same log counts it, None if it does not."""
+    """Bytes written to flash according to a log."""
 
     source: str
     media_bytes: int
-    host_bytes: int | None
+    host_bytes: int | None  # host writes according to the same log; None: not counted
 
 
 def media_writes(
@@ -33,23 +33,23 @@ def media_writes(
     host_units: int | None,
     placement: FdpStatistics | None,
 ) -> MediaWrites | None:
-    """What the drive has written to its flash; None if no log of it tells.
+    """Return the bytes written to flash; None if the drive has no log of them.
 
-    `host_units` are the Data Units Written of the SMART log, None if that is unknown, and
-    `placement` the FDP statistics, where the namespace has them.
+    `host_units` are the Data Units Written of the SMART log, `placement` the FDP statistics of the
+    namespace; None if unknown.
     """
     if placement is not None and (placement.mbmw or not placement.hbmw):
         return MediaWrites("FDP statistics (log 22h)", placement.mbmw, placement.hbmw)
     for source, read in _sources(drive, controller):
         try:
-            found = read()
+            written = read()
         except Refused:
             continue
-        if found is None:
+        if written is None:
             continue
-        host = host_units if found.host is None else found.host
-        if found.media or host == 0:  # a drive that is new has zeros in logs that it keeps
-            return MediaWrites(source, found.media, found.host)
+        host = host_units if written.host is None else written.host
+        if written.media or host == 0:  # a new drive has zeros in valid logs
+            return MediaWrites(source, written.media, written.host)
     return None
 
 
@@ -69,7 +69,7 @@ def _sources(
 def _ocp(drive: NvmeDrive) -> Written | None:
     data = drive.log(_OCP_SMART, pages.OCP_BYTES)
     if not pages.is_ocp_smart(data):
-        # The vendor's own log C0h; OCP's is behind an index of the UUID list (OCP 2.0, 4.8).
+        # A vendor log; OCP's log C0h is selected by an index of the UUID list (OCP 2.0, 4.8).
         index = drive.ocp_uuid_index()
         if not index:
             return None
@@ -78,13 +78,13 @@ def _ocp(drive: NvmeDrive) -> Written | None:
 
 
 def _endurance_group(drive: NvmeDrive) -> Written | None:
-    """Of the namespace's group: valid for the namespace where the group holds nothing else."""
+    """Read the log of the namespace's group, which may have other namespaces."""
     group = drive.namespace().endurance_group or 1
-    found = pages.endurance_group(
+    written = pages.endurance_group(
         drive.log(_ENDURANCE_GROUP, pages.ENDURANCE_BYTES, specific=group)
     )
-    # Both fields are optional: where neither moves, nothing says that they are kept.
-    return found if found.media else None
+    # Both fields are optional, so zeros may mean that the drive does not support them.
+    return written if written.media else None
 
 
 # -- vendor counters of flash writes ---------------------------------------------------------------
@@ -107,19 +107,19 @@ _WDC_KEYS = ("NAND Writes TLC (Bytes)", "NAND Writes SLC (Bytes)")
 
 @dataclass(frozen=True)
 class VendorLog:
-    """`read` returns None if the log has no such figure, and raises `Refused`."""
+    """A vendor's log with bytes written to flash."""
 
     name: str
-    read: Callable[[NvmeDrive], Written | None]
+    read: Callable[[NvmeDrive], Written | None]  # None: no such figure; raises `Refused`
 
 
 def vendor_log_of(controller: Controller) -> VendorLog | None:
-    """The log of the drive's vendor, by its PCI number; None for vendors without one."""
+    """Return the log of the drive's vendor, by its PCI number; None for other vendors."""
     return _LOGS.get(controller.vendor_id)
 
 
 def _additional_smart(drive: NvmeDrive) -> Written | None:
-    """Log CAh of Intel and Solidigm (`nvme intel smart-log-add`, `nvme solidigm smart-log-add`)."""
+    """Read log CAh of Intel and Solidigm, as `nvme intel smart-log-add` does."""
     items = pages.vendor_items(drive.log(_ADDITIONAL_SMART, _ADDITIONAL_SMART_BYTES))
     if _NAND_BYTES_WRITTEN not in items:
         return None

@@ -1,6 +1,6 @@
-"""Layout of what NVMe drives answer: identify data and log pages, as bytes.
+"""Layout of NVMe identify data and log pages.
 
-Figures and sections are those of NVMe Base Specification 2.1 and NVM Command Set Specification 1.1;
+Figures and sections refer to NVMe Base Specification 2.1 and NVM Command Set Specification 1.1;
 log C0h is that of the OCP Datacenter NVMe SSD Specification 2.5. All fields are little-endian.
 """
 
@@ -18,7 +18,7 @@ _OCP_GUID = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")  # as it lies in t
 
 
 def number(data: bytes, start: int, size: int) -> int:
-    """The unsigned number of `size` bytes at `start`."""
+    """Return the unsigned number of `size` bytes at `start`."""
     return int.from_bytes(data[start : start + size], "little")
 
 
@@ -27,7 +27,7 @@ def _text(data: bytes, start: int, size: int) -> str:
 
 
 def _power_state(data: bytes, which: int) -> PowerState:
-    """A power state descriptor (Base 2.1, figure 313). A power of 0 is one that is not reported."""
+    """Parse a power state descriptor (Base 2.1, figure 313); a power of 0 is not reported."""
     at = 2048 + 32 * which
     flags, power = data[at + 3], number(data, at, 2)
     unit_w = 0.0001 if flags & 1 else 0.01  # MXPS
@@ -42,9 +42,9 @@ def _power_state(data: bytes, which: int) -> PowerState:
 
 @dataclass(frozen=True)
 class Controller:
-    """Identify Controller (CNS 01h, Base 2.1, 5.1.13.2.1): the fields that are used here."""
+    """Fields of Identify Controller (CNS 01h, Base 2.1, 5.1.13.2.1)."""
 
-    vendor_id: int  # of PCI
+    vendor_id: int  # PCI vendor
     serial: str
     model: str
     firmware: str
@@ -54,11 +54,12 @@ class Controller:
     sanitize: int  # SANICAP
     format: int  # FNA
     write_cache: int  # VWC
-    namespaces: int  # NN: the highest possible number of one
+    namespaces: int  # NN: the highest valid NSID
     power_states: tuple[PowerState, ...]  # NPSS and their descriptors, from 0 on
 
     @classmethod
     def of(cls, data: bytes) -> Controller:
+        """Parse the identify data."""
         return cls(
             vendor_id=number(data, 0, 2),
             serial=_text(data, 4, 20),
@@ -76,55 +77,63 @@ class Controller:
 
     @property
     def has_volatile_cache(self) -> bool:
+        """VWC bit 0: the controller has a volatile write cache."""
         return bool(self.write_cache & 1)
 
     @property
     def can_format(self) -> bool:
+        """OACS bit 1: the controller supports Format NVM."""
         return bool(self.admin_commands & 1 << 1)
 
     @property
     def manages_namespaces(self) -> bool:
+        """OACS bit 3: the controller supports Namespace Management."""
         return bool(self.admin_commands & 1 << 3)
 
     @property
     def may_have_others(self) -> bool:
-        """CMIC bit 1: the subsystem may have other controllers, with namespaces of their own."""
+        """CMIC bit 1: the subsystem may have other controllers with other namespaces."""
         return bool(self.sharing & 1 << 1)
 
     @property
     def has_directives(self) -> bool:
+        """OACS bit 5: the controller supports directives."""
         return bool(self.admin_commands & 1 << 5)
 
     @property
     def formats_all(self) -> bool:
-        """FNA bits 0 and 1: a format, or the erase in it, covers all namespaces."""
+        """FNA bits 0 and 1: a format, or its secure erase, covers all namespaces."""
         return bool(self.format & 0b11)
 
     @property
     def formats_with_crypto(self) -> bool:
+        """FNA bit 2: a format supports cryptographic erase."""
         return bool(self.format & 1 << 2)
 
     @property
     def has_endurance_groups(self) -> bool:
+        """CTRATT bit 4: the controller supports endurance groups."""
         return bool(self.attributes & 1 << 4)
 
     @property
     def has_fdp(self) -> bool:
+        """CTRATT bit 19: the controller supports flexible data placement."""
         return bool(self.attributes & 1 << 19)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a format must keep of a namespace (Identify Namespace, NVM Command Set 1.1, 4.1.5.1)."""
+    """Layout of a namespace that a format must keep (NVM Command Set 1.1, 4.1.5.1)."""
 
-    lba_format: int  # index of it
-    data_bytes: int  # of a logical block, without metadata
+    lba_format: int  # index of the LBA format
+    data_bytes: int  # data of a logical block, without metadata
     metadata_bytes: int
-    metadata_inline: bool  # MSET: metadata follow the data, not in a buffer of their own
+    metadata_inline: bool  # MSET: metadata follow the data instead of a separate buffer
     protection: int  # PI: 0 none, else type 1 to 3
     protection_first: bool  # PIL: protection information is in the first bytes of the metadata
 
     def __str__(self) -> str:
+        """Return the layout, as "LBA format 0 (512 bytes)"."""
         text = f"LBA format {self.lba_format} ({self.data_bytes} bytes"
         if self.metadata_bytes:
             text += f" and {self.metadata_bytes} of metadata"
@@ -135,7 +144,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Namespace:
-    """Identify Namespace (CNS 00h): the fields that are used here."""
+    """Fields of Identify Namespace (CNS 00h)."""
 
     blocks: int  # NSZE
     layout: Layout
@@ -144,6 +153,7 @@ class Namespace:
 
     @classmethod
     def of(cls, data: bytes) -> Namespace:
+        """Parse the identify data."""
         formats = tuple(
             (1 << data[at + 2] if data[at + 2] else 0, number(data, at, 2))
             for at in range(128, 128 + 4 * (data[25] + 1), 4)
@@ -162,6 +172,7 @@ class Namespace:
 
     @property
     def size_bytes(self) -> int:
+        """Size of the namespace, without metadata."""
         return self.blocks * self.layout.data_bytes
 
 
@@ -193,46 +204,47 @@ _SMART = {
 
 
 def smart_log(data: bytes) -> dict[str, int]:
-    """SMART / Health Information (log 02h, Base 2.1, 5.1.12.1.3), by the names of nvme-cli's JSON.
+    """Parse SMART / Health Information (log 02h, Base 2.1, 5.1.12.1.3), by nvme-cli's names.
 
-    A temperature of 0 K means that none is reported: it is left out, as are sensors without one.
+    Temperatures of 0 K, which the drive does not report, are omitted.
     """
-    found = {name: number(data, *where) for name, where in _SMART.items()}
-    if not found["temperature"]:
-        del found["temperature"]
+    fields = {name: number(data, *where) for name, where in _SMART.items()}
+    if not fields["temperature"]:
+        del fields["temperature"]
     for sensor in range(8):
         if kelvin := number(data, 200 + 2 * sensor, 2):
-            found[f"temperature_sensor_{sensor + 1}"] = kelvin
-    return found
+            fields[f"temperature_sensor_{sensor + 1}"] = kelvin
+    return fields
 
 
 @dataclass(frozen=True)
 class Written:
-    """Bytes that a log counts of the host's writes and of those to the flash."""
+    """Bytes of host writes and of flash writes in a log."""
 
-    host: int | None  # None: the log counts none
+    host: int | None  # None: not counted
     media: int
 
 
 def endurance_group(data: bytes) -> Written:
-    """Endurance Group Information (log 09h, Base 2.1, 5.1.12.1.10): Data Units Written and Media
-    Units Written, in units of 10^9 bytes.
+    """Parse Endurance Group Information (log 09h, Base 2.1, 5.1.12.1.10).
+
+    Data Units Written and Media Units Written have units of 10^9 bytes.
     """
     return Written(number(data, 64, 16) * ENDURANCE_UNIT, number(data, 80, 16) * ENDURANCE_UNIT)
 
 
 def fdp_statistics(data: bytes) -> tuple[int, int, int]:
-    """FDP Statistics (log 22h, Base 2.1, 5.1.12.1.30): HBMW, MBMW and MBE in bytes."""
+    """Return HBMW, MBMW and MBE in bytes of FDP Statistics (log 22h, Base 2.1, 5.1.12.1.30)."""
     return number(data, 0, 16), number(data, 16, 16), number(data, 32, 16)
 
 
 def is_ocp_smart(data: bytes) -> bool:
-    """Whether log C0h is the SMART / Health Information Extended log of OCP, by its GUID."""
+    """Return True if log C0h is OCP's SMART / Health Information Extended log, by its GUID."""
     return data[496:512] == _OCP_GUID
 
 
 def ocp_smart(data: bytes) -> Written:
-    """OCP's log C0h (SMART-1): Physical Media Units Written, in bytes."""
+    """Return Physical Media Units Written in bytes of OCP's log C0h (SMART-1)."""
     return Written(None, number(data, 0, 16))
 
 
@@ -241,14 +253,16 @@ class SanitizeStatus:
     """Sanitize Status (log 81h, Base 2.1, 5.1.12.1.33)."""
 
     state: int  # SSTAT 2:0
-    progress: float  # 0..1; 1 unless one is in progress
-    action: int  # SANACT of the last one
-    estimates_s: Mapping[int, int | None]  # by action; None: the drive gives none
+    progress: float  # 0 to 1; 1 unless a sanitize is in progress
+    action: int  # SANACT of the last sanitize
+    estimates_s: Mapping[int, int | None]  # by action; None: not reported
 
     NEVER, DONE, RUNNING, FAILED, DONE_WITHOUT_DEALLOCATION = range(5)
 
     @classmethod
     def of(cls, data: bytes) -> SanitizeStatus:
+        """Parse the log."""
+
         def seconds(start: int) -> int | None:
             value = number(data, start, 4)
             return None if value == 0xFFFFFFFF else value
@@ -262,27 +276,28 @@ class SanitizeStatus:
 
 
 def namespace_list(data: bytes) -> tuple[int, ...]:
-    """A list of up to 1024 namespace identifiers, which ends at the first zero."""
+    """Parse a list of up to 1024 namespace identifiers, which ends at the first zero."""
     numbers = (number(data, at, 4) for at in range(0, len(data) - 3, 4))
-    found: list[int] = []
-    for one in numbers:
-        if not one:
+    identifiers: list[int] = []
+    for identifier in numbers:
+        if not identifier:
             break
-        found.append(one)
-    return tuple(found)
+        identifiers.append(identifier)
+    return tuple(identifiers)
 
 
 def uuid_list(data: bytes) -> tuple[bytes, ...]:
-    """UUIDs of vendor-specific answers (CNS 17h, Base 2.1, 5.1.13.2.14); their index counts from
-    1. The list ends at the first that is zero.
+    """Parse the UUID list (CNS 17h, Base 2.1, 5.1.13.2.14), which ends at the first zero UUID.
+
+    Indexes of UUIDs count from 1.
     """
-    found: list[bytes] = []
+    uuids: list[bytes] = []
     for at in range(32, len(data) - 31, 32):
         uuid = data[at + 16 : at + 32]
         if not any(uuid):
             break
-        found.append(uuid)
-    return tuple(found)
+        uuids.append(uuid)
+    return tuple(uuids)
 
 
 _STREAMS = {
@@ -292,18 +307,18 @@ _STREAMS = {
 
 
 def stream_parameters(data: bytes) -> dict[str, int]:
-    """Streams directive, Return Parameters, by the names of the standard."""
+    """Parse Return Parameters of the Streams directive, by the names of the standard."""
     return {name: number(data, *where) for name, where in _STREAMS.items()}
 
 
 def open_streams(data: bytes) -> tuple[int, ...]:
-    """Streams directive, Get Status: the identifiers, of which a page of 4096 bytes has 2047."""
+    """Parse Get Status of the Streams directive: up to 2047 identifiers in 4096 bytes."""
     count = min(number(data, 0, 2), len(data) // 2 - 1)
     return tuple(sorted(number(data, 2 + 2 * at, 2) for at in range(count)))
 
 
 def vendor_items(data: bytes) -> dict[int, int]:
-    """Items of 12 bytes, as in log CAh of Intel and Solidigm: raw value (48 bits) by identifier.
+    """Parse items of 12 bytes of log CAh (Intel, Solidigm): raw value (48 bits) by identifier.
 
     Layout: `struct nvme_additional_smart_log_item` of nvme-cli, plugins intel and solidigm.
     """
@@ -315,19 +330,19 @@ def vendor_items(data: bytes) -> dict[int, int]:
 
 
 def json_number(document: object, names: tuple[str, ...]) -> int | None:
-    """The sum of the values named `names` anywhere in a JSON document, None if none is there.
+    """Return the sum of the values with these names in a JSON document; None if there is none.
 
-    Plugins of nvme-cli print a count as a number or as hexadecimal text.
+    Plugins of nvme-cli print counts as numbers or as hexadecimal text.
     """
     if isinstance(document, list):
-        found = [value for one in document if (value := json_number(one, names)) is not None]
-        return sum(found) if found else None
+        sums = [value for part in document if (value := json_number(part, names)) is not None]
+        return sum(sums) if sums else None
     if not isinstance(document, Mapping):
         return None
-    own = [_whole(document[name]) for name in names if name in document]
-    known = [value for value in own if value is not None]
-    if known:
-        return sum(known)
+    values = [_whole(document[name]) for name in names if name in document]
+    counts = [value for value in values if value is not None]
+    if counts:
+        return sum(counts)
     return json_number(list(document.values()), names)
 
 

@@ -1,8 +1,8 @@
-"""Power states of NVMe drives: which there are, which is in force, and setting another one.
+"""Power states of NVMe drives.
 
 NVMe Base Specification 2.1: power state descriptors of Identify Controller (5.1.13.2.1), feature
 02h Power Management (5.1.25.1.2), feature 0Ch Autonomous Power State Transition (5.1.25.1.6). A
-state that is set holds until the controller is reset; nothing is saved on the drive.
+state is set until the controller is reset; it is not saved on the drive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPTION = "--power-state"
 
 
 def power_states(drive: NvmeDrive) -> PowerStates | None:
-    """The states of a drive and the one in force; None if it does not tell."""
+    """Return the states of a drive and the current state; None if it does not report them."""
     try:
         states = drive.controller().power_states
         state = drive.feature(_POWER_MANAGEMENT) & _STATE_BITS
@@ -31,7 +31,7 @@ def power_states(drive: NvmeDrive) -> PowerStates | None:
 
 
 def _autonomous(drive: NvmeDrive) -> bool | None:
-    """Whether the drive goes to states without I/O by itself when it is idle."""
+    """Return True if an idle drive enters non-operational states by itself; None if unknown."""
     try:
         return bool(drive.feature(_AUTONOMOUS) & 1)
     except Refused as refused:
@@ -39,35 +39,38 @@ def _autonomous(drive: NvmeDrive) -> bool | None:
 
 
 def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
-    """The states of a drive that does I/O in the one that is `wanted`; `name` is the drive's, for
-    messages. Raises TargetError if it has no such state.
+    """Return the states of a drive, if the `wanted` state is operational.
+
+    Raises:
+        TargetError: The drive, which messages call `name`, has no such operational state.
     """
     if drive is None:
-        raise TargetError(f"{name}: not an NVMe drive, which alone have power states",
-                          hint=f"drop {OPTION}")  # fmt: skip
-    found = power_states(drive)
-    if found is None:
-        raise TargetError(f"{name}: the drive does not tell its power states",
-                          hint=f"drop {OPTION}")  # fmt: skip
-    working = [state.number for state in found.states if state.operational]
+        raise TargetError(f"{name}: not an NVMe drive; other drives have no power states",
+                          hint=f"omit {OPTION}")  # fmt: skip
+    states = power_states(drive)
+    if states is None:
+        raise TargetError(f"{name}: the drive does not report its power states",
+                          hint=f"omit {OPTION}")  # fmt: skip
+    working = [state.number for state in states.states if state.operational]
     if wanted not in working:
-        kind = "no power state" if wanted >= len(found.states) else "without I/O: power state"
+        kind = "no power state" if wanted >= len(states.states) else "without I/O: power state"
         raise TargetError(
             f"{name}: {kind} {wanted}",
-            hint=f"those with I/O: {', '.join(map(str, working))}",
+            hint=f"operational states: {', '.join(map(str, working))}",
         )
-    return found
+    return states
 
 
 def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStates:
-    """Set a state in which the drive does I/O. A drive that is in it is left alone: one with a
-    single state may refuse the command. Raises TargetError as `working_states`, and if the drive is
-    in another one afterwards.
+    """Set an operational state, unless it is the current state.
+
+    Raises:
+        TargetError: The drive has no such state, or did not enter it.
     """
-    found = working_states(drive, name, wanted)
+    states = working_states(drive, name, wanted)
     assert drive is not None
-    if found.state == wanted:
-        return replace(found, before=wanted)
+    if states.state == wanted:
+        return replace(states, before=wanted)
     try:
         drive.set_feature(_POWER_MANAGEMENT, wanted)
     except Refused as reason:
@@ -76,14 +79,14 @@ def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerSta
     if after is None or after.state != wanted:
         state = "unknown" if after is None else after.state
         raise TargetError(
-            f"{name}: power state {wanted} was set, and the drive is in {state}",
-            hint=f"drop {OPTION}",
+            f"{name}: power state {wanted} was set, but the drive is in state {state}",
+            hint=f"omit {OPTION}",
         )
-    return replace(after, before=found.state)
+    return replace(after, before=states.state)
 
 
 def restore_power_state(drive: NvmeDrive, state: int) -> str:
-    """Set the state that the drive was found in; returns why it failed, "" if it did not."""
+    """Set the original state; return the reason of a failure, or ""."""
     try:
         drive.set_feature(_POWER_MANAGEMENT, state)
     except Refused as reason:

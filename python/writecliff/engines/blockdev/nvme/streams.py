@@ -1,7 +1,7 @@
-"""The Streams directive of a namespace (NVMe Base 2.1, 8.1.8.3): which streams are open.
+"""Status of the Streams directive of a namespace (NVMe Base 2.1, 8.1.8.3).
 
-What is read fills the same type as a simulated drive's. A real drive does not tell how many streams
-it opened or released, what overflowed, or what it wrote to its flash; those are None.
+Real and simulated drives share the result type. A real drive does not report how many streams it
+opened or released, overflowed writes, and bytes written to flash; these are None.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from writecliff.engines.data_placement_status import DataPlacementStatus
 
 
 def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
-    """Everything at once; None where the directive is not enabled."""
+    """Return the data placement status; None if the directive is not enabled."""
     try:
         if not (drive.controller().has_directives and drive.has_streams()):
             return None
@@ -37,5 +37,5 @@ def read_status(drive: NvmeDrive) -> DataPlacementStatus | None:
 
 
 def usable_streams(parameters: Mapping[str, int]) -> int:
-    """Streams that the namespace has allocated for itself, else those that are free to all."""
+    """Return the streams allocated to the namespace, or else those available to all."""
     return parameters["nsa"] or parameters["nssa"]

@@ -1,8 +1,8 @@
-"""Finds the controllers of an NVMe namespace in sysfs.
+"""Controllers of an NVMe namespace in sysfs.
 
-With multipath (the default of Linux for controllers that may share namespaces) `/dev/nvme0n1` is a
-device of the subsystem `nvme-subsys0`, whose paths `nvme1c1n1` and controllers have numbers of
-their own: `/dev/nvme0` need not be its controller. Without, its controller is its parent.
+With multipath (Linux's default for controllers that may share namespaces) `/dev/nvme0n1` is a
+device of the subsystem `nvme-subsys0`, whose paths `nvme1c1n1` and controllers are numbered
+separately: `/dev/nvme0` may not be its controller. Without multipath its controller is its parent.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ class ControllerDevice:
 
     @property
     def is_live(self) -> bool:
+        """True unless the kernel reports another state than "live"."""
         return read_text(self.directory / "state") in (None, "live")
 
     @property
     def transport(self) -> str | None:
-        return read_text(self.directory / "transport")  # "pcie", "tcp", "rdma", "fc", "loop"
+        """Transport: "pcie", "tcp", "rdma", "fc" or "loop"; None if unknown."""
+        return read_text(self.directory / "transport")
 
     @property
     def function(self) -> Path:
@@ -39,30 +41,30 @@ class ControllerDevice:
 
 
 def controllers_of(disk: BlockDevice) -> tuple[ControllerDevice, ...]:
-    """The controllers that lead to a namespace, those that answer first; never empty."""
+    """Return the controllers of a namespace, live controllers first; never empty."""
     above = (disk.directory / "device").resolve()
     match = _NAMESPACE.fullmatch(disk.name)
     if _CONTROLLER.fullmatch(above.name) or match is None:
         return (ControllerDevice(above.name, above),)
-    found = [
+    controllers = [
         ControllerDevice(entry.name, entry.resolve())
         for entry in sorted(above.glob("nvme*"))
         if _CONTROLLER.fullmatch(entry.name) and _leads_to(entry, disk, match)
     ]
-    if not found:
+    if not controllers:
         return (ControllerDevice(f"nvme{match[1]}", above),)
-    return tuple(sorted(found, key=lambda one: not one.is_live))
+    return tuple(sorted(controllers, key=lambda controller: not controller.is_live))
 
 
 def _leads_to(controller: Path, disk: BlockDevice, match: re.Match[str]) -> bool:
-    """Whether a controller of the subsystem has a path to the namespace, or shows no paths."""
+    """Return True if a controller has a path to the namespace, or shows no paths."""
     paths = [path.name for path in controller.glob("nvme*c*n*")]
     wanted = re.compile(rf"nvme{match[1]}c\d+n{match[2]}")
     return not paths or any(wanted.fullmatch(name) for name in paths)
 
 
 def namespace_id(disk: BlockDevice) -> int | None:
-    """NSID of a namespace; the number in its name is the kernel's and need not be the same."""
+    """Return the NSID of a namespace, which may differ from the number in its name."""
     shown = read_int(disk.directory / "nsid")
     if shown is not None:
         return shown
@@ -71,34 +73,34 @@ def namespace_id(disk: BlockDevice) -> int | None:
 
 
 def generic_device(system: System, disk: BlockDevice) -> Path | None:
-    """`/dev/ng0n1` of `/dev/nvme0n1`, for passthrough; None if the kernel has none."""
+    """Return `/dev/ng0n1` for `/dev/nvme0n1`, for passthrough; None if the kernel has none."""
     path = system.dev / disk.name.replace("nvme", "ng", 1)
     return path if _NAMESPACE.fullmatch(disk.name) and path.exists() else None
 
 
 def shown_namespaces(system: System, disk: BlockDevice) -> frozenset[int]:
-    """NSIDs that the kernel shows on any controller of the disk's subsystem."""
-    directories = {one.directory for one in _subsystem(system, disk)}
+    """Return the NSIDs that the kernel shows on any controller of the disk's subsystem."""
+    directories = {controller.directory for controller in _subsystem(system, disk)}
     directories.add((disk.directory / "device").resolve())
-    found = {
+    namespaces = {
         nsid
         for directory in directories
         for entry in directory.glob("nvme*n*")
         if _NAMESPACE.fullmatch(entry.name) and (nsid := read_int(entry / "nsid")) is not None
     }
-    own = namespace_id(disk)
-    return frozenset(found if own is None else found | {own})
+    shown = namespace_id(disk)
+    return frozenset(namespaces if shown is None else namespaces | {shown})
 
 
 def _subsystem(system: System, disk: BlockDevice) -> tuple[ControllerDevice, ...]:
-    """All controllers of the subsystem, whether they lead to the namespace or not."""
-    own = controllers_of(disk)
+    """Return all controllers of the subsystem, with or without a path to the namespace."""
+    paths = controllers_of(disk)
     for subsystem in sorted((system.sys / "class/nvme-subsystem").glob("nvme-subsys*")):
         inside = [
             ControllerDevice(entry.name, entry.resolve())
             for entry in sorted(subsystem.glob("nvme*"))
             if _CONTROLLER.fullmatch(entry.name)
         ]
-        if {one.name for one in inside} & {one.name for one in own}:
+        if {controller.name for controller in inside} & {controller.name for controller in paths}:
             return tuple(inside)
-    return own
+    return paths
