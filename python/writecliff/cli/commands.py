@@ -117,11 +117,11 @@ def root_screen() -> str:
 
 def build_app() -> App:
     """The application; commands are still not loaded."""
-    from cyclopts import App, Parameter
+    from cyclopts import Parameter
 
-    from writecliff.cli.helptext import PlainHelp
+    from writecliff.cli.helptext import AppWithExamples, PlainHelp
 
-    app = App(
+    app = AppWithExamples(
         name=PROGRAM,
         help=TAGLINE,
         version=version,

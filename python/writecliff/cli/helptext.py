@@ -9,13 +9,17 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from cyclopts import App
+
+from writecliff.cli.examples import example_lines
+
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
 WIDTH_MIN, WIDTH_MAX = 20, 88  # below, words would be cut
-# Placeholders of values: by the name of an option that takes text, and by the unit at the end of a
-# name.
+# Placeholders of values: by the name of an option that takes text or a number, and by the unit at
+# the end of a name.
 _METAVARS = {
     "on": "DEVICE", "candidates": "DEVICE", "device": "DEVICE", "destroy": "SERIAL",
     "expect": "LIMIT", "limit": "LIMIT", "weight": "FIGURE=WEIGHT", "vary": "KEY=VALUES",
@@ -28,12 +32,29 @@ _METAVARS = {
     "write-after-cache": "RATE", "write-while-folding": "RATE", "precondition": "STATE",
     "where": "CONDITION", "sort": "COLUMN", "columns": "COLUMNS", "format": "FORMAT",
     "to": "FORMAT", "tag": "TAG", "sponsor": "NAME", "streams": "RULES", "data-file": "PATH",
+    "allocator": "POLICY", "allow-host": "NQN", "app": "PROGRAM", "assign": "SCHEME",
+    "capture": "PATH", "case": "CASES", "cell": "CELL", "check": "DRIVE", "counts": "COUNTS",
+    "dram": "yes|no", "drive": "NAME", "end": "ENDS", "file-system": "NAME", "form-factor": "NAME",
+    "host-nqn": "NQN", "interface": "INTERFACE", "kind": "KIND", "load": "LOAD", "member": "NAME",
+    "mtbf": "DURATION", "name": "NAME", "nand-type": "NAME", "note": "REMARK",
+    "overprovision": "PERCENTS", "parts": "PARTS", "power-loss-protection": "yes|no",
+    "prepare": "COMMAND", "profile": "PROFILE", "profiles": "PROFILES", "queue-depths": "DEPTHS",
+    "random-read": "IOPS", "random-write": "IOPS", "rates-iops": "RATES",
+    "server-depths": "DEPTHS", "sustained-write": "IOPS", "thetas": "EXPONENTS",
+    "threads": "COUNTS", "token": "TOKEN", "uber": "RATE", "volume": "VOLUME",
+    "writeback": "POLICY", "year": "YEAR",
 }  # fmt: skip
 _UNITS = {
     "pct": "PERCENT", "pcts": "PERCENTS", "seconds": "SECONDS", "minutes": "MINUTES",
     "hours": "HOURS", "years": "YEARS", "ms": "MS", "gib": "GIB", "kib": "KIB", "seed": "SEED",
+    "sec": "SECONDS", "capacities": "CAPACITIES", "fills": "FILLS", "iops": "IOPS",
 }  # fmt: skip
-_OF_TYPE = {"STR": "TEXT", "INT": "N", "FLOAT": "NUMBER"}
+_NUMBERS = {
+    "capture-step": "SECONDS", "fill": "PERCENT", "gb-per-day": "GB", "kwh-price": "DOLLARS",
+    "large-block-ops-per-sec": "OPERATIONS", "mistag": "PERCENT", "power-offset": "SECONDS",
+    "price": "DOLLARS", "rest": "SECONDS", "watts": "WATTS",
+}  # fmt: skip
+_OF_TYPE = {"STR": "TEXT", "INT": "N", "FLOAT": "FACTOR"}
 
 
 def _metavar(name: str, given: str) -> str:
@@ -43,7 +64,8 @@ def _metavar(name: str, given: str) -> str:
         return given
     name = name.lstrip("-")
     unit = _UNITS.get(name.rpartition("-")[2], _OF_TYPE[plain])
-    return (_METAVARS.get(name, unit) if plain == "STR" else unit) + given[len(plain) :]
+    names = {"STR": _METAVARS, "FLOAT": _NUMBERS}.get(plain, {})
+    return names.get(name, unit) + given[len(plain) :]
 
 
 def _width(console: Console) -> int:
@@ -58,6 +80,19 @@ def _text(value: Any) -> str:
     if hasattr(value, "primary_renderable"):
         return " ".join([_text(value.primary_renderable), *map(_text, value.texts)]).strip()
     return str(getattr(value, "plain", value)).strip()
+
+
+class AppWithExamples(App):
+    """An application whose help screens end with examples."""
+
+    def help_print(self, tokens: Any = None, *, console: Any = None) -> None:
+        """Print the help of the command that `tokens` name, and its examples."""
+        super().help_print(tokens, console=console)
+        chain, apps, _ = self.parse_commands(tokens)
+        if lines := example_lines(self.name[0], " ".join(chain)):
+            with self.app_stack(apps, overrides={"_console": console}):
+                file = apps[-1].console.file
+            file.write("\n".join(lines) + "\n")
 
 
 class PlainHelp:

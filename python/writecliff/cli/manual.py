@@ -112,7 +112,10 @@ def _help(app: App, words: Sequence[str], heading: str) -> Iterator[str]:
             continue
         title = title.rstrip(":")
         yield f"{heading} {roff(title.upper() if heading == '.SH' else title)}"
-        yield from _entries(body)
+        if title in ("Example", "Examples"):
+            yield from (".nf", *(roff(line.strip()) for line in body.splitlines()), ".fi")
+        else:
+            yield from _entries(body)
 
 
 def _entries(body: str) -> Iterator[str]:

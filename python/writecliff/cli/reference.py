@@ -74,10 +74,11 @@ def _tests(app: App, what: str, *, campaigns: bool) -> Iterator[str]:
     yield f"### Options of every {what}\n\nOne that differs for a test is listed with it again.\n"
     yield block("".join(common))
     for name, screen in screens.items():
-        about = _GROUP.sub("", _OPTION.sub("", screen)).strip()
+        text, examples, lines = re.split(r"^(Examples?:\n)", screen, flags=re.MULTILINE)
+        about = _GROUP.sub("", _OPTION.sub("", text)).strip()
         own = "".join(text for text in options[name] if text not in common)
         yield f"### `{PROGRAM} test {name}`\n"
-        yield block(f"{about}\n\n{own}")
+        yield block("\n".join(filter(None, (f"{about}\n", own, examples + lines))))
 
 
 def _options(screen: str) -> list[str]:

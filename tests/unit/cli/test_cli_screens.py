@@ -6,19 +6,22 @@ import json
 import os
 import re
 import resource
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from cyclopts import App
 from inline_snapshot import snapshot
 
 from tests.support.cli import CommandLine
 from writecliff.cli import commands as commands_module
-from writecliff.cli.commands import MOVED, Command, build_app, commands
+from writecliff.cli.commands import LAB, MOVED, Command, build_app, commands, names_below
+from writecliff.cli.examples import EXAMPLES
 from writecliff.lab import commands as lab_module
 from writecliff.lab.commands import lab_commands
 
@@ -30,6 +33,31 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     environment = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def _below(app: App, words: tuple[str, ...]) -> Iterator[str]:
+    yield " ".join(words)
+    for name in names_below(app, words):
+        yield from _below(app, (*words, name))
+
+
+def test_every_command_has_examples_that_it_accepts() -> None:
+    app = build_app()
+    tops = [*(command.name for command in commands()), LAB[0]]
+    assert sorted(EXAMPLES) == sorted(name for top in tops for name in _below(app, (top,)))
+    for command, examples in EXAMPLES.items():
+        for example in examples:
+            arguments = [*command.split(), *shlex.split(example)]
+            _, _, unused, *_ = app.parse_known_args(arguments)
+            assert unused == [], arguments
+
+
+def test_help_ends_with_examples(cli: CommandLine) -> None:
+    screen = cli("test act --help").out
+    assert screen.endswith(
+        "\nExamples:\n  writecliff test act --on sim:sata-tlc-120 --load 6x\n"
+        "  writecliff test act --on sim:sata-tlc-120 --search on\n"
     )
 
 
@@ -193,6 +221,9 @@ Output:
   --json
       Print the answer as JSON (keys: docs/reference/json-commands.md).
 
+Examples:
+  writecliff test wsat --on sim:sata-tlc-120 --quick
+  writecliff test wsat --on /dev/sdX --destroy SERIAL
 """)
 
 
@@ -244,19 +275,22 @@ Output:
       Print the answer as JSON (keys: docs/reference/json-commands.md).
 
 Advanced:
-  --nand-type TEXT
+  --nand-type NAME
       For real drives: the type of their flash, for the report's header; drives do not
       tell.
-  --form-factor TEXT
+  --form-factor NAME
       For real drives: their form factor, for the report's header.
   --sponsor NAME
       The sponsor of the test, for the report's header.
-  --note TEXT
+  --note REMARK
       A remark, for the report's header.
   --attribute-latency
       For simulated SSDs: record what the latency of I/Os is spent on, by percentile;
       slower.
 
+Examples:
+  writecliff test wsat --on sim:sata-tlc-120 --quick
+  writecliff test wsat --on /dev/sdX --destroy SERIAL
 """)
 
 
@@ -299,7 +333,7 @@ Options:
       Threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
   --queue-depth N
       Outstanding I/Os of each thread (QD) (pts-e: 32, pts-c: 16).
-  --end TEXT
+  --end ENDS
       Ends of the run; the first one reached applies; a list of steady,capacity,time
       (default: steady,time).
   --sample-seconds SECONDS
@@ -308,9 +342,9 @@ Options:
       Minutes between samples (standard: 31).
   --time-hours HOURS
       Device time of the end 'time', in hours (1.x: 24, 2.0: 6).
-  --drive-fills NUMBER
+  --drive-fills FILLS
       Writes of the end 'capacity', in user capacities (standard: 4).
-  --fresh-fills NUMBER
+  --fresh-fills FILLS
       User capacities to write before the first steady-state window, because the speed
       of a fresh drive is level although it is not saturated (default: 2).
   --max-rounds N

@@ -27,7 +27,7 @@ app = App(name="torture", usage="writecliff lab torture DEVICE [OPTIONS] -- COMM
 def torture(
     device: str,
     *command: str,
-    check: str | None = None,
+    check: Annotated[str | None, Parameter(metavar="COMMAND")] = None,
     prepare: str | None = None,
     app: str | None = None,
     sync: Annotated[bool, Parameter(negative="--no-sync")] = True,
