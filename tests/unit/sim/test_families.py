@@ -85,7 +85,8 @@ def test_every_preset_builds(name: str) -> None:
     text, file_name = read_device_file(name)
     device = open_device(text, file_name)
     if describe(device).kind == "ssd":
-        device = device.scaled(device.nearest_scale(32), 1 << 20)
+        scale = max(32, show_device(name).capacity_bytes / 240e9)
+        device = device.scaled(device.nearest_scale(scale), 1 << 20)
     engine = SimEngine.from_device(device)
     job = Job(block_sizes=(BlockSize(128 * 1024),), pattern="sequential", ios=64, queue_depth=8)
     result = engine.run(Workload("w", (job,)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
@@ -37,13 +38,17 @@ class Seen(WorkProgress):
         [*self.parts.values()][-1].append(share)
 
 
-def trace(path: Path, ios: int = IOS) -> Path:
+@cache
+def msr_lines(ios: int) -> str:
     draw = random.Random(1)
-    lines = (
+    return "".join(
         f"{128_166_372_003_061_629 + 1000 * n},srv,0,Write,{draw.randrange(20_000) * 4096},4096,9\n"
         for n in range(ios)
     )
-    path.write_text("".join(lines))
+
+
+def trace(path: Path, ios: int = IOS) -> Path:
+    path.write_text(msr_lines(ios))
     return path
 
 
