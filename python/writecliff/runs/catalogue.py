@@ -1,10 +1,10 @@
-"""The catalogue: a row for each run of a store, in one Parquet file in the root.
+"""The catalogue: one row per run of a store, in one Parquet file in the root.
 
-It follows from the run directories and is never the truth. Each look compares what the file system
-says of all runs with what it said when their rows were read, and reads those again that changed.
-The file is replaced as a whole, so readers need no lock; writers merge what they have read into the
-file as it is then, one after the other. A catalogue that is damaged, or of another version, is made
-anew; one that cannot be written is kept in memory.
+The catalogue is derived from the run directories, which are authoritative. Each refresh compares
+the modification times of all runs with those recorded in their rows, and reads changed runs again.
+The file is always replaced as a whole, so readers need no lock. Writers take a lock and merge the
+rows that they have read into the current file. A damaged catalogue, or one of another version, is
+rebuilt. If the file cannot be written, the catalogue stays in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from writecliff.runs.columns import (
     TOKEN,
     UNENDED,
 )
-from writecliff.runs.place import Found, Place
+from writecliff.runs.place import Place, StoredRun
 from writecliff.runs.tags import TagsError, read_tags
 from writecliff.store.checksums import check_parquet_file
 from writecliff.store.db import Views, views
@@ -46,14 +46,14 @@ from writecliff.store.manifest import MANIFEST_NAME, Manifest, parse_manifest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FILE_NAME = "catalogue-1.parquet"  # with the version of its columns
-Progress = Callable[[int, int], None]  # runs that are read, of how many
+FILE_NAME = "catalogue-1.parquet"  # the number is the version of its columns
+Progress = Callable[[int, int], None]  # runs read so far, total
 _STATE = f"select run, {TOKEN}, {HAS_FIGURES}, {UNENDED}, status from catalogue"
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What a look has found since the last one."""
+    """Outcome of a refresh: the number of runs, the runs read again, and the deleted runs."""
 
     runs: int
     read: Sequence[str] = ()
@@ -61,30 +61,40 @@ class Changes:
 
 
 def unseen(done: int, total: int) -> None:
-    """A `Progress` that shows nothing."""
+    """Ignore progress."""
 
 
 class Catalogue:
-    """The catalogue of a store. `refresh` it, then use `opened`; `ours` if no user writes the SQL
-    that then asks it, which makes it quicker to open.
-    """
+    """The catalogue of a store. Call `refresh` before `opened`, or use `current`."""
 
     def __init__(self, place: Place, *, ours: bool = False) -> None:
+        """Create the catalogue of a store.
+
+        Args:
+            place: the store.
+            ours: the SQL does not come from a user, so the database opens faster.
+        """
         self.place = place
         self._ours = ours
-        self._table: pa.Table | None = None  # where the file cannot be used
-        self._loaded: tuple[bytes, pa.Table] | None = None  # a file and what it holds
+        self._table: pa.Table | None = None  # if the file cannot be written
+        self._loaded: tuple[bytes, pa.Table] | None = None  # the file's content and its table
 
     def refresh(
         self, *, figures: bool = False, rebuild: bool = False, progress: Progress = unseen
     ) -> Changes:
-        """Bring the catalogue up to date; with `figures`, also the headline figures of runs that
-        do not keep theirs, which takes a tenth of a second each. `rebuild`: from nothing.
+        """Bring the catalogue up to date.
 
-        Raises StoreError if the store cannot be listed.
+        Args:
+            figures: also compute the headline figures of runs that do not store them, which takes
+                about 0.1 s per run.
+            rebuild: read all runs again.
+            progress: called after each run that is read.
+
+        Raises:
+            StoreError: the store cannot be listed.
         """
         state = {}
-        with suppress(StoreError, OSError):  # without one that can be read all is new
+        with suppress(StoreError, OSError):  # without a readable catalogue every run is new
             if not rebuild:
                 with self.opened() as database:
                     state = _state_of(database)
@@ -94,7 +104,11 @@ class Catalogue:
     def current(
         self, *, figures: bool = False, allow_files: bool = False, progress: Progress = unseen
     ) -> Iterator[Views]:
-        """`refresh`, then `opened`; opened once where nothing has changed. Raises as both."""
+        """Refresh the catalogue and open it, once if nothing has changed.
+
+        Raises:
+            StoreError: the store cannot be listed, or the catalogue is damaged.
+        """
         with ExitStack() as stack:
             database, state = None, {}
             with suppress(StoreError, OSError):
@@ -109,25 +123,25 @@ class Catalogue:
     def _bring(
         self, state: Mapping[str, tuple[Any, ...]], *, figures: bool, progress: Progress
     ) -> Changes:
-        """Bring the catalogue, which says `state`, up to date."""
-        found = {one.run: one for one in self.place.find()}
-        stale = [one for one in found.values() if self._is_stale(one, state, figures)]
-        gone = [run for run in state if run not in found]
-        if not found and not state:  # nothing is written where there are no runs
+        """Bring the catalogue up to date; `state` is its present state."""
+        stored = {run.run: run for run in self.place.find()}
+        stale = [run for run in stored.values() if self._is_stale(run, state, figures)]
+        gone = [run for run in state if run not in stored]
+        if not stored and not state:  # an empty store gets no catalogue file
             self._table = self._merged(None, (), set())
         elif stale or gone:
             rows = self._read(stale, figures=figures, progress=progress)
-            self._merge(rows, {*gone, *(one.run for one in stale)}, anew=not state)
-        return Changes(len(found), [one.run for one in stale], gone)
+            self._merge(rows, {*gone, *(run.run for run in stale)}, anew=not state)
+        return Changes(len(stored), [run.run for run in stale], gone)
 
     def complete(self, runs: Sequence[str]) -> None:
-        """Add the headline figures of some runs, where they are not there yet."""
+        """Add the headline figures of `runs` that have none yet."""
         rows = {row["run"]: row for row in self._rows(set(runs)) if not row[HAS_FIGURES]}
         if rows:
             self._merge([with_figures(self.place, row) for row in rows.values()], {*rows})
 
     def _rows(self, runs: set[str]) -> list[Entry]:
-        """The rows of some runs, as far as they are there."""
+        """The rows of `runs` that are in the catalogue."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -137,21 +151,25 @@ class Catalogue:
         names = pa.array(sorted(runs), pa.string())
         return [dict(row) for row in table.filter(pc.is_in(table["run"], names)).to_pylist()]
 
-    def _is_stale(self, found: Found, state: Mapping[str, tuple[Any, ...]], figures: bool) -> bool:
-        known = state.get(found.run)
-        if known is None or not found.token or known[0] != found.token:
+    def _is_stale(
+        self, run: StoredRun, state: Mapping[str, tuple[Any, ...]], figures: bool
+    ) -> bool:
+        entry = state.get(run.run)
+        if entry is None or not run.token or entry[0] != run.token:
             return True
-        _, has_figures, unended, status = known
-        if unended and self.place.is_running(found.run) is not (status == "running"):
+        _, has_figures, unended, status = entry
+        if unended and self.place.is_running(run.run) is not (status == "running"):
             return True
         return figures and not has_figures and status != "damaged"
 
-    def _read(self, stale: Sequence[Found], *, figures: bool, progress: Progress) -> list[Entry]:
+    def _read(
+        self, stale: Sequence[StoredRun], *, figures: bool, progress: Progress
+    ) -> list[Entry]:
 
-        before = {row["run"]: row for row in self._rows({one.run for one in stale})}
+        before = {row["run"]: row for row in self._rows({run.run for run in stale})}
         rows = []
-        for number, one in enumerate(stale, 1):
-            row = read_entry(self.place, one, before.get(one.run))
+        for number, run in enumerate(stale, 1):
+            row = read_entry(self.place, run, before.get(run.run))
             if row is not None:
                 rows.append(with_figures(self.place, row) if figures else row)
             progress(number, len(stale))
@@ -161,13 +179,15 @@ class Catalogue:
 
     @contextmanager
     def opened(self, *, allow_files: bool = False) -> Iterator[Views]:
-        """SQL over the views `runs`, `figures` and `tags`. Raises StoreError: without a catalogue,
-        or damaged.
+        """Open the views `runs`, `figures` and `tags` for SQL.
+
+        Raises:
+            StoreError: the catalogue does not exist or is damaged.
         """
-        known = (*CATALOGUE_TABLES, *STEP_TABLES)
+        tables = (*CATALOGUE_TABLES, *STEP_TABLES)
         with ExitStack() as stack:
             database = stack.enter_context(
-                views(ours=self._ours, allow_files=allow_files, known=known)
+                views(ours=self._ours, allow_files=allow_files, known=tables)
             )
             path = None if self._table is not None else self.place.saved(FILE_NAME)
             if path is not None:
@@ -179,13 +199,16 @@ class Catalogue:
             else:
                 table = self._table if self._table is not None else self._load()
                 if table is None:
-                    raise StoreError(f"there is no catalogue in {self.place.location}")
+                    raise StoreError(
+                        f"{self.place.location} has no catalogue",
+                        hint="create it with `writecliff runs index`",
+                    )
                 database.add_table("catalogue", table)
             _add_views(database)
             yield database
 
     def _load(self) -> pa.Table | None:
-        """The table as it is saved; None without one that can be read."""
+        """The saved table; None if there is none or it is damaged."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -207,7 +230,7 @@ class Catalogue:
         return table
 
     def _merge(self, rows: Sequence[Entry], replaced: set[str], *, anew: bool = False) -> None:
-        """Put `rows` into the file, in place of those of the runs that are `replaced`."""
+        """Replace the rows of the runs in `replaced` by `rows` in the file."""
         import pyarrow as pa
 
         try:
@@ -215,10 +238,10 @@ class Catalogue:
                 table = self._merged(None if anew else self._load(), rows, replaced)
                 self.place.save(FILE_NAME, _sealed(table))
                 self._table = None
-        except StoreError:  # a store that is read only
+        except StoreError:  # a read-only store
             self._table = self._merged(None if anew else self._load(), rows, replaced)
         except pa.ArrowException as error:
-            raise StoreError(f"the catalogue cannot be made: {error}") from error
+            raise StoreError(f"cannot build the catalogue: {error}") from error
 
     @staticmethod
     def _merged(before: pa.Table | None, rows: Sequence[Entry], replaced: set[str]) -> pa.Table:
@@ -230,13 +253,13 @@ class Catalogue:
         if before is None:
             return new
         names = pa.array(sorted(replaced | {row["run"] for row in rows}), pa.string())
-        kept = before.filter(pc.invert(pc.is_in(before["run"], names)))
-        return pa.concat_tables([kept, new]).combine_chunks()
+        unchanged = before.filter(pc.invert(pc.is_in(before["run"], names)))
+        return pa.concat_tables([unchanged, new]).combine_chunks()
 
 
 def _state_of(database: Views) -> dict[str, tuple[Any, ...]]:
-    """What the catalogue says of each run. Raises StoreError."""
-    return {run: tuple(known) for run, *known in database.rows(_STATE)[1]}
+    """The catalogue's token, flags and status of each run."""
+    return {run: tuple(entry) for run, *entry in database.rows(_STATE)[1]}
 
 
 def _add_views(database: Views) -> None:
@@ -284,38 +307,41 @@ def _sealed(table: pa.Table) -> bytes:
 
 # -- catalogue entries -----------------------------------------------------------------------------
 
-# Catalogue entry of a run, read from its directory. Unreadable runs do not raise errors: their
-# entry is a damaged run with the reason.
+# Reading a catalogue entry from its run directory. A run that cannot be read raises no error: its
+# entry has the status "damaged" and the reason.
 
 Entry = dict[str, Any]
-_KINDS = {"trace_replay": "replay"}  # of what is no test; others have the name of the procedure
+_KINDS = {"trace_replay": "replay"}  # other runs that are no tests are named by their procedure
 _LONG_OPTION = 400  # characters of JSON
 _SUMMED = ("verdict", "stamp", "steps", "device_time_ns", "host_write_bytes")
 
 
-def read_entry(place: Place, found: Found, before: Mapping[str, Any] | None = None) -> Entry | None:
-    """The row of a run; None if it has gone. `before` is the row that the catalogue had, whose
-    figures stay while the manifest does.
+def read_entry(
+    place: Place, stored: StoredRun, before: Mapping[str, Any] | None = None
+) -> Entry | None:
+    """Read the row of a run; None if the run was deleted.
+
+    `before` is its row in the catalogue. Its figures are reused if the manifest has not changed.
     """
-    entry = _nothing(found)
-    if not found.has_manifest:
+    entry = _nothing(stored)
+    if not stored.has_manifest:
         return {**entry, "status": "damaged", "damage": f"it has no {MANIFEST_NAME}"}
     try:
-        data = place.read(found.run, MANIFEST_NAME)
-        entry |= _of_manifest(place, found, data)
-        entry["tags"] = read_tags(place, found.run)
-        entry |= _kept(place, found.run, entry[DIGEST], before)
+        data = place.read(stored.run, MANIFEST_NAME)
+        entry |= _of_manifest(place, stored, data)
+        entry["tags"] = read_tags(place, stored.run)
+        entry |= _saved_figures(place, stored.run, entry[DIGEST], before)
     except FileNotFoundError:
         return None
     except TagsError as error:
-        entry |= {"damage": _reason(error, place, found.run)}
+        entry |= {"damage": _reason(error, place, stored.run)}
     except WritecliffError as error:
-        entry |= {"status": "damaged", "damage": _reason(error, place, found.run)}
-    return _checked(entry, found)
+        entry |= {"status": "damaged", "damage": _reason(error, place, stored.run)}
+    return _checked(entry, stored)
 
 
 def with_figures(place: Place, entry: Mapping[str, Any]) -> Entry:
-    """The row with its figures, made from the run as its report would."""
+    """Return the row with the headline figures, computed as for the run's report."""
     if entry[HAS_FIGURES] or entry["status"] == "damaged":
         return dict(entry)
     from writecliff.report import report_of
@@ -330,31 +356,34 @@ def with_figures(place: Place, entry: Mapping[str, Any]) -> Entry:
         reason = _reason(error, place, run)
         if str(error).startswith("damaged: "):
             return {**entry, "status": "damaged", "damage": reason}
-        ended = entry["status"] == "complete"  # others may have measured nothing
+        ended = entry["status"] == "complete"  # an incomplete run may have no measurement
         without = f"no figures: {reason}" if ended else None
         return {**entry, HAS_FIGURES: not entry[UNENDED], "damage": without}
-    except Exception as error:  # a run that another version wrote may hold anything
+    except Exception as error:  # the files of another version may have any content
         return {**entry, HAS_FIGURES: True, "damage": f"no figures: {error!r}"}
     return {**entry, **_of_figures(made), HAS_FIGURES: not entry[UNENDED]}
 
 
-def _nothing(found: Found) -> Entry:
+def _nothing(stored: StoredRun) -> Entry:
     entry: Entry = {column.name: None for column in RUNS}
     return entry | {
-        "run": found.run,
-        "name": found.run.rpartition("/")[2],
-        "member_of": found.member_of,
+        "run": stored.run,
+        "name": stored.run.rpartition("/")[2],
+        "member_of": stored.member_of,
         "tags": [],
         "figures": [],
-        TOKEN: found.token,
+        TOKEN: stored.token,
         DIGEST: "",
         HAS_FIGURES: False,
         UNENDED: False,
     }
 
 
-def _checked(entry: Entry, found: Found) -> Entry:
-    """The row, if all of it is what its columns hold: a manifest may say anything."""
+def _checked(entry: Entry, stored: StoredRun) -> Entry:
+    """The row if all values have the type of their column; else a row of a damaged run.
+
+    A manifest may have been edited by hand.
+    """
     for column in RUNS:
         value = entry[column.name]
         if value is None or column.name == "tags":
@@ -363,7 +392,7 @@ def _checked(entry: Entry, found: Found) -> Entry:
             entry[column.name] = value.encode("utf-8", "backslashreplace").decode()
         elif not _fits(value, column.kind):
             why = f"{column.name} is {value!r} in its {MANIFEST_NAME}"
-            return _nothing(found) | {"status": "damaged", "damage": why[:_LONG_OPTION]}
+            return _nothing(stored) | {"status": "damaged", "damage": why[:_LONG_OPTION]}
     return entry
 
 
@@ -374,11 +403,11 @@ def _fits(value: Any, kind: str) -> bool:
     return kind in kinds and isinstance(value, kinds[kind])
 
 
-def _of_manifest(place: Place, found: Found, data: bytes) -> Entry:
-    manifest = parse_manifest(data, place.path_of(found.run) / MANIFEST_NAME)
+def _of_manifest(place: Place, stored: StoredRun, data: bytes) -> Entry:
+    manifest = parse_manifest(data, place.path_of(stored.run) / MANIFEST_NAME)
     status: str = manifest.status
     unended = status == "running"
-    if unended and not place.is_running(found.run):
+    if unended and not place.is_running(stored.run):
         status = "interrupted"
     device, versions = manifest.device, manifest.versions
     names = ("serial", "firmware", "capacity_bytes", "interface", "simulated", "scale",
@@ -414,9 +443,7 @@ def _kind(procedure: str) -> str:
 
 
 def _short(manifest: Manifest) -> Mapping[str, Any]:
-    """The options; of loads of one's own, which hold whole files and answers, those that are
-    short.
-    """
+    """The options; for workloads, replays and served drives, only short options."""
     if manifest.procedure not in USER_LOADS:
         return manifest.options
     return {k: v for k, v in manifest.options.items() if len(json.dumps(v)) <= _LONG_OPTION}
@@ -432,17 +459,17 @@ def _utc(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
 
 
-def _kept(place: Place, run: str, digest: str, before: Mapping[str, Any] | None) -> Entry:
-    """The figures that the run directory keeps, or that the catalogue has of the same state."""
+def _saved_figures(place: Place, run: str, digest: str, before: Mapping[str, Any] | None) -> Entry:
+    """The figures in the run directory, else those in the catalogue for the same manifest."""
     try:
         data = place.read(run, KEPT_NAME)
     except FileNotFoundError:
-        kept = None
+        saved = None
     else:
-        kept = parse_kept_figures(data, place.path_of(run) / KEPT_NAME, digest)
-    if kept is not None:
+        saved = parse_kept_figures(data, place.path_of(run) / KEPT_NAME, digest)
+    if saved is not None:
         try:
-            return {**_of_figures(kept), HAS_FIGURES: True}
+            return {**_of_figures(saved), HAS_FIGURES: True}
         except (KeyError, TypeError, AttributeError):
             return {}
     if before is not None and before[HAS_FIGURES] and before[DIGEST] == digest:
@@ -451,17 +478,17 @@ def _kept(place: Place, run: str, digest: str, before: Mapping[str, Any] | None)
 
 
 def _of_figures(made: Mapping[str, Any]) -> Entry:
-    own = [column.name for column in FIGURES[1:]]
+    columns = [column.name for column in FIGURES[1:]]
     rows = []
     for item in made["figures"]:
         interval = item["interval"] or {}
         row = {**item, "low": interval.get("low"), "high": interval.get("high"),
                "interval_of": interval.get("of")}  # fmt: skip
-        rows.append({name: row[name] for name in own})
+        rows.append({name: row[name] for name in columns})
     return {**{name: made[name] for name in _SUMMED}, "figures": rows}
 
 
 def _reason(error: WritecliffError, place: Place, run: str) -> str:
-    """The error without the path of the run, which stands beside it."""
+    """The error's text without the path of the run and without "damaged: "."""
     text = str(error).replace(f"{place.path_of(run)}/", "")
     return text.removeprefix("damaged: ")

@@ -1,7 +1,7 @@
-"""The tables for SQL over all runs, and their columns, as data: views and the reference follow.
+"""The SQL tables over all runs and their columns, from which the views and the reference are made.
 
-Kinds are those of DuckDB. Times are UTC without a zone, because DuckDB needs another package for
-zones. Unknown is null.
+Types are DuckDB's. Times are UTC without a time zone, because DuckDB needs another package for time
+zones. Unknown values are null.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ TAGS: Sequence[Column] = (
     Column("tag", "varchar", "tag of the run"),
 )
 
-# Tables of every run, with its name before their own columns (docs/reference/run-directory.md).
+# Tables of every run. Each has the run's name before its columns (docs/reference/run-directory.md).
 STEP_TABLES = ("rounds", "intervals", "histograms")
 CATALOGUE_TABLES: Mapping[str, Sequence[Column]] = {"runs": RUNS, "figures": FIGURES, "tags": TAGS}
 
-# In the catalogue's file only.
+# Columns of the catalogue's file that the views do not have.
 TOKEN, DIGEST, HAS_FIGURES, UNENDED = "token", "manifest_sha256", "has_figures", "unended"

@@ -1,4 +1,4 @@
-"""Deleting runs. A run is renamed out of sight first, so that it is whole or gone."""
+"""Deletion of runs. A run is first renamed to a hidden name, so it is either whole or gone."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from writecliff.runs.place import Place
 
 
 def check_deletable(place: Place, runs: Iterable[str]) -> None:
-    """Raises StoreError for a run, or a suite with a run, that a process is writing."""
+    """Check that no process is writing any of `runs`.
+
+    Raises:
+        StoreError: a run, or a member of a suite, is being written.
+    """
     chosen = set(runs)
-    for found in place.find():
-        if not chosen.isdisjoint((found.run, found.member_of)) and place.is_running(found.run):
+    for stored in place.find():
+        if not chosen.isdisjoint((stored.run, stored.member_of)) and place.is_running(stored.run):
             raise StoreError(
-                f"{found.run} is being written by another process",
+                f"{stored.run} is being written by another process",
                 hint="stop it, or wait until it ends",
             )
 
 
 def delete_runs(place: Place, runs: Sequence[str]) -> list[str]:
-    """Delete runs; those that were there. Raises StoreError: in use, or no permission."""
+    """Delete `runs` and return those that existed.
+
+    Raises:
+        StoreError: a run is being written, or cannot be removed.
+    """
     check_deletable(place, runs)
     deleted = []
     for run in runs:

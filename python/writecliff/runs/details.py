@@ -1,4 +1,4 @@
-"""What the catalogue and the manifest say of one run."""
+"""Catalogue row, headline figures and manifest of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = ", ".join(column.name for column in RUNS)
 
 @dataclass(frozen=True)
 class Details:
-    """A run: its row of the view `runs`, those of `figures`, and its manifest; None if damaged."""
+    """A run: its row of `runs`, its rows of `figures`, and its manifest (None if damaged)."""
 
     run: dict[str, Any]
     figures: list[dict[str, Any]]
@@ -23,8 +23,10 @@ class Details:
 
 
 def details(catalogue: Catalogue, run: str) -> Details:
-    """All of a run, with its headline figures, which are made if nobody has yet. Raises StoreError:
-    it has gone.
+    """Read a run's row, figures and manifest; missing headline figures are computed.
+
+    Raises:
+        StoreError: the run was deleted, or the catalogue cannot be read.
     """
     catalogue.refresh()
     catalogue.complete([run])
@@ -32,13 +34,15 @@ def details(catalogue: Catalogue, run: str) -> Details:
         names, rows = database.rows(f"select {_COLUMNS} from runs where run = ?", [run])
         head, figures = database.rows("select * exclude (run) from figures where run = ?", [run])
     if not rows:
-        raise StoreError(f"{run} has gone")
-    one = dict(zip(names, rows[0], strict=True))
+        raise StoreError(f"{run} was deleted", hint="list the runs with `writecliff runs list`")
+    entry = dict(zip(names, rows[0], strict=True))
     manifest = None
-    if one["status"] != "damaged":
+    if entry["status"] != "damaged":
         path = catalogue.place.path_of(run) / MANIFEST_NAME
         try:
             manifest = parse_manifest(catalogue.place.read(run, MANIFEST_NAME), path)
         except FileNotFoundError:
-            raise StoreError(f"{run} has gone") from None
-    return Details(one, [dict(zip(head, row, strict=True)) for row in figures], manifest)
+            raise StoreError(
+                f"{run} was deleted", hint="list the runs with `writecliff runs list`"
+            ) from None
+    return Details(entry, [dict(zip(head, row, strict=True)) for row in figures], manifest)

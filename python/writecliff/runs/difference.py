@@ -1,6 +1,6 @@
-"""One run or suite against another: what differs in set-up and environment, and in results.
+"""Differences between two runs or suites: set-up, environment and results.
 
-Figures, intervals and the rule about noise are those of every comparison (`report.comparison`).
+Figures, intervals and the noise threshold are those of `report.comparison`.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from writecliff.store.manifest import read_manifest
 
 @dataclass(frozen=True)
 class RunDifference(Shows):
-    """What tells run B from run A. Begin with `difference`."""
+    """Differences of run B from run A, made by `difference`."""
 
     compared: Comparison
-    environment: Sequence[tuple[str, str | None, str | None]]  # what, of A, of B
+    environment: Sequence[tuple[str, str | None, str | None]]  # name, value in A, value in B
     names: Sequence[str] = ()  # of A and B
 
     @cached_property
     def judgements(self) -> Sequence[tuple[Figure, Judgement]]:
-        """The figures that both have, and what each says of B against A."""
+        """The figures that both runs have, each with the judgement of B against A."""
         return [(figure, judgement(figure, 0, 1)) for figure in self.compared.figures]
 
     @property
     def judgement(self) -> Judgement:
-        """All of it in a word: B against A."""
+        """The overall judgement of B against A."""
         return overall(word for _, word in self.judgements)
 
     @property
     def verdict(self) -> str:
-        """The answer of the comparison in a sentence."""
+        """The result of the comparison in a sentence."""
         if not self.compared.figures:
-            return "They have no figure in common: nothing can be said of their results."
+            return "The two runs have no figure in common, so their results cannot be compared."
         return self.compared.verdict
 
     def _shown(self) -> Shown:
@@ -54,43 +54,50 @@ class RunDifference(Shows):
         figures = self.compared._shown().grids
         words = [word for _, word in self.judgements]
         grids += [
-            Grid((*one.head, "B is"), [(*row, w) for row, w in zip(one.rows, words, strict=True)],
-                 f"{one.align}l")
-            for one in figures
+            Grid((*grid.head, "B is"), [(*row, w) for row, w in zip(grid.rows, words, strict=True)],
+                 f"{grid.align}l")
+            for grid in figures
         ]  # fmt: skip
         return Shown("", [self.verdict, f"B in all: {self.judgement}"], grids)
 
 
 def difference(first: Path, second: Path, names: Sequence[str]) -> RunDifference:
-    """What differs between two run directories, suites or saved answers, A and B; messages call
-    them by `names`.
+    """Compare two run directories, suites or saved answers, A and B.
 
-    Raises ConfigError: a path that is not one run or suite; StoreError: damaged.
+    Args:
+        first: A.
+        second: B.
+        names: names of A and B for messages.
+
+    Raises:
+        ConfigError: a path is not exactly one run or suite.
+        StoreError: a run is damaged.
     """
     sides = zip("AB", (first, second), names, strict=True)
-    contenders = [_one(side, path, name) for side, path, name in sides]
+    contenders = [_contender(side, path, name) for side, path, name in sides]
     return RunDifference(Comparison(contenders), _environment(first, second), names)
 
 
-def _one(label: str, path: Path, name: str) -> Contender:
-    found = contenders_in([path])
-    if len(found) != 1:
+def _contender(label: str, path: Path, name: str) -> Contender:
+    contenders = contenders_in([path])
+    if len(contenders) != 1:
         raise ConfigError(
-            f"{name} holds {len(found)} things to compare",
-            hint="give one run or suite; `writecliff compare` takes any number",
+            f"{name} contains {len(contenders)} runs or suites",
+            hint="give one run or suite, or use `writecliff compare`, which takes any number",
         )
-    return replace(found[0], label=label, fixed=True)
+    return replace(contenders[0], label=label, fixed=True)
 
 
 def _environment(first: Path, second: Path) -> list[tuple[str, str | None, str | None]]:
-    """Versions and host of two runs where they differ; what a simulated drive does depends on none
-    of it but writecliff.
+    """Versions and host data that differ between two runs.
+
+    Results of a simulated drive depend only on the version of writecliff.
     """
     try:
         manifests = [read_manifest(path) for path in (first, second)]
     except ConfigError:  # a suite, or a saved answer
         return []
-    mine, its = ({**one.versions, **one.host} for one in manifests)
+    mine, its = ({**manifest.versions, **manifest.host} for manifest in manifests)
     return [
         (what.replace("_", " "), mine.get(what), its.get(what))
         for what in dict.fromkeys((*mine, *its))

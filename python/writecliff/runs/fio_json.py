@@ -1,4 +1,4 @@
-"""fio's JSON output as a run: that of a workload whose steps are the groups of its jobs."""
+"""Converts fio's JSON output to a run of a workload with one step per group of jobs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import parse_json, read_bytes, understood
 
 SUFFIX = ".json"
-JSON_BYTES_MAX = 256 << 20  # bins of ten thousand jobs
-_NOTE = "imported from fio's JSON output, which says nothing of the drive's state before"
+JSON_BYTES_MAX = 256 << 20  # latency bins of ten thousand jobs
+_NOTE = "imported from fio's JSON output; the state of the drive before the jobs is unknown"
 
 
 def read_fio_json(path: Path) -> Mapping[str, object]:
-    """Read the last document of fio in a file, without the messages around it.
+    """Read the last JSON document of fio in a file, skipping the messages around it.
 
     Raises:
-        ConfigError: the file is not readable, or not from fio.
+        ConfigError: the file cannot be read, or is not from fio.
     """
     from writecliff.engines.fio.document import last_document
 
@@ -29,16 +29,22 @@ def read_fio_json(path: Path) -> Mapping[str, object]:
     if document is None:
         parse_json(text.encode(), path)  # raises with the position of the damage
         raise ConfigError(
-            f"{path} is not fio's JSON output", hint="make it with fio --output-format=json+"
+            f"{path} is not fio's JSON output", hint="create it with fio --output-format=json+"
         )
     return document
 
 
 def store_fio_json(path: Path, directory: Path, *, capacity_bytes: int | None = None) -> None:
-    """Write a run directory with what fio measured. `capacity_bytes`: of the drive (default: the
-    largest `size` of the jobs).
+    """Write a run directory with the measurements in fio's JSON output.
 
-    Raises ConfigError: not fio's output, or of a drive of unknown capacity; StoreError.
+    Args:
+        path: fio's JSON output.
+        directory: the run directory to create.
+        capacity_bytes: capacity of the drive; the default is the largest `size` of the jobs.
+
+    Raises:
+        ConfigError: the file is not fio's output, or the drive's capacity is unknown.
+        StoreError: the run directory cannot be written.
     """
     with understood(path, "fio's JSON output"):
         _store(path, read_fio_json(path), directory, capacity_bytes)
@@ -59,7 +65,8 @@ def _store(
     capacity = capacity_bytes or range_bytes(document)
     if capacity is None:
         raise ConfigError(
-            f"{path} does not say how large the drive is", hint="give --capacity, such as 960GB"
+            f"{path} does not give the capacity of the drive",
+            hint="give it as --capacity, such as 960GB",
         )
     loads = tuple(LoadStep(step.workload) for step in steps)
     procedure = WorkloadRun(file=path.name, steps=loads, precondition=NONE)
@@ -99,7 +106,7 @@ def _identity(document: Mapping[str, object], capacity_bytes: int) -> DeviceIden
 
     whole, jobs = Fields(document, "fio"), job_fields(document, "fio")
     options = [whole.options("global options"), *(job.options("job options") for job in jobs)]
-    target = next((one["filename"] for one in options if "filename" in one), None)
+    target = next((option["filename"] for option in options if "filename" in option), None)
     disks = whole.parts("disk_util") if "disk_util" in document else []
     named = [disk.get("name") for disk in disks if isinstance(disk, dict)]
     names = [name for name in named if isinstance(name, str) and name]
@@ -114,5 +121,5 @@ def _identity(document: Mapping[str, object], capacity_bytes: int) -> DeviceIden
 
 def _time(document: Mapping[str, object]) -> str:
     seconds = document.get("timestamp", 0)
-    known = seconds if isinstance(seconds, int | float) and 0 <= seconds < 1 << 36 else 0
-    return datetime.fromtimestamp(known, UTC).isoformat(timespec="seconds")
+    valid = seconds if isinstance(seconds, int | float) and 0 <= seconds < 1 << 36 else 0
+    return datetime.fromtimestamp(valid, UTC).isoformat(timespec="seconds")

@@ -1,6 +1,4 @@
-"""What becomes a run of the store: run directories, suites, folders and archives of them, and fio's
-JSON output.
-"""
+"""Import of run directories, suites, folders and archives of them, and fio's JSON output."""
 
 from __future__ import annotations
 
@@ -25,13 +23,22 @@ FOLDER = "imports"
 
 
 def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) -> list[str]:
-    """Copy what `path` holds into the store; the names of the new runs and suites.
+    """Copy the runs in `path` into the store and return the names of the new runs and suites.
 
-    `capacity_bytes` is of the drive of a fio result. Runs keep their directories' names below
-    `imports`; one that is taken gets a number. Raises ConfigError: nothing to import; StoreError.
+    Runs keep the names of their directories, below `imports`. If a name is taken, a number is
+    appended.
+
+    Args:
+        place: the store.
+        path: a run directory, suite, folder, archive or JSON output of fio.
+        capacity_bytes: capacity of the drive, for fio's output.
+
+    Raises:
+        ConfigError: `path` does not exist or has no runs.
+        StoreError: a run is damaged, or the store cannot be written.
     """
     if not path.exists():
-        raise ConfigError(f"{path} is not there")
+        raise ConfigError(f"{path} does not exist")
     if path.is_dir():
         return _folders(place, path, path)
     with tempfile.TemporaryDirectory(prefix="writecliff-") as made:
@@ -41,7 +48,7 @@ def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) 
         if path.suffix != SUFFIX:
             raise ConfigError(
                 f"{path} is neither a run nor an archive of runs nor fio's JSON output",
-                hint="give a run directory, a suite, .zip, .tar.gz, or .json of fio",
+                hint="give a run directory, a suite, a .zip or .tar.gz archive, or fio's .json",
             )
         folder = Path(made) / path.stem
         store_fio_json(path, folder, capacity_bytes=capacity_bytes)
@@ -52,14 +59,16 @@ def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) 
 
 
 def _folders(place: Place, folder: Path, named: Path) -> list[str]:
-    """Import the runs and suites in a folder, which may be one itself."""
-    found = list(_in(folder))
-    if not found:
-        raise ConfigError(f"there is no run in {named}")
-    for one in found:
-        if not is_suite(one):
-            read_manifest(one)  # a damaged run is refused before anything is copied
-    return [_add(place, one) for one in found]
+    """Import the runs and suites in `folder`, which may itself be a run or suite."""
+    folders = list(_in(folder))
+    if not folders:
+        raise ConfigError(
+            f"{named} contains no run", hint="give a run directory, a suite, or a folder of them"
+        )
+    for run in folders:
+        if not is_suite(run):
+            read_manifest(run)  # rejects damaged runs before anything is copied
+    return [_add(place, run) for run in folders]
 
 
 def _in(folder: Path, depth: int = 0) -> Iterator[Path]:
@@ -74,16 +83,16 @@ def _in(folder: Path, depth: int = 0) -> Iterator[Path]:
 
 
 def _add(place: Place, folder: Path) -> str:
-    begin = f"{FOLDER}/{folder.resolve().name}"
-    names = (begin if number == 1 else f"{begin}-{number}" for number in count(1))
-    name = next(one for one in names if place.is_free(one))
+    stem = f"{FOLDER}/{folder.resolve().name}"
+    names = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    name = next(name for name in names if place.is_free(name))
     place.add(folder, name)
     return name
 
 
 # -- runs as archives (.zip, .tar and compressed ones) ---------------------------------------------
 
-# Runs as archives (.zip, .tar and compressed ones). `unpacking.py` reads them.
+# `unpacking.py` reads these archives.
 
 _MODES: dict[str, Literal["w", "w:gz", "w:xz"]] = {
     ".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz", ".tar.xz": "w:xz",
@@ -92,18 +101,25 @@ SUFFIXES = (".zip", *_MODES)
 
 
 def suffix_of(path: Path) -> str | None:
-    """The suffix that says which kind of archive a file is; None: it is none."""
+    """Return the suffix that names the kind of archive; None if the file is no archive."""
     return next((suffix for suffix in SUFFIXES if path.name.endswith(suffix)), None)
 
 
 def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
-    """Write runs to an archive, each under its name in the store, which is whole or not there.
+    """Write runs to an archive, each under its name in the store.
 
-    Raises ConfigError for another suffix, StoreError.
+    The file appears only when it is complete.
+
+    Raises:
+        ConfigError: the suffix of `output` is not in `SUFFIXES`.
+        StoreError: a run cannot be read, or the archive cannot be written.
     """
     suffix = suffix_of(output)
     if suffix is None:
-        raise ConfigError(f"{output} is no archive", hint=f"name it {', '.join(SUFFIXES)}")
+        raise ConfigError(
+            f"{output} does not have the suffix of an archive",
+            hint=f"use {', '.join(SUFFIXES)}",
+        )
     made = part_of(output)
     try:
         with ExitStack() as stack:
@@ -130,5 +146,5 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
 
 
 def is_suite(folder: Path) -> bool:
-    """Whether the folder is a suite or a sweep."""
+    """Return `True` if the folder is a suite or a sweep."""
     return (folder / SUITE_NAME).is_file()

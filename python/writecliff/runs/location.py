@@ -1,4 +1,4 @@
-"""Which store a command works with, and where new runs go."""
+"""Location of the run store and of new runs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ HERE = "."
 
 
 def store_location(given: str | None = None) -> str:
-    """The store that is `given`, else that of the environment, else the current folder: a path, or
-    the URL of an object store. Raises ConfigError for an empty one.
+    """Return `given`, else the store in `WRITECLIFF_STORE`, else the current folder.
+
+    Returns:
+        A path, or the URL of an object store.
+
+    Raises:
+        ConfigError: `given` is empty.
     """
     location = given if given is not None else os.environ.get(ENVIRONMENT) or HERE
     if not location:
@@ -22,13 +27,18 @@ def store_location(given: str | None = None) -> str:
 
 
 def is_remote(location: str) -> bool:
-    """Whether the location is a URL."""
+    """Return `True` if the location is a URL."""
     return "://" in location
 
 
 def output_root(given: str | None = None) -> Path:
-    """The folder below which new runs are made. Those of an object store are made in the current
-    folder: a run is written step by step, which an object store cannot. Raises ConfigError.
+    """Return the folder in which new runs are created.
+
+    With an object store this is the current folder, because a run is written step by step and
+    object stores have no append.
+
+    Raises:
+        ConfigError: `given` is empty.
     """
     location = store_location(given)
     return Path(HERE) if is_remote(location) else Path(location)

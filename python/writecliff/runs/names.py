@@ -1,4 +1,4 @@
-"""From what a user types to a run of the store."""
+"""Resolution of user input to the name of a run in the store."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ _SHOWN = 5
 
 
 def known_runs(place: Place, *, suites: bool = False) -> list[str]:
-    """The names of all runs of the store; with `suites`, those of suites and sweeps follow."""
-    found = list(place.find())
-    sets = {one.member_of for one in found if one.member_of is not None} if suites else ()
-    return [*(one.run for one in found), *sorted(sets)]
+    """Return the names of all runs of the store; with `suites`, also of suites and sweeps."""
+    stored = list(place.find())
+    sets = {run.member_of for run in stored if run.member_of is not None} if suites else ()
+    return [*(run.run for run in stored), *sorted(sets)]
 
 
 def run_named(text: str, place: Place, runs: Sequence[str]) -> str:
-    """The run that `text` names: its name in the store, its path, the last part of its name, or
-    what only one name begins with or ends in.
+    """Return the run that `text` names.
 
-    Raises ConfigError, with the nearest or the possible names.
+    `text` is its name in the store, its path, the last component of its name, or a unique prefix.
+
+    Raises:
+        ConfigError: no run or several runs match; the message lists them or suggests a name.
     """
     exact = text.rstrip("/")
     if exact in runs:
@@ -33,28 +35,35 @@ def run_named(text: str, place: Place, runs: Sequence[str]) -> str:
         return below
     last = [run for run in runs if run.rpartition("/")[2] == exact]
     begin = [r for r in runs if r.startswith(exact) or r.rpartition("/")[2].startswith(exact)]
-    for found in (last, begin if exact else []):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            shown = ", ".join(map(printable, sorted(found)[:_SHOWN]))
-            more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-            raise ConfigError(f"'{printable(text)}' may be {len(found)} runs: {shown}{more}")
+    for matches in (last, begin if exact else []):
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            shown = ", ".join(map(printable, sorted(matches)[:_SHOWN]))
+            more = f" and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
+            raise ConfigError(
+                f"'{printable(text)}' matches {len(matches)} runs: {shown}{more}",
+                hint="give more characters of the name",
+            )
     otherwise = f"`writecliff runs list` shows the runs of {place.location}"
     raise ConfigError(
-        f"there is no run '{printable(text)}' in {place.location}",
+        f"{place.location} has no run '{printable(text)}'",
         hint=did_you_mean(exact, _names(runs), otherwise),
     )
 
 
 def runs_named(texts: Iterable[str], place: Place) -> list[str]:
-    """The runs that are named, each once, in order. Raises ConfigError."""
+    """Return the runs named by `texts`, each once, in order.
+
+    Raises:
+        ConfigError: no run or several runs match a text.
+    """
     runs = known_runs(place)
     return list(dict.fromkeys(run_named(text, place, runs) for text in texts))
 
 
 def _below(path: Path, place: Place) -> str | None:
-    """The path below the root of the store, if it is one on this machine."""
+    """The path relative to the root of the store, if `path` is a local folder."""
     root = place.path_of("")
     try:
         return os.path.relpath(path.resolve(), root.resolve()) if path.is_dir() else None

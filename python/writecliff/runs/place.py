@@ -1,7 +1,7 @@
-"""What a store must do, wherever it is.
+"""The interface of a run store, with stores in a folder and on an object store.
 
 A run is named by the path of its directory in the store, with slashes: "runs/wsat-1",
-"suites/pts-e-1/iops". The file system gives other bytes than UTF-8 as escapes in names.
+"suites/pts-e-1/iops". Bytes that are not UTF-8 appear in names as escapes.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from writecliff.store.files import is_locked, read_regular, store_error, write_a
 from writecliff.store.manifest import MANIFEST_NAME, SUITE_NAME
 
 CATALOGUE_FOLDER = ".writecliff"
-NO_MANIFEST = "-"  # the token of a run without one
-# What a run directory without a manifest still has.
+NO_MANIFEST = "-"  # the token of a run without a manifest
+# Files that identify a run directory whose manifest is missing.
 REMAINS = frozenset(("rounds.parquet", "histograms.parquet", "intervals.parquet"))
 
 
-class Found(NamedTuple):
-    """A run that a store holds.
+class StoredRun(NamedTuple):
+    """A run in a store.
 
-    `token` changes whenever something in the directory is replaced; empty: changing right now, or
-    nothing can be told. `member_of` is the suite or sweep that the run is part of.
+    `token` changes whenever a file of the directory is replaced; it is empty if the directory has
+    just changed. `member_of` is the suite or sweep that contains the run.
     """
 
     run: str
@@ -40,74 +40,79 @@ class Found(NamedTuple):
 
 
 class Place(Protocol):
-    """Where runs are. Methods raise StoreError; of a run that is gone, FileNotFoundError."""
+    """A store of runs.
 
-    location: str  # as the user names it
+    Methods raise StoreError for failures of the store, FileNotFoundError for a deleted run.
+    """
 
-    def find(self) -> Iterator[Found]:
-        """All runs, in no order; none if the place does not exist."""
+    location: str  # as given by the user
+
+    def find(self) -> Iterator[StoredRun]:
+        """Iterate over all runs, in no particular order; none if the store does not exist."""
         ...
 
     def path_of(self, run: str) -> Path:
-        """For messages; and, of a store in a folder, the directory itself."""
+        """Return the directory of a run; for a remote store, its name for messages."""
         ...
 
     def read(self, run: str, name: str) -> bytes:
-        """The content of a file of a run."""
+        """Read a file of a run."""
         ...
 
     def write(self, run: str, name: str, data: bytes) -> None:
-        """Replace a file of a run as a whole."""
+        """Replace a file of a run atomically."""
         ...
 
     def is_running(self, run: str) -> bool:
-        """Whether a process is writing the run."""
+        """Return `True` if a process is writing the run."""
         ...
 
     def as_folder(self, run: str) -> AbstractContextManager[Path]:
-        """A folder that holds the run, or a copy of it, for reading."""
+        """Open a folder with the run, or a copy of it, for reading."""
         ...
 
     def add(self, folder: Path, run: str) -> None:
-        """Copy a run directory or suite to `run`, which must be free; the manifest last."""
+        """Copy a run directory or suite to `run`, which must be free, the manifest last."""
         ...
 
     def is_free(self, run: str) -> bool:
-        """Whether nothing is there."""
+        """Return `True` if nothing has the name `run`."""
         ...
 
     def remove(self, run: str) -> None:
-        """Remove a run: it is whole or gone."""
+        """Remove a run atomically."""
         ...
 
     def saved(self, name: str) -> Path | None:
-        """The path of a file of the catalogue, there or not; None where files have no paths."""
+        """Return the path of a catalogue file, existing or not; None for a remote store."""
         ...
 
     def load(self, name: str) -> bytes | None:
-        """A file of the catalogue; None if there is none."""
+        """Read a catalogue file; None if it does not exist."""
         ...
 
     def save(self, name: str, data: bytes) -> None:
-        """Replace a file of the catalogue."""
+        """Replace a catalogue file."""
         ...
 
     def discard(self, name: str) -> None:
-        """Remove a file of the catalogue."""
+        """Remove a catalogue file."""
         ...
 
     def sweep(self) -> None:
-        """Remove what deletions and copies that were killed have left behind."""
+        """Remove the remains of deletions and copies that were killed."""
         ...
 
     def saving(self) -> AbstractContextManager[None]:
-        """Holds off other processes that save the catalogue, where that is possible."""
+        """Lock the catalogue against other writers, if the store has locks."""
         ...
 
 
 def open_place(location: str) -> Place:
-    """The store at a path or URL. Raises ConfigError: a file, or a kind of URL that cannot be used
-    here.
+    """Open the store at a path or URL.
+
+    Raises:
+        ConfigError: the path is a file, or the URL's protocol is not installed.
     """
     from writecliff.runs.location import is_remote
 
@@ -118,48 +123,52 @@ def open_place(location: str) -> Place:
 
 
 def shown_name(name: bytes) -> str:
-    """The name of a file as text: what is not UTF-8 becomes escapes such as \\\\xff."""
+    r"""Decode a file name as text, with an escape such as \xff for each byte that is not UTF-8."""
     return name.decode("utf-8", "backslashreplace")
 
 
 # -- A store in a folder ---------------------------------------------------------------------------
 
-# Runs are found directly in the root and, at any depth, below its folders `runs`, `suites`,
-# `sweeps`, `choices` and `imports`; so the root may be a project's folder with much else in it.
-# Hidden folders are skipped. Two modification times show whether a run has changed: files of a
-# run directory are replaced by renaming, which changes the time of the directory, and the manifest
-# has its own time.
+# Runs are directly in the root or, at any depth, in its folders `runs`, `suites`, `sweeps`,
+# `choices` and `imports`. The root can therefore be a project's folder with many other files.
+# Hidden folders are skipped. Two modification times show that a run has changed. Files of a run
+# directory are replaced by renaming, which changes the directory's time; the manifest has its own.
 
 FOLDERS = ("runs", "suites", "sweeps", "choices", "imports")
-DELETED = ".deleted-"  # before the name of a directory that is being removed
-COMING = ".coming-"  # before the name of one that is being copied
+DELETED = ".deleted-"  # prefix of a directory that is being removed
+COMING = ".coming-"  # prefix of a directory that is being copied
 _DEPTH = 6
 _MANIFEST = f"/{MANIFEST_NAME}".encode()
-_SETTLED_NS = 50_000_000  # a change within the tick of the file system's clock would go unseen
+_SETTLED_NS = 50_000_000  # two changes within one tick of the file system's clock look like one
 
 
 class LocalPlace:
-    """A folder, which need not exist."""
+    """A store in a folder, which need not exist."""
 
     def __init__(self, root: Path) -> None:
-        """Raises ConfigError if `root` is a file."""
+        """Open the store in `root`.
+
+        Raises:
+            ConfigError: `root` is a file.
+        """
         if root.exists() and not root.is_dir():
-            raise ConfigError(f"{root} is a file", hint="a store is a folder of runs")
+            raise ConfigError(f"{root} is a file", hint="give a folder for the store")
         self.root = root
         self.location = str(root)
-        self._paths: dict[str, bytes] = {}  # of runs that were found, below the root
+        self._paths: dict[str, bytes] = {}  # path below the root by name of the run
 
     # -- finding ------------------------------------------------------------------------------
 
-    def find(self) -> Iterator[Found]:
+    def find(self) -> Iterator[StoredRun]:
+        """Walk the folders; runs below depth 1 are found only in `FOLDERS` and suites."""
         root = os.fsencode(self.root)
         wide = [os.fsencode(name) for name in FOLDERS]
         now_ns = time.time_ns()
         for name, entry in _folders(root):
             yield from self._in(entry.path, name, _DEPTH if name in wide else 1, now_ns)
 
-    def _in(self, path: bytes, below: bytes, depth: int, now_ns: int) -> Iterator[Found]:
-        """The runs in `path`, which is `below` the root."""
+    def _in(self, path: bytes, below: bytes, depth: int, now_ns: int) -> Iterator[StoredRun]:
+        """The runs in `path`, whose path relative to the root is `below`."""
         run = self._run(path, below, None, now_ns)
         if run is not None:
             yield run
@@ -167,20 +176,22 @@ class LocalPlace:
         names: set[str] = set()
         folders = list(_folders(path, names))
         if names & REMAINS:
-            yield self._found(below, NO_MANIFEST, None, has_manifest=False)
+            yield self._stored_run(below, NO_MANIFEST, None, has_manifest=False)
             return
         if depth <= 1 and SUITE_NAME not in names:
             return
         suite = shown_name(below) if SUITE_NAME in names else None
         for name, entry in folders:
             inner = below + b"/" + name
-            run = self._run(entry.path, inner, suite, now_ns)  # most are: no further generator
+            run = self._run(entry.path, inner, suite, now_ns)  # avoids a generator per run
             if run is not None:
                 yield run
             else:
                 yield from self._in(entry.path, inner, depth - 1, now_ns)
 
-    def _run(self, path: bytes, below: bytes, member_of: str | None, now_ns: int) -> Found | None:
+    def _run(
+        self, path: bytes, below: bytes, member_of: str | None, now_ns: int
+    ) -> StoredRun | None:
         """The run in a directory; None if it has no manifest."""
         try:
             manifest = os.stat(path + _MANIFEST)  # noqa: PTH116
@@ -189,22 +200,24 @@ class LocalPlace:
             return None
         settled = now_ns - max(manifest.st_mtime_ns, folder_ns) > _SETTLED_NS
         token = f"{folder_ns}.{manifest.st_mtime_ns}.{manifest.st_size}"
-        return self._found(below, token if settled else "", member_of)
+        return self._stored_run(below, token if settled else "", member_of)
 
-    def _found(
+    def _stored_run(
         self, below: bytes, token: str, member_of: str | None, *, has_manifest: bool = True
-    ) -> Found:
+    ) -> StoredRun:
         run = shown_name(below)
         self._paths[run] = below
-        return Found(run, token, member_of, has_manifest)
+        return StoredRun(run, token, member_of, has_manifest)
 
     def path_of(self, run: str) -> Path:
+        """Return the directory of a run, with the bytes of its name on disk."""
         below = self._paths.get(run)
         return self.root / (run if below is None else os.fsdecode(below))
 
     # -- files of runs ------------------------------------------------------------------------
 
     def read(self, run: str, name: str) -> bytes:
+        """Read a file of a run, which must be a regular file."""
         path = self.path_of(run) / name
         try:
             return read_regular(path)
@@ -214,36 +227,42 @@ class LocalPlace:
             raise StoreError(f"cannot read {path}: {error.strerror}") from None
 
     def write(self, run: str, name: str, data: bytes) -> None:
+        """Replace a file of a run atomically."""
         if not self.path_of(run).is_dir():
             raise FileNotFoundError(str(self.path_of(run)))
         write_atomically(self.path_of(run) / name, data)
 
     def is_running(self, run: str) -> bool:
+        """Return `True` if a process holds the lock of the run."""
         return is_locked(self.path_of(run))
 
     @contextmanager
     def as_folder(self, run: str) -> Iterator[Path]:
+        """Yield the run directory itself."""
         yield self.path_of(run)
 
-    # -- coming and going ---------------------------------------------------------------------
+    # -- adding and removing ------------------------------------------------------------------
 
     def is_free(self, run: str) -> bool:
+        """Return `True` if neither a file nor a link has the name `run`."""
         return not os.path.lexists(self.root / run)
 
     def add(self, folder: Path, run: str) -> None:
+        """Copy a run directory or suite to `run`: to a hidden name first, then renamed."""
         target = self.root / run
         coming = target.with_name(f"{COMING}{os.getpid()}-{target.name}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            # Links are not followed: an archive or folder of others must not reach out of itself.
+            # Links are not followed: a foreign archive or folder must not reach files outside it.
             shutil.copytree(folder, coming, symlinks=True, ignore=shutil.ignore_patterns(".lock"))
-            os.rename(coming, target)  # noqa: PTH104 - fails if the target is there
+            os.rename(coming, target)  # noqa: PTH104 - fails if the target exists
         except OSError as error:
             raise store_error(error, target) from error
         finally:
             shutil.rmtree(coming, ignore_errors=True)
 
     def remove(self, run: str) -> None:
+        """Rename a run to a hidden name, then delete it."""
         path = self.path_of(run)
         gone = path.with_name(f"{DELETED}{os.getpid()}-{time.monotonic_ns()}")
         try:
@@ -253,14 +272,14 @@ class LocalPlace:
         except OSError as error:
             raise store_error(error, path) from error
         self._paths.pop(run, None)
-        _discard(gone)  # what is left is hidden; `sweep` tries again
+        _discard(gone)  # remaining files are hidden; `sweep` removes them later
 
     def sweep(self) -> None:
-        """Remove what deletions and copies that were killed have left behind."""
+        """Remove the remains of deletions and copies whose process has died."""
         for folder in (self.root, *(self.root / name for name in FOLDERS)):
-            for begin in (DELETED, COMING):
-                for path in folder.glob(f"{begin}*"):
-                    if not _alive(path.name.removeprefix(begin).partition("-")[0]):
+            for prefix in (DELETED, COMING):
+                for path in folder.glob(f"{prefix}*"):
+                    if not _alive(path.name.removeprefix(prefix).partition("-")[0]):
                         _discard(path)
 
     # -- the catalogue ------------------------------------------------------------------------
@@ -271,15 +290,18 @@ class LocalPlace:
         return self.root / CATALOGUE_FOLDER
 
     def saved(self, name: str) -> Path | None:
+        """Return the path of a catalogue file, existing or not."""
         return self.catalogue / name
 
     def load(self, name: str) -> bytes | None:
+        """Read a catalogue file; None if it cannot be read."""
         try:
             return (self.catalogue / name).read_bytes()
         except OSError:
             return None
 
     def save(self, name: str, data: bytes) -> None:
+        """Replace a catalogue file atomically."""
         path = self.catalogue / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -288,11 +310,13 @@ class LocalPlace:
         write_atomically(path, data)
 
     def discard(self, name: str) -> None:
+        """Remove a catalogue file if it exists; errors are ignored."""
         with suppress(OSError):
             (self.catalogue / name).unlink(missing_ok=True)
 
     @contextmanager
     def saving(self) -> Iterator[None]:
+        """Hold an exclusive lock on the catalogue."""
         try:
             self.catalogue.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.catalogue / "lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -308,10 +332,10 @@ class LocalPlace:
 def _folders(
     path: bytes, names: set[str] | None = None
 ) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
-    """The folders in `path` that are not hidden, by name; `names` gets those of its files."""
+    """The visible folders in `path` by name; names of files are added to `names`."""
     try:
         entries = list(os.scandir(path))
-    except OSError:  # gone, or not for us
+    except OSError:  # deleted meanwhile, or no permission
         return
     for entry in entries:
         if entry.name.startswith(b"."):
@@ -324,7 +348,7 @@ def _folders(
 
 
 def _discard(path: Path) -> None:
-    """Remove a directory as far as possible; of a link, the link."""
+    """Remove a directory as far as possible; a symbolic link itself, not its target."""
     if path.is_symlink():
         with suppress(OSError):
             path.unlink()
@@ -338,11 +362,11 @@ def _alive(process: str) -> bool:
 
 # -- remote ----------------------------------------------------------------------------------------
 
-# A store on an object store, by fsspec: s3://, gs://, abfs://, memory:// and others.
+# A store on an object store through fsspec: s3://, gs://, abfs://, memory:// and others.
 #
-# An object store has neither locks nor renaming of folders. The manifest of a run is uploaded last
+# Object stores have neither locks nor renaming of folders. The manifest of a run is uploaded last
 # and deleted first, so an incomplete run is never listed. If two processes save the catalogue, the
-# last one wins, and the next read adds the entries of the other.
+# last one wins, and the next refresh adds the rows of the other.
 
 _TOKENS = ("ETag", "etag", "md5Hash", "content_hash", "mtime", "LastModified", "last_modified",
            "created", "size")  # fmt: skip
@@ -350,15 +374,19 @@ _WATCHED = (MANIFEST_NAME, "tags.json", "figures.json")
 
 
 class RemotePlace:
-    """A folder of an object store."""
+    """A store in a folder of an object store."""
 
     def __init__(self, location: str) -> None:
-        """Raises ConfigError: the package for it is missing, or the URL cannot be used."""
+        """Open the store at a URL.
+
+        Raises:
+            ConfigError: a package is missing, or the URL cannot be opened.
+        """
         try:
             import fsspec
         except ImportError:
             raise ConfigError(
-                f"{location} needs the package fsspec",
+                f"{location} requires the package fsspec",
                 hint='pip install "writecliff[object-store]", and the package of the protocol '
                 "(s3fs, gcsfs, adlfs)",
             ) from None
@@ -366,7 +394,7 @@ class RemotePlace:
         try:
             self._files, root = fsspec.core.url_to_fs(location)
         except (ImportError, ValueError) as error:
-            raise ConfigError(f"{location} cannot be used: {_first_line(error)}") from None
+            raise ConfigError(f"cannot open {location}: {_first_line(error)}") from None
         self._root = root.rstrip("/")
 
     def _path(self, *parts: str) -> str:
@@ -374,17 +402,18 @@ class RemotePlace:
 
     @contextmanager
     def _errors(self, what: str) -> Iterator[None]:
-        """Whatever a protocol's package raises, in one line. FileNotFoundError passes."""
+        """Convert all errors of the protocol's package but FileNotFoundError to StoreError."""
         try:
             yield
         except (FileNotFoundError, StoreError):
             raise
-        except Exception as error:  # each package has errors of its own
+        except Exception as error:  # each package has its own error classes
             raise StoreError(f"{what} failed: {_first_line(error)}") from error
 
     # -- finding ------------------------------------------------------------------------------
 
-    def find(self) -> Iterator[Found]:
+    def find(self) -> Iterator[StoredRun]:
+        """List all objects below the root and group them into runs."""
         with self._errors(f"listing {self.location}"):
             self._files.invalidate_cache()
             try:
@@ -402,28 +431,33 @@ class RemotePlace:
             parent = folder.rpartition("/")[0]
             member_of = parent if parent in suites else None
             if MANIFEST_NAME in names:
-                yield Found(folder, _token(names), member_of)
+                yield StoredRun(folder, _token(names), member_of)
             elif REMAINS & names.keys():
-                yield Found(folder, NO_MANIFEST, member_of, has_manifest=False)
+                yield StoredRun(folder, NO_MANIFEST, member_of, has_manifest=False)
 
     def path_of(self, run: str) -> Path:
+        """Return the location of a run, for messages only."""
         return Path(f"{self.location.rstrip('/')}/{run}")
 
     # -- files of runs ------------------------------------------------------------------------
 
     def read(self, run: str, name: str) -> bytes:
+        """Download a file of a run."""
         with self._errors(f"reading {run}/{name}"):
             return bytes(self._files.cat_file(self._path(run, name)))
 
     def write(self, run: str, name: str, data: bytes) -> None:
+        """Upload a file of a run."""
         with self._errors(f"writing {run}/{name}"):
             self._files.pipe_file(self._path(run, name), data)
 
     def is_running(self, run: str) -> bool:
-        return False  # runs are made elsewhere
+        """Return `False`, because only local runs are being written."""
+        return False
 
     @contextmanager
     def as_folder(self, run: str) -> Iterator[Path]:
+        """Download the run to a temporary folder."""
         with tempfile.TemporaryDirectory(prefix="writecliff-") as made:
             folder = Path(made) / PurePosixPath(run).name
             folder.mkdir()
@@ -435,13 +469,15 @@ class RemotePlace:
                     target.write_bytes(self._files.cat_file(path))
             yield folder
 
-    # -- coming and going ---------------------------------------------------------------------
+    # -- adding and removing ------------------------------------------------------------------
 
     def is_free(self, run: str) -> bool:
+        """Return `True` if no object has the name or prefix `run`."""
         with self._errors(f"looking for {run}"):
             return not self._files.exists(self._path(run))
 
     def add(self, folder: Path, run: str) -> None:
+        """Upload a run directory or suite, the manifest last."""
         files = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
         files.sort(key=lambda path: path.name in (MANIFEST_NAME, SUITE_NAME))
         with self._errors(f"writing {run}"):
@@ -451,6 +487,7 @@ class RemotePlace:
                     self._files.pipe_file(self._path(run, below), path.read_bytes())
 
     def remove(self, run: str) -> None:
+        """Delete the objects of a run, the manifest first."""
         with self._errors(f"removing {run}"):
             for name in (MANIFEST_NAME, SUITE_NAME):
                 if self._files.exists(self._path(run, name)):
@@ -459,33 +496,38 @@ class RemotePlace:
                 self._files.rm(self._path(run), recursive=True)
 
     def sweep(self) -> None:
-        """Nothing is left behind but objects that belong to no run."""
+        """Do nothing: objects left behind by a killed upload belong to no run."""
 
     # -- the catalogue ------------------------------------------------------------------------
 
     def saved(self, name: str) -> Path | None:
+        """Return None, because objects have no paths."""
         return None
 
     def load(self, name: str) -> bytes | None:
+        """Download a catalogue file; None if it cannot be read."""
         try:
             return self.read(CATALOGUE_FOLDER, name)
         except (FileNotFoundError, StoreError):
             return None
 
     def save(self, name: str, data: bytes) -> None:
+        """Upload a catalogue file."""
         self.write(CATALOGUE_FOLDER, name, data)
 
     def discard(self, name: str) -> None:
+        """Delete a catalogue file if it exists."""
         with self._errors(f"removing {name}"):
             if self._files.exists(self._path(CATALOGUE_FOLDER, name)):
                 self._files.rm_file(self._path(CATALOGUE_FOLDER, name))
 
     def saving(self) -> nullcontext[None]:
+        """Return a context without a lock, because object stores have none."""
         return nullcontext()
 
 
 def _token(names: Mapping[str, Mapping[str, object]]) -> str:
-    """What the listing says of the files that the catalogue is made from."""
+    """A token from the listing of the files that the catalogue depends on."""
     parts = [
         f"{name}:{','.join(str(names[name][key]) for key in _TOKENS if key in names[name])}"
         for name in _WATCHED

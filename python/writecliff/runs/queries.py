@@ -25,12 +25,12 @@ _FIGURES = re.compile(r"\b(figures|verdict|stamp|steps|device_time_ns|host_write
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which runs, in which order. All that is given must hold.
+    """Filters, order and limits of a list of runs. A run must match all filters.
 
-    `device` is part of the target's or the drive's name, `text` of any name, tag or outcome. `tags`
-    must all be there. `since` is a date, a time, or a span such as "7d". `where` is a condition of
-    SQL on the columns of `runs`. `sort` is a column; with "-" before it, descending. `offset` runs
-    at the beginning are left out.
+    `device` matches a substring of the target or drive name, `text` of any name, tag or outcome. A
+    run must have all `tags`. `since` is a date, a time, or a time span such as "7d". `where` is an
+    SQL condition on the columns of `runs`. `sort` is a column, with a leading "-" for descending
+    order. The first `offset` runs are skipped.
     """
 
     kind: str | None = None
@@ -47,15 +47,19 @@ class Selection:
     offset: int = 0
 
     def sql(self, columns: Sequence[str], *, now: datetime | None = None) -> tuple[str, list[Any]]:
-        """The query and its parameters. Raises ConfigError for a column that is not there, a time
-        that cannot be read, a limit below 0.
+        """Return the query and its parameters.
+
+        Raises:
+            ConfigError: an unknown column, an invalid time, or a negative limit.
         """
         condition, values = self._condition(now)
         return f"select {', '.join(columns)} from runs{condition}{self._order()}", values
 
     def count_sql(self, *, now: datetime | None = None) -> tuple[str, list[object]]:
-        """The query for how many there are, whatever `limit` and `offset`, and its parameters.
-        Raises as `sql`.
+        """Return a query that counts the matching runs regardless of `limit` and `offset`.
+
+        Raises:
+            ConfigError: an invalid time.
         """
         condition, values = self._condition(now)
         return f"select count(*) from runs{condition}", values
@@ -78,18 +82,18 @@ class Selection:
             values.append(tag)
         if self.text is not None:
             tags = "array_to_string(tags, ' ')"
-            places = f"run, title, test, target, drive, serial, firmware, verdict, {tags}"
-            parts.append(f"contains(lower(concat_ws(' ', {places})), ?)")
+            columns = f"run, title, test, target, drive, serial, firmware, verdict, {tags}"
+            parts.append(f"contains(lower(concat_ws(' ', {columns})), ?)")
             values.append(self.text.lower())
         if self.where is not None:
-            parts.append(f"({self.where}\n)")  # the line ends a comment
+            parts.append(f"({self.where}\n)")  # the line break ends a trailing comment
         return (f" where {' and '.join(parts)}" if parts else ""), values
 
     def _order(self) -> str:
         name, down = self.sort.removeprefix("-"), self.sort.startswith("-")
-        known = [column.name for column in RUNS]
-        if name not in known:
-            raise ConfigError.unknown("column", name, known, where="--sort")
+        columns = [column.name for column in RUNS]
+        if name not in columns:
+            raise ConfigError.unknown("column", name, columns, where="--sort")
         if self.limit is not None and self.limit < 0:
             raise ConfigError(f"--limit must be 0 or more, not {self.limit}")
         limit = "" if self.limit is None else f" limit {self.limit}"
@@ -98,31 +102,37 @@ class Selection:
 
 
 def since_utc(text: str, now: datetime | None = None) -> datetime:
-    """The time that a date, a time or a span before `now` names, in UTC without a zone. Raises
-    ConfigError.
+    """Parse a date, a time or a time span before `now`, to UTC without a time zone.
+
+    Raises:
+        ConfigError: `text` is none of these.
     """
     now = now or datetime.now(UTC)
     span = re.fullmatch(r"(\d{1,5})([mhdw])", text.strip())
     try:
         if span is not None:
-            found = now - timedelta(**{_SPANS[span[2]]: int(span[1])})
+            start = now - timedelta(**{_SPANS[span[2]]: int(span[1])})
         elif len(text.strip()) <= len("2026-01-31"):
-            found = datetime.combine(date.fromisoformat(text.strip()), datetime.min.time())
+            start = datetime.combine(date.fromisoformat(text.strip()), datetime.min.time())
         else:
-            found = datetime.fromisoformat(text.strip())
+            start = datetime.fromisoformat(text.strip())
     except (ValueError, OverflowError):
         raise ConfigError(
-            f"--since '{text}' is no time", hint="for example 2026-01-31, 2026-01-31T14:00, 36h, 7d"
+            f"--since '{text}' is not a date, time or time span",
+            hint="for example 2026-01-31, 2026-01-31T14:00, 36h, 7d",
         ) from None
-    return found.astimezone(UTC).replace(tzinfo=None)
+    return start.astimezone(UTC).replace(tzinfo=None)
 
 
 def listed(
     catalogue: Catalogue, selection: Selection, *, progress: Progress = unseen
 ) -> list[dict[str, Any]]:
-    """The runs of a selection, each with the columns that lists show.
+    """Return the matching runs, each with the columns shown in lists.
 
-    Raises ConfigError, QueryError for a condition that cannot be answered, StoreError.
+    Raises:
+        ConfigError: an invalid filter.
+        QueryError: `where` is not a valid condition.
+        StoreError: the store or the catalogue cannot be read.
     """
     sql, values = selection.sql(LISTED)
     with catalogue.current(figures=_needs_figures(selection), progress=progress) as database:
@@ -134,7 +144,7 @@ def listed(
 def list_table(
     catalogue: Catalogue, selection: Selection, *, progress: Progress = unseen
 ) -> pa.Table:
-    """The same as an Arrow table. Raises as `listed`."""
+    """Return the matching runs as an Arrow table. Raises the errors of `listed`."""
     sql, values = selection.sql(LISTED)
     with catalogue.current(figures=_needs_figures(selection), progress=progress) as database:
         database.close_files()
@@ -149,8 +159,13 @@ def _needs_figures(selection: Selection) -> bool:
 def answering(
     catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> Iterator[tuple[Views, Sequence[str]]]:
-    """All views that `sql` may name, up to date, and sentences about runs that are left out of
-    them. Without `allow_files`, statements reach nothing else. Raises StoreError.
+    """Open a database with all views that `sql` may name, brought up to date.
+
+    Yields the database and a note per run that is left out of a view. Without `allow_files`, SQL
+    statements cannot read files.
+
+    Raises:
+        StoreError: the store or the catalogue cannot be read.
     """
     from writecliff.runs.segments import add_step_table
 
@@ -172,8 +187,14 @@ def answering(
 def sql_table(
     catalogue: Catalogue, sql: str, *, allow_files: bool = False, progress: Progress = unseen
 ) -> tuple[pa.Table | None, Sequence[str]]:
-    """The answer to a query as an Arrow table, None of a statement without one, and sentences
-    about what was left out. Raises QueryError, StoreError.
+    """Run a query over the store.
+
+    Returns:
+        The result (None for a statement without one) and a note per run that is left out.
+
+    Raises:
+        QueryError: DuckDB rejects the query.
+        StoreError: the store or the catalogue cannot be read.
     """
     with answering(catalogue, sql, allow_files=allow_files, progress=progress) as (database, notes):
         return database.arrow(sql), notes

@@ -1,6 +1,6 @@
-"""`docs/reference/run-store.md`, from the columns of the tables.
+"""Generates `docs/reference/run-store.md` from the columns of the tables.
 
-`python -m writecliff.runs.reference` prints it; a test compares the file with it.
+`python -m writecliff.runs.reference` prints the page; a test compares it with the file.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _FILES = (
 
 
 def reference() -> str:
-    """The text of the page, in Markdown."""
+    """Return the page as Markdown."""
     parts = [_HEAD]
     for name, columns in CATALOGUE_TABLES.items():
         parts += [f"## `{name}`\n\n{_TABLES[name]}\n", "\n".join(_rows(columns)) + "\n"]

@@ -1,10 +1,10 @@
-"""The tables `rounds`, `intervals` and `histograms` of all runs, copied together for SQL.
+"""The tables `rounds`, `intervals` and `histograms` of all runs, merged for SQL.
 
-Thousands of small files take seconds to open and to verify. A table is therefore copied, when a
-query first names it, into few files of the catalogue ("segments"), with the name of the run before
-its columns, and from then on only what is new. A list beside them says which runs a segment holds
-and from which state. Runs that go on are read afresh each time. As all of the catalogue, the copies
-can be deleted at any time.
+Opening and verifying thousands of small files takes seconds. When a query first names a table, the
+table is therefore copied from all runs into a few files of the catalogue ("segments"), with the
+name of the run before its columns; later queries add only new runs. An index beside the segments
+lists the runs of each segment with the digests of their manifests. Running tests are read again
+each time. Like the rest of the catalogue, segments can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -35,22 +35,20 @@ if TYPE_CHECKING:
     from writecliff.runs.place import Place
     from writecliff.store.db import Views
 
-_ROWS_MAX = 500_000  # of a segment: what is read and written again when one of its runs changes
+_ROWS_MAX = 500_000  # per segment; a segment is rewritten when one of its runs changes
 _WANTED = f"select run, {DIGEST}, {UNENDED} from catalogue where status <> 'damaged' order by run"
 
 
 @dataclass
-class _Listed:
-    """The list of a table: runs by segment, each with the digest of its manifest; and runs whose
-    table cannot be read, with digest and reason.
-    """
+class _Index:
+    """Runs by segment, and unreadable runs, each with the digest of its manifest."""
 
     segments: dict[str, dict[str, str]] = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)  # of each segment
-    unreadable: dict[str, list[str]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)  # rows by segment
+    unreadable: dict[str, list[str]] = field(default_factory=dict)  # digest and reason by run
 
     @classmethod
-    def load(cls, place: Place, name: str) -> _Listed:
+    def load(cls, place: Place, name: str) -> _Index:
         data = place.load(f"{name}-1.json")
         try:
             return cls(**json.loads(data)) if data is not None else cls()
@@ -69,62 +67,74 @@ def add_step_table(
     *,
     progress: Progress = unseen,
 ) -> list[str]:
-    """Add the view `name` to `database`, which has that of the catalogue; sentences about runs that
-    are not in it. `stack` closes the files of the view. Raises StoreError.
+    """Add the view `name` to `database`, which must have the view `catalogue`.
+
+    Args:
+        catalogue: the catalogue of the store.
+        database: gets the view.
+        name: a name in `STEP_TABLES`.
+        stack: closes the files of the view.
+        progress: called after each run that is read.
+
+    Returns:
+        A note per run that is left out of the view.
+
+    Raises:
+        StoreError: the store cannot be read.
     """
     table: TableName = name  # type: ignore[assignment]
     place = catalogue.place
     wanted = {run: (digest, unended) for run, digest, unended in database.rows(_WANTED)[1]}
     ended = {run: digest for run, (digest, unended) in wanted.items() if not unended}
-    going_on = [run for run, (_, unended) in wanted.items() if unended]
+    running = [run for run, (_, unended) in wanted.items() if unended]
     try:
         with place.saving() if wanted else nullcontext():
-            listed = _kept(place, table, ended, database, stack, progress)
-    except StoreError:  # a store that is read only
-        listed, going_on = _Listed(), list(wanted)
-    notes = [f"{run} is left out of {name}: {why}" for run, (_, why) in listed.unreadable.items()]
+            index = _add_segments(place, table, ended, database, stack, progress)
+    except StoreError:  # a read-only store
+        index, running = _Index(), list(wanted)
+    notes = [f"{run} is left out of {name}: {why}" for run, (_, why) in index.unreadable.items()]
     parts = []
-    for run, found in _tables(place, table, going_on, unseen if listed.segments else progress):
-        if isinstance(found, str):
-            notes.append(f"{run} is left out of {name}: {found}")
+    for run, rows in _tables(place, table, running, unseen if index.segments else progress):
+        if isinstance(rows, str):
+            notes.append(f"{run} is left out of {name}: {rows}")
         else:
-            parts.append(found)
-    database.add_table(f"{name}_going_on", _together(table, parts))
-    both = f"select * from {name}_ended union all by name select * from {name}_going_on"
-    database.add_view(name, both if listed.segments else f"select * from {name}_going_on")
+            parts.append(rows)
+    database.add_table(f"{name}_running", _together(table, parts))
+    both = f"select * from {name}_ended union all by name select * from {name}_running"
+    database.add_view(name, both if index.segments else f"select * from {name}_running")
     return notes
 
 
-def _kept(
+def _add_segments(
     place: Place,
     name: TableName,
     wanted: Mapping[str, str],
     database: Views,
     stack: ExitStack,
     progress: Progress,
-) -> _Listed:
-    """Bring the segments up to date and add them as a view; their list."""
+) -> _Index:
+    """Bring the segments up to date, add them as a view, and return their index."""
     try:
-        listed = _updated(place, name, wanted, progress)
-        _open(place, name, listed, database, stack)
-    except _Missing:  # somebody has deleted a part of the catalogue
+        index = _updated(place, name, wanted, progress)
+        _open(place, name, index, database, stack)
+    except _Missing:  # part of the catalogue was deleted
         _discard(place, name)
-        listed = _updated(place, name, wanted, progress)
-        _open(place, name, listed, database, stack)
-    return listed
+        index = _updated(place, name, wanted, progress)
+        _open(place, name, index, database, stack)
+    return index
 
 
-def _open(
-    place: Place, name: TableName, listed: _Listed, database: Views, stack: ExitStack
-) -> None:
-    """Add the segments as a view: as files, which a query reads in parts, where that is possible.
-    Raises _Missing.
+def _open(place: Place, name: TableName, index: _Index, database: Views, stack: ExitStack) -> None:
+    """Add the segments as a view, as files if possible, because queries read files in parts.
+
+    Raises:
+        _Missing: a segment does not exist or is damaged.
     """
-    if not listed.segments:
+    if not index.segments:
         return
-    paths = [path for one in listed.segments if (path := place.saved(one)) is not None]
+    paths = [path for segment in index.segments if (path := place.saved(segment)) is not None]
     if not paths:
-        parts = [_read_segment(place, segment) for segment in listed.segments]
+        parts = [_read_segment(place, segment) for segment in index.segments]
         database.add_table(f"{name}_ended", _together(name, parts))
         return
     try:
@@ -138,84 +148,84 @@ def _open(
 
 def _updated(
     place: Place, name: TableName, wanted: Mapping[str, str], progress: Progress
-) -> _Listed:
-    """Bring the segments up to date with the runs that are `wanted`; their list."""
-    listed = _Listed.load(place, name)
-    changed = _drop_stale(place, name, listed, wanted)
-    have = {run for runs in listed.segments.values() for run in runs} | listed.unreadable.keys()
+) -> _Index:
+    """Bring the segments up to date with the runs in `wanted` and return their index."""
+    index = _Index.load(place, name)
+    changed = _drop_stale(place, name, index, wanted)
+    have = {run for runs in index.segments.values() for run in runs} | index.unreadable.keys()
     new = [run for run in wanted if run not in have]
     if new:
-        _append(place, name, listed, new, wanted, progress)
+        _append(place, name, index, new, wanted, progress)
     if new or changed:
-        listed.save(place, name)
-    return listed
+        index.save(place, name)
+    return index
 
 
-def _drop_stale(place: Place, name: TableName, listed: _Listed, wanted: Mapping[str, str]) -> bool:
-    """Take runs that are gone or have changed out of their segments; whether there were any."""
+def _drop_stale(place: Place, name: TableName, index: _Index, wanted: Mapping[str, str]) -> bool:
+    """Remove deleted and changed runs from their segments; `True` if there were any."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     changed = False
-    for run, (digest, _) in list(listed.unreadable.items()):
+    for run, (digest, _) in list(index.unreadable.items()):
         if wanted.get(run) != digest:
-            del listed.unreadable[run]
+            del index.unreadable[run]
             changed = True
-    for segment, runs in list(listed.segments.items()):
-        kept = {run: digest for run, digest in runs.items() if wanted.get(run) == digest}
-        if len(kept) == len(runs):
+    for segment, runs in list(index.segments.items()):
+        unchanged = {run: digest for run, digest in runs.items() if wanted.get(run) == digest}
+        if len(unchanged) == len(runs):
             continue
         changed = True
         table = _read_segment(place, segment)
-        names = pa.array(list(kept), pa.string())
-        _write(place, listed, segment, table.filter(pc.is_in(table["run"], names)), kept)
+        names = pa.array(list(unchanged), pa.string())
+        _write(place, index, segment, table.filter(pc.is_in(table["run"], names)), unchanged)
     return changed
 
 
 def _append(
     place: Place,
     name: TableName,
-    listed: _Listed,
+    index: _Index,
     new: Sequence[str],
     wanted: Mapping[str, str],
     progress: Progress,
 ) -> None:
-    """Add runs to the smallest segment, and to further ones."""
-    segment, parts, runs = _smallest(place, name, listed)
+    """Append runs to the smallest segment, and to new segments when it is full."""
+    segment, parts, runs = _smallest(place, name, index)
     rows = sum(part.num_rows for part in parts)
-    for run, found in _tables(place, name, new, progress):
-        if isinstance(found, str):
-            listed.unreadable[run] = [wanted[run], found]
+    for run, part in _tables(place, name, new, progress):
+        if isinstance(part, str):
+            index.unreadable[run] = [wanted[run], part]
             continue
-        parts.append(found)
+        parts.append(part)
         runs[run] = wanted[run]
-        rows += found.num_rows
+        rows += part.num_rows
         if rows >= _ROWS_MAX:
-            _write(place, listed, segment, _together(name, parts), runs)
-            segment, parts, runs, rows = _free_name(name, listed), [], {}, 0
+            _write(place, index, segment, _together(name, parts), runs)
+            segment, parts, runs, rows = _free_name(name, index), [], {}, 0
     if runs:
-        _write(place, listed, segment, _together(name, parts), runs)
+        _write(place, index, segment, _together(name, parts), runs)
 
 
 def _smallest(
-    place: Place, name: TableName, listed: _Listed
+    place: Place, name: TableName, index: _Index
 ) -> tuple[str, list[pa.Table], dict[str, str]]:
-    """The segment to add to, with what it holds; a new one if all are large."""
-    segment = min(listed.rows, key=lambda one: listed.rows[one], default=None)
-    if segment is None or listed.rows[segment] >= _ROWS_MAX // 2:
-        return _free_name(name, listed), [], {}
-    return segment, [_read_segment(place, segment)], dict(listed.segments[segment])
+    """The name, tables and runs of the segment to append to; a new one if all are large."""
+    segment = min(index.rows, key=lambda name: index.rows[name], default=None)
+    if segment is None or index.rows[segment] >= _ROWS_MAX // 2:
+        return _free_name(name, index), [], {}
+    return segment, [_read_segment(place, segment)], dict(index.segments[segment])
 
 
-def _free_name(name: str, listed: _Listed) -> str:
-    number = len(listed.segments)
-    while f"{name}-1-{number}.parquet" in listed.segments:
+def _free_name(name: str, index: _Index) -> str:
+    number = len(index.segments)
+    while f"{name}-1-{number}.parquet" in index.segments:
         number += 1
     return f"{name}-1-{number}.parquet"
 
 
 class _Missing(Exception):
-    """A segment of the list is not there, or damaged."""
+    """A segment of the index does not exist or is damaged."""
 
 
 def _read_segment(place: Place, segment: str) -> pa.Table:
@@ -233,31 +243,35 @@ def _read_segment(place: Place, segment: str) -> pa.Table:
 
 
 def _write(
-    place: Place, listed: _Listed, segment: str, table: pa.Table, runs: Mapping[str, str]
+    place: Place, index: _Index, segment: str, table: pa.Table, runs: Mapping[str, str]
 ) -> None:
     import pyarrow.parquet as pq
 
     if not runs:
         place.discard(segment)
-        listed.segments.pop(segment, None)
-        listed.rows.pop(segment, None)
+        index.segments.pop(segment, None)
+        index.rows.pop(segment, None)
         return
     sink = io.BytesIO()
     sealed = table.replace_schema_metadata({PARQUET_KEY: NO_DIGEST})
     pq.write_table(sealed, sink, compression="zstd", compression_level=1)
     place.save(segment, seal_parquet(sink.getvalue()))
-    listed.segments[segment] = dict(runs)
-    listed.rows[segment] = table.num_rows
+    index.segments[segment] = dict(runs)
+    index.rows[segment] = table.num_rows
 
 
 def discard_tables(place: Place) -> None:
-    """Remove all segments and their lists. Raises StoreError."""
+    """Remove all segments and their indexes.
+
+    Raises:
+        StoreError: a file cannot be removed.
+    """
     for name in STEP_TABLES:
         _discard(place, name)
 
 
 def _discard(place: Place, name: str) -> None:
-    for segment in _Listed.load(place, name).segments:
+    for segment in _Index.load(place, name).segments:
         place.discard(segment)
     place.discard(f"{name}-1.json")
 
@@ -265,7 +279,7 @@ def _discard(place: Place, name: str) -> None:
 def _tables(
     place: Place, name: TableName, runs: Sequence[str], progress: Progress
 ) -> Iterator[tuple[str, pa.Table | str]]:
-    """The table of each run, verified, with its name; or why it cannot be read."""
+    """The verified table of each run, with the run's name, or the reason why it is unreadable."""
     from writecliff.store.rundir import RunDirectory
 
     for number, run in enumerate(runs, 1):
@@ -276,23 +290,23 @@ def _tables(
         except WritecliffError as error:
             yield run, str(error).replace(f"{place.path_of(run)}/", "")
         except FileNotFoundError:
-            yield run, "it is gone"
+            yield run, "it was deleted"
         progress(number, len(runs))
 
 
 def _named(table: pa.Table, run: str) -> pa.Table:
-    """The table with the name of the run before its columns."""
+    """The table with the run's name as its first column."""
     import pyarrow as pa
 
     return table.add_column(0, "run", pa.repeat(pa.scalar(run), table.num_rows))
 
 
 def _together(name: TableName, parts: Sequence[pa.Table]) -> pa.Table:
-    """Tables one after the other; a column that some lack is null there."""
+    """Concatenate tables; a column that a table lacks is null in its rows."""
     import pyarrow as pa
 
     empty: Any = _named(SCHEMAS[name].empty_table(), "")
     try:
         return pa.concat_tables([empty, *parts], promote_options="permissive")
     except pa.ArrowException as error:
-        raise StoreError(f"the tables {name} do not fit together: {error}") from error
+        raise StoreError(f"cannot merge the {name} of all runs: {error}") from error

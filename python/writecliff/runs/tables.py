@@ -1,4 +1,4 @@
-"""The tables of some runs as files, for other programs."""
+"""Export of the tables of some runs as Parquet or CSV files."""
 
 from __future__ import annotations
 
@@ -30,20 +30,27 @@ def write_tables(
     *,
     progress: Progress = unseen,
 ) -> Sequence[str]:
-    """Write `runs.parquet`, `figures.parquet`, ... of some runs to `folder`, or the same as CSV
-    with nested values as JSON; sentences about what was left out. Raises StoreError.
+    """Write `runs.parquet`, `figures.parquet`, ... of `runs` to `folder`.
+
+    With `form` "csv", nested values are written as JSON.
+
+    Returns:
+        A note per run that is left out of a table.
+
+    Raises:
+        StoreError: the store cannot be read, or a file cannot be written.
     """
     import pyarrow as pa
 
     with answering(catalogue, ", ".join(TABLES), progress=progress) as (database, notes):
         database.add_table("chosen", pa.table({"run": pa.array(list(runs), pa.string())}))
         for name in TABLES:
-            found = database.arrow(f"select {name}.* from {name} semi join chosen using (run)")
+            rows = database.arrow(f"select {name}.* from {name} semi join chosen using (run)")
             path = folder / f"{name}.{form}"
             made = part_of(path)
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                _WRITERS[form](found, made)
+                _WRITERS[form](rows, made)
                 made.replace(path)
             except OSError as error:
                 remove_part(made)

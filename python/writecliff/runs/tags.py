@@ -1,4 +1,4 @@
-"""The tags of a run. They are in its directory, `tags.json`, so that they go where the run goes."""
+"""Tags of a run. They are stored in its directory, in `tags.json`, so they move with the run."""
 
 from __future__ import annotations
 
@@ -17,25 +17,32 @@ LONGEST = 100  # characters
 
 
 class TagsError(StoreError):
-    """Tags that cannot be read; the run itself is as good as ever."""
+    """The tags of a run cannot be read; the run itself is intact."""
 
 
 def check_tag(tag: str) -> str:
-    """The tag itself. Raises ConfigError: empty, long, with blanks at its ends, control characters
-    or other characters that are not printed.
+    """Return `tag` if it is valid.
+
+    Raises:
+        ConfigError: the tag is empty or too long, has blanks at its ends, starts with + or -, or
+            contains characters that cannot be printed.
     """
     if not tag or len(tag) > LONGEST:
-        raise ConfigError(f"a tag has 1 to {LONGEST} characters, not {len(tag)}")
+        raise ConfigError(f"tags have 1 to {LONGEST} characters, not {len(tag)}")
     if not tag.isprintable() or tag != tag.strip() or tag[0] in "+-":
         raise ConfigError(
-            f"{tag!r} cannot be a tag",
-            hint="give printable characters, no blanks around them, and no + or - before them",
+            f"{tag!r} is not a valid tag",
+            hint="use printable characters, without blanks around them or a leading + or -",
         )
     return tag
 
 
 def read_tags(place: Place, run: str) -> list[str]:
-    """The tags of a run, sorted. Raises TagsError."""
+    """Return the tags of a run, sorted.
+
+    Raises:
+        TagsError: the file of the tags is damaged.
+    """
     try:
         data = place.read(run, TAGS_NAME)
     except FileNotFoundError:
@@ -46,19 +53,22 @@ def read_tags(place: Place, run: str) -> list[str]:
     except StoreError as error:
         raise TagsError(str(error)) from None
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise TagsError(f"{path} holds no list of tags")
+        raise TagsError(f"{path} does not contain a list of tags")
     return sorted(set(tags))
 
 
 def change_tags(
     place: Place, run: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> list[str]:
-    """Add and remove tags; the tags after that. Tags that cannot be read are replaced.
+    """Add and remove tags and return the new tags. Unreadable tags are replaced.
 
-    Raises ConfigError for what cannot be a tag, StoreError, FileNotFoundError: the run is gone.
+    Raises:
+        ConfigError: an added tag is invalid.
+        StoreError: the tags cannot be written.
+        FileNotFoundError: the run was deleted.
     """
     new = [check_tag(tag) for tag in add]
-    with place.saving():  # two processes that tag one run must not lose each other's
+    with place.saving():  # a concurrent change of the same run's tags must not be lost
         try:
             before = set(read_tags(place, run))
         except TagsError:

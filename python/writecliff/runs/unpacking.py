@@ -1,7 +1,8 @@
-"""Unpacks archives of runs that somebody sent.
+"""Unpacks archives of runs from untrusted sources.
 
-Nothing gets out of the folder, and what comes is bounded before it comes: the bytes, by the size of
-the archive and the room on the disk; the number and depth of names; what is in memory.
+Files are created only inside the target folder. Limits are checked before data are written: the
+unpacked size against the size of the archive and the free space, the number and depth of names, and
+the memory of one read.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from writecliff import units
 from writecliff.errors import ConfigError, StoreError, printable
 from writecliff.input_files import opened, shortened
 
-RATIO_MAX = 200  # unpacked bytes for each of the archive; runs have 1 to 20
-FREE_BYTES = 64 << 20  # that an archive may unpack to in any case
+RATIO_MAX = 200  # unpacked bytes per archive byte; runs have 1 to 20
+FREE_BYTES = 64 << 20  # any archive may unpack to this size
 ENTRIES_MAX = 200_000
 DEPTH_MAX = 16  # folders in a name
-READ_BYTES_MAX = 16 << 20  # at once; only a damaged header asks for more
+READ_BYTES_MAX = 16 << 20  # per read; only a damaged header requests more
 _NAME_BYTES_MAX = 200
 _MAGICS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ", lzma.open))
 _DAMAGED = (
@@ -37,10 +38,14 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Unpack an archive into `folder`. Raises ConfigError: damaged, too large for what it is, with
-    links, devices, names that lead out or come twice; StoreError: the disk is full.
+    """Unpack an archive into `folder`.
+
+    Raises:
+        ConfigError: the archive is damaged or unpacks to too much data, or has links, devices,
+            duplicate names, or names outside the folder.
+        StoreError: the disk is full.
     """
-    with opened(path) as file:  # not a pipe, which would be waited for
+    with opened(path) as file:  # rejects a pipe, which would block
         try:
             if path.name.endswith(".zip"):
                 _zip(file, _Budget(path, folder), folder)
@@ -56,29 +61,33 @@ def unpack(path: Path, folder: Path) -> None:
 
 
 class _Budget:
-    """What an archive may still hold."""
+    """Bytes and names that an archive may still contain."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         self._path = path
         most = max(FREE_BYTES, RATIO_MAX * path.stat().st_size)
         room = shutil.disk_usage(folder).free
         self.bytes_max = min(most, room)
-        self._why = "a disk has room for" if room < most else "such a file may stand for"
+        self._why = "the disk has free" if room < most else "an archive of its size may contain"
         self._bytes = 0
         self._names: set[str] = set()
 
     def add(self, name: str, size_bytes: int) -> None:
-        """An entry, before it is unpacked. Raises ConfigError."""
+        """Count an entry before it is unpacked.
+
+        Raises:
+            ConfigError: the entry's name is not allowed, or a limit is exceeded.
+        """
         parts = PurePosixPath(name).parts
         if name.startswith("/") or ".." in parts or "\0" in name:
-            raise self.refusal(f"holds {printable(name)!r}, which is outside of it")
+            raise self.refusal(f"contains {printable(name)!r}, which is outside of it")
         if len(parts) > DEPTH_MAX:
-            raise self.refusal(f"has names of more than {DEPTH_MAX} folders")
+            raise self.refusal(f"has names with more than {DEPTH_MAX} folders")
         if any(len(os.fsencode(part)) > _NAME_BYTES_MAX for part in parts):
-            raise self.refusal(f"has names of more than {_NAME_BYTES_MAX} bytes")
+            raise self.refusal(f"has names with more than {_NAME_BYTES_MAX} bytes")
         plain = "/".join(parts)
         if plain in self._names:
-            raise self.refusal(f"holds {printable(plain)!r} twice")
+            raise self.refusal(f"contains {printable(plain)!r} twice")
         self._names.add(plain)
         if len(self._names) > ENTRIES_MAX:
             raise self.refusal(f"has more than {ENTRIES_MAX:,} entries")
@@ -86,12 +95,17 @@ class _Budget:
         self.check(self._bytes)
 
     def check(self, size_bytes: int) -> None:
-        """Raise ConfigError if so many bytes are more than it may hold."""
+        """Check the total of unpacked bytes.
+
+        Raises:
+            ConfigError: `size_bytes` exceeds the limit.
+        """
         if size_bytes > self.bytes_max:
             limit = units.size(self.bytes_max)
             raise self.refusal(f"unpacks to more than the {limit} that {self._why}")
 
     def refusal(self, why: str) -> ConfigError:
+        """Return an error that names the archive and the reason."""
         return ConfigError(f"{self._path} {why}", hint="unpack it yourself if you trust it")
 
 
@@ -100,32 +114,32 @@ def _zip(file: BinaryIO, budget: _Budget, folder: Path) -> None:
         entries = archive.infolist()
         for entry in entries:
             budget.add(entry.filename.rstrip("/") or ".", entry.file_size)
-        for entry in entries:  # an entry ends at the size that it says
+        for entry in entries:  # extraction stops at the size in the entry's header
             archive.extract(entry, folder)
 
 
 def _tar(file: BinaryIO, budget: _Budget, folder: Path) -> None:
-    begin = file.read(6)
+    magic_bytes = file.read(6)
     file.seek(0)
-    unpacked = next((opens for magic, opens in _MAGICS if begin.startswith(magic)), None)
+    unpacked = next((opens for magic, opens in _MAGICS if magic_bytes.startswith(magic)), None)
     stream = file if unpacked is None else cast(BinaryIO, unpacked(file, "rb"))
     bounded = cast(IO[bytes], _Bounded(stream, budget))
     with tarfile.open(fileobj=bounded, mode="r:") as archive:
         for entry in archive:
             budget.add(entry.name, entry.size)
             archive.extract(entry, folder, filter="data")
-            archive.members = []  # type: ignore[attr-defined]  # else it keeps them all
+            archive.members = []  # type: ignore[attr-defined]  # else all headers stay in memory
 
 
 class _Bounded:
-    """What tarfile reads from, in pieces and not beyond the budget."""
+    """The input of tarfile, limited in bytes per read and in total."""
 
     def __init__(self, stream: BinaryIO, budget: _Budget) -> None:
         self._stream, self._budget = stream, budget
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= READ_BYTES_MAX:
-            raise tarfile.ReadError("a header asks for more than there can be")
+            raise tarfile.ReadError(f"a header requests {size:,} bytes at once")
         data = self._stream.read(size)
         self._budget.check(self._stream.tell())
         return data

@@ -182,9 +182,9 @@ def test_differences_of_runs(store: Store) -> None:
 
 
 def test_mistakes_of_the_store(store: Store) -> None:
-    with pytest.raises(ConfigError, match="may be 2 runs"):
+    with pytest.raises(ConfigError, match="matches 2 runs"):
         store.load("run-")
-    with pytest.raises(ConfigError, match="there is no run"):
+    with pytest.raises(ConfigError, match="has no run"):
         store.tag("nothing", add=["x"])
     with pytest.raises(ConfigError, match="has no answer"):
         store.sql("-- nothing")

@@ -1,4 +1,4 @@
-"""The catalogue follows the run directories, whatever happens to it and to them."""
+"""The catalogue stays equal to the run directories after changes, damage and deletions."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def catalogue(root: Path) -> Catalogue:
 
 
 def names(root: Path, **selection: Any) -> list[str]:
-    return [one["run"] for one in listed(catalogue(root), Selection(**selection))]
+    return [row["run"] for row in listed(catalogue(root), Selection(**selection))]
 
 
 def everything(root: Path) -> list[tuple[Any, ...]]:
-    found = catalogue(root)
-    found.refresh(figures=True)
-    with found.opened() as database:
+    stored = catalogue(root)
+    stored.refresh(figures=True)
+    with stored.opened() as database:
         rows = database.rows("select * from runs order by run")[1]
         return rows + database.rows("select * from figures order by run, key")[1]
 
@@ -51,7 +51,7 @@ def test_runs_of_all_kinds_of_folders_are_found(tmp_path: Path) -> None:
     member = Member("wsat", {}, "sim:fake")
     SuiteFolder.create(tmp_path / "suites" / "pts-e", "suite", "pts-e", {"wsat": member})
     make_run(tmp_path / "suites" / "pts-e" / "wsat")
-    rows = {one["run"]: one["member_of"] for one in listed(catalogue(tmp_path), Selection())}
+    rows = {row["run"]: row["member_of"] for row in listed(catalogue(tmp_path), Selection())}
     assert rows == {
         "direct": None,
         "runs/team/drive/deep": None,
@@ -63,9 +63,9 @@ def test_runs_of_all_kinds_of_folders_are_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*USER_LOADS, "wsat", "datacentre", "of-another-version"])
 def test_runs_of_every_procedure_have_a_kind(tmp_path: Path, name: str) -> None:
     make_run(tmp_path / "run", procedure=name)
-    (found,) = listed(catalogue(tmp_path), Selection())
+    (row,) = listed(catalogue(tmp_path), Selection())
     kinds = next(column.text for column in RUNS if column.name == "kind")
-    assert found["test"] == name and f"`{found['kind']}`" in kinds
+    assert row["test"] == name and f"`{row['kind']}`" in kinds
 
 
 def test_only_what_has_changed_is_read(store: Path) -> None:
@@ -86,8 +86,8 @@ def test_a_change_within_the_tick_of_a_clock_is_seen(store: Path) -> None:
     manifest.touch()
     assert "runs/first" in catalogue(store).refresh().read
     text = manifest.read_text()
-    manifest.write_text(text.replace('"seed": 1', '"seed": 9'))  # of the same length
-    assert {one["status"] for one in listed(catalogue(store), Selection(limit=3))} >= {"damaged"}
+    manifest.write_text(text.replace('"seed": 1', '"seed": 9'))  # same length
+    assert {row["status"] for row in listed(catalogue(store), Selection(limit=3))} >= {"damaged"}
 
 
 @pytest.mark.parametrize("what", ["catalogue", "all", "cut", "flipped"])
@@ -147,10 +147,10 @@ def test_a_killed_run_is_interrupted_and_a_going_one_running(store: Path) -> Non
 
 
 def damage_of(root: Path, run: str) -> str:
-    found = {one["run"]: one for one in listed(catalogue(root), Selection())}
-    assert len(found) == 3
-    assert found[run]["status"] == "damaged"
-    return str(found[run]["damage"])
+    rows = {row["run"]: row for row in listed(catalogue(root), Selection())}
+    assert len(rows) == 3
+    assert rows[run]["status"] == "damaged"
+    return str(rows[run]["damage"])
 
 
 def sealed(**fields: Any) -> bytes:
@@ -210,17 +210,17 @@ def test_a_run_without_a_manifest_is_damaged(store: Path) -> None:
 
 def test_damaged_tags_do_not_make_a_run_worse(store: Path) -> None:
     (store / "runs" / "first" / "tags.json").write_bytes(b"{}")
-    (one,) = (o for o in listed(catalogue(store), Selection()) if o["run"] == "runs/first")
-    assert (one["status"], one["tags"]) == ("complete", [])
-    assert "tags.json" in one["damage"]
+    (first,) = (o for o in listed(catalogue(store), Selection()) if o["run"] == "runs/first")
+    assert (first["status"], first["tags"]) == ("complete", [])
+    assert "tags.json" in first["damage"]
 
 
 def test_figures_of_another_state_do_not_count(store: Path) -> None:
     before = everything(store)
-    kept = store / "runs" / "first" / "figures.json"
+    figures_path = store / "runs" / "first" / "figures.json"
     document = {"manifest": "0" * 64, "figures": [], "verdict": "best of all", "stamp": "",
                 "steps": 1, "device_time_ns": 1, "host_write_bytes": 1}  # fmt: skip
-    kept.write_bytes(sealed_document("writecliff/figures/1", document))
+    figures_path.write_bytes(sealed_document("writecliff/figures/1", document))
     assert everything(store) == before
 
 
@@ -229,7 +229,7 @@ def test_a_damaged_table_is_left_out_with_a_warning(store: Path) -> None:
     data = bytearray(table.read_bytes())
     data[len(data) // 2] ^= 1
     table.write_bytes(data)
-    for _ in range(2):  # the second time from the copies
+    for _ in range(2):  # the second time from the segments
         answer, notes = sql_table(catalogue(store), "select distinct run from rounds order by 1")
         assert answer is not None
         assert answer.to_pylist() == [{"run": "runs/second"}, {"run": "runs/third"}]
@@ -243,9 +243,9 @@ def test_a_listing_survives_runs_that_go_meanwhile(
 ) -> None:
     read = entry_module.read_entry
 
-    def read_and_delete(place: Any, found: Any, before: Any = None) -> Any:
+    def read_and_delete(place: Any, stored: Any, before: Any = None) -> Any:
         shutil.rmtree(store / "runs" / "second", ignore_errors=True)
-        return read(place, found, before)
+        return read(place, stored, before)
 
     monkeypatch.setattr(entry_module, "read_entry", read_and_delete)
     assert "runs/second" not in names(store)

@@ -1,4 +1,4 @@
-"""`writecliff runs`: what the commands print, refuse and leave behind."""
+"""`writecliff runs`: output, errors and effects of the commands."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def runs(cli: CommandLine, store: Path) -> Any:
     return call
 
 
-def names(said: Said) -> list[str]:
-    return [one["run"] for one in json.loads(said.out)["runs"]]
+def names(output: Said) -> list[str]:
+    return [row["run"] for row in json.loads(output.out)["runs"]]
 
 
 def test_a_list_shows_the_latest_first(runs: Any, store: Path) -> None:
-    said = runs("list")
-    assert (said.code, said.err) == (0, "")
-    lines = said.out.splitlines()
+    output = runs("list")
+    assert (output.code, output.err) == (0, "")
+    lines = output.out.splitlines()
     assert [line.split()[:3] for line in lines[1:4]] == [
         ["runs/third", "interrupted", "wsat"],
         ["runs/second", "complete", "wsat"],
@@ -79,17 +79,17 @@ def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None
     ("words", "message", "hint"),
     [
         ("list --sort sed", "--sort: unknown column 'sed'", "did you mean 'seed'?"),
-        ("list --since yesterday", "--since 'yesterday' is no time", "for example"),
+        ("list --since yesterday", "--since 'yesterday' is not a date", "for example"),
         ("list --where nonsense=1", "query failed: Binder Error", ""),
         ("list --limit -1", "--limit must be 0 or more, not -1", ""),
         ("list --status done", "invalid value 'done' for --status", "known: complete"),
-        ("show fist", "there is no run 'fist'", "did you mean 'first'?"),
-        ("show runs", "'runs' may be 3 runs: runs/first, runs/second, runs/third", ""),
+        ("show fist", "has no run 'fist'", "did you mean 'first'?"),
+        ("show runs", "'runs' matches 3 runs: runs/first, runs/second, runs/third", ""),
         ("tag first x", "'x' neither adds nor removes", "give +x"),
-        ("tag first +", "a tag has 1 to 100 characters", ""),
-        (["tag", "first", "+a\nb"], "'a\\nb' cannot be a tag", "printable"),
-        (["tag", "first", "+a\x1b[2J"], "cannot be a tag", "printable"),
-        (["tag", "first", "+ a"], "cannot be a tag", "blanks"),
+        ("tag first +", "tags have 1 to 100 characters", ""),
+        (["tag", "first", "+a\nb"], "'a\\nb' is not a valid tag", "printable"),
+        (["tag", "first", "+a\x1b[2J"], "is not a valid tag", "printable"),
+        (["tag", "first", "+ a"], "is not a valid tag", "blanks"),
         ("delete", "no runs are given", "--test"),
         ("delete first", "1 runs would be deleted", "--yes"),
         ("sql selct", "query failed: Parser Error", ""),
@@ -108,29 +108,29 @@ def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None
             "nothing but the views",
         ),
         ("sql --csv --json select", "--csv and --json exclude", ""),
-        ("export first --output x.rar", "x.rar is no archive", ".zip"),
-        ("import absent", "absent is not there", ""),
+        ("export first --output x.rar", "x.rar does not have the suffix", ".zip"),
+        ("import absent", "absent does not exist", ""),
         ("diff first", "missing argument SECOND", ""),
     ],
 )
 def test_mistakes(runs: Any, words: Any, message: str, hint: str) -> None:
-    said = runs(words)
-    assert (said.code, said.out) == (2, "")
-    first, *more = said.err.splitlines()
+    output = runs(words)
+    assert (output.code, output.out) == (2, "")
+    first, *more = output.err.splitlines()
     assert message in first
     assert hint in "".join(more)
-    assert "Traceback" not in said.err
+    assert "Traceback" not in output.err
 
 
 def test_showing_a_run(runs: Any) -> None:
     text = runs("show fir").out
     assert "run  " in text
     assert "runs/first" in text
-    found = json.loads(runs("show runs/first --json").out)
-    assert found["run"]["created_utc"] == "2026-03-01T10:00:00+00:00"
-    assert {figure["key"] for figure in found["figures"]} >= {"waf"}
+    details = json.loads(runs("show runs/first --json").out)
+    assert details["run"]["created_utc"] == "2026-03-01T10:00:00+00:00"
+    assert {figure["key"] for figure in details["figures"]} >= {"waf"}
     assert all(figure["low"] is None or figure["low"] <= figure["value"] <= figure["high"]
-               for figure in found["figures"])  # fmt: skip
+               for figure in details["figures"])  # fmt: skip
 
 
 def test_tags_are_added_and_removed(runs: Any, store: Path) -> None:
@@ -146,17 +146,22 @@ def test_hostile_text_reaches_no_terminal(cli: CommandLine, tmp_path: Path) -> N
     make_run(root / "runs" / "\x1b[2J\nx", title="\x1b]0;t\x07", reason="\u202e\x9b")
     for words in (["list"], ["show", "runs/\x1b[2J\nx"], ["sql", "select * from runs"],
                   ["tag", "runs/\x1b[2J\nx"], ["show", "\x1b[2J\ny"]):  # fmt: skip
-        said = cli(["runs", *words, "--store", str(root)])
-        text = (said.out + said.err).replace("\n", "")
+        output = cli(["runs", *words, "--store", str(root)])
+        text = (output.out + output.err).replace("\n", "")
         assert text.isprintable(), text
 
 
 def test_sql_as_table_json_and_csv(runs: Any) -> None:
     query = "select run, seed, created_utc, tags from runs where seed < 3 order by seed"
     runs("tag first +x")
-    found = json.loads(runs(["sql", query, "--json"]).out)
-    assert [column["name"] for column in found["columns"]] == ["run", "seed", "created_utc", "tags"]
-    assert found["rows"][0] == {
+    answer = json.loads(runs(["sql", query, "--json"]).out)
+    assert [column["name"] for column in answer["columns"]] == [
+        "run",
+        "seed",
+        "created_utc",
+        "tags",
+    ]
+    assert answer["rows"][0] == {
         "run": "runs/first",
         "seed": 1,
         "created_utc": "2026-03-01T10:00:00+00:00",
@@ -198,25 +203,25 @@ def test_deleting(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(shutil, "rmtree", lambda path, **options: None)  # killed in the middle
     assert runs("delete --status complete --yes").code == 0
     monkeypatch.undo()
-    assert [one.name for one in (store / "runs").iterdir() if one.name.startswith(".deleted")]
+    assert [path.name for path in (store / "runs").iterdir() if path.name.startswith(".deleted")]
     assert names(runs("list --json")) == ["runs/third"]
 
 
 def test_what_a_killed_deletion_left_is_swept(store: Path) -> None:
     left = store / "runs" / ".deleted-999999999-1"
-    own = store / "runs" / f".deleted-{1}-1"  # of a process that lives
+    living = store / "runs" / f".deleted-{1}-1"  # of a process that lives
     left.mkdir()
-    own.mkdir()
+    living.mkdir()
     LocalPlace(store).sweep()
-    assert (left.exists(), own.exists()) == (False, True)
+    assert (left.exists(), living.exists()) == (False, True)
 
 
 def test_a_run_that_is_being_written_is_not_deleted(runs: Any, store: Path) -> None:
     lock = FolderLock(store / "runs" / "third")
-    said = runs("delete first third --yes")
+    output = runs("delete first third --yes")
     lock.release()
-    assert said.code == 1
-    assert "runs/third is being written" in said.err
+    assert output.code == 1
+    assert "runs/third is being written" in output.err
     assert (store / "runs" / "first").exists()
 
 
@@ -227,16 +232,16 @@ def test_a_suite_goes_as_a_whole_or_not_at_all(cli: CommandLine, tmp_path: Path)
     for name in members:
         make_run(folder.run_directory(name))
     lock = FolderLock(folder.run_directory("two"))
-    said = cli(f"runs delete all --yes --store {root}")
+    output = cli(f"runs delete all --yes --store {root}")
     lock.release()
-    assert (said.code, folder.run_directory("one").exists()) == (1, True)
+    assert (output.code, folder.run_directory("one").exists()) == (1, True)
     assert cli(f"runs export all --output x.tar --store {root}").code == 0
     assert cli(f"runs delete all --yes --store {root}").out == "suites/all\n"
     assert list((root / "suites").iterdir()) == []
     assert cli(f"runs import x.tar --store {root}").out == "imports/all\n"
-    found = json.loads(cli(f"runs list --store {root} --json").out)["runs"]
-    assert {one["member_of"] for one in found} == {"imports/all"}
-    assert len(found) == 2
+    rows = json.loads(cli(f"runs list --store {root} --json").out)["runs"]
+    assert {row["member_of"] for row in rows} == {"imports/all"}
+    assert len(rows) == 2
 
 
 def test_of_a_link_the_link_is_deleted(runs: Any, store: Path, tmp_path: Path) -> None:
@@ -244,7 +249,7 @@ def test_of_a_link_the_link_is_deleted(runs: Any, store: Path, tmp_path: Path) -
     (store / "runs" / "first").symlink_to(tmp_path / "elsewhere")
     assert runs("delete first --yes").code == 0
     assert (tmp_path / "elsewhere" / "manifest.json").is_file()
-    assert sorted(one.name for one in (store / "runs").iterdir()) == ["second", "third"]
+    assert sorted(path.name for path in (store / "runs").iterdir()) == ["second", "third"]
 
 
 def test_deleting_asks(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,8 +259,8 @@ def test_deleting_asks(runs: Any, store: Path, monkeypatch: pytest.MonkeyPatch) 
 
     for answer, left in (("n\n", True), ("", True), ("y\n", False)):
         monkeypatch.setattr(cmd_runs.sys, "stdin", Terminal(answer))
-        said = runs("delete first")
-        assert "delete 1 from" in said.err
+        output = runs("delete first")
+        assert "delete 1 from" in output.err
         assert (store / "runs" / "first").exists() is left
 
 
@@ -265,14 +270,14 @@ def test_what_is_exported_can_be_imported(
 ) -> None:
     runs("tag first +kept")
     assert runs(f"export first third --output x.{suffix}").code == 0
-    said = cli(f"runs import x.{suffix} --tag new --store other --json")
-    assert json.loads(said.out)["runs"] == ["imports/first", "imports/third"]
+    output = cli(f"runs import x.{suffix} --tag new --store other --json")
+    assert json.loads(output.out)["runs"] == ["imports/first", "imports/third"]
     assert cli("runs import x.zip --store other").code == (0 if suffix == "zip" else 2)
-    found = {
-        one["run"]: one for one in json.loads(cli("runs list --store other --json").out)["runs"]
+    rows = {
+        row["run"]: row for row in json.loads(cli("runs list --store other --json").out)["runs"]
     }
-    assert found["imports/first"]["tags"] == ["kept", "new"]
-    assert found["imports/third"]["status"] == "interrupted"
+    assert rows["imports/first"]["tags"] == ["kept", "new"]
+    assert rows["imports/third"]["status"] == "interrupted"
 
 
 def test_tables_as_files(runs: Any, tmp_path: Path) -> None:
@@ -292,10 +297,10 @@ def test_an_archive_stays_in_its_folder(cli: CommandLine, tmp_path: Path, name: 
         member = tarfile.TarInfo(name)
         tar.addfile(member, io.BytesIO())
     for path in ("x.zip", "x.tar"):
-        said = cli(f"runs import {path} --store s")
-        assert said.code == 2
-        assert said.err.startswith("error: ")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["x.tar", "x.zip"]
+        output = cli(f"runs import {path} --store s")
+        assert output.code == 2
+        assert output.err.startswith("error: ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.tar", "x.zip"]
 
 
 def test_garbage_is_no_archive(cli: CommandLine, tmp_path: Path) -> None:
@@ -306,15 +311,15 @@ def test_garbage_is_no_archive(cli: CommandLine, tmp_path: Path) -> None:
 
 def test_what_differs(runs: Any, store: Path) -> None:
     make_run(store / "runs" / "slow", seed=1, iops=5_000.0, host={"cpu": "Other CPU"})
-    found = json.loads(runs("diff first slow --json").out)
-    assert found["runs"] == ["runs/first", "runs/slow"]
-    assert {"what": "cpu", "values": ["Example CPU, 2 threads", "Other CPU"]} in found[
+    answer = json.loads(runs("diff first slow --json").out)
+    assert answer["runs"] == ["runs/first", "runs/slow"]
+    assert {"what": "cpu", "values": ["Example CPU, 2 threads", "Other CPU"]} in answer[
         "environment"
     ]
-    words = {figure["key"]: figure["judgement"] for figure in found["figures"]}
+    words = {figure["key"]: figure["judgement"] for figure in answer["figures"]}
     assert "worse" in words.values()
     assert "better" not in words.values()
-    assert found["judgement"] == "worse"
+    assert answer["judgement"] == "worse"
     back = json.loads(runs("diff slow first --json").out)
     assert back["judgement"] == "better"
     same = json.loads(runs("diff first first --json").out)
@@ -324,9 +329,9 @@ def test_what_differs(runs: Any, store: Path) -> None:
 
 def test_the_index(runs: Any, store: Path) -> None:
     (store / "runs" / "first" / "manifest.json").write_text("{}")
-    found = json.loads(runs("index --tables --json").out)
-    assert (found["runs"], found["read"], found["gone"]) == (3, 3, 0)
-    assert [one["run"] for one in found["damaged"]] == ["runs/first"]
+    answer = json.loads(runs("index --tables --json").out)
+    assert (answer["runs"], answer["read"], answer["gone"]) == (3, 3, 0)
+    assert [run["run"] for run in answer["damaged"]] == ["runs/first"]
     assert (store / ".writecliff" / "rounds-1.json").is_file()
     assert json.loads(runs("index --rebuild --json").out)["read"] == 3
     assert not (store / ".writecliff" / "rounds-1.json").exists()

@@ -1,4 +1,4 @@
-"""Every form of fio's JSON output: a right import, or one line that names what is wrong."""
+"""All forms of fio's JSON output: a correct import, or a one-line error."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from writecliff.errors import ConfigError
 from writecliff.runs.fio_json import read_fio_json, store_fio_json
 
 
-def _rates(found: dict[str, Any]) -> list[dict[str, float]]:
-    """I/Os per second of each job, by step."""
-    steps = finished_steps(found, "x")
+def _rates(output: dict[str, Any]) -> list[dict[str, float]]:
+    """Return the IOPS of each job, by step."""
+    steps = finished_steps(output, "x")
     return [
-        {job.name: sum(one.ios for one in job.operations.values()) / (job.elapsed_ns / 1e9)
+        {job.name: sum(operation.ios for operation in job.operations.values()) / (job.elapsed_ns / 1e9)
          for job in step.result.jobs if job.elapsed_ns}
         for step in steps
     ]  # fmt: skip
 
 
 def _mixed(direction: str) -> dict[str, Any]:
-    found = document()
-    job = found["jobs"][0]
+    output = document()
+    job = output["jobs"][0]
     job["mixed"] = job.pop("read")
     del job["write"], job["trim"]
     job["job options"]["rw"] = direction
-    return found
+    return output
 
 
 def test_unified_reporting_of_one_direction_is_that_direction() -> None:
     first = finished_steps(_mixed("randwrite"), "x")[0].result.jobs[0]
-    assert {name: one.ios for name, one in first.operations.items()} == {"write": 100}
+    assert {name: operation.ios for name, operation in first.operations.items()} == {"write": 100}
 
 
 def test_unified_reporting_of_a_mix_is_refused_in_one_line() -> None:
@@ -47,18 +47,18 @@ def test_unified_reporting_of_a_mix_is_refused_in_one_line() -> None:
 
 
 def test_unified_reporting_of_both_counts_no_io_twice() -> None:
-    found = document()
-    found["jobs"][0]["mixed"] = found["jobs"][0]["read"]
-    assert _rates(found) == [{"r": 50.0}, {"w": 50.0}]
+    output = document()
+    output["jobs"][0]["mixed"] = output["jobs"][0]["read"]
+    assert _rates(output) == [{"r": 50.0}, {"w": 50.0}]
 
 
 def _of_clients() -> dict[str, Any]:
-    found = document()
-    jobs = found.pop("jobs")
+    output = document()
+    jobs = output.pop("jobs")
     listed = [{**job, "hostname": host, "port": 8765} for host in ("a", "b") for job in jobs]
     total = {**copy.deepcopy(jobs[0]), "jobname": "All clients", "hostname": "a", "port": 8765}
     del total["job options"]
-    return {**found, "client_stats": [*listed, total]}
+    return {**output, "client_stats": [*listed, total]}
 
 
 def test_clients_run_side_by_side_and_their_sum_is_no_job() -> None:
@@ -69,15 +69,15 @@ def test_clients_run_side_by_side_and_their_sum_is_no_job() -> None:
 
 
 def test_old_versions_count_in_kib_and_have_no_bins() -> None:
-    found = json.loads(json.dumps(document(bins=False)))
-    found["fio version"] = "fio-2.1.11"
-    for job in found["jobs"]:
+    output = json.loads(json.dumps(document(bins=False)))
+    output["fio version"] = "fio-2.1.11"
+    for job in output["jobs"]:
         for name in ("read", "write", "trim"):
-            one = job[name]
-            one["io_bytes"] //= 1024
-            one["lat"] = one.pop("lat_ns")
-            del one["clat_ns"]
-    first = finished_steps(found, "x")[0].result
+            section = job[name]
+            section["io_bytes"] //= 1024
+            section["lat"] = section.pop("lat_ns")
+            del section["clat_ns"]
+    first = finished_steps(output, "x")[0].result
     assert first.total("read") == (100, 409_600)
     assert first.jobs[0].operations["read"].service.count == 0
 
@@ -94,22 +94,22 @@ def test_old_versions_count_in_kib_and_have_no_bins() -> None:
 def test_jobs_of_a_group_that_did_not_overlap_are_steps(
     first: dict[str, str], second: dict[str, str], steps: int
 ) -> None:
-    """Both measure for 2 s."""
-    found = document()
-    for job, options in zip(found["jobs"], (first, second), strict=True):
+    """Both jobs measure for 2 s."""
+    output = document()
+    for job, options in zip(output["jobs"], (first, second), strict=True):
         job["groupid"] = 0
         job["job options"] |= options
-    assert len(finished_steps(found, "x")) == steps
+    assert len(finished_steps(output, "x")) == steps
 
 
 @pytest.mark.parametrize(("later_ms", "steps"), [(0, 1), (1500, 1), (1995, 2), (2300, 2)])
 def test_the_start_of_a_job_counts_more_than_its_group(later_ms: int, steps: int) -> None:
-    found = document(second="new_group")
-    for job, start_ms in zip(found["jobs"], (0, later_ms), strict=True):
+    output = document(second="new_group")
+    for job, start_ms in zip(output["jobs"], (0, later_ms), strict=True):
         job["job_start"] = 1_772_000_000_000 + start_ms
-    made = finished_steps(found, "x")
+    made = finished_steps(output, "x")
     assert len(made) == steps
-    assert sum(rate for step in _rates(found) for rate in step.values()) == 100.0
+    assert sum(rate for step in _rates(output) for rate in step.values()) == 100.0
     if later_ms == 1500:
         assert [job.began_ns for job in made[0].result.jobs] == [0, 1_500_000_000]
         assert made[0].result.elapsed_ns == 3_500_000_000
@@ -128,13 +128,13 @@ def test_the_last_document_among_other_output_is_read(tmp_path: Path) -> None:
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value)
-    found = []
-    for key, one in inner:
-        found.append((*path, key))
-        if isinstance(one, dict | list):
-            found += _places(one, (*path, key))
-    return found
+    children = value.items() if isinstance(value, dict) else enumerate(value)
+    paths = []
+    for key, child in children:
+        paths.append((*path, key))
+        if isinstance(child, dict | list):
+            paths += _places(child, (*path, key))
+    return paths
 
 
 @pytest.mark.parametrize("form", [document(lat=True), _of_clients(), _mixed("write")])
@@ -167,15 +167,15 @@ def test_a_form_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     path.write_text(json.dumps(_mixed("randrw")))
     with pytest.raises(ConfigError):
         store_fio_json(path, tmp_path / "run", capacity_bytes=1 << 30)
-    assert [one.name for one in tmp_path.iterdir()] == ["x.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
 def test_flushes_and_empty_latencies_are_read() -> None:
-    found = document()
-    found["jobs"][0]["sync"] = {
+    output = document()
+    output["jobs"][0]["sync"] = {
         "total_ios": 10, "lat_ns": _latency({"100352": 10}, 100_000.0, 110_000)
     }  # fmt: skip
-    found["jobs"][1]["sync"] = {"total_ios": 0, "lat_ns": _direction(0)}
-    flush = [step.result.jobs[0].flush for step in finished_steps(found, "x")]
+    output["jobs"][1]["sync"] = {"total_ios": 0, "lat_ns": _direction(0)}
+    flush = [step.result.jobs[0].flush for step in finished_steps(output, "x")]
     assert flush[0] is not None and flush[0].ios == 10
     assert flush[1] is None

@@ -1,4 +1,4 @@
-"""fio's JSON output as a run, with the figures that fio has."""
+"""Runs imported from fio's JSON output have the figures that fio reported."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from writecliff.errors import ConfigError
 
 
 def _latency(bins: dict[str, int] | None, mean: float, largest: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"min": 10, "max": largest, "mean": mean, "stddev": 5.0,
+    statistics: dict[str, Any] = {"min": 10, "max": largest, "mean": mean, "stddev": 5.0,
                              "N": sum((bins or {"0": 100}).values())}  # fmt: skip
-    return found | ({"bins": bins} if bins is not None else {})
+    return statistics | ({"bins": bins} if bins is not None else {})
 
 
 def _direction(ios: int, **latencies: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def _direction(ios: int, **latencies: Any) -> dict[str, Any]:
 
 
 def document(*, bins: bool = True, lat: bool = False, second: str = "stonewall") -> dict[str, Any]:
-    """Two jobs of groups of their own: 100 reads of 100 µs, then nothing or as many writes."""
+    """Return fio's output for two jobs: 100 reads of 100 µs, then as many writes."""
     counted = {"100352": 90, "200704": 10} if bins else None
     clat, empty = _latency(counted, 110_000.0, 201_000), _latency({}, 0.0, 0)
     plain = _latency(counted if lat else None, 111_000.0, 202_000)
@@ -85,8 +85,8 @@ def test_other_documents_are_refused(wrong: Any) -> None:
 def test_a_result_of_fio_becomes_a_run(cli: CommandLine, tmp_path: Path) -> None:
     path = tmp_path / "old.json"
     path.write_text("fio: a message before it\n" + json.dumps(document(lat=True)))
-    said = cli(f"runs import {path} --store s --json")
-    assert json.loads(said.out)["runs"] == ["imports/old"]
+    output = cli(f"runs import {path} --store s --json")
+    assert json.loads(output.out)["runs"] == ["imports/old"]
     run = load_run(tmp_path / "s" / "imports" / "old")
     figures = {figure.key: figure.value for figure in run.figures}
     assert figures["old-1/r/reads/iops"] == figures["old-2/w/writes/iops"] == 50.0
@@ -102,8 +102,8 @@ def test_the_capacity_must_be_known(cli: CommandLine, tmp_path: Path) -> None:
     without = document(lat=True)
     del without["global options"]["size"]
     (tmp_path / "x.json").write_text(json.dumps(without))
-    said = cli("runs import x.json --store s")
-    assert (said.code, "--capacity" in said.err) == (2, True)
+    output = cli("runs import x.json --store s")
+    assert (output.code, "--capacity" in output.err) == (2, True)
     assert cli("runs import x.json --store s --capacity 960GB").code == 0
 
 

@@ -1,6 +1,6 @@
-"""Archives that somebody sent: bombs, names that lead out, links, devices, what is cut or absurd.
+"""Hostile archives: bombs, names outside the folder, links, devices, truncated and absurd content.
 
-Each is refused in one line with exit code 2, in bounded memory and time, and leaves nothing.
+Each is refused in one line with exit code 2, in bounded memory and time, and leaves no files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ARCHIVES: dict[str, tuple[str, Make, str]] = {}
 
 
 def archive(suffix: str, says: str) -> Callable[[Make], Make]:
-    """An archive of this suffix, and what the refusal says."""
+    """Register the decorated function as an archive with this suffix and error message."""
 
     def add(make: Make) -> Make:
         ARCHIVES[make.__name__] = (suffix, make, says)
@@ -49,16 +49,16 @@ def _tar(*entries: tuple[tarfile.TarInfo, bytes], kind: int = tarfile.PAX_FORMAT
 
 
 def _entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
-    found = tarfile.TarInfo(name)
-    found.type, found.linkname = kind, link
-    return found
+    header = tarfile.TarInfo(name)
+    header.type, header.linkname = kind, link
+    return header
 
 
 def _head(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
     """A header that promises `size` bytes."""
-    found = _entry(name, kind)
-    found.size = size
-    return found.tobuf(tarfile.GNU_FORMAT)
+    header = _entry(name, kind)
+    header.size = size
+    return header.tobuf(tarfile.GNU_FORMAT)
 
 
 def _zeros_gz(head: bytes, size: int) -> bytes:
@@ -89,12 +89,12 @@ def a_bomb_that_promises_petabytes() -> bytes:
     return gzip.compress(_head("run/x", 1 << 50))
 
 
-@archive(".tar.gz", "a header asks for more")
+@archive(".tar.gz", "a header requests")
 def a_bomb_in_a_header() -> bytes:
     return _zeros_gz(_head("x", 200 * MIB, tarfile.XHDTYPE), 200 * MIB)
 
 
-@archive(".tar.gz", "a header asks for more")
+@archive(".tar.gz", "a header requests")
 def a_bomb_in_a_long_name() -> bytes:
     return _zeros_gz(_head("x", 200 * MIB, tarfile.GNUTYPE_LONGNAME), 200 * MIB)
 
@@ -117,7 +117,7 @@ def a_zip_that_says_less_than_it_holds() -> bytes:
     return bytes(data)
 
 
-@archive(".tar.gz", "is not an archive|there is no run|twice")
+@archive(".tar.gz", "is not an archive|contains no run|twice")
 def an_archive_in_an_archive() -> bytes:
     inner = _tar((_entry("run/manifest.json"), b"{}"))
     return gzip.compress(_tar((_entry("inner.tar"), inner)))
@@ -146,12 +146,12 @@ for _name, (_kind, _link) in {
     ARCHIVES[_name] = (".tar", _special, "is not an archive of runs")
 
 
-@archive(".tar", "is not an archive of runs|there is no run")
+@archive(".tar", "is not an archive of runs|contains no run")
 def a_link_and_a_file_through_it() -> bytes:
     return _tar((_entry("run", tarfile.SYMTYPE, "/tmp"), b""), (_entry("run/x"), b"x"))
 
 
-@archive(".tar", "holds 'run/manifest.json' twice")
+@archive(".tar", "contains 'run/manifest.json' twice")
 def one_name_twice() -> bytes:
     return _tar((_entry("run/manifest.json"), b"{}"), (_entry("run/./manifest.json"), b"[]"))
 
@@ -166,12 +166,12 @@ def a_file_that_is_a_folder_too() -> bytes:
     return _tar((_entry("run"), b"{}"), (_entry("run/x"), b"[]"))
 
 
-@archive(".tar", "has names of more than 16 folders")
+@archive(".tar", "has names with more than 16 folders")
 def a_name_of_a_thousand_folders() -> bytes:
     return _tar((_entry("a/" * 1000 + "x"), b"x"))
 
 
-@archive(".tar", "has names of more than 200 bytes")
+@archive(".tar", "has names with more than 200 bytes")
 def a_name_that_no_disk_takes() -> bytes:
     return _tar((_entry("run/" + "x" * 4000), b"x"))
 
@@ -202,7 +202,7 @@ def packed_in_a_way_that_nobody_knows() -> bytes:
     return bytes(data)
 
 
-@archive(".zip", "is not an archive of runs|there is no run")
+@archive(".zip", "is not an archive of runs|contains no run")
 def a_directory_beyond_the_end() -> bytes:
     data = bytearray(_zip(("run/x", b"data")))
     at = data.index(b"PK\5\6")
@@ -242,7 +242,7 @@ import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({4 << 30}, {4 << 30}))
 from writecliff.cli.main import main
 codes = [main(["runs", "import", path, "--store", "store"]) for path in sys.argv[1:]]
-# Not ru_maxrss: a child inherits that of the test's own process.
+# Not ru_maxrss: a child inherits the value of the test process.
 (peak,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM:"))
 print(json.dumps([codes, int(peak.split()[1]) * 1024]))
 """
@@ -268,12 +268,12 @@ def test_a_hostile_archive_is_refused(
     assert any(word in error for word in says.split("|")), error
     assert all(line.startswith("hint: ") for line in hints)
     assert list(folder.iterdir()) == []
-    left = sorted(one.name for one in tmp_path.iterdir())
+    left = sorted(path.name for path in tmp_path.iterdir())
     assert left in ([f"sent{suffix}", "temporary"], [f"sent{suffix}", "store", "temporary"])
 
 
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
-    """Alone in a process, because a peak is never forgotten."""
+    """Run in a process of its own, because the peak of memory is never reset."""
     paths = []
     for name in (name for name in ARCHIVES if "bomb" in name):
         suffix, make, _ = ARCHIVES[name]

@@ -1,4 +1,4 @@
-"""Limits on figures: what they mean, where their results go, exit code 3, JUnit."""
+"""Limits on figures: syntax, judgement, results, exit code 3, JUnit."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_what_is_no_limit_is_refused(text: str) -> None:
 
 
 def test_a_limit_of_one_test_of_a_suite() -> None:
-    found = parse_expectation("wsat.waf <= 2", ["wsat", "iops"])
-    assert (found.test, found.figure) == ("wsat", "waf")
+    limit = parse_expectation("wsat.waf <= 2", ["wsat", "iops"])
+    assert (limit.test, limit.figure) == ("wsat", "waf")
     assert parse_expectation("p99.9 <= 2", ["wsat"]).figure == "p99.9"
 
 
@@ -85,13 +85,13 @@ def test_limits_of_a_suite_go_where_the_figure_is(tmp_path: Path) -> None:
     paths = {name: make_run(tmp_path / name) for name in ("a", "b")}
     members = {name: ("wsat", path) for name, path in paths.items()}
     texts = ("a.waf <= 100", "waf >= 0", "nothing >= 0")
-    found = judge_members(members, [parse_expectation(text, ["a", "b", "wsat"]) for text in texts])
-    assert {name: [one.text for one in judged] for name, judged in found.items()} == {
+    judged = judge_members(members, [parse_expectation(text, ["a", "b", "wsat"]) for text in texts])
+    assert {name: [result.text for result in results] for name, results in judged.items()} == {
         "a": ["a.waf <= 100", "waf >= 0"],
         "b": ["waf >= 0"],
         "": ["nothing >= 0"],
     }
-    assert found[""][0].result == "unknown"
+    assert judged[""][0].result == "unknown"
     assert [e["text"] for e in read_manifest(paths["b"]).expectations] == ["waf >= 0"]
     assert "All are met." in (paths["b"] / "report.html").read_text()
 
@@ -111,24 +111,29 @@ def test_results_are_in_manifest_and_report(tmp_path: Path) -> None:
 
 def cases(path: Path) -> dict[str, str | None]:
     root = ElementTree.parse(path).getroot()
-    found = {case.get("name") or "": case.find("failure") for case in root.iter("testcase")}
+    failures = {case.get("name") or "": case.find("failure") for case in root.iter("testcase")}
     assert root.get("tests") == str(len(list(root.iter("testcase"))))
-    assert root.get("failures") == str(sum(one is not None for one in found.values()))
-    return {name: None if one is None else one.get("message") for name, one in found.items()}
+    assert root.get("failures") == str(sum(failure is not None for failure in failures.values()))
+    return {
+        name: None if failure is None else failure.get("message")
+        for name, failure in failures.items()
+    }
 
 
 @pytest.mark.parametrize(("limit", "code"), [("waf <= 99", 0), ("waf <= 0.1", 3)])
 def test_a_missed_limit_is_exit_code_3(
     cli: CommandLine, tmp_path: Path, limit: str, code: int
 ) -> None:
-    said = cli([*TEST.split(), "--output", "run", "--expect", limit, "--junit", "ci.xml", "--json"])
-    assert said.code == code
-    (judged,) = json.loads(said.out)["expectations"]
+    output = cli(
+        [*TEST.split(), "--output", "run", "--expect", limit, "--junit", "ci.xml", "--json"]
+    )
+    assert output.code == code
+    (judged,) = json.loads(output.out)["expectations"]
     assert (judged["result"] == "met") is (code == 0)
     assert read_manifest(tmp_path / "run").status == "complete"
-    found = cases(tmp_path / "ci.xml")
-    assert found["measured"] is None
-    assert (found[limit] is None) is (code == 0)
+    results = cases(tmp_path / "ci.xml")
+    assert results["measured"] is None
+    assert (results[limit] is None) is (code == 0)
     (listed,) = json.loads(cli(["runs", "list", "--json"]).out)["runs"]
     assert listed["limits_met"] is (code == 0)
 
@@ -141,9 +146,9 @@ def test_a_wrong_limit_is_refused_before_anything(
     cli: CommandLine, tmp_path: Path, words: list[str], message: str
 ) -> None:
     for command in (TEST, "suite pts-e --on sim:fake", "sweep queue-depth --on sim:fake"):
-        said = cli([*command.split(), *words])
-        assert said.code == 2
-        assert message in said.err
+        output = cli([*command.split(), *words])
+        assert output.code == 2
+        assert message in output.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,8 +173,8 @@ def test_limits_of_a_workload_file(cli: CommandLine, tmp_path: Path) -> None:
         'name = "w"\n[[job]]\nname = "r"\nread = "0 %"\nduration = "2 s"\n'
         '[expect]\n"writes/iops" = ">= 1e9"\n'
     )
-    said = cli("run w.toml --on sim:fake --precondition none --quiet --json --output r")
-    assert (said.code, json.loads(said.out)["expectations"][0]["result"]) == (3, "missed")
+    output = cli("run w.toml --on sim:fake --precondition none --quiet --json --output r")
+    assert (output.code, json.loads(output.out)["expectations"][0]["result"]) == (3, "missed")
     assert read_manifest(tmp_path / "r").options["expect"] == ["writes/iops >= 1e9"]
 
 
@@ -203,13 +208,13 @@ def test_a_figure_that_a_workload_cannot_have_is_refused_before_it_runs(
         "--output",
         "r",
     ]
-    said = cli([*words, "--expect", "writes/iosp >= 1"])
-    assert (said.code, said.err.splitlines()) == (2, [
+    output = cli([*words, "--expect", "writes/iosp >= 1"])
+    assert (output.code, output.err.splitlines()) == (2, [
         "error: 'writes/iosp >= 1': unknown figure 'writes/iosp'",
-        said.err.splitlines()[1],
+        output.err.splitlines()[1],
     ])  # fmt: skip
-    assert said.err.splitlines()[1].startswith("hint: the figures are r/writes/iops, ")
-    assert "waf" in said.err and "r/writes/service/p99.9" in said.err
+    assert output.err.splitlines()[1].startswith("hint: the figures are r/writes/iops, ")
+    assert "waf" in output.err and "r/writes/service/p99.9" in output.err
     refused = {
         "reads/iops >= 1": "unknown figure 'reads/iops'",
         "iops >= 1 parsec": "r/writes/iops is in IOPS, not in parsec",
@@ -221,18 +226,20 @@ def test_a_figure_that_a_workload_cannot_have_is_refused_before_it_runs(
     }
     for text, why in refused.items():
         for more in ([], ["--dry-run"]):
-            said = cli([*words, "--expect", text, *more])
-            assert said.code == 2 and why in said.err, (text, said.err)
+            output = cli([*words, "--expect", text, *more])
+            assert output.code == 2 and why in output.err, (text, output.err)
     assert not (tmp_path / "r").exists()
     assert cli([*words, "--expect", "writes/p99.9 >= 0", "--json"]).code == 0
     units = figure_units((LoadStep(Workload("w", (Job(name="r"),))),))
-    assert {one.key: one.unit for one in load_run(tmp_path / "r").figures}.items() <= units.items()
+    assert {
+        figure.key: figure.unit for figure in load_run(tmp_path / "r").figures
+    }.items() <= units.items()
     wanted = ["writes/p99.5 <= 1 s", "p99.99999 <= 1 s"]
-    said = cli([*words[:-1], "r2", "--expect", wanted[0], "--expect", wanted[1], "--json"])
-    first, second = json.loads(said.out)["expectations"]
+    output = cli([*words[:-1], "r2", "--expect", wanted[0], "--expect", wanted[1], "--json"])
+    first, second = json.loads(output.out)["expectations"]
     assert (first["figure"], first["result"]) == ("r/writes/p99.5", "met")
     assert second["result"] == "unknown"
-    done = json.loads(said.out)["steps"][0]["jobs"][0]["operations"]["write"]["service"]["count"]
+    done = json.loads(output.out)["steps"][0]["jobs"][0]["operations"]["write"]["service"]["count"]
     assert second["note"] == f"not enough samples: {done:,} I/Os"
 
 
@@ -251,8 +258,8 @@ def test_a_figure_that_a_workload_cannot_have_is_refused_before_it_runs(
     ],
 )
 def test_numbers_of_limits(text: str, limit: float, unit: str) -> None:
-    found = parse_expectation(text)
-    assert (found.limit, found.unit) == (limit, unit)
+    expectation = parse_expectation(text)
+    assert (expectation.limit, expectation.unit) == (limit, unit)
 
 
 MIXED = figure_units((LoadStep(Workload("w", (Job(name="a", read_pct=50), Job(name="a")))),))
@@ -302,19 +309,19 @@ def test_a_limit_that_no_run_of_a_set_has_is_refused() -> None:
 
 def test_tests_name_their_figures_before_they_run(tmp_path: Path, cli: CommandLine) -> None:
     for name in ("wsat", "iops", "tp", "lat", "hir", "xsr", "ecw", "dirth"):
-        said = cli(f"test {name} --on sim:sata-tlc-120 --dry-run --expect nothing>=1".split())
-        assert said.code == 2 and "unknown figure 'nothing'" in said.err, (name, said.err)
+        output = cli(f"test {name} --on sim:sata-tlc-120 --dry-run --expect nothing>=1".split())
+        assert output.code == 2 and "unknown figure 'nothing'" in output.err, (name, output.err)
     run = load_run(make_run(tmp_path / "r"))
     units = figures_of_procedure(procedure_from_mapping("wsat", run.directory.manifest.options))
-    assert {one.key: one.unit for one in run.figures}.items() <= (units or {}).items()
-    said = cli(
+    assert {figure.key: figure.unit for figure in run.figures}.items() <= (units or {}).items()
+    output = cli(
         ["suite", "pts-e", "--on", "sim:sata-tlc-120", "--dry-run", "--expect", "nothing>=1"]
     )
-    assert said.code == 2 and "unknown figure 'nothing'" in said.err
-    said = cli(
+    assert output.code == 2 and "unknown figure 'nothing'" in output.err
+    output = cli(
         ["choose", "--workload", "oltp-4k", "--candidates", "pm863-960", "--limit", "rads/p99<=2ms"]
     )
-    assert said.code == 2 and "reads/p99" in said.err and not (tmp_path / "choices").exists()
+    assert output.code == 2 and "reads/p99" in output.err and not (tmp_path / "choices").exists()
 
 
 def test_a_replay_has_limits_too(cli: CommandLine, tmp_path: Path) -> None:
@@ -326,9 +333,9 @@ def test_a_replay_has_limits_too(cli: CommandLine, tmp_path: Path) -> None:
     write_trace(tmp_path / "t.parquet", table, {"command": ["synthetic store"]})
     drive = write_small_drive(tmp_path)
     words = f"replay t.parquet --on sim:{drive} --repeat 1 --no-timed --output r --json".split()
-    said = cli([*words, "--expect", "waf <= 0.5", "--junit", "ci.xml"])
-    assert said.code == 3, said.err
-    assert [one["result"] for one in json.loads(said.out)["expectations"]] == ["missed"]
+    output = cli([*words, "--expect", "waf <= 0.5", "--junit", "ci.xml"])
+    assert output.code == 3, output.err
+    assert [entry["result"] for entry in json.loads(output.out)["expectations"]] == ["missed"]
     assert cases(tmp_path / "ci.xml")["waf <= 0.5"] is not None
     assert read_manifest(tmp_path / "r").procedure == "trace_replay"
     assert cli("runs list --status complete").code == 0

@@ -31,8 +31,10 @@ def test_the_views_have_the_columns_of_the_reference(store: Path) -> None:
         for name in ("runs", "figures", "tags"):
             section = reference().split(f"\n## `{name}`\n", 1)[1].split("\n## ", 1)[0]
             documented = re.findall(r"^\| `(\w+)` \| ([\w\[\]]+) \|", section, re.M)
-            found = database.rows(f"select column_name, lower(column_type) from (describe {name})")
-            assert found[1] == documented
+            columns = database.rows(
+                f"select column_name, lower(column_type) from (describe {name})"
+            )
+            assert columns[1] == documented
 
 
 def test_the_queries_of_the_guide_are_answered(store: Path) -> None:

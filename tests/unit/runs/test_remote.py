@@ -1,4 +1,4 @@
-"""The same store on an object store, by fsspec's own in memory."""
+"""The run store on an object store (fsspec's in-memory file system)."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def rows(cli: CommandLine, words: str) -> list[dict[str, Any]]:
 
 def test_runs_go_to_an_object_store_and_back(cli: CommandLine, store: Path, tmp_path: Path) -> None:
     assert cli(f"runs import {store} --tag s3 --store {URL}").code == 0
-    found = rows(cli, "list --sort seed")
-    assert [one["run"] for one in found] == [f"imports/{n}" for n in ("first", "second", "third")]
-    assert [one["status"] for one in found] == ["complete", "complete", "interrupted"]
-    assert {tuple(one["tags"]) for one in found} == {("s3",)}
+    stored = rows(cli, "list --sort seed")
+    assert [row["run"] for row in stored] == [f"imports/{n}" for n in ("first", "second", "third")]
+    assert [row["status"] for row in stored] == ["complete", "complete", "interrupted"]
+    assert {tuple(row["tags"]) for row in stored} == {("s3",)}
     assert cli(f"runs tag first +x --store {URL}").out == "s3, x\n"
-    assert [one["run"] for one in rows(cli, "list --tag x")] == ["imports/first"]
-    said = cli(["runs", "sql", "select count(*) as n from rounds", "--store", URL, "--json"])
-    assert json.loads(said.out)["rows"] == [{"n": 36}]
+    assert [row["run"] for row in rows(cli, "list --tag x")] == ["imports/first"]
+    output = cli(["runs", "sql", "select count(*) as n from rounds", "--store", URL, "--json"])
+    assert json.loads(output.out)["rows"] == [{"n": 36}]
     assert cli(f"runs delete second --yes --store {URL}").code == 0
     assert len(rows(cli, "list")) == 2
     assert cli(f"runs export first --output x.zip --store {URL}").code == 0
@@ -61,9 +61,9 @@ def test_the_catalogue_is_kept_there_and_can_be_lost(store: Path) -> None:
     assert len(made.refresh().read) == 2
     assert Catalogue(place).refresh().read == []
     files = fsspec.filesystem("memory")
-    kept = [path for path in files.store if "/.writecliff/" in path]
-    assert kept
-    for path in kept:
+    saved = [path for path in files.store if "/.writecliff/" in path]
+    assert saved
+    for path in saved:
         files.rm_file(path)
     assert len(listed(Catalogue(open_place(URL)), Selection())) == 2
 
@@ -92,11 +92,9 @@ def test_errors_of_a_protocol_are_one_line(
         raise RuntimeError("403\nForbidden")
 
     monkeypatch.setattr(type(files), "find", refuse)
-    said = cli(f"runs list --store {URL}")
-    assert (said.code, said.err) == (1, f"error: listing {URL} failed: 403\n")
-    assert cli("runs list --store nonsense://x").err.startswith(
-        "error: nonsense://x cannot be used"
-    )
+    output = cli(f"runs list --store {URL}")
+    assert (output.code, output.err) == (1, f"error: listing {URL} failed: 403\n")
+    assert cli("runs list --store nonsense://x").err.startswith("error: cannot open nonsense://x")
 
 
 def test_without_the_package_a_hint_says_which(
@@ -110,9 +108,9 @@ def test_without_the_package_a_hint_says_which(
         return original(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    said = cli("runs list --store s3://bucket")
-    assert said.code == 2
-    assert "writecliff[object-store]" in said.err
+    output = cli("runs list --store s3://bucket")
+    assert output.code == 2
+    assert "writecliff[object-store]" in output.err
 
 
 def test_sql_over_an_empty_store() -> None:
