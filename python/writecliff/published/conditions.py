@@ -1,7 +1,7 @@
-"""The conditions under which a published figure was taken: drive state, load and metric.
+"""Conditions under which a published figure was measured: drive state, load and metric.
 
-Sources seldom state all of them. What they leave open is decided here, by rules that apply to all
-drives alike; each rule has its reason beside it.
+Sources seldom give all conditions. The rules of this module supply the missing ones, in the same
+way for all drives; each rule is documented with its reason.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from writecliff.profiles import profile, profile_names
 from writecliff.published.figures import PublishedFigure
 
 State = str
-"""What a load begins on: a name of `STATES`, or "overwritten:73%" (`engines.preconditioned`)."""
+"""State of a drive before a load: a name of `STATES`, or "overwritten:73%"."""
 STATES = ("fresh", "fill", "sustained", "client")
 KIB = 1024
 
-# Names that sources use for a drive, and the preset that stands for it.
+# Drive names in sources, and the presets that represent them.
 ALIASES = {
-    "pm863": "pm863-960",  # the white paper measures this one
+    "pm863": "pm863-960",  # the capacity that the white paper measures
     "845dc-evo": "845dc-evo-960",
     "845dc-pro": "845dc-pro-800",
     "s3500": "s3500-480",
@@ -32,7 +32,7 @@ ALIASES = {
     "multistream-nvme": "nvme-ms-480",
     "multistream-sas-480": "sas-ms-480",
 }
-# What is measured under a load; names of the table that differ from it are in `_MEASURED_AS`.
+# Metrics measured under a load. `_MEASURED_AS` maps other metric names of the table to them.
 RATES = (
     "iops", "read_iops", "write_iops", "throughput", "read_throughput", "write_throughput",
 )  # fmt: skip
@@ -57,18 +57,18 @@ _MEASURED_AS = {
     "throughput_read": "read_throughput",
     "throughput_write": "write_throughput",
 }
-FILL = "fill_"  # prefix: of a new drive that is written once from end to end
-IMPROVEMENT = "_improvement"  # suffix: "X is so many per cent better than Y"
-_EXTREMES = ("_min", "_max")  # suffixes of that: over a range of outstanding I/Os
+FILL = "fill_"  # prefix: a new drive written once from end to end
+IMPROVEMENT = "_improvement"  # suffix: improvement over a baseline drive, in %
+_EXTREMES = ("_min", "_max")  # suffixes of improvements: extremes over a range of queue depths
 
 
 @dataclass(frozen=True)
 class Load:
-    """A load on a drive in a certain state. Equal loads are run once. The data on the drive are as
-    compressible as those of the load.
+    """A load on a drive in a given state. Equal loads run once.
 
-    A `profile` is a ready workload: it has sizes and mix of its own, and, without `outstanding`,
-    the queue depths of its file.
+    The data on the drive are as compressible as those of the load. A `profile` is a ready-made
+    workload with its own block sizes and read share and, without `outstanding`, its own queue
+    depths.
     """
 
     state: State
@@ -82,7 +82,7 @@ class Load:
 
     @property
     def order(self) -> tuple[float | str, ...]:
-        """Sort key; no two loads have the same."""
+        """Sort key, unique for each load."""
         return (
             self.state,
             self.compressible_pct,
@@ -96,7 +96,7 @@ class Load:
 
     @property
     def mixed(self) -> bool:
-        """Whether reads and writes meet."""
+        """`True` if the load both reads and writes."""
         if not self.profile:
             return 0 < (self.read_pct or 0.0) < 100
         shares = {job.read_pct for job in profile(self.profile).jobs}
@@ -104,15 +104,17 @@ class Load:
 
     @property
     def least_seconds(self) -> float:
-        """The shortest time for which it is measured, for its rates."""
+        """Minimum time for the rates of the load, in seconds."""
         fast = self.read_pct == 100 and self.outstanding != 1
         return min(self.seconds, _READ_SECONDS if fast else _WRITE_SECONDS)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """How a figure is obtained: `metric` of the `load` on `device`. Without a load it follows from
-    the drive itself or from figures of the sustained state.
+    """Drive, metric and load of a figure.
+
+    `load` is None if the figure follows from the drive itself or from figures of the sustained
+    state.
     """
 
     device: str
@@ -121,12 +123,15 @@ class Condition:
 
 
 def preset_of(device: str) -> str:
-    """The preset that stands for a drive; the name itself where there is no alias."""
+    """Return the preset that represents a drive; the name itself without an alias."""
     return ALIASES.get(device, device)
 
 
 def measured_metric(metric: str) -> str:
-    """What is measured for a metric of the table: "read_iops" for "iops_read_improvement"."""
+    """Return the measured metric of a metric in the table.
+
+    For example, "read_iops" for "iops_read_improvement".
+    """
     if metric.endswith(tuple(IMPROVEMENT + extreme for extreme in _EXTREMES)):
         metric = metric.rpartition("_")[0]
     metric = metric.removesuffix(IMPROVEMENT)
@@ -134,8 +139,9 @@ def measured_metric(metric: str) -> str:
 
 
 def parts_of(figure: PublishedFigure) -> tuple[PublishedFigure, ...]:
-    """The figures, at one number of outstanding I/Os each, of which this one is the least or the
-    greatest: at the powers of two of its range. Else the figure itself.
+    """Return the figures per queue depth of which a figure is the minimum or maximum.
+
+    The queue depths are the powers of two of its range. Any other figure is returned itself.
     """
     if not figure.depths:
         return (figure,)
@@ -154,8 +160,9 @@ def _powers(low: int, high: int) -> Iterator[int]:
 
 
 def condition(figure: PublishedFigure) -> Condition | None:
-    """The condition of a figure; None if the program has nothing that corresponds to it. Of a range
-    of outstanding I/Os it is that of the first.
+    """Return the condition of a figure; None if the simulator has no equivalent.
+
+    A figure over a range of queue depths has the condition of the first depth.
     """
     device = preset_of(figure.device)
     metric = measured_metric(figure.metric)
@@ -177,26 +184,26 @@ def condition(figure: PublishedFigure) -> Condition | None:
 
 
 def refusal(figure: PublishedFigure) -> str:
-    """Why the load of a figure is not simulated; empty if it is."""
+    """Return the reason why the load of a figure is not simulated; "" if it is."""
     extreme = figure.metric.endswith(_EXTREMES) and IMPROVEMENT in figure.metric
     if figure.state and not is_state(figure.state):
-        return f"no state '{figure.state}': {', '.join(STATES)}, or overwritten:73%"
+        return f"unknown state '{figure.state}' (known: {', '.join(STATES)}, overwritten:73%)"
     if extreme and not figure.depths:
-        return f"{figure.metric} needs a range of outstanding I/Os, as 'QD1-QD128'"
+        return f"{figure.metric} needs a range of outstanding I/Os, such as QD1-QD128"
     if figure.depths and not extreme:
-        return f"no single value of {figure.metric} over a range of outstanding I/Os"
+        return f"{figure.metric} has no single value over a range of outstanding I/Os"
     if IMPROVEMENT in figure.metric and not figure.baseline:
-        return "no baseline to compare with"
+        return "the figure has no baseline to compare with"
     if figure.access in ("random", "sequential") or profile_of(figure):
         return ""
     return (
-        f"no load '{figure.access}': figures are of random and sequential ones, and of profiles "
-        "(see `writecliff profile list`)"
+        f"unknown load '{figure.access}' (use random, sequential, or a profile of "
+        "`writecliff profile list`)"
     )
 
 
 def is_state(text: str) -> bool:
-    """Whether a drive can be brought to a state of this name."""
+    """Return `True` if `text` names a state that a drive can be brought to."""
     try:
         return text in STATES or overwritten_pct(text) is not None
     except ConfigError:
@@ -204,14 +211,16 @@ def is_state(text: str) -> bool:
 
 
 def baseline_condition(figure: PublishedFigure) -> Condition | None:
-    """The condition of the baseline of a relative figure; None without a baseline."""
+    """Return the condition of the baseline of a relative figure; None without a baseline."""
     other = replace(figure, device=figure.baseline)
     return condition(other) if figure.baseline else None
 
 
 def profile_of(figure: PublishedFigure) -> str:
-    """The profile that the load of a figure is: named by its access, or by the item that has a
-    composite load ("Figure 7 web server"); empty if it is none.
+    """Return the profile that the load of a figure uses; "" if it uses none.
+
+    The profile is named by the figure's access or, for a composite load, by its item ("Figure 7 web
+    server").
     """
     if figure.access in ("", "random", "sequential"):
         return ""
@@ -229,20 +238,21 @@ def _sustained_writes() -> Load:
     return Load("sustained", "random", 4 * KIB, 0.0, 32, _WRITE_SECONDS)
 
 
-# Shorter than any SLC cache takes to fill, also on a drive that is scaled down: a sixteenth of 3 GB
-# at 1 GB/s lasts 0.19 s.
+# Too short to fill any SLC cache, even of a scaled-down drive: 1/16 of 3 GB lasts 0.19 s at 1 GB/s.
 BURST_SECONDS = 0.1
 _READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS, _SPREAD_SECONDS = 10.0, 60.0, 300.0, 1200.0
 
 
 def tiers() -> list[float]:
-    """The times for which loads are measured, ascending."""
+    """Return the measurement times of loads in seconds, ascending."""
     return sorted({_READ_SECONDS, _WRITE_SECONDS, _TAIL_SECONDS, _SPREAD_SECONDS})
 
 
 def _seconds(figure: PublishedFigure, metric: str) -> float:
-    """Long enough for the percentile; the standard takes a maximum over five rounds of a minute,
-    and one second in a thousand is seen in no less than a thousand.
+    """The time that the metric needs, in seconds.
+
+    The standard takes the maximum over five rounds of one minute. The slowest of a thousand seconds
+    needs at least a thousand seconds.
     """
     if metric in DEVIATIONS + CONSISTENCIES:
         return _SPREAD_SECONDS
@@ -271,19 +281,19 @@ def _load(figure: PublishedFigure, state: State, seconds: float) -> Load:
 
 
 def _outstanding(figure: PublishedFigure) -> int:
-    """The default of the PTS-E: 4 threads of 32 for IOPS and one of 32 for throughput. Drives take
-    no more than their queue holds.
+    """The default of PTS-E: 4 threads with 32 outstanding I/Os for IOPS, one for throughput.
+
+    Drives accept no more commands than their queue holds.
     """
     return 32 if figure.access == "sequential" else 128
 
 
 def _state(figure: PublishedFigure, metric: str) -> State:
-    """That of the table; else sequential figures follow a sequential fill, random ones the white
-    paper's sustained state.
+    """The state of the table; else a sequential fill for sequential figures, else sustained.
 
-    The primer's tests with the write cache on are those of the PTS-C: IOPS over an active range of
-    8 GiB on a drive that is filled to 80 % (its figures 6 and A-1). Only so can a drive that holds
-    3,147 random writes a second over its whole range show 60,302.
+    The primer's tests with the write cache enabled are tests of PTS-C: IOPS over an active range of
+    8 GiB on a drive filled to 80 % (its figures 6 and A-1). Only this explains how a drive with
+    3,147 random-write IOPS over its whole range can reach 60,302.
     """
     if figure.state:
         return figure.state
@@ -294,14 +304,14 @@ def _state(figure: PublishedFigure, metric: str) -> State:
 
 
 def _power_load(figure: PublishedFigure) -> Load | None:
-    """The load while power is measured; None for idle power."""
+    """The load during the measurement of power; None for idle power."""
     metric = figure.metric
     if metric == "power_idle":
         return None
     read = figure.read_pct
     if read is None:
         read = 100.0 if "read" in metric else 0.0
-    # The range over block sizes: minimum for sectors, maximum where the link is saturated.
+    # The range over block sizes: minimum with single sectors, maximum at the link's bandwidth.
     if metric == "power_random_read_min":
         return Load("sustained", "random", KIB // 2, 100.0, 32, _READ_SECONDS)
     if metric == "power_random_read_max":

@@ -1,7 +1,7 @@
-"""A drive as a data sheet: what its maker states, and what the simulated drive does.
+"""Data sheet of a simulated drive: values stated by its maker, and values that it measures.
 
-Every row has its source: a value of the device file with the reason beside it, a published figure,
-or "measured here by" the load that measured it. What nobody states is left out, not guessed.
+Every row has a source: a value of the device file with its reason, a published figure, or the load
+that measured it ("measured here by ..."). Values that no source states are left out, not guessed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from writecliff.report.model import Section
 from writecliff.report.pages import Page
 from writecliff.report.table import table
 
-SMALL_BYTES = 8e9  # of the drive that is measured unless it is to be the whole one
+SMALL_BYTES = 8e9  # minimum capacity of the scaled-down drive
 KIB = 1024
 SECONDS = 4.0
 _CLASS_DEFAULTS = "Class defaults"
@@ -33,7 +33,7 @@ GROUPS = (
     _CLASS_DEFAULTS,
 )  # fmt: skip
 
-# Keys of device files: the group and the name of the row.
+# Keys of device files, with the group and name of their rows.
 _STATED: tuple[tuple[str, str, str], ...] = (
     ("user_capacity", "Drive", "Capacity"),
     ("link.interface", "Drive", "Interface"),
@@ -45,7 +45,7 @@ _STATED: tuple[tuple[str, str, str], ...] = (
     ("uber", "Reliability", "Uncorrectable bit error rate (UBER)"),
     ("mtbf", "Reliability", "Mean time between failures (MTBF)"),
 )
-# Metrics of the published table: the group and the name.
+# Metrics of the published table, with the group and name of their rows.
 _PUBLISHED: Mapping[str, tuple[str, str]] = {
     "throughput": ("Rates", "throughput"),
     "iops": ("Rates", "IOPS"),
@@ -62,7 +62,7 @@ _PUBLISHED: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class SheetRow:
-    """One line of a sheet: `value` with its unit as it is printed."""
+    """A line of a data sheet; `value` is printed with its unit."""
 
     group: str
     name: str
@@ -80,7 +80,7 @@ class Sheet:
 
     @property
     def not_stated(self) -> tuple[str, ...]:
-        """What sheets have and neither the device file nor a published figure says."""
+        """Usual rows of data sheets for which neither device file nor figures have a value."""
         named = {row.name for row in self.rows}
         unknown = [row for row in _STATED if row[2] not in named]
         if self.drive.without_flash:
@@ -88,7 +88,7 @@ class Sheet:
         return tuple(name for _, _, name in unknown)
 
     def mapping(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the data sheet in its JSON form."""
         return {
             "name": self.drive.name,
             "description": self.drive.description,
@@ -105,9 +105,19 @@ def sheet_of(
     whole: bool = False,
     log: Callable[[str], None] = lambda text: None,
 ) -> Sheet:
-    """The data sheet of a drive. Its rates do not depend on its size, so they are measured on a
-    drive scaled down to some GB; `whole` measures the drive itself, and the slowest I/Os, which a
-    small drive makes too fast. Raises ConfigError.
+    """Return the data sheet of a drive.
+
+    Rates do not depend on the size of the drive, so they are measured on a drive scaled down to
+    some GB.
+
+    Args:
+        drive: the drive.
+        whole: measure the drive at full size, with the high percentiles, which a scaled-down drive
+            makes too fast.
+        log: called with progress messages.
+
+    Raises:
+        ConfigError: the device file is invalid.
     """
     described = drive.describe()
     scale = 1.0 if whole else fitting_scale(drive.text, drive.file_name, SMALL_BYTES)
@@ -150,14 +160,14 @@ def _days(per_day: float) -> str:
 
 
 def _published(name: str) -> Iterator[SheetRow]:
-    """Figures of the shipped tables that are of this drive alone."""
+    """Rows from figures of the shipped tables that are not relative to another drive."""
     for figure in (*read_figures(SHIPPED), *read_figures(MODERN)):
-        known = _PUBLISHED.get(figure.metric)
-        if known is None or ALIASES.get(figure.device, figure.device) != name or figure.baseline:
+        row_name = _PUBLISHED.get(figure.metric)
+        if row_name is None or ALIASES.get(figure.device, figure.device) != name or figure.baseline:
             continue
         if not _simple(figure):
             continue
-        group, what = known
+        group, what = row_name
         label = f"{figure.label}, {what}" if figure.label else what
         source = f"published: {figure.source}, {figure.item}".rstrip(", ")
         value = f"{units.significant(figure.value, 4)} {figure.unit}"
@@ -165,7 +175,7 @@ def _published(name: str) -> Iterator[SheetRow]:
 
 
 def _simple(figure: PublishedFigure) -> bool:
-    """Of one kind of access, as data sheets have them; mixes are for comparisons."""
+    """`True` for pure loads, as in data sheets; mixed loads are for comparisons."""
     power = figure.metric.startswith(("power", "tbw", "dwpd"))
     return power or (figure.read_pct in (0.0, 100.0) and figure.access in ("random", "sequential"))
 
@@ -190,33 +200,33 @@ def _measured(
     loads = _loads("NVMe" in whole.interface)
     results = measure(drive, loads, log=log, observer=FitProgress(log))
     state_words = {"fill": "filled once", "sustained": "in steady state"}
-    if whole.without_flash:  # has one state
+    if whole.without_flash:  # such drives have a single state
         state_words = dict.fromkeys(state_words, "in any state")
     size = f", at 1/{drive.scale:g} of its capacity" if drive.scale > 1 else ""
     for load in loads:
-        found, way = results[load], "reads" if load.read_pct else "writes"
+        metrics, way = results[load], "reads" if load.read_pct else "writes"
         name = f"{load.pattern} {(load.block_bytes or 0) / KIB:g} KiB {way}, QD {load.outstanding}"
         source = f"measured here by {name} for {load.seconds:g} s, {state_words[load.state]}{size}"
-        for group, what, text in _figures(load, found, drive.scale):
+        for group, what, text in _figures(load, metrics, drive.scale):
             yield SheetRow(group, _capital(f"{name}: {what}"), text, source)
 
 
 def _figures(
-    load: Load, found: Mapping[str, float], scale: float
+    load: Load, metrics: Mapping[str, float], scale: float
 ) -> Iterator[tuple[str, str, str]]:
-    """Group, name and value of what a load says."""
+    """Group, name and value of the figures that a load measures."""
     if load.pattern == "sequential":
-        yield "Rates", "throughput", f"{found['throughput']:,.0f} MB/s"
+        yield "Rates", "throughput", f"{metrics['throughput']:,.0f} MB/s"
     elif load.outstanding != 1:
-        yield "Rates", "IOPS", f"{found['iops']:,.0f} IOPS"
+        yield "Rates", "IOPS", f"{metrics['iops']:,.0f} IOPS"
     else:
-        yield "Latency", "average latency", _time(found["latency_avg"])
+        yield "Latency", "average latency", _time(metrics["latency_avg"])
     if load.pattern == "random" and scale == 1:
         for metric, nines in (("latency_p99.9", "99.9 %"), ("latency_p99.99", "99.99 %")):
-            if metric in found:
-                yield "Quality of service", f"{nines} within", _time(found[metric])
-    if found.get("power", 0.0) > 0 and load.outstanding != 1:
-        yield "Power", "active power", f"{found['power']:.2f} W"
+            if metric in metrics:
+                yield "Quality of service", f"{nines} within", _time(metrics[metric])
+    if metrics.get("power", 0.0) > 0 and load.outstanding != 1:
+        yield "Power", "active power", f"{metrics['power']:.2f} W"
 
 
 def _time(ms: float) -> str:
@@ -228,7 +238,7 @@ def _capital(text: str) -> str:
 
 
 def page_of(sheet: Sheet) -> Page:
-    """The sheet as a page."""
+    """Return the data sheet as a page."""
     drive = sheet.drive
     sections = []
     for group, rows in of_groups(sheet.rows):
@@ -236,16 +246,16 @@ def page_of(sheet: Sheet) -> Page:
         shown = table(group, ("", "Value", "Source"), cells, "lrl")
         sections.append(Section(group, "", tables=(shown,)))
     small = (
-        f"The drive was simulated at 1/{sheet.scale:g} of its capacity: rates and average latencies"
-        " are close to those of the whole drive; its slowest I/Os may be slower or faster, so"
-        " they are left out (--whole measures them)."
+        f"The drive was simulated at 1/{sheet.scale:g} of its capacity. Rates and average latencies"
+        " are close to those of the whole drive. High percentiles can be slower or faster, so they"
+        " are left out; --whole measures them."
     )
-    left_out = f"Nobody states: {', '.join(sheet.not_stated)}." if sheet.not_stated else ""
+    left_out = f"Without a source: {', '.join(sheet.not_stated)}." if sheet.not_stated else ""
     disclosed = (small if sheet.scale > 1 else "", left_out)
     return Page(
         title=f"{drive.name}: data sheet",
-        intro=f"{drive.description}. Stated values with their source; what the simulated drive does"
-        " under the loads of data sheets.",
+        intro=f"{drive.description}. Stated values with their sources, and values that the"
+        " simulated drive measures under the loads of data sheets.",
         sections=tuple(sections),
         summary=sheet.mapping(),
         disclosures=tuple(filter(None, disclosed)),
@@ -253,7 +263,7 @@ def page_of(sheet: Sheet) -> Page:
 
 
 def of_groups(rows: Sequence[SheetRow]) -> Iterator[tuple[str, Sequence[SheetRow]]]:
-    """The rows of each group that has any, in the order of a sheet."""
+    """Iterate over the groups with rows, in the order of the data sheet."""
     for group in GROUPS:
         if here := [row for row in rows if row.group == group]:
             yield group, here

@@ -1,11 +1,11 @@
-"""Published figures: the table that comes with the program, and tables of users.
+"""Published figures: the shipped tables and users' tables.
 
 Columns of the CSV file: `source, item, device, baseline, access, block_kib, read_pct, oio, metric,
-value, unit, note`, and, where it is not random data that was written, `compressible_pct`: the
-share of the data that compression saves. A column `state` may say what the load began on, where it
-is known: `fresh`, `fill`, `sustained`, `client` or `overwritten:73%`. `oio` is the number of
-outstanding I/Os of the whole load, or a range of them (`QD1-QD128`). Cells that the source does not
-give are empty. Units are those of `unit_of`.
+value, unit, note`. `oio` is the number of outstanding I/Os of the whole load, or a range
+(`QD1-QD128`). The optional column `compressible_pct` is the share of the data that compression
+saves; empty cells mean random data. The optional column `state` is the drive state before the load:
+`fresh`, `fill`, `sustained`, `client` or `overwritten:73%`. Cells that the source does not give are
+empty. Units are those of `unit_of`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import read_text
 
 SHIPPED = Path(__file__).parent / "figures.csv"
-# From other sources: no fit uses them, so they test what the fitted drives predict.
+# Figures of other sources. No fit uses them, so they test the predictions of the fitted drives.
 OTHERS = Path(__file__).parent / "others.csv"
 OTHERS_NAME, OTHERS_ABOUT = "others", "figures of other sources, which no fit has used"
 SSD_IQ_NAME = "ssd-iq"
@@ -30,7 +30,7 @@ COLUMNS = (
     "source", "item", "device", "baseline", "access", "block_kib", "read_pct", "oio", "metric",
     "value", "unit", "note",
 )  # fmt: skip
-# Columns that may be missing, as their cells may be empty.
+# Optional columns.
 COMPRESSIBLE, STATE = "compressible_pct", "state"
 
 
@@ -62,10 +62,10 @@ CAMPAIGNS = tuple(
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """One figure of one drive, with the conditions as far as the source gives them.
+    """A figure of a drive, with the conditions that the source gives.
 
-    `baseline`: the drive that a relative figure refers to. `block_bytes` and `read_pct` are None
-    where the source does not say, or mixes several.
+    `baseline` is the reference drive of a relative figure. `block_bytes` and `read_pct` are None if
+    the source gives no value or several.
     """
 
     source: str
@@ -81,26 +81,26 @@ class PublishedFigure:
     unit: str
     note: str
     compressible_pct: float = 0.0
-    depths: tuple[int, int] | None = None  # a range of outstanding I/Os, for a minimum or maximum
-    state: str = ""  # that the load begins on; empty: by the rules of `conditions.py`
+    depths: tuple[int, int] | None = None  # range of outstanding I/Os, for a minimum or maximum
+    state: str = ""  # state before the load; empty: by the rules of `conditions.py`
 
     @property
     def oio(self) -> int | str | None:
-        """The cell of the table."""
+        """The table's cell for outstanding I/Os: a number, a range such as "QD1-QD128", or None."""
         if self.depths:
             return f"QD{self.depths[0]}-QD{self.depths[1]}"
         return self.outstanding
 
     @property
     def columns(self) -> dict[str, str | float | int | None]:
-        """The cells of the table by column, as numbers where they are."""
+        """The table's cells by column; numbers are not formatted."""
         block_kib = None if self.block_bytes is None else self.block_bytes / 1024
-        known = {**vars(self), "block_kib": block_kib, "oio": self.oio}
-        return {name: known[name] for name in (*COLUMNS, COMPRESSIBLE)}
+        cells = {**vars(self), "block_kib": block_kib, "oio": self.oio}
+        return {name: cells[name] for name in (*COLUMNS, COMPRESSIBLE)}
 
     @property
     def label(self) -> str:
-        """The load in short: "random 4 KiB 100 % read QD 32"."""
+        """Short name of the load, such as "random 4 KiB 100 % read QD 32"."""
         block = f"{self.block_bytes / 1024:g} KiB" if self.block_bytes else ""
         read = f"{self.read_pct:g} % read" if self.read_pct is not None else ""
         depth = f"QD {self.outstanding}" if self.outstanding else ""
@@ -113,28 +113,30 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class SkippedRow:
-    """A row of a table that cannot be read, and why."""
+    """A row that cannot be read, with the reason."""
 
     path: Path
     line: int
     why: str
 
     def __str__(self) -> str:
+        """Return path, line and reason, as in error messages."""
         return f"{self.path}:{self.line}: {self.why}"
 
 
 @dataclass(frozen=True)
 class FigureTable:
-    """The figures of a CSV file, and its rows that are none."""
+    """The figures of a CSV file, and the rows that could not be read."""
 
     figures: tuple[PublishedFigure, ...]
     skipped: tuple[SkippedRow, ...]
 
 
 def read_table(path: Path) -> FigureTable:
-    """The figures of a CSV file. A row that cannot be read is skipped with its reason.
+    """Read the figures of a CSV file. Invalid rows are skipped with a reason.
 
-    Raises ConfigError: no such file, no CSV, a column is missing.
+    Raises:
+        ConfigError: the file does not exist or is no CSV file, or a column is missing.
     """
     figures, skipped = [], []
     try:
@@ -151,9 +153,10 @@ def read_table(path: Path) -> FigureTable:
 
 
 def read_figures(path: Path = SHIPPED) -> tuple[PublishedFigure, ...]:
-    """The figures of a CSV file of which every row must be readable.
+    """Read the figures of a CSV file without invalid rows.
 
-    Raises ConfigError with file and line.
+    Raises:
+        ConfigError: the file or a row is invalid; the message has the file and line.
     """
     table = read_table(path)
     if table.skipped:
@@ -162,26 +165,30 @@ def read_figures(path: Path = SHIPPED) -> tuple[PublishedFigure, ...]:
 
 
 def campaign(name: str) -> Campaign:
-    """Raises ConfigError, naming the nearest."""
-    for one in CAMPAIGNS:
-        if one.name == name:
-            return one
+    """Return the campaign `name`.
+
+    Raises:
+        ConfigError: no campaign has this name; the hint suggests the most similar.
+    """
+    for campaign in CAMPAIGNS:
+        if campaign.name == name:
+            return campaign
     from writecliff.published.modern import MEASURED_NAME, MODERN_NAME
 
     current = (MODERN_NAME, MEASURED_NAME, SSD_IQ_NAME)
-    known = ["all", *(one.name for one in CAMPAIGNS), OTHERS_NAME, *current]
-    raise ConfigError.unknown("campaign", name, known)
+    names = ["all", *(campaign.name for campaign in CAMPAIGNS), OTHERS_NAME, *current]
+    raise ConfigError.unknown("campaign", name, names)
 
 
-def _check_columns(path: Path, found: Sequence[str]) -> None:
-    missing = [name for name in COLUMNS if name not in found]
+def _check_columns(path: Path, columns: Sequence[str]) -> None:
+    missing = [name for name in COLUMNS if name not in columns]
     if missing:
         raise ConfigError(
             f"{path}:1: no column '{missing[0]}'", hint=f"expected: {', '.join(COLUMNS)}"
         )
 
 
-# By a part of the metric's name; the first match decides.
+# Units by a substring of the metric; the first match applies.
 _UNITS = (
     ("_improvement", "%"),
     ("_consistency", "%"),
@@ -199,11 +206,11 @@ _UNITS = (
 
 
 def unit_of(metric: str) -> str:
-    """The unit of a metric; empty for an unknown metric."""
+    """Return the unit of a metric; "" for an unknown metric."""
     return next((unit for part, unit in _UNITS if part in metric), "")
 
 
-VALUE_MIN, VALUE_MAX = 1e-12, 1e15  # of a figure, whatever its sign
+VALUE_MIN, VALUE_MAX = 1e-12, 1e15  # absolute value of a figure
 BLOCK_KIB_MAX = 1 << 20
 OUTSTANDING_MAX = 1 << 20
 
@@ -213,7 +220,7 @@ def _is_figure(value: float) -> bool:
 
 
 _TEXTS = ("source", "item", "device", "baseline", "access", "metric", "note", STATE)
-# The range of each number but the value itself.
+# Range of each number, and its description for messages.
 _ALLOWED: Mapping[str, tuple[Callable[[float], bool], str]] = {
     "value": (_is_figure, f"0, or from {VALUE_MIN:g} to {VALUE_MAX:g}"),
     "block_kib": (lambda value: 0 < value <= BLOCK_KIB_MAX, f"above 0, up to {BLOCK_KIB_MAX}"),
@@ -228,11 +235,11 @@ _DEPTHS = re.compile(r"(?:QD ?)?(\d{1,9}) ?[-–] ?(?:QD ?)?(\d{1,9})", re.ASCII
 
 
 class _Unreadable(Exception):
-    """Why a row is no figure."""
+    """A row is not a valid figure; the message is the reason."""
 
 
 def _figure(row: Mapping[str, str | None]) -> PublishedFigure:
-    """Raises _Unreadable."""
+    """The figure in a row. Raises _Unreadable if the row is invalid."""
     text = {name: (row.get(name) or "").strip() for name in (*COLUMNS, COMPRESSIBLE, STATE)}
 
     def number(name: str) -> float | None:
@@ -253,7 +260,7 @@ def _figure(row: Mapping[str, str | None]) -> PublishedFigure:
     outstanding = None if depths else number("oio")
     value, block = number("value"), number("block_kib")
     if value is None or not text["device"] or not text["metric"]:
-        raise _Unreadable("a figure needs a device, a metric and a value")
+        raise _Unreadable("device, metric or value is missing; a figure needs all three")
     unit = unit_of(text["metric"])
     if unit and text["unit"] not in ("", unit):
         raise _Unreadable(f"unit is '{text['unit']}'; {text['metric']} is in {unit}")
@@ -270,13 +277,11 @@ def _figure(row: Mapping[str, str | None]) -> PublishedFigure:
 
 
 def _depths(text: str) -> tuple[int, int] | None:
-    """ "QD1-QD128" is (1, 128); None if it is no range."""
-    found = _DEPTHS.fullmatch(text)
-    if not found:
+    """The bounds of a range: (1, 128) for "QD1-QD128"; None if `text` is no range."""
+    match = _DEPTHS.fullmatch(text)
+    if not match:
         return None
-    low, high = int(found[1]), int(found[2])
+    low, high = int(match[1]), int(match[2])
     if not 0 < low < high <= OUTSTANDING_MAX:
-        raise _Unreadable(
-            f"oio is '{text}'; a range must rise from at least 1 to {OUTSTANDING_MAX} at most"
-        )
+        raise _Unreadable(f"oio is '{text}'; a range must ascend within 1 to {OUTSTANDING_MAX}")
     return low, high

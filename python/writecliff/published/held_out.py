@@ -156,13 +156,13 @@ def _counted(rows: Sequence[Row], in_view: Callable[[Row], bool]) -> tuple[HeldO
     for row, figure in zip((row for row in rows if _kind(row)), figures, strict=True):
         key = (row.figure.source, row.figure.device, row.figure.metric)
         exclusion = REPEATED if _repeats(row.figure) else CONSTANT if row in constants else ""
-        held_out.append(replace(figure, exclusion=_KNOWN.get(key, exclusion)))
+        held_out.append(replace(figure, exclusion=_EXCLUSIONS.get(key, exclusion)))
     return tuple(held_out)
 
 
-# The class of sequential writes on PCIe 5.0 was added after the error of PM1743 had been seen. The
-# power of a program was set from 9550 MAX.
-_KNOWN: Mapping[tuple[str, str, str], str] = {
+# The class of sequential writes on PCIe 5.0 was added after the error of PM1743 was known. The
+# program power was set from 9550 MAX.
+_EXCLUSIONS: Mapping[tuple[str, str, str], str] = {
     ("anandtech-pm1743", "pm1743-15360", "throughput"): SEEN,
     ("mouser-9550", "micron-9550-max-12800", "power_active_write_max"): CONSTANT,
 }
@@ -179,7 +179,7 @@ def modern_rows() -> tuple[Row, ...]:
 def left_out_capacities() -> tuple[HeldOut, ...]:
     """Return the rates of listed drives, each predicted from the other capacities of its model.
 
-    Mixes are in view, as those of `current_drives`.
+    Mixes are in view, as in `current_drives`.
     """
     rows = left_out_rows()
     return tuple(_of_rows(rows, "current drives", in_view=lambda row: row.kind is MIXED))
@@ -187,31 +187,30 @@ def left_out_capacities() -> tuple[HeldOut, ...]:
 
 @lru_cache(maxsize=1)
 def endurance() -> tuple[HeldOut, ...]:
-    """Return the rated writes of data-centre drives with three bits per cell, each predicted from
-    other families.
+    """Return the rated writes of TLC data-centre drives, each predicted from other families.
 
-    The cycles that the rated writes of a drive need at its own write amplification are nearly equal
-    in all families. The median of the other families predicts the rated writes of each drive. They
-    are in view, because the class default of the cycles was set from all of them.
+    The cycles that a drive's rated writes need at its own write amplification are nearly equal in
+    all families. The median of the other families predicts the rated writes of each drive. They are
+    in view, because the class default of the cycles was set from all of them.
     """
     sheets: dict[str, list[DataSheet]] = {}
     for family, drives in listed_drives().items():
-        own = [drive.sheet for drive in drives if drive.sheet.enterprise]
-        sheets[family] = [sheet for sheet in own if sheet.tbw and sheet.cell == "tlc"]
+        candidates = [drive.sheet for drive in drives if drive.sheet.enterprise]
+        sheets[family] = [sheet for sheet in candidates if sheet.tbw and sheet.cell == "tlc"]
     needs = {
-        family: median(needed_cycles(sheet) for sheet in own)
-        for family, own in sheets.items()
-        if own
+        family: median(needed_cycles(sheet) for sheet in members)
+        for family, members in sheets.items()
+        if members
     }
     return tuple(
         HeldOut(
             "current drives", ENDURANCE, family, "rated writes", sheet.name, sheet.tbw or 0.0,
             (sheet.tbw or 0.0) * others / needed_cycles(sheet), in_view=True,
         )
-        for family, own in sheets.items()
+        for family, members in sheets.items()
         if len(needs) > 1
         for others in (median(need for name, need in needs.items() if name != family),)
-        for sheet in own
+        for sheet in members
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""The kinds of figures, and in what the error of each is counted.
+"""Kinds of figures, and the unit in which the errors of each kind are counted.
 
-An error of a maximum says something else than that of a mean, so they are not averaged together:
-rates and means have relative errors, tails and deviations are compared as ratios, percentages as
-points.
+An error of a maximum cannot be compared with an error of a mean, so they are not averaged together.
+Rates and means have relative errors, tails and deviations are compared as ratios, and percentages
+in percentage points.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ Statistic = Literal["median", "share within"]
 
 @dataclass(frozen=True)
 class Kind:
-    """Figures whose errors belong together. `limit`: an error beyond it is large. `goal`: the
-    figure to reach, of the median error or of the share of errors within the limit.
+    """A group of figures with comparable errors.
+
+    An error larger than `limit` counts as large. `goal` is the target for the median error or for
+    the share of errors within the limit, in `unit`.
     """
 
     name: str
@@ -56,7 +58,7 @@ KINDS = (
     PURE, MIXED, MEAN, TAILS, BETTER_RATES, BETTER_TAILS, CONSISTENCY, DEVIATION, VOLUME,
     ENDURANCE, POWER, OTHER,
 )  # fmt: skip
-# Of comparisons of two drives: the share with the right winner.
+# Comparisons of two drives: share with the right winner.
 WINNERS_MIXED, WINNERS = "right winner, mixed cells", "right winner, all comparisons"
 WINNERS_GOALS: Mapping[str, float] = {WINNERS_MIXED: 90.0, WINNERS: 95.0}
 ENDURANCES = ("tbw", "dwpd", "waf", "lifetime_ratio_streams_vs_none")
@@ -74,7 +76,7 @@ METRICS = (*RATES, *_OTHER_RATES, *_PER_LOAD)
 
 
 def kind_of(figure: PublishedFigure) -> Kind:
-    """The kind of a figure."""
+    """Return the kind of a figure."""
     metric = figure.metric
     if IMPROVEMENT in metric:
         return BETTER_TAILS if metric.startswith("latency") else BETTER_RATES
@@ -88,20 +90,21 @@ def kind_of(figure: PublishedFigure) -> Kind:
 
 
 def is_mixed(figure: PublishedFigure) -> bool:
-    """Whether reads and writes meet in its load."""
-    one = condition(figure)
-    return one is not None and one.load is not None and one.load.mixed
+    """Return `True` if the load of a figure both reads and writes."""
+    measured = condition(figure)
+    return measured is not None and measured.load is not None and measured.load.mixed
 
 
 WORDS = tuple(dict.fromkeys(("pure", "mixed", *(kind.word for kind in KINDS))))
 
 
 def is_of(figure: PublishedFigure, word: str) -> bool:
-    """Whether a word of `--kind` means this figure: "pure" and "mixed" are of its load, the others
-    of its metric.
+    """Return `True` if a word of `--kind` selects the figure.
+
+    "pure" and "mixed" select by load, the other words by metric.
     """
     if word in ("pure", "mixed"):
-        one = condition(figure)
-        loaded = one is not None and one.load is not None
+        measured = condition(figure)
+        loaded = measured is not None and measured.load is not None
         return loaded and is_mixed(figure) == (word == "mixed")
     return kind_of(figure).word == word

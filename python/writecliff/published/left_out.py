@@ -1,8 +1,8 @@
 """Listed capacities of current drives, each predicted from the other capacities of its model.
 
 This tests the rule of `devices/capacities.py`. `writecliff.lab.published.left_out` simulates the
-drives and stores the predictions. A prediction belongs to a version of a drive, and is ignored once
-the rule derives another version.
+drives and stores the predictions. A prediction is valid for one version of a drive; it is ignored
+once the rule derives another version.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _without(sheets: FamilySheets, name: str) -> FamilySheets:
 
 def left_out_figures() -> list[PublishedFigure]:
     """Return the published rates of the drives that `left_out_texts` derives."""
-    sheets = {sheet.name: sheet for own in all_sheets() for sheet in own.published}
+    sheets = {sheet.name: sheet for family in all_sheets() for sheet in family.published}
     return [
         figure
         for name in left_out_texts()

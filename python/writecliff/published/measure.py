@@ -1,12 +1,12 @@
-"""Simulated drives under the conditions of published figures.
+"""Measurement of simulated drives under the conditions of published figures.
 
-Each drive is brought to a state once, and every load begins in exactly this state: what it measures
-depends on the drive and the load alone, not on which other figures are wanted. Prepared states come
-from the cache of the program where it has them.
+Each drive is brought to a state once, and every load starts from exactly this state. A result
+therefore depends only on the drive and the load, not on the other figures that are requested.
+States come from the state cache if it has them.
 
-Figures that differ only in how long they are measured share a run: the load goes on from one time
-to the next, and each figure is of the time until its own. So an IOPS figure of a minute is the same
-whether or not a maximum over five minutes is wanted too.
+Figures that differ only in measurement time share a run: the load continues, and each figure covers
+the time from the start to its own end. The IOPS of one minute are therefore the same whether or not
+a maximum over five minutes is measured too.
 """
 
 from __future__ import annotations
@@ -50,20 +50,21 @@ if TYPE_CHECKING:
 Log = Callable[[str], None]
 Results = Mapping[Load, Mapping[str, float]]
 
-# Every step of a load has a seed of its own, none that of a preparation. Two that write the same
-# addresses in the same order invalidate flash in the order in which it was written, and measure a
-# drive that no random load would find.
+# Every step of a load has a seed of its own, different from those of preparations. Two steps that
+# write the same addresses in the same order would invalidate flash in the order of its writing,
+# which no random load does.
 _FIRST_SEED = 3001
-_WARM_SHARE = 0.2  # of a load's shortest time, before it is measured: queues fill, the mix settles
-SHORT = 0.1  # share of its time for which each load runs in a first look
-LARGEST_IO_BYTES = 1 << 20  # of any load: what a drive that is scaled down must take
+_WARM_SHARE = 0.2  # warm-up before the measurement, as a share of the load's minimum time
+SHORT = 0.1  # share of its time for which each load runs in a quick check
+LARGEST_IO_BYTES = 1 << 20  # of any load; a scaled-down drive must accept it
 _IDLE_NS = 60_000_000_000
 
 
 @dataclass(frozen=True)
 class ComparedDrive:
-    """A drive to measure: the text of its device file, and where that is from. `scale`: how many
-    times smaller than the whole drive the text makes it.
+    """A drive to measure, as the text and file name of its device file.
+
+    `scale` is the factor by which the text is smaller than the whole drive.
     """
 
     name: str
@@ -73,14 +74,21 @@ class ComparedDrive:
 
     @classmethod
     def preset(cls, name: str) -> ComparedDrive:
+        """Return the drive of a preset or device file.
+
+        Raises:
+            ConfigError: there is no such preset or file.
+        """
         return cls(name, *read_device_file(name))
 
     def describe(self) -> DeviceDescription:
+        """Return the values of the device file."""
         return describe_device(self.text, self.file_name)
 
     def scaled(self, scale: float) -> ComparedDrive:
-        """The same drive, about so many times smaller (`Device.nearest_scale`). Rates stay, stalls
-        shrink with it.
+        """Return the drive made smaller by about the factor `scale` (`Device.nearest_scale`).
+
+        Rates stay the same; the duration of stalls shrinks with the drive.
         """
         whole = open_device(self.text, self.file_name)
         exact = whole.nearest_scale(scale)
@@ -92,34 +100,39 @@ class ComparedDrive:
 
 
 class MeasurementObserver:
-    """Follows a measurement and may stop it. Its methods are called from several threads."""
+    """Observes a measurement and may stop it. Its methods are called from several threads."""
 
     def __init__(self) -> None:
-        self.stop = Event()  # set: the measurement ends with `Stopped`
+        """Create an observer that ignores progress."""
+        self.stop = Event()  # if set, the measurement raises `Stopped`
         self.wall_s: dict[str, float] = {}  # by drive
 
     def preparing(self, drive: str, state: State, share: float) -> None:
-        """The preparation of a drive for a state has come to `share`, 0 to 1."""
+        """Receive the progress of a preparation: `share` is 0 to 1."""
 
     def prepared(self, drive: str, state: State, total_bytes: int, progress: Progress) -> None:
-        """Called while a drive is prepared, which ends after `total_bytes` of writes."""
+        """Check `stop` and report the progress of a preparation that writes `total_bytes`."""
         self.look()
         written = None if progress.counters is None else progress.counters.host_write_bytes
         if written is not None:
             self.preparing(drive, state, min(1.0, written / total_bytes))
 
     def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
-        """The run that measures these loads of a drive has come to `share`, 0 to 1."""
+        """Receive the progress of the run that measures `loads`: `share` is 0 to 1."""
 
     def load(self, drive: str, load: Load) -> None:
-        """A load of a drive has been measured."""
+        """Receive a load of a drive that has been measured."""
 
     def drive(self, drive: str, wall_s: float) -> None:
-        """All loads of a drive have been measured."""
+        """Receive a drive whose loads have all been measured, with the time taken in seconds."""
         self.wall_s[drive] = wall_s
 
     def look(self, progress: Progress | None = None) -> None:
-        """Called between loads and while one runs. Raises Stopped once `stop` is set."""
+        """Check `stop`. Called between loads and during a load.
+
+        Raises:
+            Stopped: `stop` is set.
+        """
         if self.stop.is_set():
             raise Stopped("stopped while it was measured")
 
@@ -135,15 +148,22 @@ def measure_all(
     log: Log = lambda text: None,
     observer: MeasurementObserver | None = None,
 ) -> dict[str, Results]:
-    """Measure every load of the conditions on its drive, drives side by side.
+    """Measure every load of the conditions on its drive, several drives in parallel.
 
-    `drives` has each device that the conditions name; the results have the same keys. All times are
-    multiplied by `time_share`.
+    Args:
+        drives: the drive of each device in `conditions`; the results have the same keys.
+        conditions: conditions to measure.
+        cache: state cache; default: the user's.
+        memory_budget_bytes: memory limit of all drives.
+        workers: maximum number of parallel drives.
+        time_share: factor for all measurement times.
+        log: called with progress messages.
+        observer: receives progress and can stop the measurement.
     """
     observer = observer or MeasurementObserver()
     cache = cache or StateCache.of_user()
     wanted = [(drives[name], loads) for name, loads in loads_by_drive(conditions).items()]
-    # The largest first, so that none is left over at the end for one core.
+    # Largest drives first, so that no large drive runs alone at the end.
     wanted.sort(key=lambda pair: (-drive_memory(pair[0]), pair[0].name))
     budget_bytes = memory_budget_bytes or available_memory_bytes()
     tasks = []
@@ -163,12 +183,12 @@ def measure_all(
 
 
 def loads_by_drive(conditions: Iterable[Condition]) -> dict[str, set[Load]]:
-    """The loads that `measure_all` runs on each drive; drives without loads are left out."""
-    found: dict[str, set[Load]] = {}
-    for one in conditions:
-        if one.load is not None:
-            found.setdefault(one.device, set()).add(one.load)
-    return found
+    """Return the loads that `measure_all` runs on each drive; drives without loads are left out."""
+    loads: dict[str, set[Load]] = {}
+    for condition in conditions:
+        if condition.load is not None:
+            loads.setdefault(condition.device, set()).add(condition.load)
+    return loads
 
 
 def measure(
@@ -182,10 +202,11 @@ def measure(
     prepared: PreparedDrives | None = None,
     copies: bool = True,
 ) -> Results:
-    """The metrics of each load on one drive; all times are multiplied by
-    `time_share`. Candidates of a fit share `prepared`. Otherwise, with `copies` the drive is
-    prepared once for each state and takes twice the memory, else it is prepared, or read from the
-    cache, for each load.
+    """Measure the metrics of each load on a drive.
+
+    Candidates of a fit share `prepared`. Otherwise, with `copies`, the drive is prepared once per
+    state and takes twice the memory; without, it is prepared or read from the cache for each load.
+    All measurement times are multiplied by `time_share`.
     """
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
@@ -205,19 +226,19 @@ def measure(
 def _elsewhere(
     drive: ComparedDrive, loads: Iterable[Load], *, time_share: float, copies: bool
 ) -> tuple[Results, float]:
-    """`measure` in another process, with the cache of its user; also how long it took."""
+    """Run `measure` in another process with its user's cache; also return the time in seconds."""
     began_s = time.monotonic()
     cache = StateCache.of_user()
-    found = measure(drive, loads, cache, time_share=time_share, copies=copies)
-    return found, time.monotonic() - began_s
+    results = measure(drive, loads, cache, time_share=time_share, copies=copies)
+    return results, time.monotonic() - began_s
 
 
 def _arrived(name: str, observer: MeasurementObserver, result: tuple[Results, float]) -> Results:
-    found, wall_s = result
-    for load in found:
+    results, wall_s = result
+    for load in results:
         observer.load(name, load)
     observer.drive(name, wall_s)
-    return found
+    return results
 
 
 def measure_variants(
@@ -229,22 +250,23 @@ def measure_variants(
     *,
     time_share: float = 1.0,
 ) -> list[Results]:
-    """The metrics of each load on variants of one drive, which differ from it in times. All share
-    the states of the drive itself, so it takes twice the memory of one.
+    """Measure the metrics of each load on variants of a drive that differ only in timing.
+
+    All variants share the states of `origin`, so they take twice the memory of a drive.
     """
     observer = observer or MeasurementObserver()
     began_s = time.monotonic()
     device = open_device(origin.text, origin.file_name)
-    found: list[dict[Load, Mapping[str, float]]] = [{} for _ in variants]
+    results: list[dict[Load, Mapping[str, float]]] = [{} for _ in variants]
     for state in sorted({load.state for _, loads in variants for load in loads}):
-        prepared = PreparedDrives({origin.name: device}, cache)  # of one state at a time
+        prepared = PreparedDrives({origin.name: device}, cache)  # for one state at a time
         for number, (drive, loads) in enumerate(variants):
-            own = [load for load in loads if load.state == state]
+            in_state = [load for load in loads if load.state == state]
             engine = SimEngine.from_text(drive.text, drive.file_name)
             simulated = StatefulDrive(origin.name, engine, scale=drive.scale, prepared=prepared)
-            found[number] |= _measure(origin.name, simulated, own, log, observer, time_share)
+            results[number] |= _measure(origin.name, simulated, in_state, log, observer, time_share)
     observer.drive(origin.name, time.monotonic() - began_s)
-    return list(found)
+    return list(results)
 
 
 def _measure(
@@ -269,12 +291,15 @@ def _measure(
 
 
 def _by_state(loads: Iterable[Load]) -> list[tuple[State, list[list[Load]]]]:
-    """Loads by the state that they begin in, those that differ in their time alone together."""
-    ordered = sorted(loads, key=lambda one: one.order)
-    by_state = groupby(ordered, key=lambda one: (one.state, one.compressible_pct))
+    """Loads by initial state; loads that differ only in time are grouped."""
+    ordered = sorted(loads, key=lambda load: load.order)
+    by_state = groupby(ordered, key=lambda load: (load.state, load.compressible_pct))
     return [
-        (state, [list(same) for _, same in groupby(own, key=lambda one: replace(one, seconds=0))])
-        for (state, _), own in by_state
+        (
+            state,
+            [list(same) for _, same in groupby(members, key=lambda load: replace(load, seconds=0))],
+        )
+        for (state, _), members in by_state
     ]
 
 
@@ -289,7 +314,7 @@ def _run(
     time_share: float,
     observer: MeasurementObserver,
 ) -> dict[Load, Mapping[str, float]]:
-    """The metrics of loads that differ in their time alone: one run, cut where a time ends."""
+    """Metrics of loads that differ only in time, from one run that is cut where each time ends."""
     jobs = _jobs(simulated, equal[0])
     longest = max(equal, key=lambda load: load.seconds)
     warm_s = longest.least_seconds * _WARM_SHARE if longest.state != "fresh" else 0.0
@@ -311,12 +336,12 @@ def _run(
         run("warm", warm_s, _FIRST_SEED)
     ends = {load.seconds for load in equal}
     ends |= {tier for tier in tiers() if longest.least_seconds <= tier < longest.seconds}
-    found, parts, begin = {}, [], 0.0
+    metrics, parts, begin = {}, [], 0.0
     for number, end in enumerate(sorted(ends), 1):
         parts.append(run("measured", end - begin, _FIRST_SEED + number))
         begin = end
-        found[end] = metrics_of(parts)
-    return {load: found[load.seconds] for load in equal}
+        metrics[end] = metrics_of(parts)
+    return {load: metrics[load.seconds] for load in equal}
 
 
 def shortened_s(seconds: float, time_share: float) -> float:
@@ -344,40 +369,41 @@ def _jobs(simulated: StatefulDrive, load: Load) -> tuple[Job, ...]:
 
 
 def idle_watts(drive: ComparedDrive) -> float | None:
-    """Mean power over a minute without commands; None if the drive reports no power."""
+    """Return the mean power in W over a minute without commands; None without a power model."""
     engine = SimEngine.from_text(drive.text, drive.file_name)
     late = Job(read_pct=100.0, ios=1, start_delay_ns=_IDLE_NS)
     return metrics_of([engine.run(Workload("idle", (late,)))]).get("power")
 
 
 def rated_bytes(drive: ComparedDrive, waf: float) -> float:
-    """Host bytes until all flash has its rated cycles, at this write amplification."""
+    """Return the host bytes at which the flash reaches its rated cycles, at this WAF."""
     described = drive.describe()
     return (described.rated_cycles or 0) * described.flash_bytes("an endurance rating") / waf
 
 
 def drive_memory(drive: ComparedDrive) -> int:
+    """Return the memory of a simulated drive, in bytes."""
     described = drive.describe()
     return drive_memory_bytes(described.capacity_bytes, described.mapped_bytes)
 
 
 # -- metrics ---------------------------------------------------------------------------------------
 
-# The metrics of a load by name, from what an engine measured of it.
+# The metrics of a load by name, computed from the measurements of an engine.
 #
 # Rates are in I/Os or 10^6 bytes per second, latencies in ms, `waf` is write amplification, `power`
-# mean watts. What is of reads or writes alone has `read` or `write` in its name. Where several jobs
-# share a load (the readers of the messenger), such latencies are averages over the jobs, as the
-# white paper states them; rates are totals. Metrics that cannot be determined are absent.
+# mean watts. Metrics of only reads or writes have `read` or `write` in their names. With several
+# jobs (the readers of the messenger), their latencies are averages over the jobs, as in the white
+# paper; rates are totals. Metrics that cannot be determined are absent.
 
 _QUANTILES = {"p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
-_WAYS: tuple[tuple[Operation, int], ...] = (("read", 0), ("write", 1))  # as the intervals have them
+_WAYS: tuple[tuple[Operation, int], ...] = (("read", 0), ("write", 1))  # numbers in `intervals`
 _SECOND_NS = 1_000_000_000
-_SLOW_SHARE = 0.001  # of the seconds: those beyond the 99.9th percentile
+_SLOW_SHARE = 0.001  # share of the seconds beyond the 99.9th percentile
 
 
 def metrics_of(parts: Sequence[StepResult]) -> dict[str, float]:
-    """Metrics over all steps of one load."""
+    """Return the metrics over all steps of one load."""
     seconds = sum(part.elapsed_ns for part in parts) / 1e9
     metrics = _rates(parts, sum(part.measured_ns for part in parts) / 1e9)
     whole = [merged(filter(None, (part.service() for part in parts)))]
@@ -390,54 +416,56 @@ def metrics_of(parts: Sequence[StepResult]) -> dict[str, float]:
     if waf is not None:
         metrics["waf"] = waf
     joules = [part.counted.energy_j for part in parts]
-    known = [one for one in joules if one is not None]
-    if len(known) == len(joules):
-        metrics["power"] = sum(known) / seconds
+    reported = [energy for energy in joules if energy is not None]
+    if len(reported) == len(joules):
+        metrics["power"] = sum(reported) / seconds
     return metrics
 
 
 def _rates(parts: Sequence[StepResult], seconds: float) -> dict[str, float]:
-    found = {}
+    rates = {}
     ways: list[tuple[Operation | None, str]] = [(None, "")]
     ways += [(way, f"{way}_") for way, _ in _WAYS]
     for way, prefix in ways:
         totals = [part.total(way) for part in parts]
-        found[f"{prefix}iops"] = sum(ios for ios, _ in totals) / seconds
-        found[f"{prefix}throughput"] = sum(size for _, size in totals) / seconds / 1e6
-    return found
+        rates[f"{prefix}iops"] = sum(ios for ios, _ in totals) / seconds
+        rates[f"{prefix}throughput"] = sum(size for _, size in totals) / seconds / 1e6
+    return rates
 
 
 def _by_job(parts: Sequence[StepResult], way: Operation) -> list[Histogram | None]:
-    """The service times of each job that has this operation."""
+    """The service times of each job that has operations of this kind."""
     jobs = zip(*(part.jobs for part in parts), strict=True)
     return [
-        merged(one.operations[way].service for one in same if way in one.operations)
+        merged(job.operations[way].service for job in same if way in job.operations)
         for same in jobs
-        if any(way in one.operations for one in same)
+        if any(way in job.operations for job in same)
     ]
 
 
 def _latencies(histograms: Sequence[Histogram | None], suffix: str) -> dict[str, float]:
     """Mean, percentiles and maximum, averaged over the histograms."""
-    known = [one for one in histograms if one is not None]
+    present = [histogram for histogram in histograms if histogram is not None]
     times: dict[str, Sequence[float | None]] = {
-        "avg": [one.mean_ns for one in known],
-        "max": [one.max_ns for one in known],
-        **{name: [one.quantile(q).value_ns for one in known] for name, q in _QUANTILES.items()},
+        "avg": [histogram.mean_ns for histogram in present],
+        "max": [histogram.max_ns for histogram in present],
+        **{name: [h.quantile(q).value_ns for h in present] for name, q in _QUANTILES.items()},
     }
-    found = {}
+    latencies = {}
     for name, values in times.items():
         measured = [value for value in values if value is not None]
         if measured:
-            found[f"latency_{name}{suffix}"] = fmean(measured) / 1e6
-    return found
+            latencies[f"latency_{name}{suffix}"] = fmean(measured) / 1e6
+    return latencies
 
 
 def _spread(
     parts: Sequence[StepResult], operation: int | None, rate: str, suffix: str
 ) -> dict[str, float]:
-    """Standard deviation of the I/Os of each second, and the I/Os in the 99.9th percentile of the
-    seconds over the average (nearest rank: below 1,000 seconds that of the slowest one).
+    """Standard deviation of the I/Os per second, and IOPS consistency in %.
+
+    IOPS consistency is the 99.9th percentile of the seconds over the average (nearest rank; below
+    1,000 seconds it is the slowest second).
     """
     counts = np.concatenate([_per_second(part, operation) for part in parts])
     average = float(counts.mean()) if len(counts) > 1 else 0.0
@@ -451,7 +479,7 @@ def _spread(
 
 
 def _per_second(part: StepResult, operation: int | None) -> npt.NDArray[np.float64]:
-    """I/Os of each whole second but the first, which begins with an empty queue."""
+    """I/Os of each whole second but the first, which starts with an empty queue."""
     ends = np.asarray(part.intervals["end_ns"])
     ios = np.asarray(part.intervals["ios"], dtype=float)
     wanted = ends % _SECOND_NS == 0

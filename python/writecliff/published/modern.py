@@ -1,10 +1,10 @@
 """Published figures of current drives: the table `modern.csv`, its sources, and their split.
 
-Figures are written down as the sources have them: what a source leaves open is an empty cell. A fit
-may use those of the part "fit"; those of the part "aside" are for checking and no fit sees them.
-Which is which depends on the rows alone: those of a family are ordered by a hash of what they are
-of (not of their value), and every third is kept aside. Figures that are stated and not measured
-under a load, such as endurance and power, are in neither.
+The table has the figures as the sources print them; a value that a source does not give is an empty
+cell. Fits may use the figures of the part "fit". Figures of the part "aside" are held out for
+checks. The split depends only on the rows: the figures of a family are ordered by a hash of their
+conditions (without the value), and every third is held out. Figures that are stated instead of
+measured under a load, such as endurance and power, belong to neither part.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from writecliff.published.scores import Row
 MODERN = Path(__file__).parent / "modern.csv"
 MODERN_SOURCES = Path(__file__).parent / "modern_sources.csv"
 MODERN_NAME, MODERN_ABOUT = "modern", "current drives: data sheets and reviews"
-# Figures of the same drives, collected after the split: no rule uses them.
+# Figures of the same drives that were collected after the split. No rule uses them.
 MEASURED = Path(__file__).parent / "measured.csv"
 MEASURED_NAME = "measured"
 MEASURED_ABOUT = "current drives: measurements and sheets that no rule uses"
 
 Part = Literal["fit", "aside", "stated"]
-_EVERY = 3  # of the figures of a family is kept aside
-# Not measured under a load here. The rate of one thread that writes a new drive is the host's: a
-# source says itself that deeper queues give more.
+_EVERY = 3  # every third figure of a family is held out
+# Figures that no load measures. The rate of one thread that fills a new drive is a property of the
+# host: according to one source, deeper queues reach more.
 _STATED = ("tbw", "dwpd", "power_", "slc_cache_size", "fill_throughput_burst")
 _RATES = "rates"
-# Of the median error, in %.
+# Goals of the median error, in %.
 _GOALS: Mapping[tuple[Part, str], float] = {
     ("fit", _RATES): 5.0,
     ("fit", MEAN.name): 5.0,
@@ -48,12 +48,12 @@ _GOALS: Mapping[tuple[Part, str], float] = {
     ("aside", MEAN.name): 20.0,
     ("aside", VOLUME.name): 10.0,
 }
-_DEPTH = 256  # of random I/O of NVMe drives, where the source gives none (as `sheet_check`)
+_DEPTH = 256  # queue depth of random I/O if the source gives none (as in `sheet_check`)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where figures are from."""
+    """A source of figures."""
 
     name: str  # as in the table
     title: str
@@ -62,15 +62,16 @@ class Source:
 
 
 def modern_sources() -> Mapping[str, Source]:
-    """The sources by the name that the table has for them."""
+    """Return the sources by their names in the table."""
     rows = csv.DictReader(io.StringIO(read_text(MODERN_SOURCES), newline=""))
-    found = (Source(r["source"], r["title"], r["address"], r["section"]) for r in rows)
-    return {one.name: one for one in found}
+    sources = (Source(r["source"], r["title"], r["address"], r["section"]) for r in rows)
+    return {source.name: source for source in sources}
 
 
 def modern_figures() -> tuple[PublishedFigure, ...]:
-    """The figures in the order of the table, with the queue depth of data sheets of NVMe drives
-    where the source gives none.
+    """Return the figures in the order of the table.
+
+    Figures of random I/O without a queue depth get that of NVMe data sheets.
     """
     return tuple(_with_depth(figure) for figure in read_figures(MODERN))
 
@@ -91,35 +92,37 @@ def _with_depth(figure: PublishedFigure) -> PublishedFigure:
 
 
 def family_of(device: str) -> str:
-    """The family of a drive, which is named after it and its capacity: "pm9a3-7680"."""
+    """Return the family of a drive; "pm9a3" for "pm9a3-7680"."""
     return device.rpartition("-")[0]
 
 
 def is_stated(figure: PublishedFigure) -> bool:
-    """Whether no load measures the figure."""
+    """Return `True` if no load measures the figure."""
     return figure.metric.startswith(_STATED)
 
 
 def parts_of_figures(figures: Iterable[PublishedFigure]) -> list[Part]:
-    """The part of each figure. The figures of a family must be there together."""
+    """Return the part of each figure. `figures` must have all figures of each family."""
     listed = list(figures)
-    found: list[Part] = ["stated"] * len(listed)
+    parts: list[Part] = ["stated"] * len(listed)
     families: dict[str, list[int]] = {}
     for index, figure in enumerate(listed):
         if not is_stated(figure):
             families.setdefault(family_of(figure.device), []).append(index)
-    for own in families.values():
-        own.sort(key=lambda index: _hash(listed[index]))
-        for place, index in enumerate(own):
-            last_of_few = len(own) < _EVERY and place == len(own) - 1
-            found[index] = "aside" if place % _EVERY == _EVERY - 1 or last_of_few else "fit"
-    return found
+    for members in families.values():
+        members.sort(key=lambda index: _hash(listed[index]))
+        for place, index in enumerate(members):
+            last_of_few = len(members) < _EVERY and place == len(members) - 1
+            parts[index] = "aside" if place % _EVERY == _EVERY - 1 or last_of_few else "fit"
+    return parts
 
 
 @dataclass(frozen=True)
 class PartScore:
-    """The median size of the errors of a part's figures of a kind, in %. A fit's figures are met by
-    choice, so only those that are kept aside say how well a family predicts.
+    """Median absolute error of one kind of figures of a part, in %.
+
+    Fits are adjusted to the figures of "fit", so only the held-out figures show how well a family
+    predicts.
     """
 
     part: Part
@@ -130,11 +133,12 @@ class PartScore:
 
     @property
     def reached(self) -> bool:
+        """`True` if the median error is within the goal."""
         return self.value <= self.goal
 
 
 def part_scores(rows: Sequence[Row]) -> list[PartScore]:
-    """The scores of those rows that are of the table, by part and kind."""
+    """Return the scores of the rows that are in the table, by part and kind."""
     parts = split()
     sizes: dict[tuple[Part, str], list[float]] = {}
     for row in rows:
@@ -142,20 +146,20 @@ def part_scores(rows: Sequence[Row]) -> list[PartScore]:
             kind = row.kind.name if row.kind in (MEAN, VOLUME) else _RATES
             sizes.setdefault((parts[row.figure], kind), []).append(row.size)
     return [
-        PartScore(part, kind, len(own), median(own), _GOALS[part, kind])
-        for (part, kind), own in sorted(sizes.items(), reverse=True)
+        PartScore(part, kind, len(errors), median(errors), _GOALS[part, kind])
+        for (part, kind), errors in sorted(sizes.items(), reverse=True)
     ]
 
 
 @lru_cache(maxsize=1)
 def split() -> Mapping[PublishedFigure, Part]:
-    """The part of each figure of the table."""
+    """Return the part of each figure of the table."""
     figures = modern_figures()
     return dict(zip(figures, parts_of_figures(figures), strict=True))
 
 
 def _hash(figure: PublishedFigure) -> str:
-    """Of what a figure is of, without its value."""
+    """Hash of the conditions of a figure, without its value."""
     cells = (
         figure.source, figure.item, figure.device, figure.metric, figure.access,
         figure.block_bytes, figure.read_pct, figure.oio,

@@ -1,7 +1,7 @@
-"""What the figures of a drive of today say of it, as a data sheet.
+"""Data sheets of current drives, derived from their published figures.
 
-Only figures that a fit may use are looked at. Reviews of client drives give the phases of a new
-drive that is written from end to end; what they leave open of the phases follows from the rest.
+Only figures that a fit may use are used. Reviews of client drives measure the phases of a
+sequential fill of a new drive. Phases that a review does not give are computed from the others.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from writecliff.published.figures import PublishedFigure
 from writecliff.published.modern import modern_figures, parts_of_figures
 
 DRIVES = Path(__file__).parent / "modern_drives.toml"
-_YEARS = 5  # of the warranty, that drive writes a day are of
-_WHOLE = 0.9  # of the flash at one bit a cell: nothing is left to be written past the cache
-# The field of a data sheet for the metric of a load, and its unit in the sheet's.
+_YEARS = 5  # warranty, over which drive writes per day are stated
+_WHOLE = 0.9  # share of the flash in SLC mode from which no data are written past the cache
+# Field of a data sheet by metric, access and read share, with the factor to its unit.
 _FIELDS: Mapping[tuple[str, str, float | None], tuple[str, float]] = {
     ("throughput", "sequential", 100.0): ("sequential_read", 1e6),
     ("throughput", "sequential", 0.0): ("sequential_write", 1e6),
@@ -33,7 +33,7 @@ _FIELDS: Mapping[tuple[str, str, float | None], tuple[str, float]] = {
     ("latency_avg", "random", 100.0): ("read_latency", 1e6),
     ("latency_avg", "random", 0.0): ("write_latency", 1e6),
 }
-# The same for a drive that is filled (`_phases`).
+# Quantities of a sequential fill (`_phases`), with the factor to their units.
 _FILLED: Mapping[str, tuple[str, float]] = {
     "fill_volume": ("volume", 1e9),
     "fill_volume_after": ("volume_after", 1e9),
@@ -42,7 +42,7 @@ _FILLED: Mapping[str, tuple[str, float]] = {
     "fill_throughput_after": ("after", 1e6),
     "fill_throughput_late": ("late", 1e6),
 }
-_SCALED = ("slc_cache", "write_after_cache", "write_while_folding")  # with the capacity
+_SCALED = ("slc_cache", "write_after_cache", "write_while_folding")  # proportional to capacity
 _SHARED = (
     "sequential_read", "sequential_write", "random_read", "random_write", "read_latency",
     "write_latency",
@@ -51,7 +51,7 @@ _SHARED = (
 
 @dataclass(frozen=True)
 class Drive:
-    """A drive: what its own figures say, and the source of each field."""
+    """A drive: the data sheet from its own figures, and the source of each field."""
 
     name: str
     family: str
@@ -61,34 +61,34 @@ class Drive:
 
 @lru_cache(maxsize=1)
 def facts() -> Mapping[str, Mapping[str, Any]]:
-    """What `modern_drives.toml` says of each family."""
+    """Return the contents of `modern_drives.toml` by family."""
     return tomllib.loads(DRIVES.read_text(encoding="utf-8"))
 
 
 def capacity_bytes(device: str) -> float:
-    """The capacity in the name of a drive: "pm9a3-7680"."""
+    """Return the capacity in the name of a drive, in bytes; 7.68e12 for "pm9a3-7680"."""
     return float(device.rpartition("-")[2]) * 1e9
 
 
 def usable_figures() -> list[PublishedFigure]:
-    """The figures that a fit may use, and those that are stated."""
+    """Return the figures that a fit may use, and the stated figures."""
     figures = modern_figures()
     parts = parts_of_figures(figures)
     return [f for f, part in zip(figures, parts, strict=True) if part != "aside"]
 
 
 def drives() -> dict[str, list[Drive]]:
-    """The drives of each family with flash, as their own figures have them."""
+    """Return the drives of each family with flash, with data sheets from their own figures."""
     usable = usable_figures()
     return {
-        family: [_drive(name, family, one, usable) for name in one["drives"]]
-        for family, one in facts().items()
-        if "cell" in one
+        family: [_drive(name, family, fact, usable) for name in fact["drives"]]
+        for family, fact in facts().items()
+        if "cell" in fact
     }
 
 
 def _drive(
-    name: str, family: str, one: Mapping[str, Any], figures: Iterable[PublishedFigure]
+    name: str, family: str, fact: Mapping[str, Any], figures: Iterable[PublishedFigure]
 ) -> Drive:
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -108,20 +108,21 @@ def _drive(
             sources["tbw"] = f.source
         elif key and key not in values:
             values[key], sources[key] = f.value * unit, f.source
-    plp = bool(one.get("data_centre", False))
+    plp = bool(fact.get("data_centre", False))
     sheet = DataSheet(
-        name=name, interface=one["interface"], capacity=capacity_bytes(name), year=one["year"],
-        cell=one["cell"], power_loss_protection=plp, dram=one.get("dram"), **values,
+        name=name, interface=fact["interface"], capacity=capacity_bytes(name), year=fact["year"],
+        cell=fact["cell"], power_loss_protection=plp, dram=fact.get("dram"), **values,
     )  # fmt: skip
     return Drive(name, family, sheet if plp else _phases(sheet, filled), sources)
 
 
 def _phases(sheet: DataSheet, filled: Mapping[str, float]) -> DataSheet:
-    """The sheet with the phases of a drive that is filled: at one bit a cell, then past the cache,
-    then, once no flash is free, while the cache is folded.
+    """The sheet with the phases of a sequential fill of the drive.
 
-    A cache of V bytes takes V times the bits of its flash, so folding begins when
-    capacity - (bits - 1) V are written; and the times of the phases add up to that of the mean.
+    The phases are: writes in SLC mode, then past the cache, then, when no flash is free, while the
+    cache is folded. A cache of V bytes takes the flash of V times the bits per cell, so folding
+    starts when capacity - (bits - 1) V are written. The times of the phases add up to the total
+    time, which the mean rate gives.
     """
     whole, bits = sheet.capacity, BITS[sheet.cell or "tlc"]
     volume, after, late = filled.get("volume"), filled.get("after"), filled.get("late")
@@ -142,16 +143,20 @@ def _phases(sheet: DataSheet, filled: Mapping[str, float]) -> DataSheet:
     )
 
 
-def with_siblings(one: Drive, family: Iterable[Drive]) -> tuple[DataSheet, dict[str, str]]:
-    """The sheet with what other capacities of the family say: as the next capacity has it, between
-    two of them in proportion on logarithmic scales; volumes and rates of a full cache in proportion
-    to the capacity. And for each such field where it is from.
+def with_siblings(drive: Drive, family: Iterable[Drive]) -> tuple[DataSheet, dict[str, str]]:
+    """Complete a data sheet with values of other capacities of the family.
+
+    A value is that of the nearest capacity or, between two capacities, interpolated on logarithmic
+    scales. Cache sizes and rates after the cache are proportional to the capacity.
+
+    Returns:
+        The sheet, and the origin of each completed field.
     """
-    sheet = one.sheet
-    said: dict[str, str] = {}
-    others = [other for other in family if other.name != one.name]
+    sheet = drive.sheet
+    origins: dict[str, str] = {}
+    others = [other for other in family if other.name != drive.name]
     for name in (*_SHARED, *_SCALED):
-        have = [(log(o.sheet.capacity / one.sheet.capacity), o) for o in others]
+        have = [(log(o.sheet.capacity / drive.sheet.capacity), o) for o in others]
         have = [(far, o) for far, o in have if getattr(o.sheet, name) is not None]
         if getattr(sheet, name) is not None or not have:
             continue
@@ -164,7 +169,7 @@ def with_siblings(one: Drive, family: Iterable[Drive]) -> tuple[DataSheet, dict[
         value = logs[0]
         if len(near) == 2:
             value += (logs[1] - logs[0]) * -near[0][0] / (near[1][0] - near[0][0])
-        found: dict[str, Any] = {name: exp(value)}
-        sheet = replace(sheet, **found)
-        said[name] = f"from {' and '.join(o.name for _, o in near)}"
-    return sheet, said
+        estimate: dict[str, Any] = {name: exp(value)}
+        sheet = replace(sheet, **estimate)
+        origins[name] = f"from {' and '.join(o.name for _, o in near)}"
+    return sheet, origins

@@ -1,9 +1,9 @@
-"""Usual values of current drives, for figures that the sources of a drive do not state.
+"""Typical values of current drives, for figures that the sources of a drive do not give.
 
 A missing figure is the median of the other families of its class (data-centre drives, client drives
 with DRAM, client drives without DRAM), as a ratio with a physical meaning. Only figures that a fit
-may use count, and never those of the family itself, so a held-out figure influences neither its own
-drive nor the usual values. If a class has no other family, all families count.
+may use count, and never those of the family itself. A held-out figure therefore influences neither
+its own drive nor the typical values. If a class has no other family, all families count.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from writecliff.devices.sheet import DataSheet
 Ratio = Callable[[DataSheet], float | None]
 
 
-def _over(one: float | None, other: float | None) -> float | None:
-    return one / other if one and other else None
+def _over(value: float | None, other: float | None) -> float | None:
+    return value / other if value and other else None
 
 
 def _of_link(sheet: DataSheet) -> float | None:
@@ -37,7 +37,7 @@ def _small_reads(sheet: DataSheet) -> float | None:
 
 
 def _small_writes(sheet: DataSheet) -> float | None:
-    """In steady state what flash is given, amplification included; else as many as reads."""
+    """Data centre: writes times WAF over sequential writes; client: writes over reads."""
     if not sheet.enterprise:
         return _over(sheet.random_write, sheet.random_read)
     moved = (sheet.random_write or 0) * SLOT * drive_amplification(sheet)
@@ -54,16 +54,17 @@ def _folding(sheet: DataSheet) -> float | None:
 
 @dataclass(frozen=True)
 class Rule:
-    """A field of the sheet: the ratio that is usual, that of one slot or byte (what the ratio is
-    multiplied by), and its name.
+    """A field of the data sheet that is predicted as a ratio.
+
+    `ratio` computes the ratio from a sheet, `base` its denominator, and `phrase` describes it.
     """
 
     ratio: Ratio
     base: Ratio
-    said: str
+    phrase: str
 
 
-# In this order: later ones use what earlier ones have found.
+# In this order, because later rules use the results of earlier rules.
 RULES: Mapping[str, Rule] = {
     "sequential_read": Rule(
         _of_link, lambda s: LINKS[s.interface].most_mb_s * 1e6, "of what the interface carries"
@@ -87,7 +88,7 @@ _ENTERPRISE, _CACHED = ("write_latency",), ("write_while_folding",)
 
 
 def class_of(sheet: DataSheet) -> str:
-    """The class that a drive is compared with."""
+    """Return the class of families that a drive is compared with."""
     if sheet.enterprise:
         return "data-centre drives"
     return "client drives without DRAM" if sheet.dram is False else "client drives with DRAM"
@@ -97,7 +98,7 @@ def _writes_class_of(sheet: DataSheet) -> str:
     """Return the class for sequential writes.
 
     A faster link speeds up reads, but not writes. Data-centre drives whose reads need PCIe 5.0 are
-    therefore a class of their own.
+    therefore a separate class.
     """
     name = class_of(sheet)
     fast = (sheet.sequential_read or 0) > LINKS["pcie4"].most_mb_s * 1e6
@@ -107,27 +108,29 @@ def _writes_class_of(sheet: DataSheet) -> str:
 def usual_ratio(
     field: str, family: str, sheets: Mapping[str, Iterable[DataSheet]], of: str
 ) -> float | None:
-    """The median of a field's ratio over the families of the class `of` but `family`; over all
-    others where the class has none. A family counts once, with the median of its drives.
+    """Return the median of a field's ratio over the families of the class `of`, without `family`.
+
+    If the class has no other family, all other families count. Each family counts once, with the
+    median of its drives. None without any ratio.
     """
-    found: dict[str, float] = {}
-    all_found: dict[str, float] = {}
-    for name, own in sheets.items():
-        ratios = [r for sheet in own if (r := RULES[field].ratio(sheet))]
+    in_class: dict[str, float] = {}
+    in_all: dict[str, float] = {}
+    for name, members in sheets.items():
+        ratios = [r for sheet in members if (r := RULES[field].ratio(sheet))]
         if name == family or not ratios:
             continue
-        all_found[name] = median(ratios)
-        classes = {name_of(sheet) for sheet in own for name_of in (class_of, _writes_class_of)}
+        in_all[name] = median(ratios)
+        classes = {name_of(sheet) for sheet in members for name_of in (class_of, _writes_class_of)}
         if of in classes:
-            found[name] = all_found[name]
-    values = list((found or all_found).values())
+            in_class[name] = in_all[name]
+    values = list((in_class or in_all).values())
     return median(values) if values else None
 
 
 def with_usual(
     family: str, sheet: DataSheet, sheets: Mapping[str, Iterable[DataSheet]]
 ) -> tuple[DataSheet, dict[str, str]]:
-    """The sheet with what it does not say, and for each such field where it is from."""
+    """Complete a data sheet with typical values; also return the origin of each added field."""
     added: dict[str, str] = {}
     for field, rule in RULES.items():
         if getattr(sheet, field) is not None:
@@ -140,8 +143,8 @@ def with_usual(
         ratio, base = usual_ratio(field, family, sheets, of), rule.base(sheet)
         if ratio is None or not base:
             continue
-        found: dict[str, Any] = {field: ratio * base}
-        sheet = replace(sheet, **found)
-        share = rule.said if base == 1.0 else f"{ratio:.0%} {rule.said}"
+        estimate: dict[str, Any] = {field: ratio * base}
+        sheet = replace(sheet, **estimate)
+        share = rule.phrase if base == 1.0 else f"{ratio:.0%} {rule.phrase}"
         added[field] = f"usual for {of}, {share}"
     return sheet, added

@@ -1,10 +1,10 @@
-"""Stored predictions of published figures, by fits that have not seen them.
+"""Stored predictions of published figures, by fits that have not used these figures.
 
-The table of the shipped fits is their cross-validation. The tables of current drives and of
-SSD-iq's loads contain the figures that `writecliff lab reproduce` simulates. The table of
-current drives also contains figures that the rule uses, for comparisons of two drives.
-`writecliff.lab.published.predict` writes the tables. A prediction belongs to a version of a drive
-model, and is ignored once the model changes.
+The table of the shipped fits contains their cross-validation. The tables of current drives and of
+SSD-iq's loads contain the figures that `writecliff lab reproduce` simulates. The table of current
+drives also contains figures that the rule uses, for comparisons of two drives.
+`writecliff.lab.published.predict` writes the tables. A prediction is valid for one version of a
+drive model; it is ignored once the model changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HASH_DIGITS = 16  # stored digits of the hash of an SSD-iq drive, to keep the fi
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a fit of other loads makes of a figure, and the hashes of the presets that it is of."""
+    """Predicted value of a figure, and the hashes of the presets that it was simulated with."""
 
     simulated: float
     device_hashes: str
@@ -43,7 +43,7 @@ class Prediction:
 
 @lru_cache(maxsize=4)
 def read_predictions(path: Path = PREDICTIONS) -> Mapping[PublishedFigure, Prediction]:
-    """The predictions by figure."""
+    """Read the predictions by figure."""
     lines = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
     return {
         figure: Prediction(float(line["predicted"]), line["device_hashes"])
@@ -96,7 +96,7 @@ def _derived_hash(sheet: Sheet) -> str:
 
 
 def device_hashes(figure: PublishedFigure) -> str:
-    """The hashes of the presets of a figure, the drive's and the baseline's, as they are now."""
+    """Return the current hashes of the presets of a figure: its drive and its baseline."""
     return " ".join(hash_of(preset_of(name)) for name in (figure.device, figure.baseline) if name)
 
 
@@ -107,16 +107,16 @@ def hash_of(name: str) -> str:
 
 
 def predicted_rows(
-    rows: Sequence[Row], known: Mapping[PublishedFigure, Prediction] | None = None
+    rows: Sequence[Row], predictions: Mapping[PublishedFigure, Prediction] | None = None
 ) -> list[Row]:
-    """Return the rows whose prediction is of the current presets, with the predicted values.
+    """Return the rows whose predictions are valid for the current presets, with predicted values.
 
-    `known`: predictions by figure; default: those of the shipped fits.
+    `predictions` defaults to those of the shipped fits.
     """
-    known = read_predictions() if known is None else known
+    predictions = read_predictions() if predictions is None else predictions
     return [
         Row(row.figure, prediction.simulated)
         for row in rows
-        if (prediction := known.get(row.figure))
+        if (prediction := predictions.get(row.figure))
         and prediction.device_hashes == device_hashes(row.figure)
     ]

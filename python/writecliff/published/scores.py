@@ -1,4 +1,4 @@
-"""Compares published with simulated figures: errors, summaries by kind, and which drive wins."""
+"""Comparison of published and simulated figures: errors, scores by kind, and winners."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from writecliff.published.kinds import (
 Results = Mapping[str, Mapping[Load, Mapping[str, float]]]
 
 _LOWER_IS_BETTER = ("latency", "power", "waf")
-_CLEAR = 0.05  # a published difference beyond it must be found in mixed cells
+_CLEAR = 0.05  # minimum published difference of a clear winner
 
 
 @dataclass(frozen=True)
 class Row:
-    """A published figure and its simulation; without one `simulated` is None and `why` says why."""
+    """A published figure and its simulated value; without a value, `why` is the reason."""
 
     figure: PublishedFigure
     simulated: float | None
@@ -44,18 +44,20 @@ class Row:
 
     @property
     def kind(self) -> Kind:
+        """The kind of the figure."""
         return kind_of(self.figure)
 
     @property
     def published(self) -> float:
-        """The published value; of an improvement the ratio of the drive to its baseline."""
+        """The published value; for an improvement the ratio of the drive to its baseline."""
         f = self.figure
         return _ratio(f, f.value) if IMPROVEMENT in f.metric else f.value
 
     @property
     def compared(self) -> tuple[float, float] | None:
-        """The published value and the simulated one; of an improvement the ratios of the drive to
-        its baseline.
+        """The published and the simulated value; for an improvement, ratios to the baseline.
+
+        None if the figure is not simulated.
         """
         if self.simulated is None:
             return None
@@ -65,13 +67,13 @@ class Row:
 
     @property
     def error_pct(self) -> float | None:
-        """Relative error of the figure, in %; of the ratio where the figure is an improvement."""
+        """Relative error in %; for an improvement, that of the ratio to the baseline."""
         published, simulated = self.compared or (0.0, 0.0)
         return 100 * (simulated / published - 1) if published else None
 
     @property
     def error(self) -> float | None:
-        """The error in the unit of its kind: in %, simulated over published, or in points."""
+        """The error in the unit of its kind: %, simulated over published, or percentage points."""
         if self.simulated is None:
             return None
         if self.kind.unit == "points":
@@ -82,9 +84,7 @@ class Row:
 
     @property
     def size(self) -> float | None:
-        """The size of the error whatever its direction; of a ratio the greater of it and its
-        reciprocal.
-        """
+        """The absolute error; for a ratio, the greater of the ratio and its reciprocal."""
         error = self.error
         if error is None or self.kind.unit != "x":
             return None if error is None else abs(error)
@@ -92,24 +92,26 @@ class Row:
 
     @property
     def is_far(self) -> bool:
-        """Whether the error is beyond the limit of its kind."""
+        """`True` if the error exceeds the limit of its kind."""
         return self.size is not None and self.size > self.kind.limit
 
 
 def _ratio(figure: PublishedFigure, improvement_pct: float) -> float:
-    """The figure of the drive over that of the baseline."""
+    """The ratio of the drive's figure to the baseline's."""
     better = improvement_pct / 100
     return 1 - better if lower_is_better(figure.metric) else 1 + better
 
 
 def lower_is_better(metric: str) -> bool:
+    """Return `True` for latencies, power, WAF and standard deviations."""
     return metric.startswith(_LOWER_IS_BETTER) or metric.endswith("_stddev")
 
 
 @dataclass(frozen=True)
 class Score:
-    """Errors over the figures of one kind, or winners over comparisons. `value` is the median of
-    the sizes of the errors, in `unit`, or a share in %; `goal` is what it should be.
+    """Errors over the figures of a kind, or winners over comparisons.
+
+    `value` is the median absolute error in `unit`, or a share in %; `goal` is its target.
     """
 
     kind: str
@@ -123,7 +125,7 @@ class Score:
 
     @property
     def reached(self) -> bool | None:
-        """None without a goal."""
+        """`True` if the value reaches the goal; None without a goal."""
         if self.goal is None:
             return None
         return self.value <= self.goal if self.statistic == "median" else self.value >= self.goal
@@ -139,11 +141,11 @@ class PairwiseComparison:
     drives: tuple[str, str]
     published: tuple[float, float]
     simulated: tuple[float, float]
-    mixed: bool = False  # reads and writes meet in the load
+    mixed: bool = False  # the load both reads and writes
 
     @property
     def right(self) -> bool:
-        """Whether both have the same winner; a simulated draw never has."""
+        """`True` if both have the same winner; a simulated draw never has."""
         if self.simulated[0] == self.simulated[1]:
             return False
 
@@ -154,30 +156,35 @@ class PairwiseComparison:
 
     @property
     def clear(self) -> bool:
-        """Whether the published figures differ by more than 5 %."""
+        """`True` if the published figures differ by more than 5 %."""
         return is_clear(self.published)
 
 
 def is_clear(published: tuple[float, float]) -> bool:
-    """Whether two published figures differ by more than 5 %."""
+    """Return `True` if two published figures differ by more than 5 %."""
     low, high = sorted(published)
     return high > low * (1 + _CLEAR)
 
 
-def value_of(one: Condition, results: Results) -> float | None:
-    """The simulated value under a condition; None if it was not measured."""
-    load = one.load
-    return None if load is None else results.get(one.device, {}).get(load, {}).get(one.metric)
+def value_of(condition: Condition, results: Results) -> float | None:
+    """Return the simulated value under a condition; None if it was not measured."""
+    load = condition.load
+    return (
+        None
+        if load is None
+        else results.get(condition.device, {}).get(load, {}).get(condition.metric)
+    )
 
 
 def row_of(figure: PublishedFigure, results: Results, derived: Mapping[str, float]) -> Row:
-    """A figure beside its simulation. `derived`: values that no single load gives, by "device
-    metric".
+    """Return a figure with its simulated value.
+
+    `derived` has values that no single load measures, by "device metric".
     """
-    one = condition(figure)
-    if one is None:
-        return Row(figure, None, "nothing here corresponds to it")
-    key = f"{one.device} {one.metric}"
+    measured = condition(figure)
+    if measured is None:
+        return Row(figure, None, "the simulator has no equivalent")
+    key = f"{measured.device} {measured.metric}"
     if key in derived:
         return Row(figure, derived[key])
     rows = [_single(part, results) for part in parts_of(figure)]
@@ -188,38 +195,40 @@ def row_of(figure: PublishedFigure, results: Results, derived: Mapping[str, floa
 
 
 def _single(figure: PublishedFigure, results: Results) -> Row:
-    """A figure under one load."""
-    one, other = condition(figure), baseline_condition(figure)
-    value = None if one is None else value_of(one, results)
+    """A figure under a single load."""
+    measured, other = condition(figure), baseline_condition(figure)
+    value = None if measured is None else value_of(measured, results)
     if value is None:
-        return Row(figure, None, "the simulation does not give it")
+        return Row(figure, None, "the simulation does not measure it")
     if not figure.baseline:
         return Row(figure, value)
     base = value_of(other, results) if other else None
     if not base:
-        return Row(figure, None, f"no figure of {figure.baseline}")
+        return Row(figure, None, f"{figure.baseline} has no simulated figure")
     sign = -1 if lower_is_better(figure.metric) else 1
     return Row(figure, sign * 100 * (value / base - 1))
 
 
 def scores_of(rows: Sequence[Row]) -> list[Score]:
-    """A score for each kind that has simulated figures, in the order of `KINDS`; then the winners,
-    first those of mixed cells that differ by more than 5 %.
+    """Return a score for each kind with simulated figures, then the scores of winners.
+
+    Kinds are in the order of `KINDS`. The first winners are those of mixed loads whose published
+    figures differ by more than 5 %.
     """
-    found = []
+    scores = []
     for kind in KINDS:
-        own = [row for row in rows if row.kind is kind]
-        known = [row for row in own if row.size is not None]
-        if known:
-            found.append(_score(kind, known, len(own) - len(known)))
+        members = [row for row in rows if row.kind is kind]
+        simulated = [row for row in members if row.size is not None]
+        if simulated:
+            scores.append(_score(kind, simulated, len(members) - len(simulated)))
     comparisons = comparisons_of(rows)
-    clear = [one for one in comparisons if one.mixed and one.clear]
+    clear = [comparison for comparison in comparisons if comparison.mixed and comparison.clear]
     for name, of in ((WINNERS_MIXED, clear), (WINNERS, comparisons)):
         right = right_pct(of)
         if right is not None:
             goal = WINNERS_GOALS[name]
-            found.append(Score(name, len(of), 0, "share", "%", right, goal, None))
-    return found
+            scores.append(Score(name, len(of), 0, "share", "%", right, goal, None))
+    return scores
 
 
 def _score(kind: Kind, rows: Sequence[Row], missing: int) -> Score:
@@ -233,33 +242,34 @@ def _score(kind: Kind, rows: Sequence[Row], missing: int) -> Score:
 
 
 def pairs_of(figures: Sequence[PublishedFigure]) -> list[tuple[int, int | None]]:
-    """The indices of every two figures that one source shows of two drives under the same
-    conditions, with unequal values; and (index, None) of every figure that is itself a
-    comparison.
+    """Return the indices of every two figures that can be compared.
+
+    These are figures of two drives by one source under the same conditions, with unequal values,
+    and (index, None) for every figure that is itself a comparison.
     """
-    found: list[tuple[int, int | None]] = []
+    pairs: list[tuple[int, int | None]] = []
     by_test: dict[tuple[object, ...], list[int]] = {}
     for index, f in enumerate(figures):
         if f.baseline:
             if f.value:
-                found.append((index, None))
+                pairs.append((index, None))
             continue
         load = (f.access, f.block_bytes, f.read_pct, f.outstanding, f.compressible_pct)
         by_test.setdefault((f.source, f.item, *load, f.metric), []).append(index)
     for same in by_test.values():
         for a, b in combinations(same, 2):
-            one, other = figures[a], figures[b]
-            if one.value != other.value and preset_of(one.device) != preset_of(other.device):
-                found.append((a, b))
-    return found
+            first, other = figures[a], figures[b]
+            if first.value != other.value and preset_of(first.device) != preset_of(other.device):
+                pairs.append((a, b))
+    return pairs
 
 
 def comparisons_of(rows: Iterable[Row]) -> list[PairwiseComparison]:
-    """Every pair of figures (see `pairs_of`) that is simulated."""
-    known = [row for row in rows if row.simulated is not None]
+    """Return the comparisons of every simulated pair of figures (see `pairs_of`)."""
+    simulated = [row for row in rows if row.simulated is not None]
     return [
-        _improvement(known[a]) if b is None else _pair(known[a], known[b])
-        for a, b in pairs_of([row.figure for row in known])
+        _improvement(simulated[a]) if b is None else _pair(simulated[a], simulated[b])
+        for a, b in pairs_of([row.figure for row in simulated])
     ]
 
 
@@ -290,6 +300,6 @@ def _improvement(row: Row) -> PairwiseComparison:
 
 
 def right_pct(comparisons: Sequence[PairwiseComparison]) -> float | None:
-    """Share of the comparisons with the right winner, in %; None without comparisons."""
-    right = sum(one.right for one in comparisons)
+    """Return the share of comparisons with the right winner, in %; None without comparisons."""
+    right = sum(comparison.right for comparison in comparisons)
     return 100 * right / len(comparisons) if comparisons else None

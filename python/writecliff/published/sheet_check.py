@@ -1,6 +1,6 @@
-"""A data sheet as figures, and how well a simulated drive meets them.
+"""Figures of a data sheet, and the errors of a simulated drive against them.
 
-The figures are those of any table: `reproduce` and `fit` take them too.
+The figures have the form of any table of figures, so `reproduce` and `fit` accept them too.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from writecliff.published.fit.progress import FitProgress
 from writecliff.published.measure import ComparedDrive, measure
 from writecliff.published.scores import Row, row_of
 
-SMALL_BYTES = 8e9  # of the drive that a check simulates
+SMALL_BYTES = 8e9  # minimum capacity of the simulated drive
 SECONDS_MAX = 4.0
 
 
 def sheet_figures(sheet: DataSheet, device: str) -> tuple[PublishedFigure, ...]:
-    """The figures of a sheet, of the drive `device` (a path)."""
+    """Return the figures of a data sheet for `device`, the path of a device file."""
     sequential = ("sequential", 128 * 1024)
     random = ("random", 4096)
     depth = 32 if sheet.interface in ("sata", "sas") else 256
@@ -50,7 +50,7 @@ def sheet_figures(sheet: DataSheet, device: str) -> tuple[PublishedFigure, ...]:
 
 
 def figures_csv(figures: Sequence[PublishedFigure]) -> str:
-    """Figures as a table that `read_figures` reads."""
+    """Return figures as a CSV table that `read_figures` reads."""
     import csv
     import io
 
@@ -71,24 +71,29 @@ def check(
     figures: Sequence[PublishedFigure],
     log: Callable[[str], None] = lambda text: None,
 ) -> tuple[Row, ...]:
-    """Each figure beside its simulation, on a drive scaled down to some GB. Raises ConfigError."""
+    """Simulate each figure on a drive scaled down to some GB.
+
+    Raises:
+        ConfigError: the device file is invalid.
+    """
     drive = ComparedDrive(file_name, text, file_name)
     scale = fitting_scale(text, file_name, SMALL_BYTES)
     if scale > 1:
         drive = drive.scaled(scale)
     loads: dict[Load, Load] = {}
     for figure in figures:
-        one = condition(figure)
-        if one is not None and one.load is not None:
-            loads[one.load] = _brief(one.load)
+        taken_under = condition(figure)
+        if taken_under is not None and taken_under.load is not None:
+            loads[taken_under.load] = _brief(taken_under.load)
     measured = measure(drive, set(loads.values()), log=log, observer=FitProgress(log))
     results = {file_name: {load: measured[brief] for load, brief in loads.items()}}
     return tuple(row_of(figure, results, {}) for figure in figures)
 
 
 def fitting_scale(text: str, file_name: str, least_bytes: float) -> float:
-    """The largest scale that keeps the drive's over-provisioning and leaves `least_bytes`; 1 if
-    there is none.
+    """Return the largest scale at which the drive has at least `least_bytes`.
+
+    Only scales that keep the drive's over-provisioning are considered; 1 if none fits.
     """
     device = open_device(text, file_name)
     most = describe_device(text, file_name).capacity_bytes / least_bytes

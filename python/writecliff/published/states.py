@@ -1,8 +1,8 @@
-"""The states that loads begin in: the workloads that lead to them, and drives that stay there.
+"""Drive states before loads: the workloads that lead to them, and drives that stay in them.
 
-A drive is prepared once for each state. Loads run on a copy of it, which is made in memory and
-takes a tenth of a second for a terabyte, where reading a saved state takes seconds. Devices that
-differ in times alone come to the same state, so the candidates of a fit copy it from each other.
+A drive is prepared once per state. Loads run on a copy that is made in memory, which takes 0.1 s
+per terabyte; reading a saved state takes seconds. Devices that differ only in timing reach the same
+state, so candidates of a fit copy it from each other.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _CLIENT_DEPTH = 32
 
 
 class PreparedDrives:
-    """Drives that the candidates for one drive copy their states from, each prepared when the first
-    candidate wants it. Candidates that differ from it in what preconditioning depends on prepare
-    their own.
+    """Drives from which the candidates of a fit copy their states.
 
-    What is prepared is another drive of the first candidate's device, or, where `origins` has one
-    for the name, of that device, whose states a `cache` may have.
+    Each is prepared when the first candidate requests it. It is a drive of the candidate's device
+    or, if `origins` has a device for the name, of that device, whose states may be in `cache`. A
+    candidate whose preconditioning depends on other values prepares its own drive.
     """
 
     def __init__(
         self, origins: Mapping[str, _native.Device] | None = None, cache: StateCache | None = None
     ) -> None:
+        """Create an empty set of drives; `origins` are devices by name."""
         self._origins = origins or {}
         self._cache = cache
-        self._kept: dict[tuple[str, tuple[Workload, ...]], _Kept] = {}
+        self._drives: dict[tuple[str, tuple[Workload, ...]], _PreparedDrive] = {}
         self._lock = Lock()
 
     def bring(
@@ -51,15 +51,15 @@ class PreparedDrives:
         steps: Sequence[Workload],
         on_progress: ProgressHook | None = None,
     ) -> None:
-        """Bring a candidate for the drive `name` to the state after `steps`."""
+        """Bring a candidate of the drive `name` to the state after `steps`."""
         with self._lock:
-            kept = self._kept.setdefault((name, tuple(steps)), _Kept())
-        with kept.lock:  # of a drive that is in use no other may be copied
-            if kept.drive is None:
-                kept.drive = self._prepare(name, engine, steps, on_progress)
+            prepared = self._drives.setdefault((name, tuple(steps)), _PreparedDrive())
+        with prepared.lock:  # a drive cannot be copied while it is in use
+            if prepared.drive is None:
+                prepared.drive = self._prepare(name, engine, steps, on_progress)
             engine.renew()
             try:
-                engine.copy_from(kept.drive)
+                engine.copy_from(prepared.drive)
                 return
             except ConfigError:
                 pass
@@ -79,8 +79,8 @@ class PreparedDrives:
         return drive
 
 
-class _Kept:
-    """A drive in a state, once there is one."""
+class _PreparedDrive:
+    """A drive in a state; `drive` is None until it is prepared."""
 
     def __init__(self) -> None:
         self.drive: SimEngine | None = None
@@ -88,9 +88,10 @@ class _Kept:
 
 
 class StatefulDrive:
-    """A simulated drive, `scale` times smaller than the whole one, that loads run on, each from
-    the state that it requires. With `copies` it takes twice the memory: one stays in the state.
-    With `prepared` it copies every state from there.
+    """A simulated drive that is brought to the required state before each load.
+
+    It is `scale` times smaller than the whole drive. With `copies` it takes twice the memory,
+    because a second drive stays in the state. With `prepared` it copies every state from there.
     """
 
     def __init__(
@@ -103,15 +104,16 @@ class StatefulDrive:
         cache: StateCache | None = None,
         prepared: PreparedDrives | None = None,
     ) -> None:
+        """Create a drive from `engine`, named `name` in messages."""
         self.engine = engine
         self.capacity_bytes = engine.identify().capacity_bytes
         self._name = name
         self._scale = scale
         self._cache = cache
         self._prepared = prepared
-        own = copies and prepared is None
-        self._ready = SimEngine.from_device(engine.device, seed=engine.seed) if own else engine
-        self._steps: Sequence[Workload] = ()  # that led to the state of `_ready`
+        has_copy = copies and prepared is None
+        self._ready = SimEngine.from_device(engine.device, seed=engine.seed) if has_copy else engine
+        self._steps: Sequence[Workload] = ()  # the steps that led to the state of `_ready`
 
     def bring(self, load: Load, on_progress: ProgressHook | None = None) -> None:
         """Bring the drive to the state that a load requires."""
@@ -131,8 +133,9 @@ class StatefulDrive:
             self.engine.copy_from(self._ready)
 
     def steps_to(self, load: Load) -> Sequence[Workload]:
-        """The workloads that lead to the state that a load requires; none where that is new. The
-        state of a drive without flash never changes.
+        """Return the workloads that lead to the state of a load; none for a new drive.
+
+        A drive without flash has only one state.
         """
         if load.state == "fresh" or self.engine.description.without_flash:
             return ()
@@ -141,15 +144,16 @@ class StatefulDrive:
         return [_of_data(step, load.compressible_pct) for step in steps]
 
     def active_range(self, job: Job) -> Job:
-        """The job on the active range of the PTS-C. A drive that is scaled down has as many times
-        fewer segments.
+        """Return the job on the active range of PTS-C.
+
+        A scaled-down drive has proportionally fewer segments.
         """
         count = max(1, round(_CLIENT_SEGMENTS / self._scale))
         segments = Segments(count, _CLIENT_BYTES // _CLIENT_SEGMENTS * count)
         return replace(job, range_bytes=self._client_range, segments=segments)
 
     def _client_steps(self) -> list[Workload]:
-        """As the test does: twice 128 KiB in order over the range, twice the active segments."""
+        """Steps of PTS-C: two sequential fills of the range, then twice the active segments."""
         fill = Job(
             pattern="sequential",
             block_sizes=(BlockSize(128 * KIB),),

@@ -23,7 +23,7 @@ from writecliff.published.conditions import Load
 from writecliff.published.figures import PublishedFigure
 from writecliff.published.fit.coordinates import Coordinates
 from writecliff.published.fit.problem import Problem, figures_of
-from writecliff.published.fit.relatives import Belief, Known, beliefs_of, in_file
+from writecliff.published.fit.relatives import LogValue, Prior, in_file, priors_of
 from writecliff.published.fit.simulations import Candidate, Simulations
 from writecliff.published.fit.solve import Optimum, optimum
 from writecliff.published.fit.specification import Specification
@@ -141,13 +141,13 @@ class FoldFits:
         spec = self._specs[one.fit]
         seen = [f for f in self._figures if self._fold_of.get(f) != one.fold]
         texts = {drive: self._simulations.text(drive) for drive in spec.drives}
-        beliefs = self._beliefs(spec, one.fold) if one.again else {}
-        coordinates = Coordinates(spec, texts, beliefs)
+        priors = self._priors(spec, one.fold) if one.again else {}
+        coordinates = Coordinates(spec, texts, priors)
         start = self._first[one.fit, one.fold][1].at if one.again else coordinates.middle
         if figures_of(spec, seen):
             rivals = {rival: self._values.get((rival, one.fold), {}) for rival in spec.rivals}
             problem = Problem(
-                spec, seen, self._simulations, rivals=rivals, beliefs=beliefs, workers=1
+                spec, seen, self._simulations, rivals=rivals, priors=priors, workers=1
             )
             found = optimum(problem, start)
         else:
@@ -158,15 +158,17 @@ class FoldFits:
             self._values[drive, one.fold] = coordinates.values(drive, found.at)
         done(one)
 
-    def _beliefs(self, spec: Specification, fold: int) -> Mapping[str, Belief]:
-        def known(drive: str, key: str) -> Known | None:
+    def _priors(self, spec: Specification, fold: int) -> Mapping[str, Prior]:
+        def known(drive: str, key: str) -> LogValue | None:
             first = self._first.get((self.owners.get(drive, ""), fold))
             varied = (
-                None if first is None else first[0].known(drive, key, first[1].at, first[1].errors)
+                None
+                if first is None
+                else first[0].log_value(drive, key, first[1].at, first[1].errors)
             )
             return varied or in_file(self._simulations.text(drive), key)
 
-        return beliefs_of(spec, known)
+        return priors_of(spec, known)
 
 
 def owners_of(specs: Mapping[str, Specification]) -> dict[str, str]:

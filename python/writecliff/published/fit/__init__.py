@@ -1,8 +1,9 @@
-"""Estimating free parameters of drives from measured figures.
+"""Estimation of free parameters of drives from measured figures.
 
-`specification.py` says what is varied, `problem.py` and `simulations.py` simulate, `residuals.py`
-judges, `solve.py` finds the values, how well the figures determine them, and what to measure where
-they do not. `progress.py` reports the progress.
+`specification.py` reads the parameters to vary, `problem.py` and `simulations.py` simulate, and
+`residuals.py` weights the deviations. `solve.py` searches the values, determines their standard
+errors, and suggests measurements for values that the figures do not determine. `progress.py`
+reports the progress.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fitted values in the form in which a device file has them."""
+"""Formatting of fitted values for device files."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from writecliff.devices.quantities import number
 
 
 def with_numbers(text: str, values: Mapping[str, float]) -> str:
-    """The device file with other values; comments with sources stay, a list keeps its proportions.
+    """Return the device file with other values; sources in comments and proportions in lists stay.
 
-    Times are in ns, rates in bytes/s, sizes in bytes, as `quantities.number` gives them.
+    Times are in ns, rates in bytes/s and sizes in bytes, as in `quantities.number`.
     """
 
     def written(raw: object, value: float) -> str:
         if not isinstance(raw, list):
             return _quantity(raw, value)
         factor = value / number(raw)
-        return "[" + ", ".join(_quantity(one, number(one) * factor) for one in raw) + "]"
+        return (
+            "[" + ", ".join(_quantity(element, number(element) * factor) for element in raw) + "]"
+        )
 
     return with_values(
         text, {key: (written(value_of(text, key), value), None) for key, value in values.items()}
@@ -26,7 +28,7 @@ def with_numbers(text: str, values: Mapping[str, float]) -> str:
 
 
 def unit_of(raw: object) -> str:
-    """The unit of a value of a device file: "ns", "bytes/s", "bytes", or "" for a count."""
+    """Return the unit of a value of a device file: "ns", "bytes/s", "bytes", or "" for a count."""
     first = raw[0] if isinstance(raw, list) else raw
     if not isinstance(first, str):
         return ""
@@ -34,7 +36,7 @@ def unit_of(raw: object) -> str:
 
 
 def _quantity(raw: object, value: float) -> str:
-    """`value`, in the unit of `raw`, as TOML."""
+    """Format `value` as TOML in the unit of `raw`."""
     unit = unit_of(raw)
     if not unit:
         return str(round(value)) if isinstance(raw, int) else f"{value:.4g}"
@@ -42,5 +44,5 @@ def _quantity(raw: object, value: float) -> str:
         return f'"{value / 1e6:.4g} MB/s"'
     if unit == "bytes":
         return f'"{max(1, round(value / 1024))} KiB"'
-    whole_ns = round(float(f"{value:.4g}"))  # the simulator counts whole nanoseconds
+    whole_ns = round(float(f"{value:.4g}"))  # the simulator counts in nanoseconds
     return f'"{whole_ns / 1e3:g} us"' if whole_ns < 1e6 else f'"{whole_ns / 1e6:g} ms"'

@@ -1,4 +1,4 @@
-"""What a fit is doing, in lines for people."""
+"""Progress messages of a fit."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from writecliff.published.measure import MeasurementObserver
 
 
 class FitProgress(MeasurementObserver):
-    """Says every few seconds which drive is prepared, how far a load is, or how many were
-    simulated.
-    """
+    """Reports every few seconds the drive being prepared, or the simulated loads."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
+        """Create an observer that passes messages to `log`."""
         super().__init__()
         self._log = PacedLog(log)
-        self._numbers = count(1)  # used by several threads
+        self._numbers = count(1)  # shared by several threads
         self._loads = 0
 
     def preparing(self, drive: str, state: State, share: float) -> None:
+        """Report the progress of a preparation."""
         self._log(f"preparing {drive}: {state}, {100 * share:.0f} %")
 
     def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
+        """Report the number of simulated loads and the progress of the next."""
         self._log(f"{self._loads} loads simulated, the next {100 * share:.0f} %")
 
     def load(self, drive: str, load: Load) -> None:
+        """Report the number of simulated loads."""
         self._loads = next(self._numbers)
         self._log(f"{self._loads} loads simulated")
 
     def searching(self, what: str, tries_most: int, share: float) -> None:
-        """How far a search is that ends after `tries_most` tries or before, 0 to 1 of all."""
+        """Report the progress of a search, 0 to 1, with at most `tries_most` tries."""
         left = self._log.pace.left(share)
-        said = f"{what}: {100 * share:.0f} % of at most {tries_most} tries"
-        self._log(", ".join(filter(None, (said, left))))
+        text = f"{what}: {100 * share:.0f} % of at most {tries_most} tries"
+        self._log(", ".join(filter(None, (text, left))))

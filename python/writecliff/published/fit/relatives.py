@@ -1,9 +1,9 @@
-"""What the drives of other fits tell about a parameter: a prior for its value.
+"""Priors of parameters from drives of other fits.
 
-Models that share hardware or firmware have similar times inside the drive, whatever they are
-tested with. So a parameter may name `relatives`. Their values, weighted by how well their own
-figures determine them, are where the value of the fit is drawn to: as far as the parameter's
-`spread` says that models differ, plus what the mean of the relatives leaves open.
+Models that share hardware or firmware have similar internal times, however they are tested. A
+parameter may therefore name `relatives`. The prior of its value is the mean of the relatives'
+values, weighted by how well their own figures determine them. Its deviation is the parameter's
+`spread`, by which models differ, plus the standard error of that mean.
 """
 
 from __future__ import annotations
@@ -20,52 +20,54 @@ from writecliff.published.fit.specification import Specification
 
 
 @dataclass(frozen=True)
-class Known:
-    """The logarithm of a relative's value, and its standard error: 0 for a value that no fit
-    varies.
-    """
+class LogValue:
+    """Logarithm of a relative's value, and its standard error (0 if it is not fitted)."""
 
     log: float
     error: float
 
 
 @dataclass(frozen=True)
-class Belief:
-    """Where the logarithm of a value is expected, and how far from it."""
+class Prior:
+    """Expected value and standard deviation of a parameter's logarithm."""
 
     centre: float
     deviation: float
 
 
-def belief_of(relatives: Sequence[Known], spread: float) -> Belief | None:
-    """What relatives tell of a model that differs from them by the factor `spread`; None without
-    relatives.
+def prior_of(relatives: Sequence[LogValue], spread: float) -> Prior | None:
+    """Return the prior of a model that differs from its relatives by the factor `spread`.
+
+    None without relatives.
     """
     if not relatives:
         return None
     between = np.log(spread) ** 2
-    weights = np.array([1 / (between + one.error**2) for one in relatives])
-    centre = float(np.average([one.log for one in relatives], weights=weights))
-    return Belief(centre, float(np.sqrt(between + 1 / weights.sum())))
+    weights = np.array([1 / (between + value.error**2) for value in relatives])
+    centre = float(np.average([value.log for value in relatives], weights=weights))
+    return Prior(centre, float(np.sqrt(between + 1 / weights.sum())))
 
 
-def beliefs_of(
-    spec: Specification, known: Callable[[str, str], Known | None]
-) -> Mapping[str, Belief]:
-    """What relatives tell of the parameters of a fit, by key. `known`: of a drive and a key, None
-    where nothing is known.
+def priors_of(
+    spec: Specification, value_in: Callable[[str, str], LogValue | None]
+) -> Mapping[str, Prior]:
+    """Return the priors of a fit's parameters from their relatives, by key.
+
+    `value_in` returns the value of a drive's key, or None if it is unknown.
     """
-    found = {}
-    for one in spec.parameters:
-        values = [value for drive in one.relatives if (value := known(drive, one.key))]
-        if belief := belief_of(values, one.spread or 1.0):
-            found[one.key] = belief
-    return found
+    priors = {}
+    for parameter in spec.parameters:
+        values = [
+            value for drive in parameter.relatives if (value := value_in(drive, parameter.key))
+        ]
+        if prior := prior_of(values, parameter.spread or 1.0):
+            priors[parameter.key] = prior
+    return priors
 
 
-def in_file(text: str, key: str) -> Known | None:
-    """The value in a device file; None if it has none."""
+def in_file(text: str, key: str) -> LogValue | None:
+    """Return the value in a device file; None if the file does not have it."""
     try:
-        return Known(float(np.log(number(value_of(text, key)))), 0.0)
+        return LogValue(float(np.log(number(value_of(text, key)))), 0.0)
     except ConfigError:
         return None

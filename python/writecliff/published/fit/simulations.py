@@ -1,7 +1,7 @@
-"""Simulations of drives with certain values, each load of each set of values once.
+"""Simulations of drives with given values; each load of each set of values is simulated once.
 
-All use the same seeds, so that differences are those of the values. A drive is simulated whatever
-the values of other drives; fits and folds that come to the same values share what was simulated.
+All simulations use the same seeds, so differences come only from the values. A result depends only
+on the drive's own values, so fits and folds with equal values share simulations.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Seconds = Callable[[Load], float]
 
 
 def at_most_long(load: Load) -> float:
-    """The time for which fits of published figures simulate a load at most."""
+    """Return the maximum simulated time of a load in fits of published figures, in seconds."""
     return SECONDS_MAX
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A drive of `scale` times smaller size with other values, by key; a rival has none."""
+    """A drive scaled down by `scale`, with other values by key; a rival has none."""
 
     name: str
     scale: float
@@ -43,74 +43,84 @@ class Candidate:
 
 
 class Simulations:
-    """What was simulated so far. Several threads may use it. A load is simulated for `seconds` of
-    it, or for its own time if that is shorter.
+    """Results of simulations, which several threads may share.
+
+    A load is simulated for at most `seconds(load)`.
     """
 
     def __init__(
         self, observer: MeasurementObserver | None = None, *, seconds: Seconds = at_most_long
     ) -> None:
+        """Create an empty set of results; `observer` receives the progress."""
         self.count = 0
         self._seconds = seconds
         self._observer = observer or MeasurementObserver()
         self._files: dict[str, tuple[str, str]] = {}
-        self._prepared = PreparedDrives()  # values are times: candidates share their states
+        self._prepared = PreparedDrives()  # candidates differ only in times, so they share states
         self._lock = Lock()
         self._results: dict[Candidate, dict[Load, Mapping[str, float]]] = {}
 
     def stop(self) -> None:
-        """End what is being simulated, with `Stopped`."""
+        """Stop running simulations, which raise `Stopped`."""
         self._observer.stop.set()
 
     def text(self, drive: str) -> str:
-        """The device file of a drive, read once. Raises ConfigError."""
+        """Return the device file of a drive, which is read once.
+
+        Raises:
+            ConfigError: the file cannot be read.
+        """
         return self._file(drive)[0]
 
     def run(self, wanted: Mapping[Candidate, Collection[Load]], workers: int | None = None) -> None:
-        """Simulate what is not known yet, candidates side by side."""
-        new = {one: loads for one, all_ in wanted.items() if (loads := self._missing(one, all_))}
+        """Simulate the loads that have no results yet, several candidates in parallel."""
+        new = {
+            candidate: loads
+            for candidate, all_ in wanted.items()
+            if (loads := self._missing(candidate, all_))
+        }
         tasks = []
-        for number, (one, loads) in enumerate(new.items()):
-            drive = self._drive(one)
+        for number, (candidate, loads) in enumerate(new.items()):
+            drive = self._drive(candidate)
             run = partial(self._measure, drive, loads)
             remote = partial(_elsewhere, drive, self._brief(loads))
             tasks.append(Task(f"{drive.name} {number}", 2 * drive_memory(drive), run, remote))
         answers = run_side_by_side(tasks, workers=workers, stop=self._observer.stop)
         with self._lock:
             self.count += len(new)
-            for one, found in zip(new, answers, strict=True):
-                self._results[one] = {**self._results.get(one, {}), **found}
+            for candidate, results in zip(new, answers, strict=True):
+                self._results[candidate] = {**self._results.get(candidate, {}), **results}
 
     def results(self, candidate: Candidate) -> Results:
-        """What is known of a candidate."""
+        """Return the results of a candidate."""
         return self._results.get(candidate, {})
 
     def memory_bytes(self, drive: str, scale: float) -> int:
-        """What one candidate takes while it runs, with the drive whose state it copies."""
+        """Return the memory of a running candidate in bytes, with the drive that it copies."""
         return 2 * drive_memory(self._drive(Candidate(drive, scale, ())))
 
     def _missing(self, candidate: Candidate, loads: Collection[Load]) -> list[Load]:
-        known = self._results.get(candidate, {})
-        return [load for load in loads if load not in known]
+        results = self._results.get(candidate, {})
+        return [load for load in loads if load not in results]
 
     def _file(self, drive: str) -> tuple[str, str]:
         if drive not in self._files:
             self._files[drive] = read_device_file(drive)
         return self._files[drive]
 
-    def _drive(self, one: Candidate) -> ComparedDrive:
-        text, file_name = self._file(one.name)
-        if one.values:
-            text = with_numbers(text, dict(one.values))
-        # Candidates of one drive in several sizes have states of their own.
-        drive = ComparedDrive(f"{one.name} 1/{one.scale:g}", text, file_name)
-        return drive.scaled(one.scale) if one.scale > 1 else drive
+    def _drive(self, candidate: Candidate) -> ComparedDrive:
+        text, file_name = self._file(candidate.name)
+        if candidate.values:
+            text = with_numbers(text, dict(candidate.values))
+        # Candidates of one drive at different scales have different states.
+        drive = ComparedDrive(f"{candidate.name} 1/{candidate.scale:g}", text, file_name)
+        return drive.scaled(candidate.scale) if candidate.scale > 1 else drive
 
     def _measure(self, drive: ComparedDrive, loads: Collection[Load]) -> Results:
         return _measured(drive, self._brief(loads), self._observer, self._prepared)
 
     def _brief(self, loads: Collection[Load]) -> dict[Load, Load]:
-        """Each load as it is simulated."""
+        """Each load with its shortened copy that is simulated."""
         return {
             load: replace(load, seconds=min(load.seconds, self._seconds(load))) for load in loads
         }
@@ -128,7 +138,7 @@ def _measured(
 
 @cache
 def _prepared_here() -> PreparedDrives:
-    """The states that candidates share in a process of a cluster."""
+    """States shared by the candidates in a process of a cluster."""
     return PreparedDrives()
 
 

@@ -1,9 +1,8 @@
-"""The values that bring the simulated drives nearest to the figures, and how well they are known.
+"""Search for the values that bring the simulated drives nearest to the figures.
 
-Method: SciPy's trust-region least squares with a soft L1 loss, so that figures which contradict the
-rest have little weight. Derivatives are finite differences; the same derivatives show which
-parameters the figures determine: the standard error of each, and the combinations that hardly
-change any figure.
+The method is SciPy's trust-region least squares with a soft L1 loss, which gives figures that
+contradict the others little weight. Derivatives are finite differences. They also give the standard
+error of each parameter, and the combinations of parameters that hardly change any figure.
 """
 
 from __future__ import annotations
@@ -29,17 +28,19 @@ from writecliff.published.scores import Row
 
 Log = Callable[[str], None]
 
-_EVALUATIONS_MAX = 16  # of all figures, those for derivatives not counted
+_EVALUATIONS_MAX = 16  # evaluations of all figures, without those for derivatives
 _CONVERGED = 0.005  # relative change of the cost
 _SMALLEST_STEP = 1e-3  # relative to the vector of logarithms
-_UNDETERMINED = 0.5  # standard error of a logarithm from which a parameter is not determined
+_UNDETERMINED = 0.5  # standard error of a logarithm from which a parameter is undetermined
 _SHARE_LOST = 0.01  # share of a parameter in flat combinations that voids its standard error
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A fitted parameter, in `unit`; of a family that has values of its own for each drive, that of
-    `drive`. `error_pct` is one standard error, or None where the figures do not constrain it.
+    """A fitted parameter, in `unit`.
+
+    If each drive of a family has its own value, it is that of `drive`. `error_pct` is one standard
+    error, or None if the figures do not constrain the value.
     """
 
     key: str
@@ -53,23 +54,29 @@ class Estimate:
 
     @property
     def at_bound(self) -> bool:
-        """Whether the value ended within 1 % of a bound."""
+        """`True` if the value is within 1 % of a bound."""
         return min(self.value / self.low, self.high / self.value) < 1.01
 
     @property
     def determined(self) -> bool:
-        """Whether the figures determine the parameter to within 50 %."""
+        """`True` if the figures determine the parameter to within 50 %."""
         return self.error_pct is not None and self.error_pct < 100 * _UNDETERMINED
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """`cost`: of the figures at the end, half of their soft square sum. `unidentifiable`:
-    combinations of parameters, as (key, share), that change hardly any figure. `before` and
-    `after`: all figures with the first and the fitted values. `texts`: the device file of each
-    drive with its fitted values. `next_figures`: what to measure to determine the first of
-    `unidentifiable`. `whole`: all figures of the drives at their full size; empty if these were not
-    simulated.
+    """Result of a fit.
+
+    Attributes:
+        estimates: the fitted parameters.
+        unidentifiable: combinations of parameters, as (key, share), that hardly change any figure.
+        before: all figures with the initial values.
+        after: all figures with the fitted values.
+        simulations: number of simulated candidates.
+        texts: device file of each drive with its fitted values.
+        next_figures: measurements that would determine the first combinations in `unidentifiable`.
+        whole: all figures at full size; empty if not simulated.
+        cost: half of the soft square sum of the final residuals.
     """
 
     estimates: tuple[Estimate, ...]
@@ -85,8 +92,9 @@ class FitResult:
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best point that a search finds, and the standard error of each of its coordinates if
-    figures are off by `SOFT`; their priors count.
+    """The best point of a search, and the standard error of each of its coordinates.
+
+    Errors assume that figures deviate by `SOFT`, and include the priors.
     """
 
     at: Vector
@@ -96,9 +104,7 @@ class Optimum:
 def optimum(
     problem: Problem, start: Vector, look: Callable[[Sequence[Row]], None] = lambda rows: None
 ) -> Optimum:
-    """The best point that the search from `start` finds. `look` is shown the figures wherever
-    derivatives are taken.
-    """
+    """Search the best point from `start`; `look` receives the rows at each set of derivatives."""
     from scipy.optimize import least_squares
 
     residuals = Residuals(problem.rows(start), problem.coordinates)
@@ -108,7 +114,7 @@ def optimum(
         look(rows)
         return residuals.derivatives(rows, *problem.neighbours(at))
 
-    found = least_squares(
+    solution = least_squares(
         lambda at: residuals.vector(problem.rows(at), at),
         start,
         derivatives,
@@ -119,14 +125,12 @@ def optimum(
         xtol=_SMALLEST_STEP,
         max_nfev=_EVALUATIONS_MAX,
     )
-    variances = SOFT**2 * np.diag(np.linalg.inv(found.jac.T @ found.jac))
-    return Optimum(found.x, np.sqrt(variances))
+    variances = SOFT**2 * np.diag(np.linalg.inv(solution.jac.T @ solution.jac))
+    return Optimum(solution.x, np.sqrt(variances))
 
 
 class Fit:
-    """A fit under way, from the values of the device files; `at` is the best point so far. A load
-    is simulated for `seconds` of it at most.
-    """
+    """A fit that starts from the values of the device files; `at` is the best point so far."""
 
     def __init__(
         self,
@@ -136,24 +140,37 @@ class Fit:
         *,
         seconds: Seconds = at_most_long,
     ) -> None:
+        """Prepare a fit and simulate its initial values.
+
+        Args:
+            spec: the fit.
+            figures: figures to fit to.
+            log: called with progress messages.
+            seconds: maximum simulated time of a load.
+
+        Raises:
+            ConfigError: no figure or parameter fits the drives.
+        """
         simulations = Simulations(FitProgress(log), seconds=seconds)
         self.problem = Problem(spec, figures, simulations)
         self.coordinates = self.problem.coordinates
         self.at = self.coordinates.start
         self._log = log
-        log(f"{len(self.problem.figures)} figures, {len(self.at)} values to find")
-        self.rows = self.problem.rows(self.at)  # a first look before the first derivatives
+        log(f"{len(self.problem.figures)} figures, {len(self.at)} free parameters")
+        self.rows = self.problem.rows(self.at)
 
     def run(self, *, whole: bool = False) -> FitResult:
-        """Find the parameters that bring the simulated drives nearest to the figures. The search is
-        on drives that are scaled down; with `whole`, those found are simulated at full size too.
+        """Search the parameters that bring the simulated drives nearest to the figures.
+
+        The search uses scaled-down drives. With `whole`, the fitted drives are also simulated at
+        full size.
         """
         if not whole or self.problem.spec.scale <= 1:
             return self._search()
         start, simulations = self.at, self.problem.simulations
         full = Problem(replace(self.problem.spec, scale=1.0), self.problem.figures, simulations)
-        # A large drive takes minutes to prepare. Its state depends on no time, so it is made with
-        # the first values beside the search, and copied at the end.
+        # A large drive takes minutes to prepare. Its state does not depend on times, so it is
+        # prepared with the initial values during the search, and copied at the end.
         with ThreadPoolExecutor(1) as beside:
             begun = beside.submit(full.rows, start)
             try:
@@ -181,22 +198,24 @@ class Fit:
         )
 
     def _result(self, before: tuple[Row, ...], residuals: Residuals) -> FitResult:
-        vector = residuals.known(residuals.vector(self.rows, self.at))
-        # Square roots of the weights that make large deviations count linearly.
+        vector = residuals.without_weak_priors(residuals.vector(self.rows, self.at))
+        # Square roots of the weights with which large deviations count linearly.
         weights = (1 + (vector / SOFT) ** 2) ** -0.25
         freedom = max(len(vector) - len(self.at), 1)
         variance = float(np.sum((vector * weights) ** 2)) / freedom
         steps, neighbours = self.problem.neighbours(self.at)
-        jacobian = residuals.known(residuals.derivatives(self.rows, steps, neighbours))
+        jacobian = residuals.without_weak_priors(
+            residuals.derivatives(self.rows, steps, neighbours)
+        )
         spread = _Spread(jacobian * weights[:, None], variance)
         names = [
-            one.parameter.key + (f" of {one.drive}" if one.drive else "")
-            for one in self.coordinates.all
+            coordinate.parameter.key + (f" of {coordinate.drive}" if coordinate.drive else "")
+            for coordinate in self.coordinates.all
         ]
         drives = self.problem.spec.drives
         open_directions = spread.undetermined()
         if open_directions:
-            self._log("looking for what to measure next")
+            self._log("searching for measurements that determine the remaining parameters")
         texts = {
             name: with_numbers(self.problem.texts[name], self.problem.values(name, self.at))
             for name in drives
@@ -213,14 +232,14 @@ class Fit:
         )
 
     def _estimates(self, spread: _Spread) -> list[Estimate]:
-        found = []
-        for index, one in enumerate(self.coordinates.all):
+        estimates = []
+        for index, coordinate in enumerate(self.coordinates.all):
             along = np.zeros(len(self.at))
             along[index] = 1.0
-            if one.drive:
-                along[self.coordinates.index(one.parameter.key, None)] = 1.0
-            found.append(self._estimate(one.parameter, one.drive, along, spread))
-        return found
+            if coordinate.drive:
+                along[self.coordinates.index(coordinate.parameter.key, None)] = 1.0
+            estimates.append(self._estimate(coordinate.parameter, coordinate.drive, along, spread))
+        return estimates
 
     def _estimate(
         self, parameter: Parameter, drive: str | None, along: Vector, spread: _Spread
@@ -238,19 +257,19 @@ class Fit:
 
 
 class _Spread:
-    """How far the figures leave each direction open, from the weighted Jacobian at the optimum."""
+    """Uncertainty of each direction, from the weighted Jacobian at the optimum."""
 
     def __init__(self, jacobian: Vector, variance: float) -> None:
-        # All directions, also those that fewer figures than parameters leave out.
+        # All directions, also if there are fewer figures than parameters.
         _, values, self._directions = np.linalg.svd(jacobian, full_matrices=True)
         singular = np.pad(values, (0, len(self._directions) - len(values)))
-        # A direction along which no figure changes has no bound.
+        # A direction that changes no figure is unbounded.
         self._steep = singular > 1e-3 * max(float(singular[0]), 1e-9)
         deviation = np.where(self._steep, 1 / np.maximum(singular, 1e-12), np.inf)
         self._deviation = variance**0.5 * deviation
 
     def error_pct(self, along: Vector) -> float | None:
-        """One standard error of a combination of coordinates, in %; None if it is not bounded."""
+        """Return the standard error of a combination in %; None if it is unbounded."""
         shares = self._directions @ along
         if np.sum(shares[~self._steep] ** 2) > _SHARE_LOST:
             return None
@@ -258,6 +277,7 @@ class _Spread:
         return 100 * float(np.linalg.norm(shares[steep] * self._deviation[steep]))
 
     def undetermined(self) -> list[Vector]:
+        """Return the directions that the figures do not determine."""
         return list(self._directions[self._deviation > _UNDETERMINED])
 
 
@@ -268,13 +288,13 @@ def _combination(names: Sequence[str], direction: Vector) -> tuple[tuple[str, fl
 
 # -- next figures ----------------------------------------------------------------------------------
 
-# Proposed measurements: loads that separate parameters that the figures of a fit do not determine.
+# Proposed measurements for parameters that the figures of a fit do not determine.
 #
 # For a combination of parameters that hardly changes any figure, the loads of a menu are simulated
 # around the fitted values. The load whose figure changes most determines the combination best.
 
 _KIB = 1024
-# Access, block size, share of reads, outstanding I/Os, metric: loads that most drives support.
+# Access, block size, read share, outstanding I/Os and metric of loads that most drives support.
 _MENU = (
     ("random", 4 * _KIB, 100.0, 1, "latency_avg"),
     ("random", 128 * _KIB, 100.0, 1, "latency_avg"),
@@ -288,14 +308,16 @@ _MENU = (
     ("sequential", 128 * _KIB, 0.0, 32, "throughput"),
     ("sequential", 128 * _KIB, 0.0, 32, "throughput_burst"),
 )
-_LEAST = 0.1  # change of a figure's logarithm for one of the combination's that is worth measuring
+_LEAST = 0.1  # minimum change of a figure's logarithm per change of the combination's
 COMBINATIONS_MAX = 3
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A figure to measure. `combination`: which of those that are not determined it bounds;
-    `change_pct`: of the figure, if that combination changes by 10 %.
+    """A figure to measure.
+
+    `combination` is the index of the undetermined combination that it determines, and `change_pct`
+    the change of the figure if the combination changes by 10 %.
     """
 
     combination: int
@@ -306,8 +328,9 @@ class Suggestion:
 def suggestions(
     problem: Problem, at: Vector, directions: Sequence[Vector]
 ) -> tuple[Suggestion, ...]:
-    """The most telling figure for each of the first `directions`; none where no load of the menu
-    changes with it.
+    """Return the most sensitive figure for each of the first `directions`.
+
+    A direction that changes no load of the menu has none.
     """
     menu = _menu(problem)
     if not directions or not menu:
@@ -319,19 +342,19 @@ def suggestions(
     slopes = np.array(
         [(deviations(there) - here) / step for step, there in zip(steps, neighbours, strict=True)]
     ).T
-    found = []
+    chosen = []
     for number, direction in enumerate(directions[:COMBINATIONS_MAX]):
         changes = np.abs(slopes @ direction)
         best = int(np.argmax(changes))
         if changes[best] > _LEAST:
             change_pct = 100 * float(1.1 ** changes[best] - 1)
-            found.append(Suggestion(number, rows[best].figure, change_pct))
-    return tuple(found)
+            chosen.append(Suggestion(number, rows[best].figure, change_pct))
+    return tuple(chosen)
 
 
 def _menu(problem: Problem) -> list[PublishedFigure]:
-    """The figures of the menu that the fit does not have yet."""
-    have = {(one.device, one.load, one.metric) for f in problem.figures if (one := condition(f))}
+    """The figures of the menu that the fit does not use yet."""
+    have = {(c.device, c.load, c.metric) for f in problem.figures if (c := condition(f))}
     figures = [
         PublishedFigure(
             source="next", item="", device=drive, baseline="", access=access, block_bytes=block,
@@ -343,5 +366,5 @@ def _menu(problem: Problem) -> list[PublishedFigure]:
     ]  # fmt: skip
     return [
         f for f in figures
-        if (one := condition(f)) and (one.device, one.load, one.metric) not in have
+        if (c := condition(f)) and (c.device, c.load, c.metric) not in have
     ]  # fmt: skip

@@ -1,15 +1,15 @@
-"""What a fit varies: the drives, their free parameters, and the bounds of each.
+"""Specification of a fit: the drives, their free parameters, and the bounds of each.
 
     drives = ["pm863-960", "pm863-800", "mlc-a-800"]  # or paths of device files
-    rivals = []  # drives that stay as they are, for figures relative to them
-    scale = 16  # the drives are simulated at this fraction of their size
-    at_bound = 0.26  # what a value at its bound counts as: a figure that is off by 26 %
+    rivals = []  # drives that are not fitted, for figures relative to them
+    scale = 16  # factor by which the simulated drives are scaled down
+    at_bound = 0.26  # a value at its bound counts like a figure with an error of 26 %
 
     [parameters."link.bandwidth"]  # one value for all drives
     from = "480 MB/s"
     to = "580 MB/s"
 
-    [parameters."controller.relocation_time"]  # a value for each drive, near one of the family
+    [parameters."controller.relocation_time"]  # a value per drive, near that of the family
     from = "2 us"
     to = "60 us"
     spread = 1.3
@@ -25,16 +25,16 @@
     relatives = ["pm853t-960"]
     spread = 1.3
 
-A `spread` is how far the drives of a family usually differ, as a factor: a drive whose value
-differs by it from that of the family costs as much as a figure that is off by `SOFT`. With
-`relatives`, drives of other fits whose hardware or firmware does the same, the drives of the fit
-share their value, and the spread is how far such models differ (see `relatives.py`). A parameter
-is of those drives whose device file has its key; `drives` in its table limits it to some of them.
-`at_bound` says how much is known of the parameters before any figure: where the bounds are all that
-is known, each value between them is as likely, and 0.26 gives the middle the weight that this has
-(the square root of 3 deviations, of 15 % each). Less leaves more to the figures.
-Lists of times are scaled as one. `at_least` names another parameter: a value below that of it,
-which no device file may have, is raised to it.
+`spread` is the factor by which the drives of a family usually differ. A drive whose value differs
+by this factor from the family's costs as much as a figure with an error of `SOFT`. `relatives` are
+drives of other fits with the same hardware or firmware. With them, the drives of the fit share
+their value, and `spread` is the factor by which such models differ (see `relatives.py`). A
+parameter applies to all drives whose device files have its key; `drives` restricts it to some of
+them. `at_bound` is the weight of the bounds relative to the figures. If nothing else is known, each
+value between the bounds is equally likely; then 0.26 is the right weight (the square root of 3
+deviations of 15 % each). A smaller weight leaves more to the figures. Lists of times are scaled
+together. `at_least` names another parameter, which is a lower limit of the value, because device
+files must not have a smaller value.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from writecliff.input_files import as_type, only_keys, read_toml, shortened
 
 FITS = Path(__file__).parent.parent / "fits"
 SCALE_MAX = 1e6
-SOFT = 0.15  # residuals beyond it count linearly, not squared
+SOFT = 0.15  # residuals above it count linearly instead of squared
 AT_BOUND = 0.05
 AT_BOUND_MAX = 1.0
-DRIVES_MAX, PARAMETERS_MAX = 100, 100  # each multiplies the simulations
+DRIVES_MAX, PARAMETERS_MAX = 100, 100  # each multiplies the number of simulations
 SPREAD_MAX = 10.0
 _Quantity = str | float  # "8 us", or a number in ns, bytes or bytes/s
 _Parameter = TypedDict(
@@ -85,9 +85,10 @@ _PARAMETER_KEYS = {"from", "to", "spread", "drives", "at_least", "relatives"}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A key of the device file, and the bounds of its value (of the mean, for a list). Without a
-    `spread`, or with `relatives`, all drives have the same value; `drives`: those that it is of,
-    empty for all.
+    """A key of the device file, and the bounds of its value (for a list, of the mean).
+
+    Without a `spread`, or with `relatives`, all drives have the same value. `drives` restricts the
+    parameter to some drives; empty: all.
     """
 
     key: str
@@ -107,46 +108,57 @@ class Specification:
     rivals: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     scale: float
-    at_bound: float = AT_BOUND  # what a value at its bound counts as: a figure so far off
+    at_bound: float = AT_BOUND  # error of a figure that counts like a value at its bound
 
     @property
     def relatives(self) -> tuple[str, ...]:
-        """All drives of other fits that a parameter is compared with."""
-        return tuple(dict.fromkeys(drive for one in self.parameters for drive in one.relatives))
+        """All drives of other fits that are relatives of a parameter."""
+        return tuple(
+            dict.fromkeys(drive for parameter in self.parameters for drive in parameter.relatives)
+        )
 
 
 def read_specification(path: Path) -> Specification:
-    """Raises ConfigError with the file and what is wrong."""
+    """Read the specification of a fit.
+
+    Raises:
+        ConfigError: the file is invalid; the message has the file and the key.
+    """
     data = read_toml(path)
     only_keys(data, _KEYS, path)
     fit = as_type(data, _Specification, path)
     drives, tables = fit.get("drives"), fit.get("parameters")
     if not drives or not tables:
-        raise ConfigError(f"{path}: a fit needs 'drives' and a table of 'parameters'")
+        raise ConfigError(f"{path}: 'drives' or 'parameters' is missing; a fit needs both")
     if len(drives) > DRIVES_MAX or len(tables) > PARAMETERS_MAX:
         raise ConfigError(
-            f"{path}: {len(drives)} drives and {len(tables)} parameters: "
-            f"a fit has at most {DRIVES_MAX} and {PARAMETERS_MAX}"
+            f"{path}: {len(drives)} drives and {len(tables)} parameters are too many "
+            f"(at most {DRIVES_MAX} and {PARAMETERS_MAX})"
         )
     scale = fit.get("scale", 16.0)
     if not 1 <= scale <= SCALE_MAX:
-        raise ConfigError(f"{path}: 'scale' is a factor between 1 and {SCALE_MAX:,.0f}")
+        raise ConfigError(f"{path}: 'scale' is {scale:g}; it must be 1 to {SCALE_MAX:,.0f}")
     at_bound = fit.get("at_bound", AT_BOUND)
     if not 0 < at_bound <= AT_BOUND_MAX:
-        raise ConfigError(f"{path}: 'at_bound' is above 0 and at most {AT_BOUND_MAX:g}")
+        raise ConfigError(
+            f"{path}: 'at_bound' is {at_bound:g}; it must be above 0 and at most {AT_BOUND_MAX:g}"
+        )
     parameters = tuple(
         _parameter(f"{path}: {shortened(key)}", key, data["parameters"][key], table, drives)
         for key, table in tables.items()
     )
-    keys = {one.key for one in parameters}
-    for one in parameters:
-        if one.at_least and one.at_least not in keys - {one.key}:
-            raise ConfigError(f"{path}: {one.key}: '{one.at_least}' is no other parameter")
+    keys = {parameter.key for parameter in parameters}
+    for parameter in parameters:
+        if parameter.at_least and parameter.at_least not in keys - {parameter.key}:
+            raise ConfigError(
+                f"{path}: {parameter.key}: at_least is '{parameter.at_least}', which is not "
+                "another parameter of the fit"
+            )
     return Specification(tuple(drives), tuple(fit.get("rivals", ())), parameters, scale, at_bound)
 
 
 def shipped_fits() -> dict[str, Specification]:
-    """The fits behind the presets, by name."""
+    """Return the fits of the presets, by name."""
     return {path.stem: read_specification(path) for path in sorted(FITS.glob("*.toml"))}
 
 
@@ -163,24 +175,29 @@ def _parameter(
         raise ConfigError(f"{where}: 'from' must be above 0 and below 'to'")
     spread = table.get("spread")
     if spread is not None and not 1 < spread < SPREAD_MAX:
-        raise ConfigError(f"{where}: 'spread' is a factor between 1 and {SPREAD_MAX:g}")
+        raise ConfigError(
+            f"{where}: 'spread' is {spread:g}; it must be above 1 and below {SPREAD_MAX:g}"
+        )
     only = tuple(table.get("drives", ()))
     if not set(only) <= set(drives):
         other = min(set(only) - set(drives))
-        raise ConfigError(f"{where}: '{shortened(other)}' is none of 'drives'")
+        raise ConfigError(f"{where}: '{shortened(other)}' is not in the 'drives' of the fit")
     relatives = tuple(table.get("relatives", ()))
     if relatives and spread is None:
-        raise ConfigError(f"{where}: 'relatives' need a 'spread'")
-    if own := set(relatives) & set(drives):
-        raise ConfigError(f"{where}: '{shortened(min(own))}' is a drive of the fit, no relative")
+        raise ConfigError(f"{where}: 'relatives' requires 'spread'")
+    if fitted := set(relatives) & set(drives):
+        raise ConfigError(
+            f"{where}: '{shortened(min(fitted))}' is a drive of the fit; "
+            "relatives must be drives of other fits"
+        )
     return Parameter(key, low, high, spread, only, table.get("at_least", ""), relatives)
 
 
 def _bound(value: _Quantity, where: str) -> float:
     try:
-        found = number(value)
+        bound = number(value)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}", hint=error.hint) from None
-    if not math.isfinite(found):
-        raise ConfigError(f"{where}: {found} is no quantity")
-    return found
+    if not math.isfinite(bound):
+        raise ConfigError(f"{where}: {bound} is not a finite quantity")
+    return bound

@@ -80,12 +80,12 @@ class _Name:
 
     def likeness(self, drive: _Name) -> float:
         """Return the share of the words that the name of `drive` contains; 0: another drive."""
-        own, other = set(self.words), set(drive.words)
-        if not own or not self.models <= other:
+        words, other = set(self.words), set(drive.words)
+        if not words or not self.models <= other:
             return 0.0
         if self.variant - drive.variant and drive.variant - self.variant:
             return 0.0
-        return len(own & other) / len(own)
+        return len(words & other) / len(words)
 
 
 def read_table(
@@ -185,7 +185,7 @@ def _cell(row: Mapping[str, str | None]) -> str:
 def family_of(name: str) -> str:
     """Return the catalogue family of a drive, or an empty string.
 
-    The figures of this family do not determine what is usual for the drive.
+    Figures of this family do not influence the typical values for the drive.
     """
     words = set(_words(name))
     words |= {_ALIASES[word] for word in words if word in _ALIASES}
@@ -201,9 +201,9 @@ def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
     """
     name, capacity = _Name.of(drive), capacity_in(drive)
     ranks = {
-        sheet: (likeness, len(own.words))
+        sheet: (likeness, len(sheet_name.words))
         for sheet in sheets
-        if (likeness := (own := _Name.of(sheet.name)).likeness(name)) > _SAME_NAME
+        if (likeness := (sheet_name := _Name.of(sheet.name)).likeness(name)) > _SAME_NAME
     }
     if not ranks:
         raise ConfigError(f"no data sheet for '{drive}'")
@@ -211,11 +211,11 @@ def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
     named = [sheet for sheet, rank in ranks.items() if rank == best]
     fitting = [sheet for sheet in named if _is_capacity(sheet.sheet.capacity, capacity)]
     if not fitting:
-        known = ", ".join(sheet.label for sheet in named)
-        raise ConfigError(f"no data sheet for '{drive}' has this capacity (known: {known})")
+        labels = ", ".join(sheet.label for sheet in named)
+        raise ConfigError(f"no data sheet for '{drive}' has this capacity (known: {labels})")
     if len(fitting) > 1:
-        known = ", ".join(sheet.label for sheet in fitting)
-        raise ConfigError(f"several data sheets fit '{drive}': {known}")
+        labels = ", ".join(sheet.label for sheet in fitting)
+        raise ConfigError(f"several data sheets fit '{drive}': {labels}")
     return fitting[0]
 
 
@@ -244,7 +244,7 @@ def device_text(sheet: Sheet) -> str:
 
 @lru_cache(maxsize=1)
 def _families() -> Mapping[str, tuple[DataSheet, ...]]:
-    """Return the data sheets of the families that determine usual figures."""
+    """Return the data sheets of the families that determine typical values."""
     usual = {name for name, fact in facts().items() if fact.get("usual", True)}
     return {
         name: tuple(drive.sheet for drive in family)
@@ -255,19 +255,22 @@ def _families() -> Mapping[str, tuple[DataSheet, ...]]:
 
 def listed_drives() -> dict[str, list[Drive]]:
     """Return the drives with flash of each family: from the table of figures, and from SSD-iq."""
-    return {name: [*own, *_of_ssd_iq(name)] for name, own in drives().items()}
+    return {name: [*family, *_of_ssd_iq(name)] for name, family in drives().items()}
 
 
 def _of_ssd_iq(family: str) -> list[Drive]:
-    """Return the drives of a family that SSD-iq measured. They have only the figures of their own
-    data sheets, so they are the drives that `reproduce ssd-iq` simulates.
+    """Return the drives of a family that SSD-iq measured, with the figures of their data sheets.
+
+    They are equal to the drives that `reproduce ssd-iq` simulates.
     """
-    found = []
+    family_drives = []
     for name, listed in facts()[family].get("ssd_iq", {}).items():
-        own = sheet_of(f"{listed} {capacity_bytes(name) / 1e9:g} GB", read_sheets()).sheet
-        given = (field.name for field in ANSWERS if getattr(own, field.name) is not None)
-        found.append(Drive(name, family, replace(own, name=name), dict.fromkeys(given, SSD_IQ)))
-    return found
+        sheet = sheet_of(f"{listed} {capacity_bytes(name) / 1e9:g} GB", read_sheets()).sheet
+        given = (field.name for field in ANSWERS if getattr(sheet, field.name) is not None)
+        family_drives.append(
+            Drive(name, family, replace(sheet, name=name), dict.fromkeys(given, SSD_IQ))
+        )
+    return family_drives
 
 
 def _words(text: str) -> list[str]:

@@ -24,7 +24,7 @@ from writecliff.published.fit import Specification, read_specification
 from writecliff.published.fit import simulations as simulations_module
 from writecliff.published.fit.coordinates import Coordinates
 from writecliff.published.fit.problem import Problem
-from writecliff.published.fit.relatives import Belief, Known, belief_of
+from writecliff.published.fit.relatives import Prior, LogValue, prior_of
 from writecliff.published.fit.specification import SOFT
 from writecliff.published.measure import ComparedDrive, Results
 
@@ -37,18 +37,18 @@ LOADS = [("sequential", 128), ("sequential", 64), ("random", 4), ("random", 8)]
 
 
 def test_nothing_is_believed_without_relatives() -> None:
-    assert belief_of([], 1.3) is None
+    assert prior_of([], 1.3) is None
 
 
 def test_a_relative_that_is_known_counts_more_than_one_that_is_not() -> None:
-    near, far = Known(float(np.log(20.0)), 0.1), Known(float(np.log(80.0)), 10.0)
-    belief = belief_of([near, far], 1.3)
-    assert belief is not None and np.exp(belief.centre) == pytest.approx(20, rel=0.01)
-    alone = belief_of([near], 1.3)
+    near, far = LogValue(float(np.log(20.0)), 0.1), LogValue(float(np.log(80.0)), 10.0)
+    prior = prior_of([near, far], 1.3)
+    assert prior is not None and np.exp(prior.centre) == pytest.approx(20, rel=0.01)
+    alone = prior_of([near], 1.3)
     # The model differs from its relatives by the spread, as they do from the mean of their family.
     assert alone is not None
     assert alone.deviation == pytest.approx(np.sqrt(2 * np.log(1.3) ** 2 + 0.01))
-    assert np.log(1.3) < belief.deviation < alone.deviation
+    assert np.log(1.3) < prior.deviation < alone.deviation
 
 
 def _spec(folder: Path, drive: str, name: str = "spec", **options: str) -> Specification:
@@ -66,8 +66,8 @@ def _spec(folder: Path, drive: str, name: str = "spec", **options: str) -> Speci
 
 def test_a_value_is_drawn_to_its_relatives_in_place_of_the_middle(tmp_path: Path) -> None:
     spec = _spec(tmp_path, "a", relatives='["b"]', spread="1.3")
-    beliefs = {RELOCATION: Belief(float(np.log(90e3)), 0.2)}
-    found = Coordinates(spec, {"a": TEXT.format(10, 20)}, beliefs)
+    priors = {RELOCATION: Prior(float(np.log(90e3)), 0.2)}
+    found = Coordinates(spec, {"a": TEXT.format(10, 20)}, priors)
     centre, weights = found.priors()
     assert np.exp(centre) == pytest.approx([np.sqrt(5e3 * 250e3), 90e3])
     assert SOFT * weights[0] * np.log(250 / 5) / 2 == pytest.approx(0.05)

@@ -213,7 +213,7 @@ def test_candidates_share_states_where_they_can(small: Path) -> None:
     for drive in (base, slower, spare):
         own = measure(drive, [READS, WRITES])
         assert measure(drive, [READS, WRITES], prepared=prepared) == own
-    assert len(prepared._kept) == 2  # the steps of the smaller drive are others
+    assert len(prepared._drives) == 2  # the steps of the smaller drive are others
 
 
 def test_reads_and_writes_of_a_mix_are_measured_apart(small: Path) -> None:
