@@ -1,4 +1,4 @@
-"""The rules by which conditions follow from what sources say, one by one."""
+"""Rules that derive the conditions of figures from their sources."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ FIGURE = PublishedFigure(
 
 
 def _load(**changes: object) -> Load:
-    found = condition(replace(FIGURE, **changes))  # type: ignore[arg-type]
-    assert found is not None and found.load is not None
-    return found.load
+    measured = condition(replace(FIGURE, **changes))  # type: ignore[arg-type]
+    assert measured is not None and measured.load is not None
+    return measured.load
 
 
 def test_what_the_source_says_is_taken() -> None:
@@ -82,15 +82,15 @@ def test_how_long(changes: dict[str, object], seconds: float) -> None:
 def test_rated_writes_come_from_sustained_4_kib_writes() -> None:
     wanted = Load("sustained", "random", 4096, 0.0, 32, 60.0)
     for metric in ("tbw", "dwpd"):
-        found = condition(replace(FIGURE, metric=metric, access="", read_pct=None))
-        assert found == Condition("pm863-960", metric, wanted)
+        measured = condition(replace(FIGURE, metric=metric, access="", read_pct=None))
+        assert measured == Condition("pm863-960", metric, wanted)
 
 
 def test_steady_and_fresh_figures_are_of_the_same_metric() -> None:
     metrics = {"iops_steady": "iops", "iops_fob": "iops", "throughput_fob": "throughput"}
-    for metric, measured in metrics.items():
-        found = condition(replace(FIGURE, metric=metric))
-        assert found is not None and found.metric == measured
+    for metric, expected in metrics.items():
+        measured = condition(replace(FIGURE, metric=metric))
+        assert measured is not None and measured.metric == expected
 
 
 def test_data_of_another_kind_are_another_load() -> None:
@@ -116,8 +116,8 @@ def test_a_relative_figure_has_two_conditions() -> None:
         {"metric": "iosp"},
         {"access": "dance"},
         {"metric": "iops_improvement"},  # no baseline
-        {"metric": "iops_improvement_min", "baseline": "mlc-a-800"},  # of which range
-        {"depths": (1, 128)},  # its least, its greatest?
+        {"metric": "iops_improvement_min", "baseline": "mlc-a-800"},  # no range
+        {"depths": (1, 128)},  # neither minimum nor maximum
         {"metric": "lifetime_ratio_streams_vs_none", "item": "Cassandra"},
     ],
 )
@@ -127,9 +127,9 @@ def test_what_corresponds_to_nothing_has_none(changes: dict[str, object]) -> Non
 
 def test_power_is_taken_under_what_its_name_says() -> None:
     def of(metric: str, read_pct: float | None = None) -> Load | None:
-        found = condition(replace(FIGURE, metric=metric, access="", read_pct=read_pct))
-        assert found is not None
-        return found.load
+        measured = condition(replace(FIGURE, metric=metric, access="", read_pct=read_pct))
+        assert measured is not None
+        return measured.load
 
     assert of("power_idle") is None
     reads, writes = of("power_active_read_max"), of("power_active_write_max")
@@ -176,10 +176,10 @@ def test_composite_loads_are_profiles(access: str, item: str, profile: str) -> N
 
 def test_a_profile_has_its_own_sizes_and_mix() -> None:
     figure = replace(FIGURE, access="messenger", block_bytes=None, read_pct=None, outstanding=None)
-    found = condition(figure)
-    assert found is not None and found.load is not None and found.load.mixed
-    assert found.load == Load("sustained", "random", None, None, None, 60.0, profile="messenger")
-    assert not replace(found.load, profile="web-server").mixed  # reads alone
+    measured = condition(figure)
+    assert measured is not None and measured.load is not None and measured.load.mixed
+    assert measured.load == Load("sustained", "random", None, None, None, 60.0, profile="messenger")
+    assert not replace(measured.load, profile="web-server").mixed  # only reads
 
 
 def test_a_range_has_a_part_at_each_power_of_two() -> None:
@@ -201,7 +201,7 @@ def test_mixed_loads() -> None:
 def test_names_of_sources_stand_for_presets() -> None:
     assert preset_of("pm863") == "pm863-960"
     assert preset_of("pm863-120") == "pm863-120"
-    soon = {"nvme-ms-480"}  # multi-stream NVMe: comes with its interface
+    soon = {"nvme-ms-480"}  # multi-stream NVMe has no preset yet
     assert set(ALIASES.values()) - soon <= set(preset_names())
     assert not set(ALIASES) & set(preset_names())
 
@@ -213,9 +213,11 @@ def test_states_are_explained() -> None:
 
 
 def test_the_order_of_loads_does_not_depend_on_hashes() -> None:
-    """Loads of one drive come from a set; what they measure is written in their order."""
-    known = (found for figure in read_figures() if (found := condition(figure)) is not None)
-    drives = loads_by_drive(known)
+    """Loads of a drive come from a set; their measurements are written in a fixed order."""
+    conditions = (
+        measured for figure in read_figures() if (measured := condition(figure)) is not None
+    )
+    drives = loads_by_drive(conditions)
     assert len(drives) > 20
     for loads in drives.values():
         assert len({load.order for load in loads}) == len(loads)

@@ -1,4 +1,4 @@
-"""Drives as data sheets: every row has a source, and what is measured is the drive's."""
+"""Data sheets of drives: every row has a source, and measured rows are the drive's."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def test_published_figures_stand_beside_measured_ones(sheet: Sheet) -> None:
     assert all("at 1/64 of its capacity" in r.source for r in sheet.rows if r.name in measured)
 
 
-def test_a_small_drive_says_nothing_of_its_slowest_ios(sheet: Sheet) -> None:
+def test_a_small_drive_has_no_high_percentiles(sheet: Sheet) -> None:
     assert not any("within" in row.name for row in sheet.rows)
     assert sheet.scale == 64
     page = render_page(page_of(sheet))
-    assert "slowest I/Os may be slower or faster, so they are left out" in page
-    assert "Nobody states:" not in page, "the sheet of this drive has everything"
+    assert "High percentiles can be slower or faster, so they are left out" in page
+    assert "Without a source:" not in page, "the sheet of this drive has everything"
 
 
 def test_what_only_sheets_show_does_not_change_the_drive(

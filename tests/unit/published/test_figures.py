@@ -1,4 +1,4 @@
-"""Tables of published figures: what they hold, and what is said of wrong ones."""
+"""Tables of published figures: their contents, and errors for invalid rows."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _table(folder: Path, *lines: str) -> Path:
 
 def test_every_campaign_has_figures_and_every_figure_a_campaign() -> None:
     figures = read_figures()
-    assert {one.source for one in CAMPAIGNS} == {figure.source for figure in figures}
-    assert len({one.name for one in CAMPAIGNS}) == len(CAMPAIGNS)
-    for one in figures:
-        assert one.value > -100 and one.unit, one
+    assert {campaign.source for campaign in CAMPAIGNS} == {figure.source for figure in figures}
+    assert len({campaign.name for campaign in CAMPAIGNS}) == len(CAMPAIGNS)
+    for figure in figures:
+        assert figure.value > -100 and figure.unit, figure
 
 
 def test_cells_become_numbers_and_empty_ones_are_unknown(tmp_path: Path) -> None:
@@ -51,8 +51,8 @@ def test_cells_become_numbers_and_empty_ones_are_unknown(tmp_path: Path) -> None
 def test_a_unit_that_is_left_out_is_the_metrics(tmp_path: Path) -> None:
     line = GOOD.replace("IOPS", "")
     lines = [line.replace("iops", name) for name in ("iops", "latency_max", "tbw", "iosp")]
-    found = [figure.unit for figure in read_figures(_table(tmp_path, *lines))]
-    assert found == ["IOPS", "ms", "TB", ""]
+    figures = [figure.unit for figure in read_figures(_table(tmp_path, *lines))]
+    assert figures == ["IOPS", "ms", "TB", ""]
     for figure in read_figures():
         assert figure.unit == unit_of(figure.metric)
 
@@ -63,20 +63,20 @@ def test_data_are_random_unless_the_table_says_how_far_they_compress(tmp_path: P
     with pytest.raises(ConfigError, match=r":4: compressible_pct is 101; it must be 0 to 100"):
         read_figures(path)
     path.write_text(path.read_text().replace(",101", ",0"))
-    found = read_figures(path)
-    assert [one.compressible_pct for one in found] == [0.0, 46.0, 0.0]
-    assert found[1].label == "random 4 KiB 70 % read QD 32, 46 % compressible"
-    assert found[0] == found[2] == read_figures(_table(tmp_path, GOOD))[0]
+    figures = read_figures(path)
+    assert [figure.compressible_pct for figure in figures] == [0.0, 46.0, 0.0]
+    assert figures[1].label == "random 4 KiB 70 % read QD 32, 46 % compressible"
+    assert figures[0] == figures[2] == read_figures(_table(tmp_path, GOOD))[0]
 
 
 def test_no_fit_uses_a_figure_of_compressible_data() -> None:
-    """What compression does to the drives of the catalogue is predicted, not fitted."""
-    assert not any(one.compressible_pct for one in read_figures())
-    assert sum(one.compressible_pct == 100 for one in read_figures(OTHERS)) >= 5
+    """Figures of drives that compress are predicted, not fitted."""
+    assert not any(figure.compressible_pct for figure in read_figures())
+    assert sum(figure.compressible_pct == 100 for figure in read_figures(OTHERS)) >= 5
 
 
 def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path: Path) -> None:
-    """So that the program's own figures.csv can be given back to it."""
+    """The program's own figures.csv is a valid input."""
     path = tmp_path / "own.csv"
     path.write_text("extra," + ",".join(reversed(COLUMNS)) + "\n")
     with path.open("a") as file:
@@ -88,20 +88,20 @@ def test_a_range_of_outstanding_ios(tmp_path: Path) -> None:
     line = GOOD.replace("iops,", "iops_improvement_min,").replace("IOPS", "%")
     texts = ("QD1-QD128", "1-128", "QD 1 - QD 128")
     lines = [line.replace(",32,", f",{text},") for text in texts]
-    found = read_figures(_table(tmp_path, *lines))
-    assert [(one.depths, one.outstanding, one.oio) for one in found] == [
+    figures = read_figures(_table(tmp_path, *lines))
+    assert [(figure.depths, figure.outstanding, figure.oio) for figure in figures] == [
         ((1, 128), None, "QD1-QD128")
     ] * 3
-    assert found[0].label == "random 4 KiB 70 % read QD 1 to 128"
+    assert figures[0].label == "random 4 KiB 70 % read QD 1 to 128"
 
 
 def test_rows_that_cannot_be_read_are_skipped_with_the_reason(tmp_path: Path) -> None:
     path = _table(tmp_path, GOOD.replace("36000", "much"), GOOD, GOOD.replace(",32,", ",9-2,"))
-    found = read_table(path)
-    assert [one.value for one in found.figures] == [36000.0]
-    assert [str(one) for one in found.skipped] == [
+    table = read_table(path)
+    assert [figure.value for figure in table.figures] == [36000.0]
+    assert [str(row) for row in table.skipped] == [
         f"{path}:2: value is 'much', not a number",
-        f"{path}:4: oio is '9-2'; a range must rise from at least 1 to 1048576 at most",
+        f"{path}:4: oio is '9-2'; a range must ascend within 1 to 1048576",
     ]
 
 
@@ -110,8 +110,14 @@ def test_rows_that_cannot_be_read_are_skipped_with_the_reason(tmp_path: Path) ->
     [
         (GOOD.replace("36000", "much"), ":3: value is 'much', not a number"),
         (GOOD.replace(",32,", ",deep,"), ":3: oio is 'deep', not a number"),
-        (GOOD.replace("36000", ""), ":3: a figure needs a device, a metric and a value"),
-        (GOOD.replace("pm863-960", ""), ":3: a figure needs a device, a metric and a value"),
+        (
+            GOOD.replace("36000", ""),
+            ":3: device, metric or value is missing; a figure needs all three",
+        ),
+        (
+            GOOD.replace("pm863-960", ""),
+            ":3: device, metric or value is missing; a figure needs all three",
+        ),
         (GOOD.replace("36000", "nan"), ":3: value is 'nan', not a number"),
         (GOOD.replace(",70,", ",170,"), ":3: read_pct is 170; it must be 0 to 100"),
         (GOOD.replace(",4,70", ",0,70"), ":3: block_kib is 0; it must be above 0, up to 1048576"),
@@ -125,11 +131,11 @@ def test_rows_that_cannot_be_read_are_skipped_with_the_reason(tmp_path: Path) ->
         ),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path: Path, line: str, said: str) -> None:
+def test_a_wrong_line_is_named(tmp_path: Path, line: str, message: str) -> None:
     path = _table(tmp_path, GOOD, line)
     with pytest.raises(ConfigError) as caught:
         read_figures(path)
-    assert str(caught.value) == f"{path}{said}"
+    assert str(caught.value) == f"{path}{message}"
 
 
 def test_a_missing_column_and_a_missing_file_are_named(tmp_path: Path) -> None:
@@ -153,5 +159,5 @@ def test_campaigns_by_name() -> None:
 
 
 def test_nearly_every_shipped_figure_has_a_condition() -> None:
-    without = {one.metric for one in read_figures() if condition(one) is None}
+    without = {figure.metric for figure in read_figures() if condition(figure) is None}
     assert without == {"lifetime_ratio_streams_vs_none", "iops_ratio_streams_vs_none"}

@@ -1,4 +1,4 @@
-"""A fit finds the parameters of a drive whose figures it is given, and reports what they do not determine."""
+"""Fits of drive parameters to figures, and reports of what the figures do not determine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _figure(device: str, metric: str, read_pct: float, depth: int, size: int) ->
 
 @pytest.fixture(scope="module")
 def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[PublishedFigure]]:
-    """A drive with wrong parameters, and figures of the same drive with the right ones."""
+    """A drive with wrong parameters, and figures of the same drive with the right parameters."""
     base = ComparedDrive.preset("sata-tlc-120").scaled(48).text
     path = tmp_path_factory.mktemp("fit") / "drive.toml"
     path.write_text(with_values(base, START), encoding="utf-8")
@@ -60,14 +60,14 @@ def drive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Publishe
         _figure(str(path), "throughput", 0.0, 32, 131072),
         _figure(str(path), "latency_avg", 100.0, 1, 4096),
     ]
-    loads = {one.load for f in asked if (one := condition(f)) and one.load}
+    loads = {c.load for f in asked if (c := condition(f)) and c.load}
     truth = ComparedDrive("truth", with_values(base, TRUE), "truth.toml")
     results = measure(truth, loads, log=lambda text: None)
     measured = []
     for figure in asked:
-        one = condition(figure)
-        assert one is not None and one.load is not None
-        value = results[one.load][one.metric]
+        c = condition(figure)
+        assert c is not None and c.load is not None
+        value = results[c.load][c.metric]
         measured.append(PublishedFigure(**{**figure.__dict__, "value": value}))
     return path, measured
 
@@ -84,19 +84,19 @@ def test_a_fit_finds_what_the_figures_were_made_with(
 ) -> None:
     monkeypatch.setattr(simulations, "SECONDS_MAX", 2.0)
     path, figures = drive
-    # Nothing that is measured depends on how long an idle drive waits.
+    # No measurement depends on how long an idle drive waits.
     idle = '[parameters."controller.idle_delay"]\nfrom = "1 ms"\nto = "90 ms"'
     result = Fit(read_specification(_specification(tmp_path, path, idle)), figures).run()
-    found = {e.key: e for e in result.estimates}
+    fitted = {e.key: e for e in result.estimates}
     for key, true_us in (
         ("command_time", 12),
         ("mapping_update_time", 60),
         ("relocation_time", 90),
     ):
-        estimate = found[f"controller.{key}"]
+        estimate = fitted[f"controller.{key}"]
         assert estimate.value == pytest.approx(true_us * 1e3, rel=0.05), key
         assert estimate.determined and not estimate.at_bound
-    assert not found["controller.idle_delay"].determined
+    assert not fitted["controller.idle_delay"].determined
     assert [key for combination in result.unidentifiable for key, _ in combination] == [
         "controller.idle_delay"
     ]
@@ -104,7 +104,7 @@ def test_a_fit_finds_what_the_figures_were_made_with(
     assert worst > 20
     assert max(abs(row.error_pct or 100) for row in result.after) < 3
     text = result.texts[str(path)]
-    assert f"{found['controller.relocation_time'].value / 1e3:.4g} us" in text
+    assert f"{fitted['controller.relocation_time'].value / 1e3:.4g} us" in text
 
 
 def test_the_next_figure_to_measure_depends_on_what_is_open(
@@ -113,8 +113,8 @@ def test_the_next_figure_to_measure_depends_on_what_is_open(
     monkeypatch.setattr(simulations, "SECONDS_MAX", 0.5)
     monkeypatch.setattr("writecliff.progress.PACED_S", 0.0)
     path, figures = drive
-    said: list[str] = []
-    observed = Simulations(progress.FitProgress(said.append))
+    lines: list[str] = []
+    observed = Simulations(progress.FitProgress(lines.append))
     problem = Problem(read_specification(_specification(tmp_path, path)), figures[:1], observed)
     coordinates = problem.coordinates
     alone = np.eye(len(coordinates.start))
@@ -122,15 +122,15 @@ def test_the_next_figure_to_measure_depends_on_what_is_open(
         alone[coordinates.index(f"controller.{key}", None)]
         for key in ("relocation_time", "command_time")
     )
-    # The link is slower than the command time, so no load of the menu tells of that; collection
-    # takes another course with any change, by a per cent or so.
-    found = suggestions(problem, coordinates.start, [command, relocation])
-    assert all(one.change_pct < 2 for one in found if one.combination == 0)
-    assert found[-1].combination == 1 and found[-1].change_pct > 5
-    load = condition(found[-1].figure)
+    # The link is slower than the command time, so no load of the menu depends on that. Garbage
+    # collection changes its course with any change, by a per cent or so.
+    proposed = suggestions(problem, coordinates.start, [command, relocation])
+    assert all(suggestion.change_pct < 2 for suggestion in proposed if suggestion.combination == 0)
+    assert proposed[-1].combination == 1 and proposed[-1].change_pct > 5
+    load = condition(proposed[-1].figure)
     assert load is not None and load.load is not None and load.load.read_pct != 100
     assert suggestions(problem, coordinates.start, []) == ()
-    assert any(line.endswith("1 loads simulated") for line in said)
+    assert any(line.endswith("1 loads simulated") for line in lines)
 
 
 def test_a_fit_ends_with_the_whole_drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,9 +141,11 @@ def test_a_fit_ends_with_the_whole_drive(tmp_path: Path, monkeypatch: pytest.Mon
     text = _specification(tmp_path, path).read_text().replace("scale = 1", "scale = 2")
     (tmp_path / "half.toml").write_text(text, encoding="utf-8")
     figure = replace(_figure(str(path), "iops", 100.0, 32, 4096), value=90_000.0)
-    said: list[str] = []
-    result = Fit(read_specification(tmp_path / "half.toml"), [figure], said.append).run(whole=True)
-    assert said[0] == "1 figures, 3 values to find" and "simulating the drives at full size" in said
+    lines: list[str] = []
+    result = Fit(read_specification(tmp_path / "half.toml"), [figure], lines.append).run(whole=True)
+    assert (
+        lines[0] == "1 figures, 3 free parameters" and "simulating the drives at full size" in lines
+    )
     assert [row.figure for row in result.whole] == [figure]
     assert result.whole[0].simulated == pytest.approx(result.after[0].simulated, rel=0.02)
     assert result.next_figures and len(result.unidentifiable) >= 2
@@ -152,13 +154,16 @@ def test_a_fit_ends_with_the_whole_drive(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("drives = []", "needs 'drives'"),
+        ("drives = []", "'drives' or 'parameters' is missing"),
         ('drives = ["x"]\nspeed = 1\n[parameters]', "unknown key 'speed'"),
         ('drives = ["x"]\n[parameters.a]\nfrom = "1 us"', "a needs 'from' and 'to'"),
         ('drives = ["x"]\n[parameters.a]\nfrom = "2 us"\nto = "1 us"', "below 'to'"),
-        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\nspread = 1', "between 1 and 10"),
-        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\nat_least = "a"', "no other parameter"),
-        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\ndrives = ["y"]', "'y' is none of"),
+        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\nspread = 1', "above 1 and below 10"),
+        (
+            'drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\nat_least = "a"',
+            "not another parameter",
+        ),
+        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\ndrives = ["y"]', "'y' is not in"),
     ],
 )
 def test_a_bad_specification_is_refused(text: str, message: str, tmp_path: Path) -> None:
@@ -211,7 +216,7 @@ def test_values_are_written_as_device_files_have_them() -> None:
 def test_a_fit_without_figures_is_refused(
     drive: tuple[Path, list[PublishedFigure]], tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="no figures"):
+    with pytest.raises(ConfigError, match="the figures include none of"):
         Fit(read_specification(_specification(tmp_path, drive[0])), [])
 
 
@@ -260,17 +265,21 @@ def test_a_parameter_is_at_least_another(tmp_path: Path) -> None:
         '[parameters."controller.command_time"]\nfrom = "1 us"\nto = "20 us"\n',
         encoding="utf-8",
     )
-    found = Coordinates(read_specification(path), TEXTS)
+    coordinates = Coordinates(read_specification(path), TEXTS)
     command = {"controller.command_time": 20_000.0}
     below, above = np.log([2_000.0, 20_000.0]), np.log([50_000.0, 20_000.0])
-    assert found.values("a", below) == pytest.approx(command | {"controller.latency": 20_000.0})
-    assert found.values("a", above) == pytest.approx(command | {"controller.latency": 50_000.0})
+    assert coordinates.values("a", below) == pytest.approx(
+        command | {"controller.latency": 20_000.0}
+    )
+    assert coordinates.values("a", above) == pytest.approx(
+        command | {"controller.latency": 50_000.0}
+    )
 
 
 def test_drives_far_from_their_family_cost_something(coordinates: Coordinates) -> None:
     nothing = Residuals([], coordinates)
     at = coordinates.start
-    # Both are twice the family's value or half of it, which is the spread.
+    # Both are twice or half the family's value, which is the spread.
     assert np.abs(nothing.without_weak_priors(nothing.vector([], at))) == pytest.approx(
         [SOFT, SOFT]
     )
@@ -284,15 +293,15 @@ def test_values_far_from_the_middle_of_their_bounds_cost_a_little(coordinates: C
     steps = np.ones(len(coordinates.all))
 
     def cost(at: Vector) -> Vector:
-        found = nothing.vector([], at)
+        residuals = nothing.vector([], at)
         middle = nothing.vector([], coordinates.middle)
         slopes = nothing.derivatives([], steps, [[]] * len(steps))
-        assert slopes @ (at - coordinates.middle) == pytest.approx(found - middle)
-        return found[coordinates.common]
+        assert slopes @ (at - coordinates.middle) == pytest.approx(residuals - middle)
+        return residuals[coordinates.common]
 
     assert coordinates.common.tolist() == [True, True, False, False, True]
     assert cost(coordinates.middle) == pytest.approx([0.0] * 3)
-    assert cost(coordinates.low) == pytest.approx([-0.05] * 3)  # a figure that is off by 5 %
+    assert cost(coordinates.low) == pytest.approx([-0.05] * 3)  # like a figure with an error of 5 %
     assert cost(coordinates.high) == pytest.approx([0.05] * 3)
 
 
@@ -317,7 +326,7 @@ def test_a_wrong_winner_costs_something(
     residuals = Residuals(rows, coordinates)
     vector = residuals.vector(rows, coordinates.start)
     assert bool(vector[2] > 0) is wrong
-    # A step that makes the second drive faster makes the wrong winner less wrong.
+    # A step that makes the second drive faster reduces the error of the winner.
     there = [rows[0], _row("b", 200.0, simulated[1] * 1.01)]
     steps = np.full(len(coordinates.start), 0.01)
     slopes = residuals.derivatives(rows, steps, [there] * len(steps))

@@ -1,4 +1,4 @@
-"""Errors, groups and comparisons, on figures and results made up for the purpose."""
+"""Errors, kinds and comparisons, with made-up figures and results."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def test_winners_of_mixed_cells_are_counted_where_the_difference_is_clear() -> N
     pure = [_row(1.0), _row(2.0, value=900.0, **other)]
     near = [_row(1.0, read_pct=70.0), _row(2.0, read_pct=70.0, value=960.0, **other)]
     clear = [_row(2.0, read_pct=25.0), _row(1.0, read_pct=25.0, value=900.0, **other)]
-    found = {one.kind: one for one in scores_of([*pure, *near, *clear])}
-    mixed, every = found[WINNERS_MIXED], found[WINNERS]
+    scores = {score.kind: score for score in scores_of([*pure, *near, *clear])}
+    mixed, every = scores[WINNERS_MIXED], scores[WINNERS]
     assert (mixed.figures, mixed.value, mixed.reached) == (1, 100.0, True)
     assert (every.figures, every.value) == (3, pytest.approx(100 / 3))
 
@@ -116,14 +116,14 @@ def test_comparisons_are_between_drives_under_the_same_conditions() -> None:
         _row(1000.0),
         _row(900.0, value=900.0, **other),
         _row(2000.0, outstanding=1, **other),  # another test: no comparison
-        _row(2000.0, compressible_pct=100.0, **other),  # nor with other data
+        _row(2000.0, compressible_pct=100.0, **other),  # other data: no comparison
         _row(None, device="mlc-b-800"),  # not simulated
-        _row(1.0, device="mlc-b-800", value=1000.0),  # equal as published: nobody is better
+        _row(1.0, device="mlc-b-800", value=1000.0),  # equal published values: no winner
     ]
-    found = comparisons_of(rows)
-    pairs = [comparison.drives for comparison in found]
+    comparisons = comparisons_of(rows)
+    pairs = [comparison.drives for comparison in comparisons]
     assert pairs == [("pm863-960", "mlc-a-800"), ("mlc-a-800", "mlc-b-800")]
-    assert [comparison.right for comparison in found] == [True, False]
+    assert [comparison.right for comparison in comparisons] == [True, False]
 
 
 def test_two_names_of_one_drive_are_not_compared() -> None:
@@ -171,16 +171,16 @@ def test_the_least_and_the_greatest_of_a_range() -> None:
     )
     results: dict[str, dict[Load, dict[str, float]]] = {"pm863-960": {}, "mlc-a-800": {}}
     for part, iops in zip(parts_of(figure), (110.0, 150.0, 130.0), strict=True):
-        one = condition(part)
-        assert one is not None and one.load is not None
-        results["pm863-960"][one.load], results["mlc-a-800"][one.load] = (
+        measured = condition(part)
+        assert measured is not None and measured.load is not None
+        results["pm863-960"][measured.load], results["mlc-a-800"][measured.load] = (
             {"iops": iops}, {"iops": 100.0},
         )  # fmt: skip
     least = row_of(figure, results, {})
     most = row_of(replace(figure, metric="iops_improvement_max"), results, {})
     assert (least.simulated, most.simulated) == (pytest.approx(10.0), pytest.approx(50.0))
     results["mlc-a-800"].popitem()
-    assert row_of(figure, results, {}).why == "no figure of mlc-a-800"
+    assert row_of(figure, results, {}).why == "mlc-a-800 has no simulated figure"
 
 
 def test_rows_come_from_results_and_from_what_is_derived(
@@ -191,7 +191,7 @@ def test_rows_come_from_results_and_from_what_is_derived(
     assert rows[4].simulated == pytest.approx(100 * (110 / 60 - 1))
     assert rows[5].simulated == 990.0
     assert [row.simulated for row in rows[6:]] == [None, None, None]
-    assert rows[7].why == "nothing here corresponds to it"
+    assert rows[7].why == "the simulator has no equivalent"
 
 
 def test_the_share_of_right_winners() -> None:

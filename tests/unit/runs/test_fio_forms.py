@@ -20,7 +20,7 @@ def _rates(output: dict[str, Any]) -> list[dict[str, float]]:
     """Return the IOPS of each job, by step."""
     steps = finished_steps(output, "x")
     return [
-        {job.name: sum(operation.ios for operation in job.operations.values()) / (job.elapsed_ns / 1e9)
+        {job.name: sum(o.ios for o in job.operations.values()) / (job.elapsed_ns / 1e9)
          for job in step.result.jobs if job.elapsed_ns}
         for step in steps
     ]  # fmt: skip
