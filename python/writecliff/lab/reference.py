@@ -1,6 +1,6 @@
-"""`docs/reference/lab.md`, generated from the help and the JSON schemas of the lab's commands.
+"""Generates `docs/reference/lab.md` from the help and JSON schemas of the lab's commands.
 
-`python -m writecliff.lab.reference` prints it; a test compares the file with it.
+`python -m writecliff.lab.reference` prints the page; a test compares it with the file.
 """
 
 from __future__ import annotations

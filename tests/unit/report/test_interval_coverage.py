@@ -54,7 +54,7 @@ def test_the_validation_fails_if_coverage_is_too_low_or_winners_are_false() -> N
     assert not _report(200, 179).ok, "by the share of slower I/Os"
     assert _report(190, None).ok
     assert _report(190, None, false_winners=11).problems == [
-        "more than 5 % of equal drives were called different"
+        "more than 5 % of the pairs of equal drives have a winner"
     ]
 
 

@@ -1,1 +1,1 @@
-"""Benchmarks of the program itself."""
+"""Benchmarks of writecliff itself."""

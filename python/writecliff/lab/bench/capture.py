@@ -1,8 +1,9 @@
-"""Benchmark of the capture of a block device: fio at a fixed rate, with and without it, in turn.
+"""Benchmark of the capture of a block device: fio at a fixed rate, alternately with and without it.
 
 The device is a loop device on a file in memory, which answers within microseconds. Two costs are
-told apart: the CPU time of the capture itself, and what the tracepoints add to each I/O of fio,
-whose thread passes two of the three. Other programs on the machine change both, the second more.
+measured separately: the CPU time of the capture itself, and the time that the tracepoints add to
+each I/O of fio, whose thread passes two of the three. Other programs on the machine affect both,
+the second more.
 """
 
 from __future__ import annotations
@@ -27,26 +28,30 @@ _SECONDS_MIN = 1.0
 
 @dataclass(frozen=True)
 class Pair:
-    """The same load without a capture and with one, in direct succession."""
+    """A run without and a run with capture, in direct succession."""
 
     bare_iops: float
     captured_iops: float
-    bare_cpu_us: float  # of fio, for one I/O
+    bare_cpu_us: float  # of fio, per I/O
     captured_cpu_us: float
-    capture_cpu_pct: float  # of one processor, over the length of the capture
-    machine_cpu_pct: float  # the same, of all processors
+    capture_cpu_pct: float  # of one processor, during the capture
+    machine_cpu_pct: float  # of all processors
     requests: int
     lost_events: int
     trace_bytes: int
 
     @property
     def tracepoints_us(self) -> float:
-        """What an I/O of fio takes more."""
+        """CPU time that the capture adds to an I/O of fio, in µs."""
         return self.captured_cpu_us - self.bare_cpu_us
 
 
 def check(seconds: float, pairs: int, iops: int) -> None:
-    """Check the options. Raises ConfigError."""
+    """Check the options.
+
+    Raises:
+        ConfigError: an option is out of range.
+    """
     if not _SECONDS_MIN <= seconds <= 3600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {_SECONDS_MIN:g} to 3600")
     if not 1 <= pairs <= 100:
@@ -56,8 +61,12 @@ def check(seconds: float, pairs: int, iops: int) -> None:
 
 
 def run(*, seconds: float, pairs: int, iops: int = IOPS) -> Iterator[Pair]:
-    """Run pair after pair. Raises ConfigError, TargetError (not root, no loop devices, no fio),
-    EngineError.
+    """Run the pairs.
+
+    Raises:
+        ConfigError: an option is out of range.
+        TargetError: the user is not root, or there are no loop devices or no fio.
+        EngineError: fio or the capture failed.
     """
     check(seconds, pairs, iops)
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, memory_loop() as device:
@@ -91,9 +100,9 @@ def _pair(device: Path, folder: Path, seconds: float, iops: int) -> Pair:
 
 @contextmanager
 def memory_loop() -> Iterator[Path]:
-    """A loop device on a file in memory."""
+    """Create a loop device on a file in memory."""
     if os.geteuid() != 0:
-        raise TargetError("a loop device needs root", hint="run it with sudo")
+        raise TargetError("a loop device requires root", hint="run it with sudo")
     for program in ("losetup", "fio"):
         if shutil.which(program) is None:
             raise TargetError(f"{program} is not installed")
@@ -129,7 +138,7 @@ def _fio(device: Path, folder: Path, seconds: float, iops: int) -> tuple[float, 
 
 
 def _read(answer: Path) -> tuple[float, float]:
-    """IOPS, and CPU time of one I/O in microseconds, of fio's answer."""
+    """IOPS, and CPU time per I/O in microseconds, from fio's output."""
     text = answer.read_text()
     (job,) = json.loads(text[text.index("{") :])["jobs"]
     share = (job["usr_cpu"] + job["sys_cpu"]) / 100

@@ -1,7 +1,7 @@
-"""Benchmark of `choose`: drives of 1 to 2 TB under a mixed load of 30 minutes, twice.
+"""Benchmark of `choose`: drives of 1 to 2 TB under a mixed load of 30 minutes, run twice.
 
-The first time every drive has to be preconditioned; the second time its state is in the cache. Both
-are whole commands, from the start of Python to the page, in a cache of their own.
+In the first run every drive must be preconditioned; in the second its state is in the cache. Each
+run is a whole command, from the start of Python to the finished page, with a separate cache.
 """
 
 from __future__ import annotations
@@ -34,22 +34,29 @@ Row = Mapping[str, Any]
 
 
 def drives(count: int) -> list[str]:
-    """The drives of the catalogue of 1 to 2 TB, at most `count`. Raises ConfigError: fewer than
-    two.
+    """Return at most `count` drives of the catalogue with 1 to 2 TB.
+
+    Raises:
+        ConfigError: `count` is below 2 or above the number of drives.
     """
-    found = []
+    names = []
     for name in preset_names():
         device = show_device(name)
         if device.kind == "ssd" and LEAST_BYTES <= device.capacity_bytes <= MOST_BYTES:
-            found.append(name)
-    if not 2 <= count <= len(found):
-        raise ConfigError(f"--drives must be 2 to {len(found)}, not {count}")
-    return found[:count]
+            names.append(name)
+    if not 2 <= count <= len(names):
+        raise ConfigError(f"--drives must be 2 to {len(names)}, not {count}")
+    return names[:count]
 
 
 def run(folder: Path, *, count: int = DRIVES, jobs: int | None = None) -> Iterator[Row]:
-    """A row for each time: `case`, `wall_s`, `goal_s` (of 20 drives), `drives`, and whether the
-    answer is the `same` as the first. Raises ConfigError.
+    """Yield a row per run.
+
+    Rows have `case`, `wall_s`, `goal_s` (for 20 drives), `drives`, and `same`, which is `True` if
+    the answer equals the first.
+
+    Raises:
+        ConfigError: `count` is out of range, or `choose` failed.
     """
     names = drives(count)
     load = folder / "load.toml"
@@ -66,7 +73,7 @@ def run(folder: Path, *, count: int = DRIVES, jobs: int | None = None) -> Iterat
 
 
 def _choose(load: Path, names: list[str], folder: Path, output: str, jobs: int | None) -> Any:
-    """The ranking and what would change it, without where the runs are."""
+    """Ranking and what-if analysis of `choose`, without the paths of the runs."""
     words = ["choose", "--workload", str(load), "--candidates", ",".join(names), "--quiet"]
     words += ["--limit", "p99.99 <= 5 ms", "--json", "--output", str(folder / output)]
     words += [] if jobs is None else ["--jobs", str(jobs)]

@@ -2,12 +2,12 @@
 
 Both run the same job file on the same device in one session, alternately and in changing order, so
 that drift of the machine or the drive affects both. Compare the pairs, not absolute figures.
-writecliff adds to bare fio: a report every second, SMART and machine readings before and after, and
-the histograms and series for procedures.
+writecliff adds a report every second, SMART and machine readings before and after, and the
+histograms and series for procedures.
 
-On a shared machine IOPS vary far more than the difference of interest. The CPU time per I/O (of fio
-and this process, user and system) varies less; where the CPU is the limit, IOPS fall by as much as
-it rises.
+On a shared machine IOPS vary far more than the difference of interest. The CPU time per I/O (user
+and system time of fio and this process) varies less. If the CPU is the limit, IOPS fall by the same
+factor by which it rises.
 """
 
 from __future__ import annotations
@@ -34,39 +34,42 @@ SECONDS = 60.0
 PAIRS = 3
 SECONDS_MIN = 1.0
 PAIRS_MAX = 100
-# Enough for caches not to matter, and filled within seconds on any drive.
+# Large enough to exceed caches, and filled within seconds on any drive.
 _RANGE_BYTES = 4 << 30
-# For start, end and a slow device; then bare fio is stopped.
+# Time for start, end and a slow device, after which bare fio is killed.
 _GRACE_S = 60.0
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The same cell through bare fio and through writecliff, in direct succession."""
+    """A cell through bare fio and through writecliff, in direct succession."""
 
     bare_iops: float
     bare_wall_s: float
-    bare_cpu_us: float  # of one I/O
+    bare_cpu_us: float  # per I/O
     writecliff_iops: float
     writecliff_wall_s: float
     writecliff_cpu_us: float
-    own_cpu_s: float  # of this process alone, hardly affected by other loads
+    own_cpu_s: float  # of this process only, hardly affected by other loads
 
     @property
     def iops_ratio(self) -> float:
+        """IOPS through writecliff over those of bare fio."""
         return self.writecliff_iops / self.bare_iops
 
     @property
     def extra_wall_s(self) -> float:
+        """Additional wall time of a run through writecliff."""
         return self.writecliff_wall_s - self.bare_wall_s
 
     @property
     def cpu_ratio(self) -> float:
+        """CPU time per I/O through writecliff over that of bare fio."""
         return self.writecliff_cpu_us / self.bare_cpu_us
 
 
 def summary(pairs: list[Pair]) -> dict[str, float]:
-    """Medians over the pairs, and the spread of the bare runs."""
+    """Return the medians over the pairs, and the relative spread of the bare runs."""
     bare = [pair.bare_iops for pair in pairs]
     names = ("iops_ratio", "extra_wall_s", "cpu_ratio", "own_cpu_s")
     medians = {n: statistics.median(getattr(pair, n) for pair in pairs) for n in names}
@@ -74,7 +77,11 @@ def summary(pairs: list[Pair]) -> dict[str, float]:
 
 
 def check(seconds: float, pairs: int) -> None:
-    """Check the options. Raises ConfigError."""
+    """Check the options.
+
+    Raises:
+        ConfigError: an option is out of range.
+    """
     if not SECONDS_MIN <= seconds <= 86_400:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {SECONDS_MIN:g} to 86400")
     if not 1 <= pairs <= PAIRS_MAX:
@@ -82,13 +89,19 @@ def check(seconds: float, pairs: int) -> None:
 
 
 def run(engine: Engine, *, seconds: float = SECONDS, pairs: int = PAIRS) -> Iterator[Pair]:
-    """Fill the range, then run pair after pair. Raises TargetError unless fio runs the target."""
+    """Fill the range, then run the pairs.
+
+    Raises:
+        ConfigError: an option is out of range.
+        TargetError: the target is not driven by fio.
+        EngineError: fio failed.
+    """
     from writecliff.engines.fio import FioEngine
 
     check(seconds, pairs)
     if not isinstance(engine, FioEngine):
         raise TargetError(
-            f"{engine.identify().target}: not a target for fio", hint="give --on /dev/NAME"
+            f"fio cannot drive {engine.identify().target}", hint="give --on /dev/NAME"
         )
     size = min(engine.identify().capacity_bytes, _RANGE_BYTES)
     fill = Job(
@@ -110,12 +123,12 @@ def run(engine: Engine, *, seconds: float = SECONDS, pairs: int = PAIRS) -> Iter
 
 
 def _cpu_s() -> float:
-    """CPU time of this process and of its children that have ended."""
+    """CPU time of this process and of its finished children."""
     return sum(os.times()[:4])
 
 
 def _through_writecliff(engine: FioEngine, workload: Workload) -> tuple[float, float, float, float]:
-    """(IOPS, wall seconds, CPU microseconds an I/O, CPU seconds of this process)"""
+    """IOPS, wall seconds, CPU microseconds per I/O, and CPU seconds of this process."""
     begin, cpu_s, own_s = time.monotonic(), _cpu_s(), time.process_time()
     result = engine.run(workload)
     wall_s, own_s = time.monotonic() - begin, time.process_time() - own_s
@@ -123,7 +136,7 @@ def _through_writecliff(engine: FioEngine, workload: Workload) -> tuple[float, f
 
 
 def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float, float, float]:
-    """(IOPS, wall seconds, CPU microseconds an I/O) of fio alone on the same job file."""
+    """IOPS, wall seconds and CPU microseconds per I/O of bare fio with the same job file."""
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as directory:
         path = Path(directory) / "cell.fio"
         path.write_text(engine.job_file(workload))
@@ -137,7 +150,7 @@ def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float,
                 text=True,
                 timeout=seconds + _GRACE_S,
                 check=False,
-                # As in FioProcess: the kernel distributes CPU time by session.
+                # Like FioProcess, because the kernel distributes CPU time by session.
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:

@@ -1,8 +1,9 @@
 """Benchmark of a fit: six parameters from ten figures of a 1 TB drive.
 
-The drive is a client NVMe drive with an SLC cache, derived from a data sheet. Another one with six
-other values is the truth; its figures, of a smaller drive, are what is to be fitted. They are not
-counted, nor is loading libraries. So the errors at full size are those of the fit and of the scale.
+The drive is a client NVMe drive with an SLC cache, derived from a data sheet. The figures to fit
+are simulated with six other values, the true values, on a smaller drive. The times do not include
+this simulation and the loading of libraries. The errors at full size are therefore those of the fit
+and of the scale.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ SHEET = {
     "write_after_cache": "1000MB/s",
     "read_latency": "80us",
 }
-# The truth over what is derived.
+# True values relative to the derived values.
 FACTORS = {
     "flash.read": 1.2,
     "flash.program": 0.75,
@@ -51,8 +52,8 @@ FACTORS = {
     "controller.relocation_time": 2.5,
     "slc_cache.program": 0.8,
 }
-# Access, KiB, share of reads, outstanding I/Os, metric.
-_ASKED = (
+# Access, KiB, read share, outstanding I/Os, metric.
+_MEASURED = (
     ("random", 4, 100.0, 1, "latency_avg"),
     ("random", 128, 100.0, 1, "latency_avg"),
     ("random", 4, 0.0, 1, "latency_avg_burst"),
@@ -67,7 +68,7 @@ _ASKED = (
 
 
 def run(log: Callable[[str], None], *, capacity: str = "1TB") -> dict[str, Any]:
-    """Fit, and say how long it took and how near the values are to the truth."""
+    """Run the fit and return its duration and the errors of the fitted values."""
     sheet = sheet_of(SHEET | {"capacity": capacity})
     text = device_text(sheet)
     truth = {key: number(value_of(text, key)) * share for key, share in FACTORS.items()}
@@ -78,59 +79,59 @@ def run(log: Callable[[str], None], *, capacity: str = "1TB") -> dict[str, Any]:
         specification = Path(folder) / "fit.toml"
         specification.write_text(fit_specification(text, str(path), scale), encoding="utf-8")
         spec = read_specification(specification)
-        log("measuring the truth, which is not counted")
+        log("simulating the figures to fit (not timed)")
         figures = _figures(str(path), with_numbers(text, truth), scale)
         began_s, cpu_s = time.monotonic(), _cpu_s()
-        said: list[tuple[float, str]] = []
+        lines: list[tuple[float, str]] = []
 
         def note(line: str) -> None:
-            said.append((time.monotonic() - began_s, line))
+            lines.append((time.monotonic() - began_s, line))
             log(line)
 
         result = Fit(spec, figures, note).run(whole=True)
     wall_s = time.monotonic() - began_s
-    scaled_s = next(at for at, line in said if "full size" in line)
+    scaled_s = next(at for at, line in lines if "full size" in line)
     return {
         "capacity_bytes": sheet.capacity,
         "parameters": len(result.estimates),
         "figures": len(figures),
-        "first_output_s": said[0][0],
+        "first_output_s": lines[0][0],
         "scaled_s": scaled_s,
         "wall_s": wall_s,
         "cpu_s": _cpu_s() - cpu_s,
         "simulations": result.simulations,
         "rows": [
             {
-                "key": one.key,
-                "truth": truth[one.key],
-                "start": one.start,
-                "found": one.value,
-                "error_pct": 100 * (one.value / truth[one.key] - 1),
-                "determined": one.determined,
+                "key": estimate.key,
+                "truth": truth[estimate.key],
+                "start": estimate.start,
+                "found": estimate.value,
+                "error_pct": 100 * (estimate.value / truth[estimate.key] - 1),
+                "determined": estimate.determined,
             }
-            for one in result.estimates
+            for estimate in result.estimates
         ],
         "figure_errors_pct": [row.error_pct for row in result.whole],
     }
 
 
 def _figures(device: str, truth: str, scale: float) -> list[PublishedFigure]:
-    asked = [
+    figures = [
         PublishedFigure(
             source="bench", item="", device=device, baseline="", access=access,
             block_bytes=kib * 1024, read_pct=read, outstanding=depth, metric=metric, value=1.0,
             unit=unit_of(metric), note="",
         )
-        for access, kib, read, depth, metric in _ASKED
+        for access, kib, read, depth, metric in _MEASURED
     ]  # fmt: skip
-    loads = {one.load for f in asked if (one := condition(f)) and one.load}
+    loads = {c.load for f in figures if (c := condition(f)) and c.load}
     brief = {load: replace(load, seconds=min(load.seconds, 6.0)) for load in loads}
     drive = ComparedDrive("truth", truth, "truth.toml").scaled(scale)
     measured = measure(drive, set(brief.values()))
     results = {device: {load: measured[short] for load, short in brief.items()}}
     return [
         replace(f, value=value)
-        for f in asked
+        for f in figures
         if (value := row_of(f, results, {}).simulated) is not None
     ]
 

@@ -1,12 +1,11 @@
-"""Benchmark of served drives: what the server adds to a request, and how many it serves.
+"""Benchmark of served drives: latency that the server adds to a request, and its maximum rate.
 
-The server is a process of its own on one core; the clients are on another. Without timing
-(`--fast`) the drive takes no time, so all that a client sees is added by server, socket and client.
-Two clients are measured: a lean one of this package, for NBD and NVMe/TCP, and fio's `nbd` engine
-where fio has it, which costs about as much per request as the server does. The kernel's own target
-on a device that does nothing shows what NVMe/TCP costs without us ("kernel target" below). Compare
-rows of one run; where other programs run, the CPU time of the server per request says more than
-its rate.
+The server is a separate process on one core; the clients run on another. Without timing (`--fast`)
+the drive takes no time, so server, socket and client cause all measured latency. Two clients are
+used: a lean client of this package, for NBD and NVMe/TCP, and fio's `nbd` engine if available,
+which costs about as much per request as the server. The kernel's own target on a null device shows
+the cost of NVMe/TCP without writecliff ("kernel target" below). Compare rows of one run. If other
+programs are running, the CPU time of the server per request is more reliable than its rate.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ DEPTHS = (32, 1)
 
 @dataclass(frozen=True)
 class Row:
-    """One load on one server."""
+    """A load on a server."""
 
     case: str
     transport: str
@@ -48,17 +47,17 @@ class Row:
     latency_p50_us: float | None
     latency_p99_9_us: float | None
     added_p50_us: float | None
-    """What the median exceeds that of the drive by, which is 0 without timing."""
+    """Median latency in excess of the drive's, which is 0 without timing."""
     server_cpu_us: float | None
-    """CPU time of the server per request; None for the kernel, which tells nobody."""
+    """CPU time of the server per request; None for the kernel, which does not report it."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server is reached."""
+    """Address of a server."""
 
     protocol: str
-    """As `_native.served_load` has it."""
+    """"nbd" or "nvme-tcp", for `_native.served_load`."""
     socket: str
     """`unix:PATH` or `HOST:PORT`."""
     uri: str
@@ -66,7 +65,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a client saw."""
+    """Measurements of a client."""
 
     requests: int
     seconds: float
@@ -75,8 +74,11 @@ class Measured:
 
 
 def run(device: str, *, seconds: float, kernel: bool = False) -> Iterator[dict[str, Any]]:
-    """All rows, one after another; with `kernel` those of the kernel's own NVMe/TCP target first.
-    Raises ConfigError, EngineError.
+    """Yield the rows one by one; with `kernel`, first those of the kernel's NVMe/TCP target.
+
+    Raises:
+        ConfigError: `seconds` is out of range.
+        EngineError: a server or client failed.
     """
     if not _SECONDS_MIN <= seconds <= 3600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be {_SECONDS_MIN:g} to 3600")
@@ -121,18 +123,18 @@ def _row(depth: int, transport: str, client: str, seen: Measured, cpu_s: float |
 
 
 def has_fio() -> bool:
-    """Whether there is a fio that can be a client."""
+    """Return `True` if fio is installed with its `nbd` engine."""
     if shutil.which("fio") is None:
         return False
-    said = subprocess.run(["fio", "--enghelp"], capture_output=True, text=True, check=False)
-    return "nbd" in said.stdout.split()
+    done = subprocess.run(["fio", "--enghelp"], capture_output=True, text=True, check=False)
+    return "nbd" in done.stdout.split()
 
 
 @contextmanager
 def _server(
     device: str, option: str, address: str
 ) -> Iterator[tuple[Address, subprocess.Popen[str]]]:
-    """A server on the first of our cores, everything else on the others; its address."""
+    """Run a server on the first available core and everything else on the others."""
     cores = sorted(os.sched_getaffinity(0))
     words = ["serve", device, option, address, "--fast", "--quiet", "--json"]
     if len(cores) > 1:
@@ -150,7 +152,7 @@ def _server(
         line = process.stderr.readline()
         uri = line.rpartition(" at ")[2].strip()
         if not uri.startswith(("nbd", "nvme")):
-            raise EngineError(f"the server does not start: {line}{process.stderr.read()}")
+            raise EngineError(f"the server did not start: {line}{process.stderr.read()}")
         socket = address if address.startswith("unix:") else uri.split("/")[2]
         yield Address("nbd" if uri.startswith("nbd") else "nvme-tcp", socket, uri), process
     finally:
@@ -165,7 +167,7 @@ def _cpu_s(process: subprocess.Popen[str]) -> float:
 
 
 def _fill_requests() -> int:
-    """Random writes that leave a fiftieth of the range unwritten."""
+    """Number of random writes that leave 2 % of the range unwritten."""
     return 4 * RANGE_BYTES // _FILL_BYTES
 
 
@@ -184,7 +186,7 @@ def _load(at: Address, *, write: bool, block: int, depth: int, requests: int) ->
 
 
 def _lean(at: Address, depth: int, seconds: float) -> Measured:
-    """As many requests as take about so long, by a first short load."""
+    """Run as many requests as take about `seconds`, estimated from a short load."""
 
     def measure(requests: int) -> dict[str, Any]:
         return _load(at, write=False, block=_BLOCK_BYTES, depth=depth, requests=requests)
@@ -202,16 +204,16 @@ def _lean(at: Address, depth: int, seconds: float) -> Measured:
 
 
 def _fio(at: Address, depth: int, seconds: float) -> Measured:
-    with tempfile.NamedTemporaryFile() as report:  # begins with messages of its client, or not
+    with tempfile.NamedTemporaryFile() as report:  # may start with messages of libnbd
         words = [
             "fio", "--name=load", "--ioengine=nbd", f"--uri={at.uri}", "--rw=randread",
             f"--bs={_BLOCK_BYTES}", f"--size={RANGE_BYTES}", f"--iodepth={depth}", "--norandommap",
             "--time_based", f"--runtime={max(1, round(seconds))}", "--percentile_list=50:99.9",
             "--output-format=json", f"--output={report.name}",
         ]  # fmt: skip
-        said = subprocess.run(words, capture_output=True, text=True, check=False)
-        if said.returncode != 0:
-            raise EngineError(f"fio fails: {said.stderr.strip() or said.stdout.strip()}")
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise EngineError(f"fio failed: {done.stderr.strip() or done.stdout.strip()}")
         text = Path(report.name).read_text(encoding="utf-8")
         read = json.loads(text[text.index("{") :])["jobs"][0]["read"]
     percentiles = {float(q): ns for q, ns in read["clat_ns"]["percentile"].items()}
@@ -229,10 +231,10 @@ def _us(value_ns: float | None) -> float | None:
 
 # -- kernel target ---------------------------------------------------------------------------------
 
-# The kernel's own NVMe/TCP target on a null block device, to compare a served drive with.
+# The kernel's own NVMe/TCP target on a null block device, for comparison with a served drive.
 #
-# The null block device completes at once and copies nothing, so a client sees what the kernel's
-# target, the socket and the client cost: the least that NVMe/TCP takes on this machine.
+# The null block device completes at once and copies nothing. A client therefore measures only the
+# cost of the kernel's target, the socket and the client: the minimum of NVMe/TCP on this machine.
 
 NAME = "nqn.2026-01.writecliff:bench-serve"
 _MODULES = ("null_blk", "nvmet", "nvmet-tcp")
@@ -242,12 +244,13 @@ _SIZE_MIB = 1024
 
 @contextmanager
 def kernel_target() -> Iterator[str]:
-    """The target's `HOST:PORT` on loopback, removed at the end.
+    """Create the target and yield its `HOST:PORT` on loopback; it is removed at the end.
 
-    Raises EngineError: not root, or a kernel without the modules.
+    Raises:
+        EngineError: the user is not root, or the kernel does not have the modules.
     """
     if os.geteuid() != 0:
-        raise EngineError("the kernel's NVMe/TCP target needs root", hint="run it with sudo")
+        raise EngineError("the kernel's NVMe/TCP target requires root", hint="run it with sudo")
     _load_modules()
     with ExitStack() as undo:
         try:
@@ -255,7 +258,7 @@ def kernel_target() -> Iterator[str]:
             subsystem = _subsystem(undo, device)
             address = _port(undo, subsystem)
         except OSError as error:
-            raise EngineError(f"the kernel's NVMe/TCP target cannot be set up: {error}") from None
+            raise EngineError(f"cannot set up the kernel's NVMe/TCP target: {error}") from None
         yield address
 
 
@@ -264,34 +267,34 @@ def _load_modules() -> None:
         options = ["nr_devices=0"] if module == "null_blk" else []
         if why := _modprobe(module, *options):
             raise EngineError(
-                f"the kernel's NVMe/TCP target needs the module {module}: {why}",
-                hint="leave out --kernel-target, or run it in the drive bench (make drives-shell)",
+                f"the kernel's NVMe/TCP target requires the module {module}: {why}",
+                hint="drop --kernel-target, or run it in the drive bench (make drives-shell)",
             )
 
 
 def _modprobe(*words: str) -> str:
-    """What was wrong, if anything."""
+    """Load a module; the error message, or an empty string."""
     program = shutil.which("modprobe")
     if program is None:
-        return "there is no modprobe"
+        return "modprobe is not installed"
     done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr.strip() or f"code {done.returncode}"
 
 
 def _null_device(undo: ExitStack) -> Path:
     folder = _made(undo, _CONFIG / "nullb" / "writecliff")
-    # Requests complete where they are submitted: no interrupt, no timer.
+    # Requests complete in the submitting thread, without interrupt or timer.
     for name, value in (("size", _SIZE_MIB), ("blocksize", 4096), ("irqmode", 0)):
         (folder / name).write_text(str(value))
     (folder / "power").write_text("1")
     undo.callback((folder / "power").write_text, "0")
     number = (folder / "index").read_text().strip()
-    # Named after its folder since Linux 6.14, after its number before.
+    # Named after its folder since Linux 6.14, after its index before.
     names = (Path("/dev/writecliff"), Path(f"/dev/nullb{number}"))
-    found = next((path for path in names if path.exists()), None)
-    if found is None:
-        raise EngineError(f"the null block device is neither of {names[0]}, {names[1]}")
-    return found
+    device = next((path for path in names if path.exists()), None)
+    if device is None:
+        raise EngineError(f"the null block device is neither {names[0]} nor {names[1]}")
+    return device
 
 
 def _subsystem(undo: ExitStack, device: Path) -> Path:

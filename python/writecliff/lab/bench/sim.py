@@ -1,7 +1,7 @@
-"""Benchmark of the simulator: the cost of fixed cases on this machine.
+"""Benchmark of the simulator: the CPU cost of fixed cases on this machine.
 
-Times are CPU times (user + system), which a shared machine hardly affects; compare ratios within
-one run, not absolute figures. `docs/performance.md` describes the cases.
+Times are CPU times (user and system), which other programs hardly affect. Compare ratios within one
+run, not absolute figures. `docs/performance.md` describes the cases.
 """
 
 from __future__ import annotations
@@ -33,12 +33,16 @@ Row = Mapping[str, str | float | int | None]
 
 
 def cases() -> list[str]:
-    """The names of all cases, in the order of the suite."""
+    """Return the names of all cases, in the order of the suite."""
     return [*_native.bench_cases(), *CASES]
 
 
 def chosen(names: str | None) -> list[str]:
-    """The cases of a comma-separated list (None: all), in order. Raises ConfigError."""
+    """Return the cases of a comma-separated list (None: all), in the order of the suite.
+
+    Raises:
+        ConfigError: a case is unknown.
+    """
     if names is None:
         return cases()
     wanted = [name.strip() for name in names.split(",") if name.strip()]
@@ -49,9 +53,13 @@ def chosen(names: str | None) -> list[str]:
 
 
 def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterator[Row]:
-    """Run cases one after the other on one device and yield the row of each. Raises ConfigError."""
+    """Run cases one after the other on a device and yield a row for each.
+
+    Raises:
+        ConfigError: `scale` is out of range, or the device cannot be used.
+    """
     if not 0.0 < scale <= 100.0:
-        raise ConfigError(f"--scale is {scale:g}; it must be above 0, and 100 at most")
+        raise ConfigError(f"--scale is {scale:g}; it must be above 0 and at most 100")
     opened = open_device(*read_device_file(device))
     describe(opened).flash_bytes("the benchmark")
     with as_user_errors():
@@ -65,7 +73,7 @@ def run(names: list[str], *, device: str = DEVICE, scale: float = 1.0) -> Iterat
 
 
 def _plain(value: str | float) -> str | float | int | None:
-    """NaN as None; whole numbers as integers."""
+    """Convert NaN to None and whole numbers to integers."""
     if isinstance(value, str):
         return value
     if math.isnan(value):
@@ -77,21 +85,25 @@ def _plain(value: str | float) -> str | float | int | None:
 
 # Benchmark of a whole replay, from a trace file to write amplification.
 #
-# The native case `replay` begins with events in memory. Here the trace is a Parquet file with its
-# whole schema, and everything that `writecliff replay` does is counted: reading and checking it,
-# assigning writes to streams by rules, handing its columns over, preparing it for a drive that it
-# fills to 85 %, and replaying it once. Creating the file, loading libraries and printing results
-# are not counted. `replay-file` has a stream for each kind of file and no garbage collection;
+# The native case `replay` starts with events in memory. Here the trace is a Parquet file with the
+# whole schema. The times include everything that `writecliff replay` does: reading and checking the
+# trace, assigning writes to streams by rules, passing its columns, preparing it for a drive that it
+# fills to 85 %, and replaying it once. They do not include creating the file, loading libraries and
+# printing results. `replay-file` has a stream per kind of file and no garbage collection.
 # `replay-file-collect` has small tables, all in one stream.
 
-# By the name of the case: bytes in a table of the store, whether its writes go to streams.
+# By case: bytes per table of the store, and `True` if its writes are assigned to streams.
 CASES = {"replay-file": (1 << 20, True), "replay-file-collect": (1 << 17, False)}
 _LOGGED_BYTES = 1 << 28  # at scale 1; the store writes about 20 times as much
 _MIN_BYTES = 1 << 26
 
 
 def run_replay(names: list[str], *, device: str, scale: float) -> Iterator[Row]:
-    """A row for each of `names`, on the drive cut down. Raises ConfigError."""
+    """Yield a row for each of `names`, on a drive sized for the trace.
+
+    Raises:
+        ConfigError: the device cannot be used.
+    """
     from writecliff.capture.rules import parse_rules
     from writecliff.capture.trace import write_trace
     from writecliff.replay.synthetic import RULES, synthetic_table
@@ -109,7 +121,7 @@ def run_replay(names: list[str], *, device: str, scale: float) -> Iterator[Row]:
             write_trace(path, table, {"command": ["synthetic store"]})
             del table
             if name == names[0]:
-                _case(name, path, rules, device)  # loads libraries, which are not counted
+                _case(name, path, rules, device)  # loads libraries, which are not timed
             yield _case(name, path, rules, device)
 
 
@@ -150,16 +162,15 @@ def _case(name: str, path: Path, rules: Rules, device: str) -> Row:
 
 # -- command ---------------------------------------------------------------------------------------
 
-# A command as a benchmark measures it: whole, in a process of its own, from the start of Python.
+# A whole command in a separate process, from the start of Python.
 #
-# It runs as an installed program does: Python keeps compiled modules, which installers make and
-# some environments switch off (PYTHONDONTWRITEBYTECODE), so that each start would compile them
-# anew.
+# It runs like an installed program, for which Python keeps compiled modules. Some environments
+# disable them (PYTHONDONTWRITEBYTECODE), so that each start would compile all modules.
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that has ended. `cpu_s` is that of all its processes."""
+    """A finished command; `cpu_s` includes all its processes."""
 
     exit_code: int
     stdout: str
@@ -169,7 +180,7 @@ class Ran:
 
 
 def measured(words: Sequence[str], environment: Mapping[str, str] | None = None) -> Ran:
-    """Run `writecliff` with these words; `environment` is added to that of this process."""
+    """Run `writecliff` with `words`; `environment` is added to that of this process."""
     ours = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     before, begin_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(

@@ -1,9 +1,8 @@
 """Benchmark of the run store: lists, filters and SQL over many small runs.
 
-One short run is made by the simulator; the others are copies of it with manifests of their own, so
-that they differ in drive, seed, age, tags and figures. Commands are measured whole, in processes of
-their own, from the start of Python to the last line; what a command needs once, because runs are
-new, is a case of its own.
+The simulator makes one short run. The others are copies with different manifests: drive, seed, age,
+tags and figures. Each command is measured as a whole, in a separate process, from the start of
+Python to the last line. Work that a command does once, because runs are new, is a separate case.
 """
 
 from __future__ import annotations
@@ -63,8 +62,13 @@ CASES: Mapping[str, tuple[tuple[str, ...], float | None]] = {
 
 
 def run(folder: Path, *, runs: int = RUNS) -> Iterator[Row]:
-    """Make `runs` runs in `folder`, then yield a row for each of the cases: `case`, `wall_s` and
-    `cpu_s` (of the quickest of three, where it can be repeated) and `goal_s`. Raises ConfigError.
+    """Create `runs` runs in `folder`, then yield a row per case.
+
+    Rows have `case`, `wall_s` and `cpu_s` (fastest of three, if the case can be repeated) and
+    `goal_s`.
+
+    Raises:
+        ConfigError: `runs` is out of range, or a command failed.
     """
     if not 1 <= runs <= 1_000_000:
         raise ConfigError(f"--runs must be 1 to 1,000,000, not {runs}")
@@ -80,7 +84,7 @@ def run(folder: Path, *, runs: int = RUNS) -> Iterator[Row]:
 
 
 def fill(folder: Path, runs: int) -> None:
-    """Put `runs` small runs into `folder`."""
+    """Create `runs` small runs in `folder`."""
     job = Job(name="mix", read_pct=70.0, queue_depth=8, range_bytes=1 << 28, duration_ns=10_000_000)
     template = folder / ".template"
     step = LoadStep(Workload("mix", (job,), interval_ns=1_000_000))
@@ -97,7 +101,7 @@ def fill(folder: Path, runs: int) -> None:
 
 
 def _copy(template: Path, target: Path, number: int) -> None:
-    """A copy of a run that says something else of itself and of what it measured."""
+    """Copy a run with a different manifest and different figures."""
     rng = Random(number)
     target.mkdir(parents=True)
     for name in _TABLES:
@@ -108,11 +112,11 @@ def _copy(template: Path, target: Path, number: int) -> None:
     manifest = replace(before, device=device, seed=number, created=begun, updated=begun)
     data = sealed_document(SCHEMA, asdict(manifest))
     (target / MANIFEST_NAME).write_bytes(data)
-    kept = read_document(template / KEPT_NAME, FIGURES_SCHEMA)
-    for figure in kept["figures"]:
+    saved = read_document(template / KEPT_NAME, FIGURES_SCHEMA)
+    for figure in saved["figures"]:
         figure["value"] *= rng.uniform(0.9, 1.1)
-    kept["manifest"] = manifest_digest(data)
-    (target / KEPT_NAME).write_bytes(sealed_document(FIGURES_SCHEMA, kept))
+    saved["manifest"] = manifest_digest(data)
+    (target / KEPT_NAME).write_bytes(sealed_document(FIGURES_SCHEMA, saved))
     if number % 3 == 0:
         (target / TAGS_NAME).write_bytes(_tags(["nightly", f"batch-{number // 100}"]))
 
@@ -122,7 +126,7 @@ def _tags(tags: list[str]) -> bytes:
 
 
 def _command(folder: Path, words: tuple[str, ...]) -> tuple[float, float]:
-    """Wall and CPU time of `writecliff runs` with these words. Raises ConfigError if it fails."""
+    """Wall and CPU time of `writecliff runs WORDS`. Raises ConfigError if it fails."""
     ran = measured(["runs", *words, "--store", str(folder), "--json"])
     if ran.exit_code:
         raise ConfigError(f"`writecliff runs {words[0]}` failed: {ran.stderr.strip()}")

@@ -1,8 +1,9 @@
-"""Benchmark of sweeps on a Dask scheduler: the same cells by `--jobs 2` and by two local workers.
+"""Benchmark of sweeps on a Dask scheduler: equal cells by `--jobs 2` and by two local workers.
 
-Each sweep is a whole command, from the start of Python to the page; the ways take turns, so that
-their ratio says something on a machine that does other work. Each cell is a run of a short load
-with its report, on a drive and with a load of its own: what a sweep costs beside the simulator.
+Each sweep is a whole command, from the start of Python to the page. The two methods alternate, so
+their ratio is meaningful even if the machine does other work. Each cell is a run of a short load
+with its report, on its own drive and with its own load. The benchmark measures the cost of a sweep
+apart from the simulator.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from writecliff.lab.bench.sim import measured
 from writecliff.suite.folder import SuiteFolder
 
 CELLS, CELLS_MAX = 200, 2000
-GOAL = 1.1  # times the time of --jobs
+GOAL = 1.1  # relative to the time of --jobs
 _TABLES = ("rounds", "intervals", "histograms")
 _DEVICE = "sim:sata-tlc-120"
 _LOAD = """
@@ -38,7 +39,7 @@ _WAYS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Pair:
-    """Two sweeps of the same cells. CPU times are those of all processes."""
+    """Two sweeps of equal cells. CPU times include all processes."""
 
     jobs_wall_s: float
     dask_wall_s: float
@@ -48,14 +49,15 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """Wall time with Dask by that without."""
+        """Wall time with Dask over wall time without."""
         return self.dask_wall_s / self.jobs_wall_s
 
 
 def run(folder: Path, *, cells: int = CELLS, pairs: int = 1) -> Iterator[Pair]:
-    """Sweep `cells` cells both ways in `folder`, `pairs` times; the ways change places each time.
+    """Sweep `cells` cells with both methods in `folder`, `pairs` times, in alternating order.
 
-    Raises ConfigError: a number that is not allowed, Dask is not installed, a sweep that fails.
+    Raises:
+        ConfigError: a number is out of range, Dask is not installed, or a sweep failed.
     """
     if not 2 <= cells <= CELLS_MAX:
         raise ConfigError(f"--cells must be 2 to {CELLS_MAX:,}, not {cells}")
@@ -74,7 +76,7 @@ def run(folder: Path, *, cells: int = CELLS, pairs: int = 1) -> Iterator[Pair]:
 
 
 def _sweep(folder: Path, load: Path, cells: int, words: tuple[str, ...]) -> tuple[float, float]:
-    """Wall and CPU time of a sweep."""
+    """Run a sweep and return its wall and CPU time."""
     factors = ("--vary", "load.queue_depth=1..256", "--vary", "load.read_pct=0.0..100.0")
     ran = measured(
         [
@@ -87,13 +89,13 @@ def _sweep(folder: Path, load: Path, cells: int, words: tuple[str, ...]) -> tupl
     return ran.wall_s, ran.cpu_s
 
 
-def _same(one: SuiteFolder, other: SuiteFolder) -> bool:
-    if one.complete() != other.complete() or not one.complete():
+def _same(first: SuiteFolder, other: SuiteFolder) -> bool:
+    if first.complete() != other.complete() or not first.complete():
         return False
     return all(
-        pq.read_table(one.run_directory(name) / f"{table}.parquet").equals(
+        pq.read_table(first.run_directory(name) / f"{table}.parquet").equals(
             pq.read_table(other.run_directory(name) / f"{table}.parquet")
         )
-        for name in one.members
+        for name in first.members
         for table in _TABLES
     )

@@ -1,8 +1,9 @@
 """Benchmark of timed I/O: a trace at a fixed rate, replayed by the issuer and by fio, in one run.
 
 The device is a loop device on a file in memory, without an I/O scheduler, which answers within
-microseconds: what is late is late because of the program or the machine. fio's own replay of the
-same trace, as an I/O log of version 3, says how long it took; it does not say how late I/Os were.
+microseconds. Late I/Os are therefore caused by the program or the machine. fio replays the same
+trace as an I/O log of version 3; it reports the duration of its replay, but not the lateness of
+I/Os.
 """
 
 from __future__ import annotations
@@ -29,20 +30,24 @@ _COLUMNS = "time=t:ns,operation=op,offset=at,length=n"
 
 @dataclass(frozen=True)
 class Pair:
-    """The same trace, issued by both in direct succession."""
+    """A trace, issued by both in direct succession."""
 
-    late_p50_us: float | None  # the issuer: from when an I/O was due until it was issued
+    late_p50_us: float | None  # by the issuer, from the due time of an I/O until it was issued
     late_p99_us: float | None
     late_max_us: float
     length_error_pct: float
     cpu_s: float  # of this process
     fio_length_error_pct: float
-    load: float  # of the machine: runnable processes before, over the last minute
+    load: float  # load average of the machine before, over one minute
     processors: int
 
 
 def check(seconds: float, pairs: int, iops: int) -> None:
-    """Check the options. Raises ConfigError."""
+    """Check the options.
+
+    Raises:
+        ConfigError: an option is out of range.
+    """
     if not 0.5 <= seconds <= 600:
         raise ConfigError(f"--seconds is {seconds:g}; it must be 0.5 to 600")
     if not 1 <= pairs <= 100:
@@ -52,8 +57,12 @@ def check(seconds: float, pairs: int, iops: int) -> None:
 
 
 def run(*, seconds: float = SECONDS, pairs: int = 3, iops: int = IOPS) -> Iterator[Pair]:
-    """Run pair after pair. Raises ConfigError, TargetError (not root, no loop devices, no fio),
-    EngineError.
+    """Run the pairs.
+
+    Raises:
+        ConfigError: an option is out of range.
+        TargetError: the user is not root, or there are no loop devices or no fio.
+        EngineError: a replay failed.
     """
     check(seconds, pairs, iops)
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-") as text, memory_loop() as device:
@@ -65,9 +74,7 @@ def run(*, seconds: float = SECONDS, pairs: int = 3, iops: int = IOPS) -> Iterat
 
 
 def _traces(folder: Path, device: Path, seconds: float, iops: int) -> tuple[Path, Path]:
-    """Random reads, as a Poisson process: a table, and an I/O log of fio's, whose times are in
-    microseconds.
-    """
+    """Write random reads of a Poisson process as a table and as an I/O log of fio (times in µs)."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -117,7 +124,7 @@ def _us(ns: float | None) -> float | None:
 
 
 def _fio(log: Path, folder: Path, intended_ns: int) -> float:
-    """By how much fio's replay is longer than the trace, in percent."""
+    """Excess of fio's replay time over the length of the trace, in percent."""
     answer = folder / "fio.json"
     words = [
         "fio", "--name=replay", f"--read_iolog={log}", "--ioengine=libaio", "--direct=1",

@@ -1,7 +1,7 @@
-"""Benchmark of block traces: reading and measuring a file of the MSR Cambridge format.
+"""Benchmark of block traces: reading and characterising a file in MSR Cambridge format.
 
-The trace is made here: random and sequential I/Os of five sizes, with hot and cold addresses and
-response times. Times are of one processor, in this process.
+The benchmark creates the trace: random and sequential I/Os of five sizes, with hot and cold
+addresses and response times. Times are those of this process on one processor.
 """
 
 from __future__ import annotations
@@ -25,13 +25,21 @@ _RANGE_BYTES = 1 << 36
 
 
 def check(lines: int) -> None:
-    """Check the option. Raises ConfigError."""
+    """Check the option.
+
+    Raises:
+        ConfigError: `lines` is out of range.
+    """
     if not LINES_MIN <= lines <= LINES_MAX:
         raise ConfigError(f"--lines is {lines}; it must be {LINES_MIN:,} to {LINES_MAX:,}")
 
 
 def run(lines: int, *, folder: Path | None = None) -> Iterator[dict[str, Any]]:
-    """A row for each case: reading alone, reading and measuring. Raises ConfigError."""
+    """Yield a row per case: reading only, and reading with characterisation.
+
+    Raises:
+        ConfigError: `lines` is out of range.
+    """
     check(lines)
     with tempfile.TemporaryDirectory(prefix="writecliff-bench-", dir=folder) as text:
         trace = Path(text) / "trace.csv"
@@ -41,7 +49,7 @@ def run(lines: int, *, folder: Path | None = None) -> Iterator[dict[str, Any]]:
 
 
 def _make(trace: Path, lines: int) -> None:
-    """Write the trace, in parts."""
+    """Write the trace in batches."""
     writer = _native.TraceWriter(trace, "msr")
     random = np.random.default_rng(1)
     begin_ns = 0

@@ -1,4 +1,4 @@
-"""The command line of the lab: a command is one file, `cmd_NAME.py`, as in `writecliff.cli`."""
+"""Command line of the lab: one file per command, `cmd_NAME.py`, as in `writecliff.cli`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ app = App(name="lab", help=LAB_ABOUT)
 
 @cache
 def lab_commands() -> tuple[Command, ...]:
-    """All commands of the lab, in the order of its screen."""
+    """Return all commands of the lab, in the order of its help."""
     return read_commands(__file__, __name__, GROUPS)
 
 
@@ -57,4 +57,4 @@ POSITIONS = {
     "lab reproduce": Values(_published),
     "lab torture": SIMULATED,
 }
-"""Completions of what commands take without an option."""
+"""Completions of positional arguments."""

@@ -33,25 +33,25 @@ def run(
 ) -> int:
     """Run ACT from one of its configuration files (of any version from 2.x to 6.x).
 
-    The drive is that of --on; rates in the file are per device. `writecliff test act` runs the
-    same test from options.
+    The test runs on the drive of --on; rates in the file are per device. `writecliff test act` runs
+    the same test from options.
 
     Parameters
     ----------
     config
         The configuration file.
     quick
-        A shortened form for demos; its report is stamped.
+        Run a shortened form for demonstrations; its report is stamped.
     """
     from writecliff.procedures.campaigns.act_config import read_config
 
-    found = read_config(config)
-    for note in found.notes:
+    act_config = read_config(config)
+    for note in act_config.notes:
         log(f"note: {note}")
-    for device in found.devices:
+    for device in act_config.devices:
         if device != target.on:
             log(f"note: {config} names {device}, but the test runs on the drive of --on")
-    options = dict(found.options)
+    options = dict(act_config.options)
     if quick:
         for name in ("test_duration_sec", "report_interval_sec"):
             options.pop(name, None)
@@ -61,7 +61,7 @@ def run(
 
 @app.command(name="log")
 def print_log(run: Path, *, json: JsonFlag = False) -> int:
-    """Print the log of a run in the format of ACT, for tools that read it.
+    """Print the log of a run in ACT's format, for tools that parse it.
 
     Parameters
     ----------
@@ -98,15 +98,15 @@ def latency(run: Path, *, json: JsonFlag = False) -> int:
     if not done:
         raise ConfigError(f"{run} has no complete slice", hint="see `writecliff lab act log`")
     if json:
-        emit_json(ActLatency.of({"run": run, "slices": [_slice(one) for one in done]}))
+        emit_json(ActLatency.of({"run": run, "slices": [_slice(row) for row in done]}))
         return 0
     sys.stdout.write(table_text(done, old=procedure_of(data).options.model == "3.x"))
     return 0
 
 
-def _slice(one: Slice) -> dict[str, float]:
-    over = {f"over_{ms}ms_pct": share for ms, share in one.over_pct.items()}
-    return {"slice": one.number, "reads": one.reads, **over}
+def _slice(row: Slice) -> dict[str, float]:
+    over = {f"over_{ms}ms_pct": share for ms, share in row.over_pct.items()}
+    return {"slice": row.number, "reads": row.reads, **over}
 
 
 def _tested(path: Path) -> tuple[TestData, Trial]:
@@ -122,5 +122,5 @@ def _tested(path: Path) -> tuple[TestData, Trial]:
         )
     trial = certified(data)
     if trial is None:
-        raise ConfigError(f"{path} has no complete test", hint="no load passed in its search")
+        raise ConfigError(f"{path} has no complete test", hint="no load of its search passed")
     return data, trial

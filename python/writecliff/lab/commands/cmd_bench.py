@@ -288,21 +288,21 @@ def fit(*, capacity: str = "1TB", json: JsonFlag = False) -> int:
     """
     from writecliff.lab.bench.fit import run
 
-    found = run(log, capacity=capacity)
+    result = run(log, capacity=capacity)
     if json:
-        emit_json(BenchFit.of(found))
+        emit_json(BenchFit.of(result))
         return 0
     rows = [
         (row["key"], *(f"{row[name]:,.0f} ns" for name in ("truth", "start", "found")),
          f"{row['error_pct']:+.1f} %", "" if row["determined"] else "not determined")
-        for row in found["rows"]
+        for row in result["rows"]
     ]  # fmt: skip
     print(table(("parameter", "truth", "start", "found", "error", ""), rows, "lrrrrl"))
-    errors = [abs(error) for error in found["figure_errors_pct"] if error is not None]
+    errors = [abs(error) for error in result["figure_errors_pct"] if error is not None]
     print(
-        f"first output after {found['first_output_s']:.1f} s, scaled drive fitted after "
-        f"{found['scaled_s']:.0f} s, full drive simulated after {found['wall_s']:.0f} s "
-        f"({found['cpu_s']:.0f} s of CPU time); largest error of its figures {max(errors):.1f} %"
+        f"first output after {result['first_output_s']:.1f} s, scaled drive fitted after "
+        f"{result['scaled_s']:.0f} s, full drive simulated after {result['wall_s']:.0f} s "
+        f"({result['cpu_s']:.0f} s of CPU time); largest error of its figures {max(errors):.1f} %"
     )
     return 0
 

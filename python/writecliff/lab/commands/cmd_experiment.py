@@ -37,16 +37,16 @@ def experiment(
     name
         A name from --list.
     live
-        Run the program itself on a served drive, with its own client; needs root.
+        Run the application itself on a served drive, with its own client; needs root.
     repeats
         Pairs of trials of a live experiment, without and with streams, under each condition.
     trim
-        Whether the file systems of a live experiment discard what is deleted.
+        File systems of a live experiment that discard deleted data: with discard, without, or both.
     scale
         Factor by which timed drives are smaller than the drives they represent (default: 32, or 96
         with --quick).
     quick
-        Write less, for a first look at fms-fio; the page says so.
+        Write less data, for a quick check of fms-fio; the page is marked.
     output
         The HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced.
         The run directories of a live experiment are in a folder beside it.
@@ -59,17 +59,17 @@ def experiment(
     from writecliff.report.pages import write_page
 
     if list_:
-        known = [{"name": key, "about": about} for key, about in EXPERIMENTS.items()]
-        known += [{"name": f"{key} --live", "about": about} for key, about in ABOUT_LIVE.items()]
-        return show_list(ExperimentList(known), as_json=json)
+        rows = [{"name": key, "about": about} for key, about in EXPERIMENTS.items()]
+        rows += [{"name": f"{key} --live", "about": about} for key, about in ABOUT_LIVE.items()]
+        return show_list(ExperimentList(rows), as_json=json)
     if name is None:
         raise ConfigError("no experiment given", hint="see `writecliff lab experiment --list`")
     if scale is not None and not 1.0 <= scale <= 192.0:
         raise ConfigError(f"--scale must be 1 to 192, not {scale:g}")
     if quick and live:
-        raise ConfigError("a live experiment has no quick form", hint="give --repeats 1")
+        raise ConfigError("a live experiment does not accept --quick", hint="give --repeats 1")
     if live and scheduler is not None:
-        raise ConfigError("a live experiment runs on this machine", hint="drop --scheduler")
+        raise ConfigError("a live experiment runs only on this machine", hint="drop --scheduler")
     if live:
         path = output or Path(f"{name}-live.html")
         result, renderer = _live(name, repeats, trim, path)
@@ -77,7 +77,7 @@ def experiment(
         runner, renderer = experiment(name)
         path = output or Path(f"{name}.html")
         if quick and not hasattr(runner, "QUICK"):
-            raise ConfigError(f"{name} has no quick form", hint="drop --quick")
+            raise ConfigError(f"{name} does not accept --quick", hint="drop --quick")
         settings = {"scale": 32.0, **(runner.QUICK if quick else {})}
         if scale is not None:
             settings["scale"] = scale
@@ -97,7 +97,7 @@ def experiment(
 
 
 def _live(name: str, repeats: int, trim: str, page: Path) -> tuple[Any, ModuleType]:
-    """The result of a live experiment, and the module that renders it."""
+    """Run a live experiment; its result, and the module that renders it."""
     from writecliff.lab.experiments import live_application
     from writecliff.lab.experiments.live import page as renderer
     from writecliff.lab.experiments.live.trials import run_trials

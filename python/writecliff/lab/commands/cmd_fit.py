@@ -41,30 +41,30 @@ def fit(
 ) -> int:
     """Fit free parameters of simulated drives to measured figures.
 
-    Shows how well the figures determine each parameter, which combinations they leave open, and
-    what to measure to tell those apart.
+    Prints the standard error of each parameter, the combinations that the figures do not determine,
+    and measurements that would determine them.
 
     Parameters
     ----------
     name
-        A name from --list, or a .toml file of drives, parameters and their bounds. "all" with
-        --cross-validate: the predictions of all fits from --list.
+        A name from --list, or a .toml file of drives, parameters and their bounds. "all" requires
+        --cross-validate and predicts the figures of all fits from --list.
     figures
         A CSV file of measured figures (default: the published figures).
     cross_validate
-        Divide the loads into so many folds and predict each from fits of the others, which begin
-        at the middle of their bounds. The errors of these predictions are what to expect of loads
-        that nobody has measured.
+        Divide the loads into this number of folds and predict each fold from fits of the others,
+        which start at the middle of their bounds. Expect errors like those of these predictions for
+        loads that nobody has measured.
     predictions
-        Write the predictions of --cross-validate as CSV; it must not exist.
+        Write the predictions of --cross-validate to this CSV file; it must not exist.
     output
         Write the device files with the fitted values into this folder; it must not exist.
     whole_drive
-        Simulate the fitted drives at full size at the end (default: if the fit is of one drive).
+        Simulate the fitted drives at full size at the end (default: for a fit of one drive).
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
-        List the fits behind the presets.
+        List the fits of the presets.
     """
     from writecliff.lab.published.cross_validation import CrossValidation
     from writecliff.lab.published.predict import table_of
@@ -87,8 +87,8 @@ def fit(
     if predictions is not None and predicted and cross_validate:
         write_atomically(predictions, table_of(cross_validate, predicted).encode())
     if json:
-        own = {one: specs[one] for one in chosen}
-        emit_json(Fit.of(mapping(own, result, predicted, output)))
+        fitted = {fit_name: specs[fit_name] for fit_name in chosen}
+        emit_json(Fit.of(mapping(fitted, result, predicted, output)))
     else:
         show(result, predicted)
     return 0
@@ -112,8 +112,9 @@ def _list(as_json: bool) -> int:
 
 
 def _specifications(name: str | None) -> tuple[list[str], dict[str, Specification]]:
-    """The fits that are meant, and all that predictions may need. The user's comes first: its
-    drives are its own, whatever shipped fits have them.
+    """The requested fits, and all fits that predictions may need.
+
+    A user's fit comes first, because its drives take precedence over those of shipped fits.
     """
     from writecliff.published.fit import read_specification, shipped_fits
 
@@ -127,9 +128,9 @@ def _specifications(name: str | None) -> tuple[list[str], dict[str, Specificatio
             raise ConfigError.unknown("fit", name, [*shipped, _ALL])
         return [name], shipped
     path = Path(name)
-    own = read_specification(path)
-    others = {n: s for n, s in shipped.items() if not {*s.drives} & {*own.drives}}
-    return [path.stem], {path.stem: own, **others}
+    spec = read_specification(path)
+    others = {n: s for n, s in shipped.items() if not {*s.drives} & {*spec.drives}}
+    return [path.stem], {path.stem: spec, **others}
 
 
 def _check(
@@ -140,13 +141,16 @@ def _check(
         if path is not None and path.exists():
             raise ConfigError(f"{path} exists", hint="give another name")
     if predictions is not None and not predictions.parent.is_dir():
-        raise ConfigError(f"there is no folder {predictions.parent}", hint="give another name")
+        raise ConfigError(
+            f"the folder {predictions.parent} does not exist",
+            hint="create it, or give another path",
+        )
     if predictions is not None and cross_validate is None:
-        raise ConfigError("--predictions needs --cross-validate", hint="for example 5")
+        raise ConfigError("--predictions requires --cross-validate", hint="for example 5")
     if name == _ALL and cross_validate is None:
-        raise ConfigError("'all' needs --cross-validate", hint="or give the name of one fit")
+        raise ConfigError("'all' requires --cross-validate", hint="or give the name of one fit")
     if name == _ALL and output is not None:
-        raise ConfigError("--output is of one fit", hint="give its name in place of 'all'")
+        raise ConfigError("--output needs a single fit", hint="give its name instead of 'all'")
 
 
 def _predict(cross_validation: CrossValidation) -> tuple[Prediction, ...]:
@@ -179,9 +183,10 @@ _COLUMNS = ("before", "fitted", "cross_validated")
 
 
 class FoldFitsView:
-    """Logs a line per completed fit without a fold, with the estimated remaining time."""
+    """Logs a line per completed fit of a cross-validation, with the estimated remaining time."""
 
     def __init__(self, todo: Sequence[FoldFit]) -> None:
+        """Log the number of fits in `todo`."""
         self._lock = Lock()
         self._began_s = time.monotonic()
         self._count = len(todo)
@@ -189,17 +194,18 @@ class FoldFitsView:
         self._share = 0.0
         log(f"{self._count} fits, each without one fold")
 
-    def done(self, one: FoldFit) -> None:
+    def done(self, fold_fit: FoldFit) -> None:
+        """Log a completed fit."""
         with self._lock:
             self._done += 1
-            self._share += one.work
+            self._share += fold_fit.work
             elapsed_s = time.monotonic() - self._began_s
             text = f"[{self._done}/{self._count} fits, {_seconds(elapsed_s)}"
             if self._done < self._count:
                 left_s = elapsed_s * (1 / self._share - 1)
                 text += f", about {_seconds(left_s)} left"
-            again = ", again, with relatives" if one.again else ""
-            log(f"{text}]  {one.fit} without fold {one.fold}{again}: done")
+            again = ", again, with relatives" if fold_fit.again else ""
+            log(f"{text}]  {fold_fit.fit} without fold {fold_fit.fold}{again}: done")
 
 
 def _seconds(value_s: float) -> str:
@@ -212,11 +218,11 @@ def mapping(
     predicted: Sequence[Prediction] | None,
     output: Path | None,
 ) -> dict[str, Any]:
-    """All of it as plain data. What is of a single fit is None where predictions are of all."""
+    """Return the JSON form; fields of a single fit are None without a `result`."""
     (spec,) = specs.values() if result else (None,)
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "fits": list(specs),
-        "drives": [drive for one in specs.values() for drive in one.drives],
+        "drives": [drive for s in specs.values() for drive in s.drives],
         "scale": spec.scale if spec else None,
         "simulations": result.simulations if result else None,
         "output": output,
@@ -225,34 +231,35 @@ def mapping(
         "measure_next": None,
     }
     if result is not None:
-        found["parameters"] = [
+        document["parameters"] = [
             vars(e) | {"at_bound": e.at_bound, "determined": e.determined} for e in result.estimates
         ]
-        found["unidentifiable"] = [dict(combination) for combination in result.unidentifiable]
-        found["measure_next"] = [
+        document["unidentifiable"] = [dict(combination) for combination in result.unidentifiable]
+        document["measure_next"] = [
             {
-                "combination": one.combination,
-                "device": one.figure.device,
-                "load": one.figure.label,
-                "metric": one.figure.metric,
-                "change_pct": one.change_pct,
+                "combination": suggestion.combination,
+                "device": suggestion.figure.device,
+                "load": suggestion.figure.label,
+                "metric": suggestion.figure.metric,
+                "change_pct": suggestion.change_pct,
             }
-            for one in result.next_figures
+            for suggestion in result.next_figures
         ]
-    found["errors"] = _errors(result, predicted)
-    found["figures"] = [_figure(*rows) for rows in _joined(result, predicted)]
-    return found
+    document["errors"] = _errors(result, predicted)
+    document["figures"] = [_figure(*rows) for rows in _joined(result, predicted)]
+    return document
 
 
 def _joined(
     result: FitResult | None, predicted: Sequence[Prediction] | None
 ) -> list[tuple[Row | None, Row | None, Prediction | None]]:
-    """Each figure before the fit, after it (at full size, where it was simulated so) and as
-    predicted; first those that the fit uses.
+    """Each figure before the fit, after the fit (at full size if simulated) and as predicted.
+
+    Figures that the fit uses come first.
     """
     before = {row.figure: row for row in result.before} if result else {}
     after = {row.figure: row for row in result.whole or result.after} if result else {}
-    predictions = {one.row.figure: one for one in predicted or ()}
+    predictions = {prediction.row.figure: prediction for prediction in predicted or ()}
     figures = dict.fromkeys((*after, *predictions))
     return [(before.get(f), after.get(f), predictions.get(f)) for f in figures]
 
@@ -291,27 +298,30 @@ def _of(after: Row | None, predicted: Prediction | None) -> PublishedFigure:
 def _errors(
     result: FitResult | None, predicted: Sequence[Prediction] | None
 ) -> list[dict[str, Any]]:
-    """The errors of each kind of figures: before the fit, after it, and of predictions. The number
-    of figures is that of predictions where there are any.
+    """Errors by kind of figure: before the fit, after the fit, and of predictions.
+
+    The number of figures is that of the last column with figures.
     """
     from writecliff.published.scores import scores_of
 
     rows = (
         result.before if result else (),
         (result.whole or result.after) if result else (),
-        [one.row for one in predicted or ()],
+        [prediction.row for prediction in predicted or ()],
     )
-    scores = [{score.kind: score for score in scores_of(own)} for own in rows]
+    scores = [{score.kind: score for score in scores_of(column)} for column in rows]
     kinds = dict.fromkeys(kind for by_kind in reversed(scores) for kind in by_kind)
-    found = []
+    errors = []
     for kind in kinds:
-        known = [by_kind.get(kind) for by_kind in scores]
-        last = next(score for score in reversed(known) if score)
-        one: dict[str, Any] = {"kind": kind, "figures": last.figures}
-        one |= {"statistic": last.statistic, "unit": last.unit, "goal": last.goal}
-        one |= {name: score and score.value for name, score in zip(_COLUMNS, known, strict=True)}
-        found.append(one)
-    return found
+        by_column = [by_kind.get(kind) for by_kind in scores]
+        last = next(score for score in reversed(by_column) if score)
+        row: dict[str, Any] = {"kind": kind, "figures": last.figures}
+        row |= {"statistic": last.statistic, "unit": last.unit, "goal": last.goal}
+        row |= {
+            name: score and score.value for name, score in zip(_COLUMNS, by_column, strict=True)
+        }
+        errors.append(row)
+    return errors
 
 
 def show(result: FitResult | None, predicted: Sequence[Prediction] | None) -> None:
@@ -323,12 +333,12 @@ def show(result: FitResult | None, predicted: Sequence[Prediction] | None) -> No
     print()
     errors = [
         (
-            one["kind"],
-            str(one["figures"]),
-            one["statistic"],
-            *(_score(one[name], one["unit"]) for name in _COLUMNS),
+            row["kind"],
+            str(row["figures"]),
+            row["statistic"],
+            *(_score(row[name], row["unit"]) for name in _COLUMNS),
         )
-        for one in _errors(result, predicted)
+        for row in _errors(result, predicted)
     ]
     print(table(("errors", "figures", "", "before", "fitted", "cross-validated"), errors))
 
@@ -346,14 +356,14 @@ def _show_parameters(result: FitResult) -> None:
         for e in result.estimates
     ]
     print(table(("parameter", "drive", "was", "found", "standard error", ""), rows))
-    telling = {one.combination: one for one in result.next_figures}
+    suggestions = {suggestion.combination: suggestion for suggestion in result.next_figures}
     for number, combination in enumerate(result.unidentifiable):
         parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
-        print(f"no figure constrains the combination {parts}")
-        if (one := telling.get(number)) is not None:
+        print(f"no figure determines the combination {parts}")
+        if (proposed := suggestions.get(number)) is not None:
             print(
-                f"  measure next: {one.figure.label}, {one.figure.metric}; it changes by "
-                f"{one.change_pct:.1f} % if the combination does by 10 %"
+                f"  measure next: {proposed.figure.label}, {proposed.figure.metric}; it changes "
+                f"by {proposed.change_pct:.1f} % if the combination changes by 10 %"
             )
 
 
@@ -368,14 +378,14 @@ def _show_figures(result: FitResult | None, predicted: Sequence[Prediction] | No
     if predicted is not None:
         header += ["fold", "predicted", "error predicted"]
     rows = []
-    for before, after, one in _joined(result, predicted):
-        f = _of(after, one)
+    for before, after, prediction in _joined(result, predicted):
+        f = _of(after, prediction)
         cells = [f.device, f.label, f.metric, f"{f.value:g} {f.unit}"]
         if result is not None:
             cells += [_simulated(after), _error_pct(before), _error_pct(after)]
         if predicted is not None:
-            row = one.row if one else None
-            cells += [str(one.fold) if one else "-", _simulated(row), _error(row)]
+            row = prediction.row if prediction else None
+            cells += [str(prediction.fold) if prediction else "-", _simulated(row), _error(row)]
         rows.append(cells)
     print(table(header, rows))
 
@@ -385,7 +395,7 @@ def _score(value: float | None, unit: str) -> str:
 
 
 def _value(number: float, unit: str) -> str:
-    """Return a value as in a device file."""
+    """Format a value as in a device file."""
     if unit == "ns":
         return latency_text(number)
     if unit == "bytes/s":
@@ -402,7 +412,7 @@ def _error_pct(row: Row | None) -> str:
 
 
 def _error(row: Row | None) -> str:
-    """Return the error in the unit of its kind."""
+    """Format the error in the unit of its kind."""
     from writecliff.lab.published.tables import error_text
 
     return "-" if row is None else error_text(row)

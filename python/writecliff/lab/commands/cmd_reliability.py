@@ -47,8 +47,8 @@ def reliability(
     from writecliff.report.pages import write_page
 
     if list_:
-        known = [{"name": key, "about": one.about} for key, one in CAMPAIGNS.items()]
-        return show_list(FeatureList(known), as_json=json)
+        rows = [{"name": key, "about": campaign.about} for key, campaign in CAMPAIGNS.items()]
+        return show_list(FeatureList(rows), as_json=json)
     if name is None:
         raise ConfigError("no campaign given", hint="see `writecliff lab reliability --list`")
     with on_scheduler(scheduler), watched(work_shown(Screen())):

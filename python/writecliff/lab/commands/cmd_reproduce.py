@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from writecliff.lab.published.reproduce import Chosen, Reproduction
 
 GROUP = "lab", 2
-ROWS_SHOWN = 100  # of figures; more are only in the files
+ROWS_SHOWN = 100  # maximum number of figures to print; more are only in the files
 SSD_IQ = "ssd-iq"
 
 
@@ -43,20 +43,20 @@ def reproduce(
 ) -> int:
     """Simulate published tests and compare the results with the published figures.
 
-    Writes a folder with report.html, figures.csv (every figure with its error and how it was
-    simulated), loads.csv (all that each load measured) and results.json. Prepared drives are
-    cached. ssd-iq writes no loads.csv and caches nothing.
+    Writes a folder with report.html, figures.csv (every figure with its error and simulation),
+    loads.csv (all metrics of each load) and results.json. Prepared drives are cached. ssd-iq writes
+    no loads.csv and does not use the cache.
 
     Parameters
     ----------
     campaign
-        A name from --list, or a drive: its figures and those relative to it. With --figures, a
+        A name from --list, or a drive, for its figures and those relative to it. With --figures, a
         source or drive in that file (default: all).
     figures
-        A CSV file of your own in the form of the shipped table: source, item, device, baseline,
+        A CSV file of your own in the format of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
-        path of a device file. Rows that cannot be read or simulated are listed with the reason. The
-        columns for ssd-iq are condition, metric, value, unit (see the guide to the catalogue).
+        path of a device file. Rows that cannot be read or simulated are listed with the reason. For
+        ssd-iq the columns are condition, metric, value, unit (see the guide to the catalogue).
     sheets
         For ssd-iq: a CSV file of data sheets, from which the drives are derived. Its columns are
         drive, capacity_gb, pcie, seq_read_mb_s, seq_write_mb_s, random_read_iops,
@@ -66,7 +66,7 @@ def reproduce(
         Only figures of this kind: pure or mixed loads, or rates, latency, tails, improvements,
         consistency, deviations, slc-cache, endurance, power.
     short
-        Run each load for a tenth of its time, for a first look: tails and deviations scatter.
+        Run each load for a tenth of its time, as a quick check; tails and deviations scatter.
     output
         Directory to write; it must be empty or not exist (default: reproductions/NAME-TIME).
     jobs
@@ -101,7 +101,7 @@ def reproduce(
     observer = _view(chosen, quiet=quiet)
     cache = StateCache.of_user()
     with on_scheduler(scheduler, workers=jobs):
-        found = run(
+        reproduction = run(
             chosen,
             cache=cache,
             workers=jobs,
@@ -109,13 +109,13 @@ def reproduce(
             log=observer.log,
             observer=observer,
         )
-    page = files.write_folder(found, path)
+    page = files.write_folder(reproduction, path)
     if json:
-        emit_json({"report": page, **files.mapping(found)})
+        emit_json({"report": page, **files.mapping(reproduction)})
     else:
-        _print(found)
-        if found.smaller:
-            print(found.smaller)
+        _print(reproduction)
+        if reproduction.smaller:
+            print(reproduction.smaller)
         print(page)
     return 0
 
@@ -184,37 +184,37 @@ def _list(as_json: bool) -> int:
     )
 
     figures = read_figures()
-    known = [
+    rows = [
         {
-            "name": one.name,
-            "figures": sum(figure.source == one.source for figure in figures),
-            "about": one.about,
+            "name": campaign.name,
+            "figures": sum(figure.source == campaign.source for figure in figures),
+            "about": campaign.about,
         }
-        for one in CAMPAIGNS
+        for campaign in CAMPAIGNS
     ]
-    known.append({"name": "all", "figures": len(figures), "about": "all of them"})
+    rows.append({"name": "all", "figures": len(figures), "about": "all of them"})
     others = len(read_figures(OTHERS))
-    known.append({"name": OTHERS_NAME, "figures": others, "about": OTHERS_ABOUT})
+    rows.append({"name": OTHERS_NAME, "figures": others, "about": OTHERS_ABOUT})
     ssd_iq = len(read_rows(SSD_IQ_FIGURES))
     for name, about in ((MODERN_NAME, MODERN_ABOUT), (MEASURED_NAME, MEASURED_ABOUT)):
-        known.append({"name": name, "figures": len(choose(name).figures), "about": about})
-    known.append({"name": SSD_IQ, "figures": ssd_iq, "about": SSD_IQ_ABOUT})
-    return show_list(CampaignList(known), "lrl", as_json=as_json)
+        rows.append({"name": name, "figures": len(choose(name).figures), "about": about})
+    rows.append({"name": SSD_IQ, "figures": ssd_iq, "about": SSD_IQ_ABOUT})
+    return show_list(CampaignList(rows), "lrl", as_json=as_json)
 
 
-def _print(found: Reproduction) -> None:
+def _print(reproduction: Reproduction) -> None:
     from writecliff.lab.published import tables
 
-    shown = [tables.kinds_table(found), *tables.parts_tables(found)]
-    if len(found.rows) <= ROWS_SHOWN:
-        shown.append(tables.rows_table(found.rows))
-    if any(not comparison.right for comparison in found.comparisons):
-        shown.append(tables.wrong_table(found.comparisons))
-    if found.missing:
-        shown.append(tables.missing_summary(found.missing))
-    for one in shown:
-        print(f"{one.title}{f' ({one.note})' if one.note else ''}")
-        print(one.grid().text(), end="\n\n")
+    shown = [tables.kinds_table(reproduction), *tables.parts_tables(reproduction)]
+    if len(reproduction.rows) <= ROWS_SHOWN:
+        shown.append(tables.rows_table(reproduction.rows))
+    if any(not comparison.right for comparison in reproduction.comparisons):
+        shown.append(tables.wrong_table(reproduction.comparisons))
+    if reproduction.missing:
+        shown.append(tables.missing_summary(reproduction.missing))
+    for grid in shown:
+        print(f"{grid.title}{f' ({grid.note})' if grid.note else ''}")
+        print(grid.grid().text(), end="\n\n")
 
 
 def _view(chosen: Chosen, *, quiet: bool) -> ReproduceView:
@@ -226,5 +226,7 @@ def _view(chosen: Chosen, *, quiet: bool) -> ReproduceView:
     left_out = [*missing.values(), *map(str, chosen.skipped)]
     if left_out and not quiet:
         log(f"left out: {'; '.join(left_out)}")
-    wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
+    wanted = [
+        condition for condition in conditions_of(chosen.figures) if condition.device not in missing
+    ]
     return ReproduceView(loads_by_drive(wanted), quiet=quiet)

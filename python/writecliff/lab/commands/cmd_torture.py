@@ -39,34 +39,35 @@ def torture(
 ) -> int:
     """Run a program on a simulated drive and cut its power at seeded moments.
 
-    Each cut begins with the same file system on the drive. The drive stops at a write that the seed
-    chooses, and loses what a drive may lose. Then it is mounted again and checked. The first seed
-    after which something is missing is reported, and the exit code is 1. Needs root and nbdfuse.
+    Each cut starts with the same file system on the drive. The drive stops at a write that the seed
+    selects, and loses what NVMe permits it to lose. The file system is then mounted again and
+    checked. The command stops at the first seed after which data are missing, with exit code 1.
+    Needs root and nbdfuse.
 
     Parameters
     ----------
     device
         The drive: sim:NAME or sim:PATH.toml.
     command
-        The command and its arguments, after "--". It runs in the folder of the file system; each
-        line that it prints says that something is durable.
+        The command and its arguments, after "--". It runs in the root of the file system. Each line
+        that it prints acknowledges that data are durable.
     check
-        A command that runs there after the cut and fails if anything is missing or broken. The file
-        named by WRITECLIFF_ACKNOWLEDGED has what COMMAND has printed.
+        A command that runs there after the cut, and fails if data are missing or damaged. The file
+        named by WRITECLIFF_ACKNOWLEDGED contains the output of COMMAND.
     prepare
         A command that runs there once, before the first cut.
     app
-        A ready program with its check in place of a command: sqlite, postgres or rocksdb.
+        A built-in program with its check instead of a command: sqlite, postgres or rocksdb.
     sync
-        With --app: have the program sync what it acknowledges.
+        With --app, let the program sync the data that it acknowledges.
     file_system
         ext4, xfs or btrfs.
     cuts
-        The number of cuts, each with a seed of its own.
+        Number of cuts, each with a different seed.
     seed
         The first seed.
     writes
-        Cut at the latest at this write of the drive, from the begin of the program.
+        Cut at this write of the drive at the latest, counted from the start of the program.
     """
     from writecliff.lab.torture.trial import Plan, Trials
     from writecliff.signals import TERMINATIONS, handling
@@ -76,14 +77,14 @@ def torture(
     plan = Plan(device, _program(command, app, check, prepare, sync=sync), file_system, writes)
     plan.check()
     done: list[Trial] = []
-    # As Ctrl-C: nothing stays mounted.
+    # Like Ctrl-C, so that nothing stays mounted.
     ending = handling(TERMINATIONS, signal.default_int_handler)
     with ending, TemporaryDirectory(prefix="writecliff-torture-") as folder:
         trials = Trials(plan, Path(folder))
         log(f"{plan.program.name} on {file_system} on {device}: preparing")
         trials.prepare()
-        for one in range(seed, seed + cuts):
-            done.append(trials.run(one))
+        for trial_seed in range(seed, seed + cuts):
+            done.append(trials.run(trial_seed))
             log(f"[{len(done)}/{cuts}]  {_line(done[-1])}")
             if done[-1].finding:
                 break
@@ -93,7 +94,7 @@ def torture(
         "program": plan.program.name,
         "file_system": file_system,
         "cuts": len(done),
-        "intact": sum(not one.finding for one in done),
+        "intact": sum(not trial.finding for trial in done),
         "first_failure": asdict(failed) if failed else None,
     }
     if json:
@@ -115,24 +116,26 @@ def _program(
 
     if app is not None:
         if command or check or prepare:
-            raise ConfigError("--app has its own commands", hint="leave the others out")
+            raise ConfigError(
+                "--app has its own commands", hint="drop COMMAND, --check and --prepare"
+            )
         return ready_program(app, sync=sync)
     if not command or check is None:
         raise ConfigError(
-            "no program to run, or no check",
+            "no program to run, or no check of its data",
             hint="give --app sqlite, or --check 'CHECK' -- COMMAND",
         )
     words = tuple(shlex.split(prepare)) if prepare else ()
     return Program(Path(command[0]).name, command, tuple(shlex.split(check)), words)
 
 
-def _line(one: Trial) -> str:
+def _line(trial: Trial) -> str:
     from writecliff.cli.cmd_serve import undone_text
 
-    what = one.finding or "intact"
-    cut = f"seed {one.seed}, cut at write {one.at_write}"
-    undone = undone_text(one.pages_undone, one.undone_as)
-    return f"{cut}, {one.acknowledged:,} lines, {undone}: {what}"
+    what = trial.finding or "intact"
+    cut = f"seed {trial.seed}, cut at write {trial.at_write}"
+    undone = undone_text(trial.pages_undone, trial.undone_as)
+    return f"{cut}, {trial.acknowledged:,} lines, {undone}: {what}"
 
 
 def _text(summary: dict[str, Any], failed: Trial | None) -> str:
@@ -143,6 +146,6 @@ def _text(summary: dict[str, Any], failed: Trial | None) -> str:
         ("intact after", f"{summary['intact']:,}"),
     ]
     if failed is None:
-        return f"{pairs(rows)}\n\nNothing that was acknowledged was lost."
-    again = f"--seed {failed.seed} --cuts 1"
-    return f"{pairs(rows)}\n\nLost at seed {failed.seed} (again: {again}): {failed.finding}"
+        return f"{pairs(rows)}\n\nNo acknowledged data were lost."
+    repeat = f"--seed {failed.seed} --cuts 1"
+    return f"{pairs(rows)}\n\nLost at seed {failed.seed} (repeat: {repeat}): {failed.finding}"

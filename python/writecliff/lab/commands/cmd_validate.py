@@ -69,7 +69,7 @@ _HEADERS = {"overprovision": "OP", "pages_per_block": "pages/block", "data": "da
 
 
 def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
-    """Print the cases. The exit code is 1 if an error is too large."""
+    """Print the cases and return the exit code: 1 if an error is too large."""
     from writecliff.lab.validate.theory import TOLERANCE_PCT
 
     ok = bool(cases) and all(case.ok for case in cases)
@@ -93,7 +93,7 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
         ]
         print(table((*names, "measured", "theory", "error", ""), rows))
     if not ok:
-        log(f"a row is off by more than {TOLERANCE_PCT:g} % (streams: by anything at all)")
+        log(f"an error exceeds {TOLERANCE_PCT:g} % (with streams: 0 %)")
     return 0 if ok else 1
 
 
@@ -101,10 +101,10 @@ def _theory(name: str, cases: list[TheoryCase], *, as_json: bool) -> int:
 def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     """Compare the gain of streams with theory, recorded runs and published results.
 
-    Fails (exit code 1) if a row is outside its tolerance: 2 % for the drive that tunes its spare
-    space itself, none for sequential writers with streams, 6 % for recorded runs of another
-    emulator (15 % at 3 % over-provisioning). The figures of that emulator's paper, which does not
-    give the rates of its writers, are shown for comparison, and so is the over-provisioning from
+    Fails (exit code 1) if a row is outside its tolerance: 2 % for the drive that tunes its own
+    spare space, 0 % for sequential writers with streams, and 6 % for recorded runs of another
+    emulator (15 % at 3 % over-provisioning). Two results are only shown: the figures of that
+    emulator's paper, which does not give the rates of its writers, and the over-provisioning from
     which persistent isolation pays off.
 
     Parameters
@@ -125,14 +125,15 @@ def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
                     asdict(row) | {"error_pct": row.error_pct, "ok": row.ok} for row in report.rows
                 ],
                 "crossovers": [
-                    asdict(found) | {"reproduced": found.reproduced} for found in report.crossovers
+                    asdict(crossover) | {"reproduced": crossover.reproduced}
+                    for crossover in report.crossovers
                 ],
             }
         )
     else:
         print(_streams_table(report))
     if not report.ok:
-        log("a row is outside its tolerance")
+        log("the error of a row exceeds its tolerance")
     return 0 if report.ok else 1
 
 
@@ -164,8 +165,9 @@ def _optional(form: str, value: float | None, factor: float = 1) -> str:
     return "-" if value is None else form.format(factor * value)
 
 
-def _crossover_line(found: Crossover) -> str:
-    low, high = found.measured
+def _crossover_line(crossover: Crossover) -> str:
+    low, high = crossover.measured
+    published_low, published_high = crossover.published
     where = (
         f"below {100 * (high or 0):g} %"
         if low is None
@@ -173,15 +175,15 @@ def _crossover_line(found: Crossover) -> str:
         if high is None
         else f"between {100 * low:g} and {100 * high:g} %"
     )
-    initially, persistently = (f"{100 * share:.1f} %" for share in found.sequential_shares)
+    initially, persistently = (f"{100 * share:.1f} %" for share in crossover.sequential_shares)
     rates = f"{initially} of the bytes" + (
         "" if initially == persistently else f" ({persistently} with persistent isolation)"
     )
     return (
-        f"units of {found.unit_mib} MiB, {'settled' if found.settled else 'from empty'}, "
+        f"units of {crossover.unit_mib} MiB, {'settled' if crossover.settled else 'from empty'}, "
         f"sequential writer {rates}: persistent isolation pays from an over-provisioning {where} "
-        f"(published: between {100 * found.published[0]:g} and {100 * found.published[1]:g} %): "
-        + ("reproduced" if found.reproduced else "not reproduced")
+        f"(published: between {100 * published_low:g} and {100 * published_high:g} %): "
+        + ("reproduced" if crossover.reproduced else "not reproduced")
     )
 
 
@@ -197,9 +199,9 @@ def quick(
     """Compare a quick suite with the full-length suite; exit code 1 if an error is too large.
 
     Runs both suites of PTS-E on a simulated drive, which takes minutes of processor time for small
-    drives and hours for large ones. A headline figure may be off by 10 %. The slowest I/Os, which a
-    scaled drive does not tell, are not given by the quick suite; response times at operating points
-    are judged if both suites chose the same load.
+    drives and hours for large drives. The tolerance of a headline figure is 10 %. The quick suite
+    does not report high percentiles, because a scaled drive does not have the right ones. Response
+    times at operating points are compared if both suites chose the same load.
 
     Parameters
     ----------
@@ -208,7 +210,7 @@ def quick(
     tests
         A comma-separated list of tests (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     output
-        Keep both suites in this folder, as "full" and "quick"; existing suites are reused.
+        Keep both suites in this folder as "full" and "quick"; existing suites are reused.
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     """
@@ -239,12 +241,12 @@ def quick(
         rows = compare(*suites)
     ok = bool(rows) and all(row.ok for row in rows)
     if json:
-        found = [row.mapping() for row in rows]
-        emit_json(ValidateQuick.of({"tolerance_pct": TOLERANCE_PCT, "ok": ok, "rows": found}))
+        mappings = [row.mapping() for row in rows]
+        emit_json(ValidateQuick.of({"tolerance_pct": TOLERANCE_PCT, "ok": ok, "rows": mappings}))
     else:
         print(_quick_table(rows))
     if not ok:
-        log(f"a figure is off by more than {TOLERANCE_PCT:g} %")
+        log(f"the error of a figure exceeds {TOLERANCE_PCT:g} %")
     return 0 if ok else 1
 
 
@@ -287,14 +289,14 @@ def twin(
 ) -> int:
     """Make twins of simulated drives with hidden values; exit code 1 if errors exceed the goals.
 
-    Each hidden drive is measured as `writecliff twin` does it, and its twin is compared with it
-    under 30 loads that it was not made from. The medians of the errors must be within 5 % for rates
-    and 10 % for 99th percentiles.
+    Measures each hidden drive as `writecliff twin` does, and compares its twin with it under 30
+    loads that were not used for the twin. The median errors must be within 5 % for rates and 10 %
+    for 99th percentiles.
 
     Parameters
     ----------
     drive
-        Only this hidden drive: sata, nvme, or drawn-NUMBER (random values with this seed).
+        Use only this hidden drive: sata, nvme, or drawn-NUMBER (random values with this seed).
     output
         Keep measurements and twins in this folder; it must be empty or not exist.
     quiet
@@ -320,28 +322,28 @@ def twin(
     ok = all(case.ok for case in cases)
     if json:
         goals = {"rates_pct": RATES_PCT, "tails_pct": TAILS_PCT}
-        found = [case.mapping() for case in cases]
-        emit_json(ValidateTwin.of({"ok": ok, "goals": goals, "drives": found}))
+        mappings = [case.mapping() for case in cases]
+        emit_json(ValidateTwin.of({"ok": ok, "goals": goals, "drives": mappings}))
     else:
         for case in cases:
             print(_twin_table(case), end="\n\n")
     if not ok:
-        log(f"a median is beyond {RATES_PCT:g} % for rates or {TAILS_PCT:g} % for 99th percentiles")
+        log(f"a median error exceeds {RATES_PCT:g} % (rates) or {TAILS_PCT:g} % (99th percentiles)")
     return 0 if ok else 1
 
 
 def _twin_table(case: TwinCase) -> str:
     rows = [
         (
-            one.load,
-            units.number(one.iops),
-            units.number(one.iops_twin),
-            f"{one.rate_error_pct:+.1f} %",
-            _optional("{:.3f} ms", one.p99_ms),
-            _optional("{:.3f} ms", one.p99_twin_ms),
-            _optional("{:+.1f} %", one.p99_error_pct),
+            load.load,
+            units.number(load.iops),
+            units.number(load.iops_twin),
+            f"{load.rate_error_pct:+.1f} %",
+            _optional("{:.3f} ms", load.p99_ms),
+            _optional("{:.3f} ms", load.p99_twin_ms),
+            _optional("{:+.1f} %", load.p99_error_pct),
         )
-        for one in case.loads
+        for load in case.loads
     ]
     header = ("load", "IOPS", "twin", "error", "99 %", "twin", "error")
     end = (
@@ -365,11 +367,10 @@ def power_cuts(
     """Cut the power of small drives at random moments; exit code 1 if a guarantee is violated.
 
     The drives are all combinations of garbage collection, streams and FDP, SLC cache, write cache
-    and power-loss protection, with other properties at random. After each cut the mapping is
-    compared with what the flash holds, and the data with what the host was promised: nothing that
-    was flushed, or written without a volatile cache, may be missing. The FTL's invariants must
-    hold.
-    10,000 cuts take some seconds of processor time, a million some minutes.
+    and power-loss protection; their other properties are random. After each cut the mapping is
+    compared with the contents of the flash, and the data with the guarantees to the host: data that
+    were flushed, or written without a volatile cache, must be present. The FTL's invariants must
+    hold. 10,000 cuts take some seconds of processor time, a million some minutes.
 
     Parameters
     ----------
@@ -378,7 +379,7 @@ def power_cuts(
     seed
         Seed of the drives and their loads.
     drive
-        Only the drive with this number, to repeat a failure.
+        Test only the drive with this number, to repeat a failure.
     jobs
         Drives at a time (default: one per core).
     scheduler
@@ -400,18 +401,18 @@ def power_cuts(
     else:
         print(_power_cuts_table(report))
         kinds = ", ".join(check.NOT_COVERED)
-        print(f"\nNot covered, and refused without power-loss protection: {kinds}.")
+        print(f"\nNot covered (refused without power-loss protection): {kinds}.")
     if (failure := report.failure) is None:
         return 0
-    again = f"writecliff lab validate power-cuts --seed {seed} --drive {failure['drive']}"
-    log(f"drive {failure['drive']}: {failure['violation']}\nrepeat it: {again}")
+    repeat = f"writecliff lab validate power-cuts --seed {seed} --drive {failure['drive']}"
+    log(f"drive {failure['drive']}: {failure['violation']}\nrepeat it with: {repeat}")
     return 1
 
 
 def _power_cuts_table(report: PowerCutsReport) -> str:
     header = (
-        "besides", "cache", "PLP", "data placement", "cuts", "commands", "lost, not flushed",
-        "kept, not confirmed", "torn units", "saved by capacitors", "longest rebuild",
+        "extra", "cache", "PLP", "data placement", "cuts", "commands", "lost, not flushed",
+        "durable, unconfirmed", "torn units", "saved by capacitors", "longest rebuild",
     )  # fmt: skip
     rows = [
         (
@@ -444,10 +445,11 @@ def intervals(
 ) -> int:
     """Compare 95 % intervals with repetitions; exit code 1 if too few contain the truth.
 
-    A small drive runs three loads, with seeds of its own each time. The first table counts the
-    intervals that contain the mean of all runs, and those of the share of I/Os slower than a
-    percentile. The second table counts the pairs of equal drives for which a comparison claims a
-    winner (at most 5 %) and the slower drives it finds. 200 seeds take half an hour of CPU time.
+    A small drive runs three loads, each time with different seeds. The first table counts the
+    intervals that contain the mean of all runs, and those that contain the share of I/Os slower
+    than a percentile. The second table counts the pairs of equal drives for which a comparison
+    reports a winner (at most 5 %), and the slower drives that it detects. 200 seeds take half an
+    hour of CPU time.
 
     Parameters
     ----------
@@ -456,9 +458,9 @@ def intervals(
     first_seed
         Seed of the first repetition. Seeds 1 to 300 were used to develop the method.
     seconds
-        Device time of a run (default: 8 overwrites of the drive, 90 of random writes).
+        Device time of a run in seconds (default: 8 overwrites of the drive, 90 s of random writes).
     load
-        Only this load: "random writes", "70/30 mix" or "reads beside writes".
+        Run only this load: "random writes", "70/30 mix" or "reads beside writes".
     quiet
         Show no progress on stderr.
     """
@@ -485,7 +487,7 @@ def intervals(
 
 
 def intervals_tables(report: IntervalsReport) -> str:
-    """Return the tables of coverage and of pairs."""
+    """Format the tables of coverage and of pairs."""
     coverage = [
         (
             row.load,
@@ -498,7 +500,7 @@ def intervals_tables(report: IntervalsReport) -> str:
         )
         for row in report.coverage
     ]
-    head = ("load", "figure", "truth (IOPS, ns)", "intervals", "hold it", "by share",
+    head = ("load", "figure", "truth (IOPS, ns)", "intervals", "with truth", "by share",
             "half width")  # fmt: skip
     pairs = [
         (

@@ -1,4 +1,4 @@
-"""Progress of `writecliff lab reproduce` on stderr: drives done, what runs, time remaining."""
+"""Progress of `writecliff lab reproduce` on stderr: finished drives, running loads, time left."""
 
 from __future__ import annotations
 
@@ -13,74 +13,84 @@ from writecliff.progress import Silence
 from writecliff.published.conditions import KIB, Load, State
 from writecliff.published.measure import MeasurementObserver
 
-# Estimated IOPS, only to weigh the loads against each other.
+# Estimated IOPS, used only to weight the loads.
 _READS, _READS_ALONE, _WRITES = 60_000, 8_000, 25_000
-_PREPARED_SLOTS = 0.3  # cost of a slot written while preparing, in timed I/Os
-_SILENCE_S = 30.0  # after which a finished load is reported
-_FIRST_GUESS = 0.03  # share of all work; below it no time left is shown
+_PREPARED_SLOTS = 0.3  # cost of a slot written during preparation, in timed I/Os
+_SILENCE_S = 30.0  # a finished load is reported only after this time without output
+_FIRST_GUESS = 0.03  # minimum share of the work before the time left is estimated
 
 
 class ReproduceView(MeasurementObserver):
-    """A line when a drive begins a state, when it is done and now and then in between, with an
-    estimate of the time left.
+    """Logs when a drive reaches a state, when it is finished, and regularly in between.
+
+    Each line has an estimate of the time left.
     """
 
     def __init__(self, loads: Mapping[str, Iterable[Load]], *, quiet: bool = False) -> None:
+        """Estimate the work of the `loads` of each drive."""
         super().__init__()
         self._quiet = quiet
         self._lock = Lock()
-        self._began_s = self._said_s = time.monotonic()
+        self._began_s = self._output_s = time.monotonic()
         self._silence = Silence()
-        self._left = {name: {load: _work(load) for load in own} for name, own in loads.items()}
-        self._ready = {
-            name: _preparing(show_device(name).capacity_bytes, own) for name, own in loads.items()
+        self._left = {
+            name: {load: _work(load) for load in drive_loads} for name, drive_loads in loads.items()
         }
-        self._preparing = {name: dict(own) for name, own in self._ready.items()}
+        self._ready = {
+            name: _preparing(show_device(name).capacity_bytes, drive_loads)
+            for name, drive_loads in loads.items()
+        }
+        self._preparing = {name: dict(states) for name, states in self._ready.items()}
         self._drives, self._all_done = len(self._left), 0
         self._whole = self._remaining()
 
     def log(self, text: str) -> None:
-        """A line about what runs, after the progress."""
+        """Log a line, prefixed with the progress."""
         if not self._quiet:
             with self._lock:
-                self._said_s = time.monotonic()
+                self._output_s = time.monotonic()
                 self._silence.said()
                 output.log(f"{self._head()}  {text}")
 
     def preparing(self, drive: str, state: State, share: float) -> None:
+        """Log the progress of a preparation after a time without output."""
         with self._lock:
             self._ready[drive][state] = self._preparing[drive][state] * (1 - share)
-        self._goes_on(f"{drive}: preparing {state}", share)
+        self._log_after_silence(f"{drive}: preparing {state}", share)
 
     def running(self, drive: str, loads: Sequence[Load], share: float) -> None:
+        """Log the progress of a run after a time without output."""
         with self._lock:
             left = self._left[drive]
             left |= {load: _work(load) * (1 - share) for load in loads if load in left}
         count = f", {len(loads)} loads" if len(loads) > 1 else ""
-        self._goes_on(f"{drive}: {loads[0].state}{count}", share)
+        self._log_after_silence(f"{drive}: {loads[0].state}{count}", share)
 
-    def _goes_on(self, what: str, share: float) -> None:
-        """A line if nothing has been said for long."""
+    def _log_after_silence(self, what: str, share: float) -> None:
         if self._silence.too_long():
             self.log(f"{what}, {100 * share:.0f} %")
 
     def load(self, drive: str, load: Load) -> None:
+        """Log the number of remaining loads of a drive after a time without output."""
         with self._lock:
             self._left[drive].pop(load, None)
             self._ready[drive].pop(load.state, None)
             left = len(self._left[drive])
-            quiet = time.monotonic() - self._said_s < _SILENCE_S
+            quiet = time.monotonic() - self._output_s < _SILENCE_S
         if left and not quiet:
             self.log(f"{drive}: {units.plural(left, 'load')} left")
 
     def drive(self, drive: str, wall_s: float) -> None:
+        """Log a finished drive with the time taken."""
         super().drive(drive, wall_s)
         with self._lock:
             self._all_done += 1
         self.log(f"{drive}: done in {units.duration(round(wall_s) * 1e9)}")
 
     def _remaining(self) -> float:
-        return sum(sum(own.values()) for part in (self._left, self._ready) for own in part.values())
+        return sum(
+            sum(work.values()) for part in (self._left, self._ready) for work in part.values()
+        )
 
     def _head(self) -> str:
         elapsed_s = time.monotonic() - self._began_s
@@ -93,7 +103,7 @@ class ReproduceView(MeasurementObserver):
 
 
 def _work(load: Load) -> float:
-    """Estimated I/Os of a load."""
+    """Estimated number of I/Os of a load."""
     reads = _READS if load.outstanding != 1 else _READS_ALONE
     share = (50.0 if load.read_pct is None else load.read_pct) / 100
     rate = share * reads + (1 - share) * _WRITES
@@ -101,7 +111,7 @@ def _work(load: Load) -> float:
 
 
 def _preparing(capacity_bytes: int, loads: Iterable[Load]) -> dict[State, float]:
-    """Estimated I/Os that bring a drive to each state of its loads."""
+    """Estimated number of I/Os that bring a drive to each state of its loads."""
     capacities: dict[State, float] = {"fresh": 0.0, "fill": 1.0, "sustained": 3.0, "client": 2.0}
     slots = capacity_bytes / (4 * KIB) * _PREPARED_SLOTS
     return {load.state: capacities[load.state] * slots for load in loads}

@@ -1,9 +1,9 @@
-"""Experiments: published claims, rebuilt so that one command repeats them and says how.
+"""Published experiments that a single command repeats, with their conditions.
 
-An experiment has two modules: one with `run(...)`, which measures and returns plain data, and one
-that renders them: `mapping` for `--json`, `tables` and `page`. `EXPERIMENTS` lists them; nothing
-heavy is loaded until one is run. `LIVE` has those with a real program on a served drive, which
-share these modules (`live/`) and differ in the program.
+An experiment has two modules. One has `run(...)`, which measures and returns plain data. The other
+renders them: `mapping` for `--json`, `tables` and `page`. `EXPERIMENTS` lists them; their modules
+are imported only when an experiment runs. `LIVE` lists the experiments with a real application on a
+served drive. These share the modules in `live/` and differ in the application.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from writecliff.lab.experiments.live.model import Application
 
 Log = Callable[[str], None]
-# By name; an experiment is measured by the module of its name in this folder.
+# By name. The module with this name in this folder runs the experiment.
 EXPERIMENTS = {
     "fms-fio": "four sequential writers of unequal lifetimes and six random readers, streams off "
     "and on",
     "fms-cassandra": "a real Cassandra's writes, captured and replayed on a drive, streams off and "
     "on",
 }
-# By name: module and class of the program.
+# By name: module and class of the application.
 LIVE = {
     "fms-cassandra": ("cassandra", "Cassandra"),
     "streams-rocksdb": ("rocksdb", "RocksDB"),
@@ -38,7 +38,11 @@ ABOUT_LIVE = {
 
 
 def live_application(name: str) -> Application:
-    """The program of a live experiment. Raises ConfigError for an unknown name."""
+    """Return the application of a live experiment.
+
+    Raises:
+        ConfigError: the name is unknown.
+    """
     if name not in LIVE:
         raise ConfigError.unknown("live experiment", name, LIVE)
     module, kind = LIVE[name]
@@ -47,8 +51,13 @@ def live_application(name: str) -> Application:
 
 
 def experiment(name: str) -> tuple[ModuleType, ModuleType]:
-    """The modules of an experiment: one with `run(scale=, log=)`, and one with `mapping`, `tables`
-    and `page`, which take its result. Raises ConfigError for an unknown name.
+    """Return the modules of an experiment.
+
+    The first has `run(scale=, log=)`, the second `mapping`, `tables` and `page`, which take its
+    result.
+
+    Raises:
+        ConfigError: the name is unknown.
     """
     if name not in EXPERIMENTS:
         if name in LIVE:

@@ -2,13 +2,13 @@
 
 The deck: Cassandra 3.5, cassandra-stress, half reads and half writes on one million records, a SAS
 drive of 480 GB after 4 hours of writes; streams gave twice the lifetime and 45 % more I/O. It does
-not say how full the drive was, whether the host trimmed, or how large tables were against reclaim
-units. So these are varied here: a real Cassandra (5.0 on the machine's Java) runs the same kind of
-load through its own client after a phase of writes alone. Its writes are captured with their files
-and threads and replayed on simulated drives cut to the files, once in one stream and once with the
-assignment "Multi-Data" (HotStorage 2014): commit log, flush, compaction in three tiers.
+not give the fill of the drive, the use of TRIM, or the size of tables relative to reclaim units, so
+this experiment varies them. A real Cassandra (5.0 on the machine's Java) runs the same kind of load
+through its own client after a phase of only writes. Its writes are captured with their files and
+threads. They are replayed on simulated drives sized for the files, once in one stream and once with
+the assignment "Multi-Data" (HotStorage 2014): commit log, flush, compaction in three tiers.
 
-The capture is kept as `fms-cassandra.parquet` in the current folder and reused from there.
+The capture is stored as `fms-cassandra.parquet` in the current folder and reused from there.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ RULES = "cassandra"
 RECORDS = 1_000_000
 UPDATES = 4_000_000
 OPERATIONS = 1_000_000
-# What the deck leaves open.
+# Conditions that the deck does not give.
 FILLS_PCT = (50.0, 70.0, 80.0, 90.0, 95.0)
 ALLOCATORS = ("next-fit", "first-fit", "folders")
-# By nodes on the drive: sizes of reclaim units besides 1, in flushed tables, compared at one fill.
-# The files of one node leave too few larger units for streams and garbage collection.
+# By nodes on the drive: sizes of reclaim units other than 1, in flushed tables, compared at one
+# fill. The files of one node leave too few larger units for streams and garbage collection.
 UNIT_SHARES = {1: (0.25, 0.5), 4: (0.25, 0.5, 2.0, 4.0)}
 UNIT_FILL_PCT = 90.0
-# Assignments: the streams of the rules, merged. Names in brackets are from HotStorage 2014.
+# Assignments: the streams of the rules, merged. Names in parentheses are from HotStorage 2014.
 ORACLE = "oracle"
 ASSIGNMENTS: dict[str, dict[int, int]] = {
     "one stream": {1: 0, 2: 0, 3: 0, 4: 0, 5: 0},
@@ -52,19 +52,19 @@ ASSIGNMENTS: dict[str, dict[int, int]] = {
     "the same, compaction in three tiers (Multi-Data)": {},
 }
 DRIVE_WRITES = 24.0
-WRITEBACK = "immediate"  # the commit log is written with direct I/O, most of all else is synced
+WRITEBACK = "immediate"  # the commit log is written with direct I/O, most other files are synced
 TIMED_BYTES = 2 << 30  # 1.2 million reads, enough for the 99.99th percentile
-# Outstanding at a time; a node has as many threads for reads (concurrent_reads).
+# Outstanding requests; a node has as many threads for reads (concurrent_reads).
 QUEUE_DEPTH, READERS = 32, 32
 BLOCK_BYTES = 4096
-MEMORY_BYTES = 256 << 20  # of the requests of one trace, beside its drive
+MEMORY_BYTES = 256 << 20  # requests of one trace, in addition to its drive
 CLAIM = "twice the lifetime and 45 % more I/O (Samsung, Flash Memory Summit 2016)"
 CLAIMED_LIFETIME, CLAIMED_IO = 2.0, 1.45
 
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """One set of conditions. `unit_share`: size of a reclaim unit, in flushed tables."""
+    """A set of conditions. `unit_share` is the size of a reclaim unit, in flushed tables."""
 
     nodes: int
     trim: bool
@@ -75,19 +75,19 @@ class Case:
 
 @dataclass(frozen=True)
 class Side:
-    """The measurements of one drive, without streams or with them."""
+    """Measurements of a drive without or with streams."""
 
     waf: float
-    waf_drift: float | None  # from the third quarter of what is written to the fourth
-    mapped_bytes: int  # that the drive holds valid at the end
-    mixed_bytes_per_s: float  # written, while every read of the client goes to the drive
-    write_bytes_per_s: float  # written, while caches serve all reads
+    waf_drift: float | None  # change from the third to the fourth quarter of the writes
+    mapped_bytes: int  # valid data on the drive at the end
+    mixed_bytes_per_s: float  # written while every read of the client reaches the drive
+    write_bytes_per_s: float  # written while caches serve all reads
     read_p9999_ns: int | None
 
 
 @dataclass(frozen=True)
 class Row:
-    """One set of conditions without and with streams, on the same drive."""
+    """A set of conditions without and with streams, on the same drive."""
 
     case: Case
     capacity_bytes: int
@@ -102,22 +102,23 @@ class Row:
 
     @property
     def lifetime_ratio(self) -> float:
+        """Lifetime with streams over lifetime without."""
         return self.off.waf / self.on.waf
 
     @property
     def io_ratio(self) -> float:
-        """Ratio of the client's operations while every read goes to the drive."""
+        """Ratio of the client's operations if every read reaches the drive."""
         return self.on.mixed_bytes_per_s / self.off.mixed_bytes_per_s
 
     @property
     def io_ratio_cached(self) -> float:
-        """Ratio of the client's operations while caches serve all reads."""
+        """Ratio of the client's operations if caches serve all reads."""
         return self.on.write_bytes_per_s / self.off.write_bytes_per_s
 
 
 @dataclass(frozen=True)
 class Assigned:
-    """Write amplification under one set of conditions, by assignment."""
+    """Write amplification under a set of conditions, by assignment."""
 
     case: Case
     waf: dict[str, float]
@@ -125,15 +126,17 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Load:
-    """A capture and the key figures of its load."""
+    """A capture and the characteristics of its load."""
 
     io: FileIO
-    table_bytes: int  # of a flushed memtable
-    reads_per_block: float  # of the client, for 4 KiB that the node writes
+    table_bytes: int  # size of a flushed memtable
+    reads_per_block: float  # reads of the client per 4 KiB that the node writes
 
 
 @dataclass(frozen=True)
 class Result:
+    """A capture, and its replays under all conditions."""
+
     trace: Path
     captured_now: bool
     metadata: dict[str, Any]
@@ -143,17 +146,24 @@ class Result:
 
     @property
     def precondition(self) -> str:
+        """The state of the drives before the measurement, in words."""
         return (
-            f"the capture repeated until the drive is written {DRIVE_WRITES:g} times or more, each "
-            "round in new files that replace those of the one before; the second half is measured"
+            f"the capture repeated until the drive is written at least {DRIVE_WRITES:g} times, "
+            "each round in new files that replace those of the round before; the second half is "
+            "measured"
         )
 
 
 def run(*, scale: float, log: Log) -> Result:
-    """Capture (unless there is a capture already) and replay.
+    """Capture the load, unless there is a capture already, and replay it.
 
-    `scale` has no effect: the drive is cut to the files. Raises TargetError where Java or Maven is
-    missing, ConfigError for a capture of another load.
+    Args:
+        scale: ignored, because the drive is sized for the files.
+        log: called with progress messages.
+
+    Raises:
+        TargetError: Java or Maven is missing.
+        ConfigError: the capture is of another load.
     """
     from writecliff.capture.rules import load_rules
     from writecliff.capture.trace import read_trace
@@ -183,24 +193,28 @@ def _capture(path: Path, log: Log) -> None:
 
 
 def load_of(trace: Trace, rules: Rules) -> Load:
-    """The load of a capture. Raises ConfigError if the capture does not describe it."""
+    """Return the load of a capture.
+
+    Raises:
+        ConfigError: the capture has no data of its load, or no flushed tables.
+    """
     from writecliff.replay.columns import file_io
 
     size = trace.metadata.get("load")
     if not size:
         raise ConfigError(
-            "the capture does not say how many records and operations it has",
+            "the capture has no numbers of records and operations",
             hint="remove it to capture Cassandra again",
         )
     io = file_io(trace.table, rules)
     written = io.native.footprint(WRITEBACK)["written_bytes"]
-    # Half of the operations write; each of the others reads once.
+    # Half of the operations are writes; each of the others reads once.
     writes = size["records"] + size["updates"] + size["operations"] / 2
     return Load(io, _table_bytes(trace, rules), writes / (written / BLOCK_BYTES))
 
 
 def _table_bytes(trace: Trace, rules: Rules) -> int:
-    """The median size of the data of a flushed memtable."""
+    """Median size of the data of a flushed memtable."""
     import numpy as np
     import pyarrow.compute as pc
 
@@ -215,14 +229,16 @@ def _table_bytes(trace: Trace, rules: Rules) -> int:
         raise ConfigError("the capture has no flushed tables", hint="capture a longer load")
     sizes = np.zeros(int(file.max()) + 1, np.int64)
     np.maximum.at(sizes, file, end)
-    # System tables flush a few kilobytes, which would distort the median.
+    # Flushes of system tables have a few kilobytes, which would distort the median.
     large = sizes[sizes >= sizes.max() / 4]
     return int(np.median(large))
 
 
 def cases() -> Iterator[Case]:
-    """Every fill, with and without TRIM, under each allocator, with one node and with several; then
-    sizes of reclaim units at one fill.
+    """Iterate over all conditions.
+
+    These are every fill, with and without TRIM, under each allocator, with one node and several;
+    then sizes of reclaim units at one fill.
     """
     for nodes, shares in UNIT_SHARES.items():
         for trim in (True, False):
@@ -234,7 +250,7 @@ def cases() -> Iterator[Case]:
 
 
 def compare(load: Load, wanted: Sequence[Case] | Iterator[Case], log: Log) -> tuple[Row, ...]:
-    """Replay all cases side by side."""
+    """Replay all cases in parallel."""
     memory = {case: _memory_bytes(load, case) for case in wanted}
     log(f"{len(memory)} sets of conditions, without and with streams")
     return tuple(
@@ -304,8 +320,10 @@ def _side(load: Load, setup: ReplaySetup, scheme: str, streams: int) -> tuple[Si
 
 
 def assignments(trace: Trace, rules: Rules, load: Load, case: Case) -> Assigned:
-    """Write amplification by assignments of increasing detail, and by an oracle that knows when
-    data die and has as many streams as the most detailed one.
+    """Return the write amplification of assignments of increasing detail, and of an oracle.
+
+    The oracle knows when data become invalid, and has as many streams as the most detailed
+    assignment.
     """
     from writecliff.replay.columns import file_io
 
@@ -316,8 +334,8 @@ def assignments(trace: Trace, rules: Rules, load: Load, case: Case) -> Assigned:
         io = file_io(trace.table, replace(rules, rules=coarser))
         runs.append((replace(load, io=io), case, "rules", streams))
     runs.append((load, case, "oracle", streams))
-    found = map_side_by_side(_waf, runs, _memory_bytes(load, case))
-    return Assigned(case, dict(zip((*ASSIGNMENTS, ORACLE), found, strict=True)))
+    wafs = map_side_by_side(_waf, runs, _memory_bytes(load, case))
+    return Assigned(case, dict(zip((*ASSIGNMENTS, ORACLE), wafs, strict=True)))
 
 
 def _waf(load: Load, case: Case, scheme: str, streams: int) -> float:

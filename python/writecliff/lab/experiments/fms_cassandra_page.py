@@ -1,4 +1,4 @@
-"""The results of `fms-cassandra` as JSON, as tables and as a page with plots."""
+"""Rendering of the results of `fms-cassandra` as JSON, tables and a page with plots."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CELLS_CSV, STREAMS_CSV = "conditions.csv", "streams.csv"
 
 
 def mapping(result: Result) -> dict[str, Any]:
-    """All results as plain data; `precondition` applies to every figure."""
+    """Return all results as plain data; `precondition` applies to every figure."""
     load = result.load
     return {
         "schema": SCHEMA,
@@ -57,7 +57,9 @@ def mapping(result: Result) -> dict[str, Any]:
         "findings": list(findings(result.rows, result.assigned)),
         "factors": [asdict(factor) for factor in factors(result.rows)],
         "rows": [_row(row) for row in result.rows],
-        "assignments": [{**asdict(one.case), "waf": one.waf} for one in result.assigned],
+        "assignments": [
+            {**asdict(assignment.case), "waf": assignment.waf} for assignment in result.assigned
+        ],
     }
 
 
@@ -87,8 +89,8 @@ def _mapped_pct(row: Row, side: Side) -> float:
 
 
 def tables(result: Result) -> tuple[Table, ...]:
-    """Findings, conditions, assignments, all rows, and the streams of the best row."""
-    said = findings(result.rows, result.assigned)
+    """Return the tables: findings, conditions, assignments, all rows, streams of the best row."""
+    sentences = findings(result.rows, result.assigned)
     conditions = Table.of(
         "Effect of each condition on the lifetime ratio",
         factors(result.rows),
@@ -98,19 +100,19 @@ def tables(result: Result) -> tuple[Table, ...]:
         ("median", kinds.decimals(2), lambda factor: factor.median),
         ("maximum", kinds.decimals(2), lambda factor: factor.most),
         ("groups", kinds.plain(), lambda factor: factor.groups),
-        note="the largest minus the smallest ratio of lifetimes while all other conditions stay",
+        note="the largest minus the smallest lifetime ratio with all other conditions equal",
     )
     assigned = Table.of(
         "Write amplification by assignment",
         result.assigned[0].waf if result.assigned else (),
         ("streams", kinds.TEXT, str),
         *_by_case(result),
-        note="the oracle knows when data die, has as many streams, and tries several ways to use "
-        "them",
+        note="the oracle knows when data become invalid, has as many streams, and tries several "
+        "ways to use them",
     )
     best = _best(result)
     streams = Table.of(
-        f"What each stream wrote, and how long it lived: {describe(best.case)}",
+        f"Written bytes and lifetime of the data by stream: {describe(best.case)}",
         best.by_stream,
         ("stream", kinds.plain(), lambda row: row["stream"]),
         ("class", kinds.TEXT, lambda row: str(row["name"])),
@@ -118,14 +120,15 @@ def tables(result: Result) -> tuple[Table, ...]:
         ("median lifetime", kinds.RIGHT, lifetime_text),
         data=STREAMS_CSV,
     )
-    findings_table = Table.of("Findings", said, ("", kinds.TEXT, str))
+    findings_table = Table.of("Findings", sentences, ("", kinds.TEXT, str))
     return findings_table, conditions, assigned, _all_rows(result), streams
 
 
 def _by_case(result: Result) -> list[tuple[str, Kind, Callable[[str], str]]]:
-    """A column for each set of conditions."""
+    """A column per set of conditions."""
     return [
-        (describe(one.case), kinds.RIGHT, partial(_waf_text, one.waf)) for one in result.assigned
+        (describe(assignment.case), kinds.RIGHT, partial(_waf_text, assignment.waf))
+        for assignment in result.assigned
     ]
 
 
@@ -152,7 +155,7 @@ def _all_rows(result: Result) -> Table:
         ("read p99.99 off", kinds.LATENCY, lambda row: row.off.read_p9999_ns),
         ("read p99.99 on", kinds.LATENCY, lambda row: row.on.read_p9999_ns),
         note=f"the deck: lifetime {CLAIMED_LIFETIME:g} x, I/O {CLAIMED_IO:g} x. Drive full: share "
-        "that the drive holds valid at the end, without streams. Unit: reclaim unit, in flushed "
+        "of valid data on the drive at the end, without streams. Unit: reclaim unit, in flushed "
         "tables",
         data=CELLS_CSV,
     )
@@ -164,16 +167,17 @@ def _best(result: Result) -> Row:
 
 @one_page()
 def page(result: Result) -> Page:
-    said, conditions, assigned, cells, streams = tables(result)
+    """Return the page of the results."""
+    sentences, conditions, assigned, cells, streams = tables(result)
     lifetime, waf, operations = _plots(result)
     load = result.load
     return Page(
         title="Cassandra with and without streams",
-        intro=f"Published: {CLAIM}. How full that drive was, whether its host trimmed and how "
-        "large its tables were against a reclaim unit is not known, so all of it is varied here, "
-        f"on a simulated {DEVICE} cut to the files: {result.precondition}.",
+        intro=f"Published: {CLAIM}. The fill of that drive, the use of TRIM and the size of tables "
+        "relative to reclaim units are not known, so all of them are varied here, on a simulated "
+        f"{DEVICE} sized for the files: {result.precondition}.",
         sections=(
-            Section("Findings", "", tables=(replace(said, title=""), conditions)),
+            Section("Findings", "", tables=(replace(sentences, title=""), conditions)),
             Section("Lifetime", "", lifetime),
             Section("Write amplification", "", waf),
             Section("Operations", "", operations),
@@ -183,30 +187,30 @@ def page(result: Result) -> Page:
         data=_data(result),
         summary=mapping(result),
         disclosures=(
-            f"Scale: a flushed table has {size(load.table_bytes)} here. The drive is cut to the "
-            "files and its reclaim units to the tables, as their ratio decides how much data of "
-            "different ages share a unit; the drive of 480 GB has units of 302 MB. The deck used "
-            "Cassandra 3.5 with memtables of unknown size.",
-            "Several nodes are copies of the capture beside each other, out of step by equal parts "
-            "of a round, all in the same streams; their peaks do not coincide, so the drive is "
-            "fuller on average.",
+            f"Scale: a flushed table has {size(load.table_bytes)} here. The capacity of the drive "
+            "is set by the files and the size of its reclaim units by the tables, because their "
+            "ratio decides how much data of different ages share a unit. The drive of 480 GB has "
+            "units of 302 MB. The deck used Cassandra 3.5 with memtables of unknown size.",
+            "Several nodes are copies of the capture side by side, shifted by equal parts of a "
+            "round, all in the same streams. Their peaks do not coincide, so the drive is fuller "
+            "on average.",
             "Files fill the drive to the stated share at the peak, when the inputs and outputs of "
-            "a compaction exist side by side; the mean is given beside it. Without TRIM the drive "
-            "keeps deleted data until their addresses are written again: it fills up with every "
-            "address that the file system has ever used.",
-            "A round replaces the files of the one before, the oldest first as their space is "
+            "a compaction exist side by side. The table also gives the mean. Without TRIM the "
+            "drive keeps deleted data until their addresses are written again, so it fills up with "
+            "every address that the file system has ever used.",
+            "A round replaces the files of the round before, the oldest first as their space is "
             "needed, as when a node is rebuilt. Metadata and journal of the file system are not "
             "modelled.",
-            "Operations are what the drive alone could sustain with "
-            f"{load.reads_per_block:.2f} random reads of 4 KiB for 4 KiB written, which is the "
-            "client's half-and-half if every read misses the caches, or with writes alone, if "
-            "caches serve all reads. The processors of a real host limit it as well.",
+            "Operations are those that the drive alone could sustain with "
+            f"{load.reads_per_block:.2f} random reads of 4 KiB per 4 KiB written, which is the "
+            "client's half-and-half load if every read misses the caches, or with only writes if "
+            "caches serve all reads. The processors of a real host are a further limit.",
         ),
     )
 
 
 def _series(rows: Sequence[Row], pick: Callable[[Row], float], more: str = "") -> list[Line]:
-    """A line for TRIM (where allocators make no difference), and one for each allocator without."""
+    """A line for TRIM (where allocators do not matter), and a line per allocator without TRIM."""
     labels: dict[str, list[Row]] = {}
     for row in rows:
         case = row.case
@@ -220,8 +224,8 @@ def _series(rows: Sequence[Row], pick: Callable[[Row], float], more: str = "") -
 
 
 def _plots(result: Result) -> tuple[tuple[Figure, ...], ...]:
-    """Figures of lifetime, write amplification and operations."""
-    found: dict[str, tuple[Figure, ...]] = {"life": (), "waf": (), "io": ()}
+    """Plots of lifetime, write amplification and operations."""
+    figures: dict[str, tuple[Figure, ...]] = {"life": (), "waf": (), "io": ()}
     for nodes in dict.fromkeys(row.case.nodes for row in result.rows):
         rows = [r for r in result.rows if (r.case.nodes, r.case.unit_share) == (nodes, 1)]
         fills = Axis("Drive taken by files at their peak (%)", from_zero=False)
@@ -235,12 +239,12 @@ def _plots(result: Result) -> tuple[tuple[Figure, ...], ...]:
              _series(rows, lambda row: row.io_ratio_cached)),
         ):  # fmt: skip
             about = f"{title}: {nodes_text(nodes)}"
-            found[key] += _plot(f"{key}-{nodes}", about, series, fills, Axis(y), claimed)
-    return found["life"] + _unit_plot(result), found["waf"], found["io"]
+            figures[key] += _plot(f"{key}-{nodes}", about, series, fills, Axis(y), claimed)
+    return figures["life"] + _unit_plot(result), figures["waf"], figures["io"]
 
 
 def _unit_plot(result: Result) -> tuple[Figure, ...]:
-    """The lifetime ratio over the size of reclaim units, at the fill where it was varied."""
+    """The lifetime ratio over the size of reclaim units, at `UNIT_FILL_PCT`."""
     some: dict[str, list[Row]] = {}
     for row in sorted(result.rows, key=lambda row: row.case.unit_share):
         case = row.case
@@ -287,21 +291,21 @@ def _data(result: Result) -> tuple[DataFile, ...]:
 
 # -- fms cassandra findings ------------------------------------------------------------------------
 
-# The findings of `fms-cassandra`: which conditions make streams matter, and how the claim fares.
+# Findings of `fms-cassandra`: the conditions under which streams matter, and a check of the claim.
 #
-# Every sentence is derived from the rows that were measured.
+# Every sentence is derived from the measured rows.
 
-# Change of the lifetime ratio from which a condition matters.
+# Minimum change of the lifetime ratio for a condition that matters.
 MATTERS = 0.1
-# Change of write amplification in the last quarter below which a drive has settled.
+# Maximum change of write amplification in the last quarter of a settled drive.
 SETTLED = 0.05
-# Relative distance within which a ratio counts as that of the deck.
+# Maximum relative difference of a ratio that reaches the deck's.
 NEAR = 0.1
 
 
 @dataclass(frozen=True)
 class Factor:
-    """Effect of one condition on the lifetime ratio while all others stay."""
+    """Effect of a condition on the lifetime ratio with all others equal."""
 
     name: str
     levels: tuple[str, ...]
@@ -312,18 +316,21 @@ class Factor:
 
     @property
     def matters(self) -> bool:
+        """`True` if the median effect is at least `MATTERS`."""
         return self.median >= MATTERS
 
 
 def on_off(value: bool) -> str:
+    """Return "on" or "off"."""
     return "on" if value else "off"
 
 
 def nodes_text(nodes: int) -> str:
+    """Return the number of nodes in words."""
     return "one node" if nodes == 1 else f"{nodes} nodes"
 
 
-# Fields of a case: the name of the condition, and how its values are written.
+# Fields of a case: the name of the condition, and the format of its values.
 _CONDITIONS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "trim": ("TRIM", on_off),
     "allocator": ("allocator", str),
@@ -334,19 +341,20 @@ _CONDITIONS: dict[str, tuple[str, Callable[[Any], str]]] = {
 
 
 def factors(rows: Sequence[Row]) -> tuple[Factor, ...]:
-    """Each condition's spread of the lifetime ratio over rows that agree in everything else. The
-    allocator's is taken without TRIM and with it: it decides which dead data are overwritten, and
-    with TRIM there are none.
+    """Return the effect of each condition on the lifetime ratio, over rows that differ only in it.
+
+    The effect of the allocator is separate for rows with and without TRIM. The allocator decides
+    which invalid data are overwritten, and with TRIM there are none.
     """
-    found = []
+    measured = []
     for key, (name, _) in _CONDITIONS.items():
         if key != "allocator":
-            found.append(_factor(key, name, rows))
+            measured.append(_factor(key, name, rows))
             continue
         for trim in (False, True):
             some = [row for row in rows if row.case.trim == trim]
-            found.append(_factor(key, f"{name}, TRIM {on_off(trim)}", some))
-    return tuple(factor for factor in found if factor is not None)
+            measured.append(_factor(key, f"{name}, TRIM {on_off(trim)}", some))
+    return tuple(factor for factor in measured if factor is not None)
 
 
 def _factor(key: str, name: str, rows: Sequence[Row]) -> Factor | None:
@@ -371,17 +379,17 @@ def _without(case: Case, key: str) -> tuple[object, ...]:
 
 
 def describe(case: Case) -> str:
-    """The conditions in words."""
+    """Describe the conditions in words."""
     trim = "TRIM" if case.trim else f"no TRIM, {case.allocator}"
     share = "" if case.unit_share == 1 else f", units of {case.unit_share:g} tables"
     return f"{nodes_text(case.nodes)}, {case.fill_pct:g} % full, {trim}{share}"
 
 
 def findings(rows: Sequence[Row], assigned: Sequence[Assigned]) -> tuple[str, ...]:
-    """The findings in sentences."""
-    said = [_claim(rows), _trim(rows), *_matter(rows), _assignments(assigned), _io(rows)]
-    said.append(_settled(rows))
-    return tuple(sentence for sentence in said if sentence)
+    """Return the findings as sentences."""
+    sentences = [_claim(rows), _trim(rows), *_matter(rows), _assignments(assigned), _io(rows)]
+    sentences.append(_settled(rows))
+    return tuple(sentence for sentence in sentences if sentence)
 
 
 def _span(values: Sequence[float]) -> str:
@@ -395,15 +403,15 @@ def _claim(rows: Sequence[Row]) -> str:
     count = f"{len(near)} of {len(rows)} sets of conditions" if near else "none of the conditions"
     return (
         f"Streams extend the drive's lifetime {_span([r.lifetime_ratio for r in rows])} times. "
-        f"The claimed {CLAIMED_LIFETIME:g} is reached, within 10 %, in {count}; the best is "
+        f"The claimed {CLAIMED_LIFETIME:g} is reached, within 10 %, in {count}. The best is "
         f"{describe(best.case)}: write amplification {best.off.waf:.2f} without streams, "
-        f"{best.on.waf:.2f} with them, {best.lifetime_ratio:.2f} times. In {nothing} streams gain "
-        "less than 5 %."
+        f"{best.on.waf:.2f} with streams, {best.lifetime_ratio:.2f} times. In {nothing} the gain "
+        "is below 5 %."
     )
 
 
 def _trim(rows: Sequence[Row]) -> str:
-    """TRIM against streams, in conditions measured with both."""
+    """TRIM against streams, over conditions measured with and without TRIM."""
     with_trim = {_without(row.case, "trim"): row for row in rows if row.case.trim}
     pairs = [
         (with_trim[case], row)
@@ -423,41 +431,41 @@ def _trim(rows: Sequence[Row]) -> str:
     )
     shown = ", ".join(f"{name} {median(values):.2f}" for name, values in columns)
     return (
-        f"With TRIM streams extend the lifetime {trimmed_life} times, without {other_life} times. "
-        f"Median write amplification: {shown}. TRIM alone does as well as streams alone, or "
-        f"better, in {better} of {len(pairs)} sets of conditions."
+        f"With TRIM, streams extend the lifetime {trimmed_life} times; without TRIM, "
+        f"{other_life} times. Median write amplification: {shown}. TRIM alone is at least as good "
+        f"as streams alone in {better} of {len(pairs)} sets of conditions."
     )
 
 
 def _matter(rows: Sequence[Row]) -> list[str]:
-    found = factors(rows)
-    said = []
+    measured = factors(rows)
+    sentences = []
     for matters, words in ((True, "matter"), (False, "hardly matter")):
-        some = sorted((f for f in found if f.matters == matters), key=lambda f: -f.median)
+        some = sorted((f for f in measured if f.matters == matters), key=lambda f: -f.median)
         if some:
             parts = [f"{f.name} ({f.median:.2f}, at most {f.most:.2f})" for f in some]
-            said.append(
+            sentences.append(
                 f"Conditions that {words} (median change of the lifetime ratio, all else equal): "
                 f"{'; '.join(parts)}."
             )
-    return said
+    return sentences
 
 
 def _assignments(assigned: Sequence[Assigned]) -> str:
     """Share of the oracle's gain that each assignment reaches."""
     shares: dict[str, list[float]] = defaultdict(list)
-    for one in assigned:
-        names = list(one.waf)
-        worst, best = one.waf[names[0]], one.waf[ORACLE]
+    for assignment in assigned:
+        names = list(assignment.waf)
+        worst, best = assignment.waf[names[0]], assignment.waf[ORACLE]
         if worst - best < MATTERS / 2:
             continue
         for name in names[1:-1]:
-            shares[name].append(100 * (worst - one.waf[name]) / (worst - best))
+            shares[name].append(100 * (worst - assignment.waf[name]) / (worst - best))
     if not shares:
         return ""
     parts = [f"{name} {min(won):.0f} to {max(won):.0f} %" for name, won in shares.items()]
     return (
-        "Of the write amplification that an oracle with as many streams avoids, these avoid: "
+        "An oracle with as many streams avoids write amplification. These assignments avoid: "
         f"{'; '.join(parts)}."
     )
 
@@ -468,7 +476,7 @@ def _io(rows: Sequence[Row]) -> str:
     best = max(rows, key=lambda row: row.io_ratio_cached)
     return (
         f"The drive sustains {_span([r.io_ratio for r in rows])} times as many operations if "
-        "every read of the client goes to it, "
+        "every read of the client reaches it, "
         f"{_span([r.io_ratio_cached for r in rows])} times if caches serve all reads. The claimed "
         f"{CLAIMED_IO:g} is reached in {reached} and {reached_cached} of {len(rows)} sets of "
         f"conditions; the best is {describe(best.case)}."
@@ -476,7 +484,7 @@ def _io(rows: Sequence[Row]) -> str:
 
 
 def _settled(rows: Sequence[Row]) -> str:
-    """The number of drives that had not settled; empty if all had."""
+    """A sentence about drives that had not settled; "" if all had."""
     moved = [max(abs(side.waf_drift or 0.0) for side in (row.off, row.on)) for row in rows]
     unsettled = sum(drift > SETTLED for drift in moved)
     if not unsettled:

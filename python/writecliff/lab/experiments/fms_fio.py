@@ -1,19 +1,19 @@
 """`fms-fio`: the multi-stream demonstration of the Flash Memory Summit 2016, rebuilt.
 
 Four sequential writers (`lifetimes.py`), six random readers, 70 % reads and 30 % writes by volume;
-once with all writes in one stream, once with a stream for each writer. Two parts:
+once with all writes in one stream, once with a stream per writer. It has two parts:
 
-* **Write amplification** on a flat drive of which 4094 reclaim units of 256 slots circulate,
-  fast-forward: every range written once, one after the other, then 20 capacities by the four
-  writers, then 10 capacities measured. For both readings, for interleaves of 4 and 128 KiB, for
-  three ways to relocate valid data, greedy and FIFO; beside all values at which FIFO is stable and
-  the figures of another simulator (`reference_waf`).
+* **Write amplification** on a flat drive with 4094 circulating reclaim units of 256 slots,
+  fast-forwarded: every range is written once, one after the other, then 20 capacities by the four
+  writers, then 10 capacities that are measured. Both readings are run with interleaves of 4 and
+  128 KiB, three ways to relocate valid data, and greedy and FIFO collection. The tables also list
+  all stable values of FIFO and the figures of another simulator (`reference_waf`).
 * **Throughput and latency** on the simulated drive `sas-ms-480` at a fraction of its size, with its
   user capacity set for each over-provisioning: the same preconditioning, then the highest load with
   30 % writes that it sustains, found by bisection from the same saved state.
 
-The slide's bars are not in any text that can be quoted, so only its claim, more than twice the
-lifetime, is compared. Block sizes are not on it either: all I/Os here are 128 KiB.
+The values of the slide's bars are not in any quotable text, so only its claim, more than twice the
+lifetime, is compared. The slide does not give block sizes either: all I/Os here are 128 KiB.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 DEVICE = "sas-ms-480"
 OVERPROVISIONS = (0.07, 0.127, 0.145, 0.20, 0.28)
-UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # the drive keeps four idle, so 4094 circulate
+UNITS, SLOTS_PER_RECLAIM_UNIT = 4098, 256  # four units stay idle, so 4094 circulate
 WARM_UP, MEASURED = 20, 10  # capacities written
 SCALE = 32.0
-QUICK: Mapping[str, Any] = {"scale": 96.0, "passes": (4, 2)}  # for `run`: a first look
+QUICK: Mapping[str, Any] = {"scale": 96.0, "passes": (4, 2)}  # arguments of `run` for --quick
 READERS, READ_QUEUE = 6, 8
 WRITE_PCT = 30.0
 REQUEST_BYTES = 128 * 1024
-# How the flat drive collects: which units, where relocated data go, how much at a time.
+# Garbage collection of the flat drive: victim selection, destination and pacing of relocations.
 Drive = tuple[str, str, str]
 DRIVES: tuple[Drive, ...] = (
     ("greedy", "host-unit", "per-victim"),
@@ -63,19 +63,19 @@ DRIVES: tuple[Drive, ...] = (
 CLAIM = "more than 2x lifetime (Samsung, Flash Memory Summit 2016)"
 _WINDOW_NS = 3_000_000_000
 _BISECTIONS = 10
-_MAX_RATE = 1.0e9  # bytes/s of writes: near what the link carries
+_MAX_RATE = 1.0e9  # bytes/s of writes, near the link's maximum
 
 
 @dataclass(frozen=True)
 class Amplification:
-    """Write amplification of the flat drive, without and with streams."""
+    """Write amplification of the flat drive without and with streams."""
 
     reading: Reading
     overprovision: float
     request_bytes: int
     policy: str
-    gc_destination: str  # "host-unit": into the host's open unit; "per-stream": into their own
-    gc_pacing: str  # "per-victim": a victim at once; "incremental": a little with every write
+    gc_destination: str  # "host-unit": the host's open unit; "per-stream": separate units
+    gc_pacing: str  # "per-victim": a whole victim at once; "incremental": a little per write
     waf_off: float
     waf_on: float
     reference: float | None  # another simulator's `waf_off`
@@ -83,32 +83,36 @@ class Amplification:
 
     @property
     def lifetime_ratio(self) -> float:
+        """Lifetime with streams over lifetime without."""
         return self.waf_off / self.waf_on
 
     @property
     def reference_error_pct(self) -> float | None:
+        """Deviation of `waf_off` from the other simulator's; None without a reference."""
         return None if self.reference is None else 100 * (self.waf_off / self.reference - 1)
 
 
 @dataclass(frozen=True)
 class Speed:
-    """The timed drive at its highest load with 30 % writes. Throughput in bytes/s."""
+    """The timed drive at its highest load with 30 % writes; throughput in bytes/s."""
 
     reading: Reading
     overprovision: float
     streams: bool
-    waf: float  # while measured
+    waf: float  # during the measurement
     waf_preconditioned: float  # over the capacities written after the warm-up
     read_bytes_per_s: float
     write_bytes_per_s: float
     read_mean_ns: float | None
     read_p99_ns: int | None  # None: not enough samples
     read_p9999_ns: int | None
-    data_placement: Mapping[str, Any]  # the drive's interface after it, its counts while measured
+    data_placement: Mapping[str, Any]  # the drive's interface, with counts of the measurement
 
 
 @dataclass(frozen=True)
 class Result:
+    """All measurements of the experiment."""
+
     precondition: str
     scale: float
     passes: tuple[int, int]
@@ -122,10 +126,12 @@ def run(
     passes: tuple[int, int] = (WARM_UP, MEASURED),
     log: Callable[[str], None] = lambda text: None,
 ) -> Result:
-    """Measure everything, which takes some minutes; `QUICK` has the settings of a first look.
+    """Run all measurements, which takes some minutes.
 
-    `scale`: by how much the timed drive is smaller; `passes`: capacities written to warm up and
-    while amplification is measured.
+    Args:
+        scale: factor by which the timed drive is scaled down.
+        passes: capacities written to warm up, and during the measurement of amplification.
+        log: called with progress messages.
     """
     flat_bytes = UNITS * SLOTS_PER_RECLAIM_UNIT * SLOT_BYTES
     flat_memory = drive_memory_bytes(flat_bytes, flat_bytes)
@@ -149,7 +155,7 @@ def run(
 
 
 def precondition(passes: tuple[int, int] = (WARM_UP, MEASURED)) -> str:
-    """The precondition, which every output of this experiment states."""
+    """Describe the precondition, which is part of every output of this experiment."""
     return (
         "empty drive; every range written once, one after the other; then "
         f"{passes[0]} capacities by the four writers, then {passes[1]} capacities over which write "
@@ -169,7 +175,7 @@ def amplification(
     gc_pacing: str = "incremental",
     passes: tuple[int, int] = (WARM_UP, MEASURED),
 ) -> Amplification:
-    """Write amplification of the flat drive at the over-provisioning `op`, a share."""
+    """Return the write amplification of the flat drive at the over-provisioning `op`, a share."""
 
     def waf(streams: bool) -> float:
         measured, _ = _native.validate_data_placement(
@@ -192,7 +198,7 @@ def amplification(
 
 
 def drive(overprovision: float, scale: float) -> _native.Device:
-    """The drive with this over-provisioning, (flash - user) / user, at 1/`scale` of its size."""
+    """Open the drive with an over-provisioning of (flash - user) / user, scaled down by `scale`."""
     text, file_name = read_device_file(DEVICE)
     raw = describe_device(text, file_name).flash_bytes("the experiment")
     user = round(raw / (1 + overprovision) / REQUEST_BYTES) * REQUEST_BYTES
@@ -222,7 +228,7 @@ def _jobs(reading: Reading, capacity_bytes: int, streams: bool) -> list[Job]:
 
 
 def _write(reading: Reading, jobs: list[Job], volume_bytes: float) -> Workload:
-    """The writers at their rates until together they have written about `volume_bytes`."""
+    """The writers at their rates, until they have written about `volume_bytes` in total."""
     shares = [writer.writes for writer in writers(reading)]
     return Workload(
         "writers",
@@ -238,7 +244,7 @@ def _write(reading: Reading, jobs: list[Job], volume_bytes: float) -> Workload:
 
 
 def _mix(reading: Reading, jobs: list[Job], rate: float, duration_ns: int) -> Workload:
-    """Writers at `rate` bytes/s in total; readers as fast as they can, over the written data."""
+    """Writers at `rate` bytes/s in total, and readers at full speed over the written data."""
     used = sum(job.range_bytes or 0 for job in jobs)
     load = [
         replace(job, rate_bytes_per_s=writer.writes * rate, duration_ns=duration_ns, queue_depth=64)
@@ -299,7 +305,7 @@ def _speed(
 
 
 def _highest(engine: SimEngine, state: Path, reading: Reading, jobs: list[Job]) -> StepResult:
-    """The step, from `state`, whose write rate is nearest to 30 % of the total throughput."""
+    """The step from `state` whose write rate is nearest to 30 % of the total throughput."""
     low, high = 0.0, _MAX_RATE
     closest: tuple[float, StepResult] | None = None
     for _ in range(_BISECTIONS):

@@ -1,4 +1,4 @@
-"""The results of `fms-fio` as JSON, as tables and as a page with plots."""
+"""Rendering of the results of `fms-fio` as JSON, tables and a page with plots."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ from writecliff.units import LATENCY_UNITS, MB_S, block
 SCHEMA = "writecliff/experiment-fms-fio/2"
 WAF_CSV, FIFO_CSV, SPEED_CSV = "write-amplification.csv", "fifo.csv", "throughput.csv"
 METASTABLE = (
-    "Write amplification without streams depends on how the drive was preconditioned: under FIFO "
-    "collection several values are stable for one and the same configuration (all are listed). A "
-    "figure without its precondition cannot be repeated."
+    "Write amplification without streams depends on the preconditioning: under FIFO collection "
+    "several values are stable for the same configuration (all are listed). A figure without its "
+    "precondition cannot be repeated."
 )
-FOUND = (
-    "The other simulator's figures come without a description of its garbage collection. That it "
-    "moves whole victims, and that a request wraps at the end of its range, was found by search."
+SEARCHED = (
+    "The garbage collection of the other simulator is not documented. A search over variants "
+    "showed that it moves whole victims, and that a request wraps at the end of its range."
 )
 
 
 def mapping(result: Result) -> dict[str, Any]:
-    """All results as plain data; `precondition` applies to every figure."""
+    """Return all results as plain data; `precondition` applies to every figure."""
     return {
         "schema": SCHEMA,
         "claim": CLAIM,
@@ -78,18 +78,18 @@ def mapping(result: Result) -> dict[str, Any]:
 
 
 def shortened(result: Result) -> str:
-    """What is said of a run that wrote less than the experiment; empty for a whole one."""
+    """Return the note of a shortened run; "" for a complete run."""
     if result.passes == (WARM_UP, MEASURED):
         return ""
     warm_up, measured = result.passes
     return (
         f"Shortened: {warm_up} + {measured} capacities were written instead of {WARM_UP} + "
-        f"{MEASURED}. Write amplification need not have settled, so these figures are a first look."
+        f"{MEASURED}. Write amplification may not have settled, so these figures are preliminary."
     )
 
 
 def pairs(result: Result) -> list[tuple[Speed, Speed]]:
-    """The timed drive (without, with streams) for each reading and over-provisioning."""
+    """Return the timed drives (without, with streams) by reading and over-provisioning."""
     by_key = {(row.reading, row.overprovision, row.streams): row for row in result.speed}
     return [
         (row, by_key[row.reading, row.overprovision, True])
@@ -109,12 +109,14 @@ Variants = dict[tuple[Drive, int], Amplification]  # by drive and request size
 
 
 def tables(result: Result) -> tuple[Table, ...]:
-    """Write amplification; the comparison with another simulator, where there is one; the stable
-    values of FIFO; throughput and latency.
+    """Return the tables.
+
+    These are write amplification, the comparison with another simulator if there is one, the stable
+    values of FIFO, and throughput and latency.
     """
     compared = [row for row in result.amplification if row.reference is not None]
     beside = Table.of(
-        "Beside another simulator: whole victims, without streams",
+        "Comparison with another simulator: whole victims, without streams",
         compared,
         ("reading", kinds.WHOLE, lambda row: row.reading),
         ("OP", kinds.RIGHT, _op),
@@ -149,7 +151,7 @@ def _stable(row: Amplification) -> str:
 
 
 def _waf_table(result: Result) -> Table:
-    """A row for each reading and over-provisioning, a column for each drive and request size."""
+    """A row per reading and over-provisioning, a column per drive and request size."""
     groups: dict[tuple[Reading, float], Variants] = {}
     for row in result.amplification:
         group = groups.setdefault((row.reading, row.overprovision), {})
@@ -164,15 +166,15 @@ def _waf_table(result: Result) -> Table:
         return [row for row in group.values() if row.policy == "greedy"]
 
     def ratios(group: Variants) -> str:
-        found = [row.lifetime_ratio for row in greedy(group)]
-        return f"{min(found):.2f} - {max(found):.2f}"
+        ratios = [row.lifetime_ratio for row in greedy(group)]
+        return f"{min(ratios):.2f} - {max(ratios):.2f}"
 
     def first(group: Variants) -> Amplification:
         return next(iter(group.values()))
 
     return Table.of(
-        "Write amplification without streams, by way of collection and size of requests; and with "
-        "a stream for each writer",
+        "Write amplification without streams, by collection and request size; and with a stream "
+        "per writer",
         groups.values(),
         ("reading", kinds.WHOLE, lambda group: first(group).reading),
         ("OP", kinds.RIGHT, lambda group: _op(first(group))),
@@ -211,22 +213,23 @@ def _speed_table(result: Result) -> Table:
 
 @one_page()
 def page(result: Result) -> Page:
+    """Return the page of the results."""
     *waf_tables, speed_table = tables(result)
     return Page(
         title="FMS 2016, FIO: four sequential writers, streams off and on",
-        intro=f"Four sequential writers whose data live 1x, 10x, 33x and 55x as long, six random "
-        f"readers. Precondition of every figure: {result.precondition}.",
+        intro=f"Four sequential writers with relative data lifetimes of 1, 10, 33 and 55, and six "
+        f"random readers. Precondition of every figure: {result.precondition}.",
         sections=(
             Section(
                 "Write amplification",
                 f"A flat drive of {UNITS} reclaim units of {SLOTS_PER_RECLAIM_UNIT} slots. With a "
-                "stream for each writer every unit dies as a whole, so that greedy collection "
-                "copies nothing; a cyclic (FIFO) log takes the oldest unit whatever its stream, "
-                "and gains nothing. Collection moves whole victims, or evenly: a little with "
-                "every write. Relocated data go to the unit that the host fills, or (apart) to "
-                "separate units. Writers take turns by smooth weighted round-robin; a request "
-                "that reaches the end of its range wraps to the start. Over-provisioning counts "
-                "the units that circulate.",
+                "stream per writer, all data of a unit become invalid together, so greedy "
+                "collection copies nothing. A cyclic (FIFO) log takes the oldest unit of any "
+                "stream, so streams gain nothing. Collection moves whole victims, or evenly: a "
+                "little with every write. Relocated data go to the unit that the host fills, or "
+                "(apart) to separate units. Writers take turns by smooth weighted round-robin; a "
+                "request that reaches the end of its range wraps to the start. Over-provisioning "
+                "counts the circulating units.",
                 tuple(filter(None, _waf_figures(result))),
                 tuple(waf_tables),
             ),
@@ -244,15 +247,19 @@ def page(result: Result) -> Page:
         disclosures=(
             *filter(None, (shortened(result),)),
             METASTABLE,
-            *((FOUND,) if any(row.reference is not None for row in result.amplification) else ()),
-            f"Claimed: {CLAIM}. The slide's bars are not in any text; nothing else of it is "
-            "compared. Ranges, rates and block sizes are named readings of the slide.",
+            *(
+                (SEARCHED,)
+                if any(row.reference is not None for row in result.amplification)
+                else ()
+            ),
+            f"Claimed: {CLAIM}. The values of the slide's bars are not in any text, so nothing "
+            "else is compared. Ranges, rates and block sizes are named readings of the slide.",
         ),
     )
 
 
 def _op_axis() -> Axis:
-    # 12.7 and 14.5 % are too close for two labels.
+    # The labels of 12.7 and 14.5 % would overlap.
     ticks = tuple((op, f"{100 * op:g} %") for op in OVERPROVISIONS if op != 0.127)
     return Axis("Over-provisioning", ticks=ticks)
 

@@ -1,22 +1,22 @@
-"""Four sequential writers whose data live 1x, 10x, 33x and 55x as long, and theory of a cyclic log.
+"""Four sequential writers with data lifetimes of 1, 10, 33 and 55, and theory of a cyclic log.
 
-The slide (Samsung, "Multi-stream", Flash Memory Summit 2016) gives only the four lifetimes. There
-are two readings of it:
+The slide (Samsung, "Multi-stream", Flash Memory Summit 2016) gives only the four lifetimes. It can
+be read in two ways:
 
 * `by-size`: ranges of 1, 10, 33 and 55 parts (99 in all), written at equal rates;
 * `by-rate`: equal ranges, written at rates of 1, 1/10, 1/33 and 1/55.
 
 In one FIFO log, a slot of a class with data share s and write share r is overwritten once in s/r
 capacities written by the host. Each time the log wraps before that, the slot is relocated:
-`A = sum r ceil(s a A / r)`, with a = user / circulating slots. The right side is a staircase:
-several A solve it, and the preconditioning decides which one a drive takes.
+`A = sum r ceil(s a A / r)`, with a = user / circulating slots. The right side is a staircase.
+Several values of A solve the equation, and the preconditioning decides which one a drive reaches.
 
-`reference_waf` is their write amplification in another simulator, without streams. That one is flat
-and independently written (C, untimed): 4096 reclaim units of 256 slots, 20 capacities to settle, 10
-measured, requests of 4 or 128 KiB; its figures have three digits. Its garbage collection is not
-documented. Of the variants that were tried, whole victims relocated to the unit that the host
-fills, 4094 circulating units and requests that wrap at the end of their range reproduce all of its
-figures; the guide to streams lists the errors of the others.
+`reference_waf` is the write amplification in another simulator, without streams. That simulator is
+flat and independently written (C, untimed): 4096 reclaim units of 256 slots, 20 capacities to
+settle, 10 measured, requests of 4 or 128 KiB. Its figures have three digits. Its garbage collection
+is not documented. Of the variants that were tried, one reproduces all of its figures: whole victims
+relocated to the unit that the host fills, 4094 circulating units, and requests that wrap at the end
+of their range. The guide to streams lists the errors of the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from writecliff.parallel import SLOT_BYTES
 Reading = Literal["by-size", "by-rate"]
 READINGS: tuple[Reading, ...] = ("by-size", "by-rate")
 LIFETIMES = (1, 10, 33, 55)
-_A_MAX = 40.0  # no drive with 2 % of spare space or more amplifies as much
+_A_MAX = 40.0  # above the write amplification of any drive with at least 2 % of spare space
 _EPSILON = 1e-9
 TOLERANCE_PCT = 3.0
 REQUESTS = (SLOT_BYTES, 32 * SLOT_BYTES)
@@ -52,14 +52,14 @@ _WAF: dict[tuple[Reading, float], tuple[float, float, float]] = {
 
 @dataclass(frozen=True)
 class Writer:
-    """Shares of the capacity and of the writes; each adds up to 1 over the four."""
+    """A writer's shares of the capacity and of the writes; each adds up to 1 over all writers."""
 
     data: float
     writes: float
 
 
 def writers(reading: Reading) -> tuple[Writer, ...]:
-    """The four writers, shortest-lived data first."""
+    """Return the four writers, shortest-lived data first."""
     if reading == "by-size":
         total = sum(LIFETIMES)
         return tuple(Writer(life / total, 0.25) for life in LIFETIMES)
@@ -68,7 +68,7 @@ def writers(reading: Reading) -> tuple[Writer, ...]:
 
 
 def describe(reading: Reading) -> str:
-    """The reading in words."""
+    """Describe a reading in words."""
     return {
         "by-size": "ranges of 1 : 10 : 33 : 55, written at equal rates",
         "by-rate": "equal ranges, written at rates of 1 : 1/10 : 1/33 : 1/55",
@@ -76,10 +76,14 @@ def describe(reading: Reading) -> str:
 
 
 def fifo_fixed_points(classes: Sequence[Writer], overprovision: float) -> tuple[float, ...]:
-    """All stable write amplifications of a FIFO log of these writers, ascending.
+    """Return all stable write amplifications of a FIFO log of these writers, ascending.
 
-    On every step of the staircase the right side is constant: it is a solution if it lies on its
-    own step. `overprovision` is (circulating - user) / user.
+    The right side is constant on every step of the staircase; it is a solution if it lies on its
+    own step.
+
+    Args:
+        classes: the writers.
+        overprovision: (circulating - user) / user.
     """
     alpha = 1 / (1 + overprovision)
     edges = {0.0}
@@ -87,21 +91,21 @@ def fifo_fixed_points(classes: Sequence[Writer], overprovision: float) -> tuple[
         width = c.writes / (c.data * alpha)
         edges.update(n * width for n in range(1, int(_A_MAX / width) + 2))
     steps = sorted(edge for edge in edges if edge <= _A_MAX)
-    found: list[float] = []
+    points: list[float] = []
     for low, high in pairwise(steps):
         middle = 0.5 * (low + high)
         value = sum(c.writes * ceil(c.data * alpha * middle / c.writes) for c in classes)
         if low - _EPSILON < value <= high + _EPSILON and (
-            not found or value - found[-1] > _EPSILON
+            not points or value - points[-1] > _EPSILON
         ):
-            found.append(value)
-    return tuple(found)
+            points.append(value)
+    return tuple(points)
 
 
 def reference_waf(
     reading: Reading, overprovision: float, policy: str, request_bytes: int
 ) -> float | None:
-    """Its write amplification with whole victims in the host's unit; None if it gives none."""
+    """Return the other simulator's write amplification with whole victims; None if unknown."""
     columns = {("greedy", REQUESTS[0]): 0, ("greedy", REQUESTS[1]): 1, ("fifo", REQUESTS[1]): 2}
     row, column = _WAF.get((reading, overprovision)), columns.get((policy, request_bytes))
     return None if row is None or column is None else row[column]

@@ -1,1 +1,1 @@
-"""Comparisons of simulated drives with published figures, and the fits behind the presets."""
+"""Comparison of simulated drives with published figures, and the fits of the presets."""

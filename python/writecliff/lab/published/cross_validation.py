@@ -1,12 +1,12 @@
-"""Cross-validation: each figure as predicted by fits that have not seen it.
+"""Cross-validation: each figure is predicted by fits that have not used it.
 
-The figures are divided into folds by their loads. For each fold the fits find values
-from the other figures alone (`fold_fits.py`), and the drives with these values are measured under
-the loads of the fold, at their full size and for the full times, as `reproduce` does. So every kind
-of figure is predicted, those too that no fit uses.
+The figures are divided into folds by their loads. For each fold, the fits estimate values from the
+other figures (`fold_fits.py`). The drives with these values are measured under the loads of the
+fold at full size and for the full times, as in `reproduce`. All kinds of figures are therefore
+predicted, including kinds that no fit uses.
 
-A figure is predicted only if fits vary all its drives. What a device file has that no fit varies
-was set with all figures in view, and so were the bounds; the errors do not show that.
+A figure is predicted only if fits vary all its drives. The other values of device files, and the
+bounds of parameters, were set with all figures in view; the errors do not show that.
 """
 
 from __future__ import annotations
@@ -40,17 +40,15 @@ from writecliff.published.scores import Row, row_of
 
 @dataclass(frozen=True)
 class Prediction:
-    """A figure as fits make it that have not seen its fold."""
+    """A figure as predicted by fits that have not used its fold."""
 
     row: Row
     fold: int
-    fits: tuple[str, ...]  # of the drive, and of the baseline where that is another
+    fits: tuple[str, ...]  # of the drive and, if different, of the baseline
 
 
 class CrossValidation:
-    """What is predicted: the figures of the drives of `chosen`, some of the fits in `specs`, of
-    which drives that they are compared with may need others.
-    """
+    """The figures to predict, with their folds."""
 
     def __init__(
         self,
@@ -59,6 +57,17 @@ class CrossValidation:
         folds: int,
         chosen: Collection[str] | None = None,
     ) -> None:
+        """Select the figures to predict.
+
+        Args:
+            specs: all fits that predictions may need.
+            figures: table of figures.
+            folds: number of folds.
+            chosen: fits whose drives' figures are predicted; default: all.
+
+        Raises:
+            ConfigError: there are no such figures, or too few loads.
+        """
         self.specs = specs
         self.folds = folds
         self.fold_of = folds_of(figures, folds)
@@ -74,16 +83,16 @@ class CrossValidation:
             raise ConfigError(f"there are no figures of {', '.join(sorted(wanted))} to predict")
 
     def fits_of(self, figure: PublishedFigure) -> tuple[str, ...]:
-        """The fits whose drives the figure is of."""
+        """Return the fits of a figure's drives."""
         return tuple(dict.fromkeys(self._owners[d] for d in _drives(figure) if d in self._owners))
 
     def fold_fits(self, observer: MeasurementObserver | None = None) -> FoldFits:
-        """The fits that the predictions need."""
+        """Return the fits that the predictions need."""
         needed = {(fit, self.fold_of[f]) for f in self.figures for fit in self.fits_of(f)}
         return FoldFits(self.specs, self._table, self.fold_of, needed, observer)
 
     def loads(self) -> dict[str, set[Load]]:
-        """The loads that are measured on each drive."""
+        """Return the loads that are measured on each drive."""
         return {
             drive: {load for loads in by_fold.values() for load in loads}
             for drive, by_fold in self._loads().items()
@@ -98,41 +107,47 @@ class CrossValidation:
         log: Log = lambda text: None,
         observer: MeasurementObserver | None = None,
     ) -> tuple[Prediction, ...]:
-        """The figures with the values of the fits that have not seen them, as `FoldFits.run` gives
-        them; all times are multiplied by `time_share`.
+        """Measure the figures with the values of fits that have not used them.
+
+        `values` are those of `FoldFits.run`. All measurement times are multiplied by `time_share`.
         """
         observer = observer or MeasurementObserver()
         loads = self._loads()
         drives = {name: ComparedDrive.preset(name) for name in loads}
         order = sorted(drives, key=lambda name: (-drive_memory(drives[name]), name))
 
-        def one(name: str) -> dict[int, Results]:
+        def measure_drive(name: str) -> dict[int, Results]:
             origin, folds = drives[name], list(loads[name])
             variants = [(_with(origin, values[name, fold]), loads[name][fold]) for fold in folds]
-            found = measure_variants(origin, variants, cache, log, observer, time_share=time_share)
-            return dict(zip(folds, found, strict=True))
+            measured = measure_variants(
+                origin, variants, cache, log, observer, time_share=time_share
+            )
+            return dict(zip(folds, measured, strict=True))
 
-        tasks = [Task(name, 2 * drive_memory(drives[name]), partial(one, name)) for name in order]
+        tasks = [
+            Task(name, 2 * drive_memory(drives[name]), partial(measure_drive, name))
+            for name in order
+        ]
         results = dict(zip(order, run_side_by_side(tasks, stop=observer.stop), strict=True))
         return tuple(self._prediction(figure, results) for figure in self.figures)
 
     def _loads(self) -> dict[str, dict[int, set[Load]]]:
-        """The loads of each drive by fold."""
-        found: dict[str, dict[int, set[Load]]] = {}
+        """The loads of each drive, by fold."""
+        by_drive: dict[str, dict[int, set[Load]]] = {}
         for figure in self.figures:
             for part in parts_of(figure):
                 for c in (condition(part), baseline_condition(part)):
                     if c is not None and c.load is not None:
-                        by_fold = found.setdefault(c.device, {})
+                        by_fold = by_drive.setdefault(c.device, {})
                         by_fold.setdefault(self.fold_of[figure], set()).add(c.load)
-        return {drive: dict(sorted(by_fold.items())) for drive, by_fold in sorted(found.items())}
+        return {drive: dict(sorted(by_fold.items())) for drive, by_fold in sorted(by_drive.items())}
 
     def _prediction(
         self, figure: PublishedFigure, results: Mapping[str, Mapping[int, Results]]
     ) -> Prediction:
         fold = self.fold_of[figure]
-        own = {drive: results[drive][fold] for drive in _drives(figure)}
-        return Prediction(row_of(figure, own, {}), fold, self.fits_of(figure))
+        fold_results = {drive: results[drive][fold] for drive in _drives(figure)}
+        return Prediction(row_of(figure, fold_results, {}), fold, self.fits_of(figure))
 
 
 def _drives(figure: PublishedFigure) -> tuple[str, ...]:
@@ -143,63 +158,69 @@ def _with(drive: ComparedDrive, values: Values) -> ComparedDrive:
     return ComparedDrive(drive.name, with_numbers(drive.text, values), drive.file_name)
 
 
-# -- folds: figures that are left out together -----------------------------------------------------
+# -- folds: figures that are held out together -----------------------------------------------------
 
-# All figures under one load are in the same fold, whatever they measure and whichever drives they
-# are of: the mean latency of a load tells its IOPS, and the improvement of one drive that of the
-# other. So a fold depends on the loads of the whole table alone, not on what a fit uses of it. Each
-# source has its loads in as many folds as it can, so that no fit loses all it has.
+# All figures under a load are in the same fold, whatever their metrics and drives, because the mean
+# latency of a load determines its IOPS, and the improvement of one drive that of the other. A fold
+# therefore depends only on the loads of the whole table, not on the figures that a fit uses. The
+# loads of each source are spread over as many folds as possible, so that no fit loses all figures.
 
 _SEED = 1
 _LoadKey = tuple[object, ...]
 
 
 def is_predicted(figure: PublishedFigure) -> bool:
-    """Whether the figure is of a load, and depends on times: endurance and power do not, or on none
-    that a fit varies.
+    """Return `True` if a figure is of a load and depends on fitted times.
+
+    Endurance and power do not.
     """
-    one = condition(figure)
-    measured = one is not None and one.load is not None
-    return measured and kind_of(figure) not in (ENDURANCE, POWER, OTHER)
+    measured = condition(figure)
+    if measured is None or measured.load is None:
+        return False
+    return kind_of(figure) not in (ENDURANCE, POWER, OTHER)
 
 
 def folds_of(figures: Sequence[PublishedFigure], count: int) -> dict[PublishedFigure, int]:
-    """The fold, from 1, of each figure that can be predicted.
+    """Return the fold, from 1, of each figure that can be predicted.
 
-    Raises ConfigError: fewer than two folds, or fewer loads than folds.
+    Raises:
+        ConfigError: `count` is below 2 or above the number of loads.
     """
     loads = {figure: _loads(figure) for figure in figures if is_predicted(figure)}
     groups = _joined(list(loads.values()))
     if not 2 <= count <= len(groups):
         raise ConfigError(
-            f"{count} folds: there must be at least 2, and no more than loads ({len(groups)})"
+            f"--cross-validate is {count}; it must be 2 to {len(groups)}, the number of loads"
         )
     dealt: list[list[_LoadKey]] = []
     for _, same in groupby(groups, key=lambda group: group[0][0]):
-        own = list(same)
-        dealt += [own[n] for n in np.random.default_rng(_SEED).permutation(len(own))]
+        source_groups = list(same)
+        dealt += [
+            source_groups[n] for n in np.random.default_rng(_SEED).permutation(len(source_groups))
+        ]
     fold_of = {key: 1 + n % count for n, group in enumerate(dealt) for key in group}
     return {figure: fold_of[keys[0]] for figure, keys in loads.items()}
 
 
 def _loads(figure: PublishedFigure) -> list[_LoadKey]:
-    """The loads of a figure, several for a range of outstanding I/Os, without the state that a
-    drive begins in and how long it is measured. The source is the first part.
+    """The loads of a figure, without state and time; several for a range of queue depths.
+
+    The first element of each key is the source.
     """
-    found: list[_LoadKey] = []
+    keys: list[_LoadKey] = []
     for part in parts_of(figure):
-        one = condition(part)
-        assert one is not None and one.load is not None
-        load = one.load
-        found.append(
+        part_condition = condition(part)
+        assert part_condition is not None and part_condition.load is not None
+        load = part_condition.load
+        keys.append(
             (figure.source, load.pattern, load.profile, load.block_bytes, load.read_pct,
              load.outstanding, load.compressible_pct)
         )  # fmt: skip
-    return found
+    return keys
 
 
 def _joined(figures: Sequence[Sequence[_LoadKey]]) -> list[list[_LoadKey]]:
-    """All loads in groups, those of one figure in the same, in an order of their own."""
+    """Groups of loads; the loads of a figure are in the same group, in a fixed order."""
     group_of: dict[_LoadKey, list[_LoadKey]] = {}
     for keys in figures:
         together = {other for key in keys for other in group_of.get(key, [key])}

@@ -1,13 +1,13 @@
-"""The values of drives as found from the figures outside a fold.
+"""Values of drives, estimated from the figures outside a fold.
 
-A fit of a fold knows nothing of that of all figures: it starts at the middle of its bounds, with
-derivatives of its own, and is given no figure of the fold. Rivals have the values of their own fits
-of the same fold; only one that no fit varies stays as its file has it. What the first points of the
-folds have in common is simulated once.
+A fit of a fold uses nothing of the fit of all figures. It starts at the middle of its bounds, has
+its own derivatives, and gets no figure of the fold. Rivals have the values of their own fits of the
+same fold; a rival that no fit varies has the values of its device file. Simulations that several
+folds share are run once.
 
-Fits whose parameters have relatives are done twice: first each from its own figures, then again
-with what the first fits of the same fold, and device files where no fit varies the value, tell of
-the relatives. So a prior knows no more of the fold than the fit itself.
+Fits whose parameters have relatives are run twice: first each from its own figures, then with
+priors from the first fits of the same fold, or from device files for values that no fit varies. A
+prior therefore uses no more figures of the fold than the fit itself.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from writecliff.published.fit.specification import Specification
 from writecliff.published.measure import MeasurementObserver
 
 Values = Mapping[str, float]  # by key of the device file
-DriveValues = Mapping[tuple[str, int], Values]  # of a drive without a fold
+DriveValues = Mapping[tuple[str, int], Values]  # by drive and held-out fold
 
 
 @dataclass(frozen=True)
 class FoldFit:
-    """A fit to do without a fold. `work`: its share of all work, estimated; `again`: with what is
-    known of relatives and of rivals whose fit has relatives.
+    """A fit without a fold.
+
+    `work` is its estimated share of all work. `again` marks the second run, with priors from
+    relatives and with rivals whose fits have relatives.
     """
 
     fit: str
@@ -46,9 +48,7 @@ class FoldFit:
 
 
 class FoldFits:
-    """All fits that a cross-validation needs. `needed`: pairs of a fit and a fold; `fold_of`: of
-    the figures, those without one are never left out.
-    """
+    """All fits that a cross-validation needs."""
 
     def __init__(
         self,
@@ -58,6 +58,15 @@ class FoldFits:
         needed: Collection[tuple[str, int]],
         observer: MeasurementObserver | None = None,
     ) -> None:
+        """Plan the fits.
+
+        Args:
+            specs: all fits.
+            figures: table of figures.
+            fold_of: folds by figure; figures without a fold are never held out.
+            needed: pairs of a fit and a fold.
+            observer: receives the progress.
+        """
         self._specs = specs
         self._figures = figures
         self._fold_of = fold_of
@@ -70,43 +79,43 @@ class FoldFits:
         self.needed = with_others(specs, needed, relatives=True)
         self._again = fits_again(specs)
 
-    def run(self, done: Callable[[FoldFit], None] = lambda one: None) -> DriveValues:
-        """Find the values of each drive without each fold."""
+    def run(self, done: Callable[[FoldFit], None] = lambda fold_fit: None) -> DriveValues:
+        """Estimate the values of each drive without each fold."""
         todo, waves = self.todo(), self._waves()
         for again in (False, True):
             for wave in waves:
-                folds = [one for one in todo if one.fit in wave and one.again is again]
+                folds = [f for f in todo if f.fit in wave and f.again is again]
                 self._run(folds, done)
         return self._values
 
     def _run(self, folds: Sequence[FoldFit], done: Callable[[FoldFit], None]) -> None:
-        self._simulations.run(self._first_points({one.fit for one in folds if not one.again}))
+        self._simulations.run(self._first_points({f.fit for f in folds if not f.again}))
         tasks = [
             Task(
-                f"{one.fit} without fold {one.fold}",
-                self._memory_bytes(self._specs[one.fit]),
-                partial(self._find, one, done),
+                f"{f.fit} without fold {f.fold}",
+                self._memory_bytes(self._specs[f.fit]),
+                partial(self._find, f, done),
             )
-            for one in folds
+            for f in folds
         ]
         run_side_by_side(tasks, stop=self._observer.stop)
 
     def todo(self) -> list[FoldFit]:
-        """The fits, those with the most work first."""
+        """Return the fits in their order, most work first."""
         works = {name: self._work(name) for name in self._specs}
         runs = [(fit, fold, False) for fit, fold in self.needed]
         runs += [(fit, fold, True) for fit, fold in self._last if fit in self._again]
         total = sum(works[fit] for fit, _, _ in runs) or 1.0
-        found = [FoldFit(fit, fold, works[fit] / total, again) for fit, fold, again in runs]
-        return sorted(found, key=lambda one: (one.again, -one.work, one.fit, one.fold))
+        fold_fits = [FoldFit(fit, fold, works[fit] / total, again) for fit, fold, again in runs]
+        return sorted(fold_fits, key=lambda f: (f.again, -f.work, f.fit, f.fold))
 
     def _work(self, name: str) -> float:
-        """Simulations grow with the loads, and derivatives with the parameters."""
+        """Estimated work: simulations grow with the loads, and derivatives with the parameters."""
         spec = self._specs[name]
         return (1 + len(spec.parameters)) * (1 + len(figures_of(spec, self._figures)))
 
     def _waves(self) -> list[tuple[str, ...]]:
-        """The fits in groups, rivals before those who need them."""
+        """The fits in groups; fits of rivals come before the fits that need them."""
         before = {
             fit: {self.owners[rival] for rival in spec.rivals if rival in self.owners} - {fit}
             for fit, spec in self._specs.items()
@@ -126,40 +135,42 @@ class FoldFits:
         return waves
 
     def _first_points(self, fits: Collection[str]) -> dict[Candidate, Collection[Load]]:
-        found: dict[Candidate, Collection[Load]] = {}
+        points: dict[Candidate, Collection[Load]] = {}
         for name in sorted(fits):
             spec = self._specs[name]
             if figures_of(spec, self._figures):
                 problem = Problem(spec, self._figures, self._simulations)
-                found |= problem.wanted(problem.coordinates.middle)
-        return found
+                points |= problem.wanted(problem.coordinates.middle)
+        return points
 
     def _memory_bytes(self, spec: Specification) -> int:
         return max(self._simulations.memory_bytes(d, spec.scale) for d in spec.drives)
 
-    def _find(self, one: FoldFit, done: Callable[[FoldFit], None]) -> None:
-        spec = self._specs[one.fit]
-        seen = [f for f in self._figures if self._fold_of.get(f) != one.fold]
+    def _find(self, fold_fit: FoldFit, done: Callable[[FoldFit], None]) -> None:
+        spec = self._specs[fold_fit.fit]
+        seen = [f for f in self._figures if self._fold_of.get(f) != fold_fit.fold]
         texts = {drive: self._simulations.text(drive) for drive in spec.drives}
-        priors = self._priors(spec, one.fold) if one.again else {}
+        priors = self._priors(spec, fold_fit.fold) if fold_fit.again else {}
         coordinates = Coordinates(spec, texts, priors)
-        start = self._first[one.fit, one.fold][1].at if one.again else coordinates.middle
+        start = (
+            self._first[fold_fit.fit, fold_fit.fold][1].at if fold_fit.again else coordinates.middle
+        )
         if figures_of(spec, seen):
-            rivals = {rival: self._values.get((rival, one.fold), {}) for rival in spec.rivals}
+            rivals = {rival: self._values.get((rival, fold_fit.fold), {}) for rival in spec.rivals}
             problem = Problem(
                 spec, seen, self._simulations, rivals=rivals, priors=priors, workers=1
             )
-            found = optimum(problem, start)
+            best = optimum(problem, start)
         else:
-            found = Optimum(*coordinates.priors_alone())
-        if not one.again:
-            self._first[one.fit, one.fold] = coordinates, found
+            best = Optimum(*coordinates.priors_alone())
+        if not fold_fit.again:
+            self._first[fold_fit.fit, fold_fit.fold] = coordinates, best
         for drive in spec.drives:
-            self._values[drive, one.fold] = coordinates.values(drive, found.at)
-        done(one)
+            self._values[drive, fold_fit.fold] = coordinates.values(drive, best.at)
+        done(fold_fit)
 
     def _priors(self, spec: Specification, fold: int) -> Mapping[str, Prior]:
-        def known(drive: str, key: str) -> LogValue | None:
+        def value_in(drive: str, key: str) -> LogValue | None:
             first = self._first.get((self.owners.get(drive, ""), fold))
             varied = (
                 None
@@ -168,16 +179,16 @@ class FoldFits:
             )
             return varied or in_file(self._simulations.text(drive), key)
 
-        return priors_of(spec, known)
+        return priors_of(spec, value_in)
 
 
 def owners_of(specs: Mapping[str, Specification]) -> dict[str, str]:
-    """The fit that varies each drive; of several the first."""
-    found: dict[str, str] = {}
+    """Return the fit that varies each drive; the first if there are several."""
+    owners: dict[str, str] = {}
     for name, spec in specs.items():
         for drive in spec.drives:
-            found.setdefault(drive, name)
-    return found
+            owners.setdefault(drive, name)
+    return owners
 
 
 def with_others(
@@ -186,30 +197,31 @@ def with_others(
     *,
     relatives: bool = False,
 ) -> set[tuple[str, int]]:
-    """The fits and folds, those of their rivals, of whose rivals, and so on; with `relatives` those
-    of relatives too.
+    """Return the fits and folds, with the fits of their rivals, recursively.
+
+    With `relatives`, the fits of relatives are included too.
     """
-    owners, found, more = owners_of(specs), set[tuple[str, int]](), set(needed)
+    owners, pairs, more = owners_of(specs), set[tuple[str, int]](), set(needed)
     while more:
-        found |= more
+        pairs |= more
         more = {
             (owners[drive], fold)
             for fit, fold in more
             for drive in (*specs[fit].rivals, *(specs[fit].relatives if relatives else ()))
             if drive in owners
-        } - found
-    return found
+        } - pairs
+    return pairs
 
 
 def fits_again(specs: Mapping[str, Specification]) -> set[str]:
-    """The fits that have relatives, or rivals whose fits are done again."""
-    owners, found = owners_of(specs), {name for name, spec in specs.items() if spec.relatives}
-    more = found
+    """Return the fits that have relatives, or rivals whose fits are run again."""
+    owners, names = owners_of(specs), {name for name, spec in specs.items() if spec.relatives}
+    more = names
     while more:
         more = {
             name
             for name, spec in specs.items()
             if any(owners.get(rival) in more for rival in spec.rivals)
-        } - found
-        found = found | more
-    return found
+        } - names
+        names = names | more
+    return names

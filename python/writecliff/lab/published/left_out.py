@@ -25,7 +25,7 @@ from writecliff.published.sheet_check import SMALL_BYTES
 from writecliff.report.csvs import csv_text
 
 _COLUMNS = (*COLUMNS, STATE)
-_TIME_SHARE = 0.1  # of the usual time of a load
+_TIME_SHARE = 0.1  # factor for the usual time of a load
 
 
 def table_of(rows: Iterable[Row]) -> str:
@@ -48,8 +48,8 @@ def main() -> None:
         figures = left_out_figures()
         files = tuple(replace(figure, device=str(paths[figure.device])) for figure in figures)
         chosen = Chosen("left out", "capacities", files, small_bytes=SMALL_BYTES)
-        found = reproduce(chosen, time_share=_TIME_SHARE, log=print)
-    rows = zip(figures, found.rows, strict=True)
+        reproduction = reproduce(chosen, time_share=_TIME_SHARE, log=print)
+    rows = zip(figures, reproduction.rows, strict=True)
     table = table_of(replace(row, figure=figure) for figure, row in rows)
     PREDICTIONS.write_text(table, encoding="utf-8")
 

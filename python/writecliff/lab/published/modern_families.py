@@ -3,12 +3,12 @@
     .venv/bin/python -m writecliff.lab.published.modern_families
 
 Every drive is derived by rule (`devices.derive`) from its figures of the part "fit" of `modern.csv`
-(`modern_sheets`); what they do not say, from other capacities of its family, and then from what is
-usual for other families (`modern_usual`). Figures that are kept aside are not looked at. A test
-holds the files to this rule, so none is tuned by hand.
+(`modern_sheets`). Missing figures are taken from other capacities of its family, and then from the
+typical values of other families (`modern_usual`). Held-out figures are not used. A test compares
+the files with this rule, so no file is tuned by hand.
 
-Drives of more than 16 TiB of flash came later, and are of another kind: they are made for capacity,
-and write less than others. They count for no other family, so none has changed for them.
+Drives with more than 16 TiB of flash were added later. They are made for capacity and write less
+than others, so they do not count for other families, which are unchanged.
 """
 
 from __future__ import annotations
@@ -41,47 +41,55 @@ _COMMANDS = ("controller.read_command_time", "controller.write_command_time")
 _FACTS = ("interface", "year", "cell", "power_loss_protection", "dram")
 _RATES = ("sequential_read", "sequential_write", "random_read", "random_write")
 _PAPER = "data sheets of the drives of Haas et al., SSD-iq, PVLDB 18(11), 2025"
-_OWN = ("name", "description", "model", "user_capacity", "rated_writes")  # of each capacity
+_PER_CAPACITY = (
+    "name",
+    "description",
+    "model",
+    "user_capacity",
+    "rated_writes",
+)  # of each capacity
 
 
 def families() -> dict[str, str]:
-    """The text of each family's file."""
+    """Return the text of each family's file."""
     all_drives = drives()
     sheets = {
-        name: [one.sheet for one in own]
-        for name, own in all_drives.items()
+        name: [drive.sheet for drive in members]
+        for name, members in all_drives.items()
         if facts()[name].get("usual", True)
     }
-    of_flash = {name: _text(name, own, sheets) for name, own in listed_drives().items()}
+    of_flash = {name: _text(name, members, sheets) for name, members in listed_drives().items()}
     return of_flash | {name: _scm_text(name) for name in facts() if name not in of_flash}
 
 
-def _siblings(one: Drive, own: Sequence[Drive]) -> list[Drive]:
+def _siblings(drive: Drive, members: Sequence[Drive]) -> list[Drive]:
     """Return the drives whose figures a drive may take over."""
-    if SSD_IQ in one.sources.values():
-        return [one]
-    return [other for other in own if SSD_IQ not in other.sources.values()]
+    if SSD_IQ in drive.sources.values():
+        return [drive]
+    return [other for other in members if SSD_IQ not in other.sources.values()]
 
 
 def _scm_text(family: str) -> str:
-    """A family without flash. Its drives differ in their capacities."""
-    own, figures = facts()[family], usable_figures()
-    names = own["drives"]
+    """The text of a family without flash, whose drives differ only in capacity."""
+    family_facts, figures = facts()[family], usable_figures()
+    names = family_facts["drives"]
     cited = sorted({f.source for f in figures if f.device in names})
-    values = scm_values(names[0], own, figures)
-    text = text_of(values, _head(own["about"], names, cited, "lab/published/modern_families.py"))
+    values = scm_values(names[0], family_facts, figures)
+    text = text_of(
+        values, _head(family_facts["about"], names, cited, "lab/published/modern_families.py")
+    )
     capacities = {name: float(name.rpartition("-")[2]) for name in names}
     tables = (f'[variants.{n}]\nuser_capacity = "{c:g} GB"\n' for n, c in capacities.items())
     return text + "\n[variants]\n\n" + "\n".join(tables)
 
 
-def _text(family: str, own: Sequence[Drive], sheets: Sheets) -> str:
-    values = _values(own[0], own, sheets)
-    cited = sorted({source for one in own for source in one.sources.values()})
-    names = [one.name for one in own]
+def _text(family: str, members: Sequence[Drive], sheets: Sheets) -> str:
+    values = _values(members[0], members, sheets)
+    cited = sorted({source for drive in members for source in drive.sources.values()})
+    names = [drive.name for drive in members]
     head = _head(facts()[family]["about"], names, cited, "lab/published/modern_families.py")
     text = text_of(values, head)
-    return "\n".join((text, _variants(own, values, sheets), _sheets(own, sheets)))
+    return "\n".join((text, _variants(members, values, sheets), _sheets(members, sheets)))
 
 
 def _head(about: str, names: Sequence[str], cited: Sequence[str], rule: str) -> list[str]:
@@ -95,77 +103,79 @@ def _head(about: str, names: Sequence[str], cited: Sequence[str], rule: str) -> 
     return [line for part in (head, *listed) for line in _wrapped(part)]
 
 
-def _values(one: Drive, own: Sequence[Drive], sheets: Sheets) -> list[Value]:
+def _values(drive: Drive, members: Sequence[Drive], sheets: Sheets) -> list[Value]:
     """Return the values of a drive's device file, in the order of the file."""
-    sheet, said = with_siblings(one, _siblings(one, own))
+    sheet, origins = with_siblings(drive, _siblings(drive, members))
     client, bits = not sheet.enterprise, BITS[sheet.cell or "tlc"]
-    sheet, usual = with_usual(one.family, sheet, sheets)
-    said |= usual
+    sheet, usual = with_usual(drive.family, sheet, sheets)
+    origins |= usual
     if client and sheet.slc_cache is None:
         sheet = replace(sheet, slc_cache=sheet.capacity / bits)
-        said["slc_cache"] = f"no figure: all flash that is free, at one bit of {bits}"
-    found = []
-    for value in derived(sheet, said):
+        origins["slc_cache"] = f"no figure: all flash that is free, at one bit of {bits}"
+    values = []
+    for value in derived(sheet, origins):
         reason = value.reason.replace("the sheet gives", "the figures give")
         reason = reason.replace("the sheet's", "the figures'")
         reason = reason.replace("the sheet", "the figures")
         reason = reason.replace("yours", "the drive and its capacity")
-        text = f'"{facts()[one.family]["about"]}"' if value.key == "description" else value.value
-        found.append(Value(value.key, text, reason))
+        text = f'"{facts()[drive.family]["about"]}"' if value.key == "description" else value.value
+        values.append(Value(value.key, text, reason))
     if client:
-        found.append(Value("slc_cache.dynamic", "true", "uses free flash, as clients of the year"))
-    return found
+        values.append(Value("slc_cache.dynamic", "true", "uses free flash, as clients of the year"))
+    return values
 
 
-def _variants(own: Sequence[Drive], values: Sequence[Value], sheets: Sheets) -> str:
+def _variants(members: Sequence[Drive], values: Sequence[Value], sheets: Sheets) -> str:
     base = {value.key: value.value for value in values}
     lines = ["[variants]"]
-    for one in own:
+    for drive in members:
         lines += [
             "",
-            f"[variants.{one.name}]",
-            f'user_capacity = "{one.sheet.capacity / 1e9:g} GB"',
+            f"[variants.{drive.name}]",
+            f'user_capacity = "{drive.sheet.capacity / 1e9:g} GB"',
         ]
-        if one is own[0]:
+        if drive is members[0]:
             continue
-        mine = _values(one, own, sheets)
+        mine = _values(drive, members, sheets)
         keys = {value.key: value for value in mine}
         for key in _COMMANDS:
             if key in base and key not in keys:
                 mine.append(replace(keys["controller.command_time"], key=key))
         for value in mine:
-            if value.key not in _OWN and base.get(value.key) != value.value:
+            if value.key not in _PER_CAPACITY and base.get(value.key) != value.value:
                 lines.append(f'"{value.key}" = {value.value}  # {value.reason}')
-        if one.sheet.tbw:
-            lines.append(f'rated_writes = "{one.sheet.tbw / 1e12:g} TB"  # {one.sources["tbw"]}')
+        if drive.sheet.tbw:
+            lines.append(
+                f'rated_writes = "{drive.sheet.tbw / 1e12:g} TB"  # {drive.sources["tbw"]}'
+            )
     return "\n".join(lines) + "\n"
 
 
-def _sheets(own: Sequence[Drive], sheets: Sheets) -> str:
+def _sheets(members: Sequence[Drive], sheets: Sheets) -> str:
     """Return the tables from which `devices/capacities.py` derives other capacities."""
     lines = ["[sheets]"]
     for name in _FACTS:
-        if (value := getattr(own[0].sheet, name)) is not None:
+        if (value := getattr(members[0].sheet, name)) is not None:
             lines.append(f"{name} = {_answer(name, value)}  # all capacities")
-    for drive in own:
+    for drive in members:
         lines += ["", f"[sheets.{drive.name}]"]
         for field in ANSWERS:
             value = getattr(drive.sheet, field.name)
             if value is not None and field.name not in (*_FACTS, "name", "capacity"):
                 source = drive.sources.get(field.name, "follows from the phases of the drive")
                 lines.append(f"{field.name} = {_answer(field.name, value)}  # {source}")
-        others, reasons = _of_others(drive, own, sheets)
+        others, reasons = _of_others(drive, members, sheets)
         if others:
             lines.append(f"[sheets.{drive.name}.others]")
             lines += [f"{n} = {_answer(n, v)}  # {reasons[n]}" for n, v in others.items()]
-    return "\n".join((*lines, "", *_class_rates(own, sheets), ""))
+    return "\n".join((*lines, "", *_class_rates(members, sheets), ""))
 
 
 def _of_others(
-    drive: Drive, own: Sequence[Drive], sheets: Sheets
+    drive: Drive, members: Sequence[Drive], sheets: Sheets
 ) -> tuple[dict[str, object], dict[str, str]]:
     """Return the fields that come from other families, and why they have their values."""
-    sheet, _ = with_siblings(drive, _siblings(drive, own))
+    sheet, _ = with_siblings(drive, _siblings(drive, members))
     sheet, reasons = with_usual(drive.family, sheet, sheets)
     if not sheet.enterprise and sheet.slc_cache is None:
         sheet = replace(sheet, slc_cache=sheet.capacity / BITS[sheet.cell or "tlc"])
@@ -173,17 +183,17 @@ def _of_others(
     return {name: getattr(sheet, name) for name in reasons}, reasons
 
 
-def _class_rates(own: Sequence[Drive], sheets: Sheets) -> Iterator[str]:
+def _class_rates(members: Sequence[Drive], sheets: Sheets) -> Iterator[str]:
     """Yield the table of the rates that are usual for the largest drives of the class."""
-    largest = max(own, key=lambda drive: drive.sheet.capacity).sheet
+    largest = max(members, key=lambda drive: drive.sheet.capacity).sheet
     rates: dict[str, Any] = dict.fromkeys(_RATES)
-    reads = [drive.sheet.sequential_read for drive in own if drive.sheet.sequential_read]
+    reads = [drive.sheet.sequential_read for drive in members if drive.sheet.sequential_read]
     rates["sequential_read"] = max(reads, default=None)
-    sheet, said = with_usual(own[0].family, replace(largest, **rates), sheets)
+    sheet, origins = with_usual(members[0].family, replace(largest, **rates), sheets)
     yield "[usual]"
     for name in _RATES:
-        if name in said:
-            yield f"{name} = {_answer(name, getattr(sheet, name))}  # {said[name]}"
+        if name in origins:
+            yield f"{name} = {_answer(name, getattr(sheet, name))}  # {origins[name]}"
 
 
 def _answer(name: str, value: object) -> str:
@@ -216,13 +226,13 @@ def main() -> None:
 
 # Drives of storage-class memory as device files, from the figures that a fit may use.
 #
-# The rule, of a family's figures, all capacities together:
+# The rule, for the figures of all capacities of a family together:
 #
-# * The controller takes a time per command and one per access. The highest rate of reads of one
-#   access and the rate of random writes of 4 KiB, which are eight, give both.
-# * A block of 4 KiB lies in one bank, so its latency beyond that of one access is what seven
-#   accesses of the bank take.
-# * What is left of the latency of one access is the firmware's.
+# * The controller has a time per command and a time per access. They follow from the highest rate
+#   of reads of one access, and from the rate of random writes of 4 KiB, which are eight accesses.
+# * A block of 4 KiB is in one bank, so its latency in excess of a single access is the time of
+#   seven accesses of the bank.
+# * The rest of the latency of a single access is the firmware's.
 # * Banks write as fast as the rated sequential writes.
 #
 # The number of banks is not published. The controller of the predecessor, the P4800X, has seven
@@ -235,19 +245,21 @@ def main() -> None:
 UNIT = 512  # bytes; the smallest logical block
 BANKS = 7
 _PER_SLOT = SLOT // UNIT
-_YEARS = 5  # of the warranty, that drive writes a day are of
+_YEARS = 5  # warranty, over which drive writes per day are stated
 
 
 def scm_values(
     name: str, facts: Mapping[str, Any], figures: Iterable[PublishedFigure]
 ) -> list[Value]:
-    """The values of the device file of the drive `name`, in its order. Raises ConfigError: a figure
-    that the rule needs is not there.
+    """Return the values of the device file of the drive `name`, in the order of the file.
+
+    Raises:
+        ConfigError: a figure that the rule needs is missing.
     """
-    own = [f for f in figures if f.device in facts["drives"]]
+    family_figures = [f for f in figures if f.device in facts["drives"]]
     capacity = float(name.rpartition("-")[2]) * 1e9
     link = LINKS[facts["interface"]]
-    per_day = _one(own, "dwpd", None, None)
+    per_day = _figure(family_figures, "dwpd", None, None)
     rated = per_day.value * 365 * _YEARS * capacity
     values = [
         Value("name", f'"{name}"', "the drive and its capacity"),
@@ -260,21 +272,28 @@ def scm_values(
             f"{per_day.value:g} drive writes a day for {_YEARS} years: {per_day.source}",
         ),
     ]
-    return [*values, *_timing(own, link.most_mb_s * 1e6, link.command_us * US), *_link(facts)]
+    return [
+        *values,
+        *_timing(family_figures, link.most_mb_s * 1e6, link.command_us * US),
+        *_link(facts),
+    ]
 
 
-def _timing(own: list[PublishedFigure], bandwidth: float, command_ns: float) -> list[Value]:
-    small, many = _fastest(own, UNIT), _one(own, "iops", SLOT, 0.0)
+def _timing(figures: list[PublishedFigure], bandwidth: float, command_ns: float) -> list[Value]:
+    small, many = _fastest(figures, UNIT), _figure(figures, "iops", SLOT, 0.0)
     access = (1e9 / many.value - 1e9 / small.value) / (_PER_SLOT - 1)
     command = 1e9 / small.value - access
-    first, block = _one(own, "latency_avg", UNIT, 100.0), _one(own, "latency_avg", SLOT, 100.0)
+    first, block = (
+        _figure(figures, "latency_avg", UNIT, 100.0),
+        _figure(figures, "latency_avg", SLOT, 100.0),
+    )
     more = (block.value - first.value) * 1e6 - (SLOT - UNIT) / bandwidth * 1e9
     read = more / (_PER_SLOT - 1)
     latency = first.value * 1e6 - 1e9 / small.value - read - command_ns - UNIT / bandwidth * 1e9
-    written = _one(own, "throughput", 128 * KIB, 0.0)
+    written = _figure(figures, "throughput", 128 * KIB, 0.0)
     write = BANKS * UNIT / (written.value * 1e6) * 1e9
     if min(access, command, read, latency) <= 0:
-        raise ConfigError(f"the figures of {own[0].device} contradict each other")
+        raise ConfigError(f"the figures of {figures[0].device} contradict each other")
     media = (
         ("banks", str(BANKS), "not published: the channels of the predecessor's controller "
          "(ComputerBase, Intel Optane SSD DC P4801X)"),
@@ -295,7 +314,7 @@ def _timing(own: list[PublishedFigure], bandwidth: float, command_ns: float) -> 
          f"leaves {first.value * 1e3:g} us for a read of 512 bytes: {first.source}"),
     )  # fmt: skip
     rows = [("media", media), ("controller", controller)]
-    return [Value(f"{table}.{key}", *rest) for table, own in rows for key, *rest in own]
+    return [Value(f"{table}.{key}", *rest) for table, cells in rows for key, *rest in cells]
 
 
 def _link(facts: Mapping[str, Any]) -> list[Value]:
@@ -311,22 +330,22 @@ def _link(facts: Mapping[str, Any]) -> list[Value]:
     return [Value(f"link.{key}", value, why) for key, value, why in rows]
 
 
-def _one(
+def _figure(
     figures: Iterable[PublishedFigure], metric: str, size: int | None, read_pct: float | None
 ) -> PublishedFigure:
-    """The first figure of a metric. Raises ConfigError."""
+    """The first figure of a metric. Raises ConfigError if there is none."""
     for f in figures:
         if (f.metric, f.block_bytes, f.read_pct) == (metric, size, read_pct):
             return f
-    raise ConfigError(f"there is no figure {metric} of {size} bytes, {read_pct} % reads")
+    raise ConfigError(f"the figure {metric} with {size} bytes and {read_pct} % reads is missing")
 
 
 def _fastest(figures: Iterable[PublishedFigure], size: int) -> PublishedFigure:
-    """The highest rate of random reads of `size` bytes: the others may be the host's."""
-    own = [f for f in figures if (f.metric, f.block_bytes, f.read_pct) == ("iops", size, 100.0)]
-    if not own:
-        raise ConfigError(f"there is no rate of reads of {size} bytes")
-    return max(own, key=lambda f: f.value)
+    """The highest rate of random reads of `size` bytes; the host may limit other rates."""
+    reads = [f for f in figures if (f.metric, f.block_bytes, f.read_pct) == ("iops", size, 100.0)]
+    if not reads:
+        raise ConfigError(f"the rate of random reads of {size} bytes is missing")
+    return max(reads, key=lambda f: f.value)
 
 
 if __name__ == "__main__":

@@ -32,13 +32,15 @@ def page() -> str:
     # Figures as in the table, without the queue depth that the rule adds.
     rows = zip(read_figures(MODERN), split().values(), strict=True)
     lines = [_HEAD]
-    for family, own in groupby(rows, key=lambda row: family_of(row[0].device)):
-        lines += [f"## {family}\n", _HEADER, *(_row(figure, part) for figure, part in own), ""]
+    for family, members in groupby(rows, key=lambda row: family_of(row[0].device)):
+        lines += [f"## {family}\n", _HEADER, *(_row(figure, part) for figure, part in members), ""]
     lines += ["## Later figures\n", _HEADER]
     lines += [*(_row(figure, "later") for figure in read_figures(MEASURED)), ""]
     lines.append("## Sources\n")
-    for one in modern_sources().values():
-        lines.append(f"* `{one.name}`: [{_cell(one.title)}]({one.address}), {_cell(one.section)}")
+    for source in modern_sources().values():
+        lines.append(
+            f"* `{source.name}`: [{_cell(source.title)}]({source.address}), {_cell(source.section)}"
+        )
     return "\n".join(lines) + "\n"
 
 

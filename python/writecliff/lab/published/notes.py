@@ -1,6 +1,6 @@
-"""Why figures are missed or not simulated: `notes.toml`, filled in by people who looked.
+"""Known reasons for errors and for missing simulations, written by hand in `notes.toml`.
 
-Notes are shown beside figures and change none of them.
+Notes are shown beside figures and do not change them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ SHIPPED = Path(__file__).parent / "notes.toml"
 
 @dataclass(frozen=True)
 class Note:
-    """A reason, and which figures it is about: those that agree in every field that is set."""
+    """A reason, and the figures that it applies to: those that match every field that is set."""
 
     reason: str
-    device: str | None = None  # as the source calls it, or its preset
+    device: str | None = None  # name in the source, or its preset
     metric: str | None = None
     item: str | None = None
     access: str | None = None
@@ -29,6 +29,7 @@ class Note:
     block_kib: float | None = None
 
     def is_about(self, figure: PublishedFigure) -> bool:
+        """Return `True` if the note applies to a figure."""
         block_kib = None if figure.block_bytes is None else figure.block_bytes / 1024
         same = (self.block_kib in (None, block_kib)) and all(
             getattr(self, name) in (None, getattr(figure, name))
@@ -38,11 +39,11 @@ class Note:
 
 
 def note_of(figure: PublishedFigure) -> str:
-    """All reasons given for a figure, joined; empty where there is none."""
+    """Return all reasons for a figure, joined; "" if there are none."""
     return "; ".join(note.reason for note in notes() if note.is_about(figure))
 
 
 @lru_cache(maxsize=1)
 def notes() -> tuple[Note, ...]:
-    """The notes that come with the program."""
+    """Return the shipped notes."""
     return tuple(Note(**table) for table in tomllib.loads(SHIPPED.read_text("utf-8"))["note"])

@@ -1,6 +1,6 @@
-"""Writes a reproduction: a folder with the page, `figures.csv`, `loads.csv` and `results.json`.
+"""Output of a reproduction: a folder with the page, `figures.csv`, `loads.csv` and `results.json`.
 
-The folder appears under its name as a whole or not at all.
+The folder is created atomically.
 """
 
 from __future__ import annotations
@@ -29,28 +29,40 @@ PAGE, CSV, LOADS_CSV, JSON = "report.html", "figures.csv", "loads.csv", "results
 
 
 def check_output(path: Path) -> None:
-    """Check the folder before anything runs. Raises ConfigError if it is not empty."""
+    """Check the folder before any simulation.
+
+    Raises:
+        ConfigError: the folder is not empty.
+    """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ConfigError(f"{path} exists and is not empty", hint="give a new directory")
 
 
-def write_folder(found: Reproduction, path: Path) -> Path:
-    """Write all files and return the path of the page. Raises StoreError."""
+def write_folder(reproduction: Reproduction, path: Path) -> Path:
+    """Write all files and return the path of the page.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
     from writecliff.lab.published.page import page_of
     from writecliff.report.pages import render_page
 
     files = {
-        PAGE: render_page(page_of(found)),
-        CSV: figures_csv(found),
-        LOADS_CSV: loads_csv(found),
-        JSON: json.dumps(mapping(found), indent=1, allow_nan=False) + "\n",
+        PAGE: render_page(page_of(reproduction)),
+        CSV: figures_csv(reproduction),
+        LOADS_CSV: loads_csv(reproduction),
+        JSON: json.dumps(mapping(reproduction), indent=1, allow_nan=False) + "\n",
     }
     write_files(files, path)
     return path / PAGE
 
 
 def write_files(files: Mapping[str, str], path: Path) -> None:
-    """Write texts by file name to a new folder, atomically. Raises StoreError."""
+    """Write texts by file name to a new folder, atomically.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
     part = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,30 +78,33 @@ def write_files(files: Mapping[str, str], path: Path) -> None:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def mapping(found: Reproduction) -> dict[str, Any]:
-    """The whole reproduction as plain data for `--json`; unknown values are None."""
-    comparisons, predicted = found.comparisons, found.predicted
+def mapping(reproduction: Reproduction) -> dict[str, Any]:
+    """Return the whole reproduction as plain data for `--json`; unknown values are None."""
+    comparisons, predicted = reproduction.comparisons, reproduction.predicted
     return {
         "schema": SCHEMA,
-        "campaign": found.name,
-        "about": found.about,
+        "campaign": reproduction.name,
+        "about": reproduction.about,
         "build": build_id(),
-        "wall_s": found.wall_s,
-        "kinds": [_score(score, predicted.get(score.kind)) for score in found.scores],
+        "wall_s": reproduction.wall_s,
+        "kinds": [_score(score, predicted.get(score.kind)) for score in reproduction.scores],
         "comparisons": {
             "count": len(comparisons),
-            "right": sum(one.right for one in comparisons),
+            "right": sum(comparison.right for comparison in comparisons),
             "right_pct": right_pct(comparisons),
-            "wrong": [asdict(one) for one in comparisons if not one.right],
+            "wrong": [asdict(comparison) for comparison in comparisons if not comparison.right],
         },
-        "parts": [{**asdict(one), "reached": one.reached} for one in part_scores(found.rows)],
-        "figures": [_row(row, found) for row in found.rows],
-        "not_simulated": [_row(row, found) for row in found.missing],
-        "skipped": [
-            {"path": str(one.path), "line": one.line, "why": one.why} for one in found.skipped
+        "parts": [
+            {**asdict(score), "reached": score.reached} for score in part_scores(reproduction.rows)
         ],
-        "loads": [_load(one) for one in found.loads],
-        "drives": [_without(asdict(drive), "description") for drive in found.drives],
+        "figures": [_row(row, reproduction) for row in reproduction.rows],
+        "not_simulated": [_row(row, reproduction) for row in reproduction.missing],
+        "skipped": [
+            {"path": str(row.path), "line": row.line, "why": row.why}
+            for row in reproduction.skipped
+        ],
+        "loads": [_load(result) for result in reproduction.loads],
+        "drives": [_without(asdict(drive), "description") for drive in reproduction.drives],
     }
 
 
@@ -116,12 +131,12 @@ def _score(score: Score, predicted: Score | None) -> dict[str, object]:
     }
 
 
-def _load(one: LoadResult) -> dict[str, Any]:
-    return {"drive": one.drive, **vars(one.load), "metrics": one.metrics}
+def _load(result: LoadResult) -> dict[str, Any]:
+    return {"drive": result.drive, **vars(result.load), "metrics": result.metrics}
 
 
-def _row(row: Row, found: Reproduction) -> dict[str, Any]:
-    """The columns of the table of published figures, and what was simulated."""
+def _row(row: Row, reproduction: Reproduction) -> dict[str, Any]:
+    """The columns of the table of published figures, with the simulated value."""
     f = row.figure
     return {
         **f.columns,
@@ -134,37 +149,42 @@ def _row(row: Row, found: Reproduction) -> dict[str, Any]:
         "error_unit": row.kind.unit,
         "error_pct": row.error_pct,
         **_condition(row),
-        "device_hash": found.hash_of(f),
+        "device_hash": reproduction.hash_of(f),
         "why": row.why,
         "reason": note_of(f),
     }
 
 
 def _condition(row: Row) -> Mapping[str, object]:
-    """The load behind the simulated figure, under names that differ from the figure's own."""
-    one = condition(row.figure)
-    load = None if one is None else one.load
-    found = {
+    """The load of the simulated figure, with names that differ from those of the figure."""
+    measured = condition(row.figure)
+    load = None if measured is None else measured.load
+    columns = {
         f"simulated_{field.name}": None if load is None else getattr(load, field.name)
         for field in fields(Load)
     }
-    return {**found, "simulated_outstanding": row.figure.oio} if row.figure.depths else found
+    return {**columns, "simulated_outstanding": row.figure.oio} if row.figure.depths else columns
 
 
-def figures_csv(found: Reproduction) -> str:
-    """A row for each figure. The columns begin with those of the published table, so that the file
-    can be given to `--figures` again.
+def figures_csv(reproduction: Reproduction) -> str:
+    """Return a row per figure as CSV.
+
+    The first columns are those of the published table, so that `--figures` accepts the file.
     """
-    rows = [_row(row, found) for row in found.rows]
+    rows = [_row(row, reproduction) for row in reproduction.rows]
     return csv_text(list(rows[0]), (row.values() for row in rows))
 
 
-def loads_csv(found: Reproduction) -> str:
-    """A row for each load, a column for each metric."""
+def loads_csv(reproduction: Reproduction) -> str:
+    """Return a row per load and a column per metric as CSV."""
     names = [field.name for field in fields(Load)]
-    metrics = list(dict.fromkeys(name for one in found.loads for name in one.metrics))
+    metrics = list(dict.fromkeys(name for result in reproduction.loads for name in result.metrics))
     rows = (
-        [one.drive, *(getattr(one.load, name) for name in names), *map(one.metrics.get, metrics)]
-        for one in found.loads
+        [
+            result.drive,
+            *(getattr(result.load, name) for name in names),
+            *map(result.metrics.get, metrics),
+        ]
+        for result in reproduction.loads
     )
     return csv_text(["drive", *names, *metrics], rows)

@@ -1,4 +1,4 @@
-"""The page of a reproduction: errors, agreement, and every figure beside its simulation."""
+"""Page of a reproduction: errors, agreement, and every figure with its simulated value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from writecliff.report.pages import Page
 from writecliff.report.plots import GUIDE_PCT, agreement
 from writecliff.report.table import DataFile, table
 
-# The plots: a name, the label of the axes, which rows.
+# Plots: name, label of the axes, selected rows.
 _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("iops", "IOPS", lambda r: r.kind in (PURE, MIXED) and r.figure.unit == "IOPS"),
     ("throughput", "Throughput (MB/s)", lambda r: r.figure.unit == "MB/s"),
@@ -49,52 +49,56 @@ _PLOTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
     ("dwpd", "Drive writes per day", lambda r: r.figure.metric == "dwpd"),
     ("power", "Power (W)", lambda r: r.kind is POWER),
 )  # fmt: skip
-_LINEAR = ("ratio", "consistency")  # values near 1 or 100 %, where no power of ten is
+_LINEAR = ("ratio", "consistency")  # values near 1 or 100 %, which span no power of ten
 
 
 @one_page()
-def page_of(found: Reproduction) -> Page:
+def page_of(reproduction: Reproduction) -> Page:
+    """Return the page of a reproduction."""
     return Page(
-        title=f"Published and simulated: {found.about}",
-        intro="Published figures of real drives beside those of the simulated drives of the "
+        title=f"Published and simulated: {reproduction.about}",
+        intro="Published figures of real drives, and those of the simulated drives of the "
         "catalogue under the same conditions. No figure is adjusted after the simulation. A few "
         "parameters of each drive were fitted to figures of the shipped table (with 'writecliff "
-        "fit'); 'writecliff lab reproduce others' shows figures that no fit has used.",
+        "lab fit'); 'writecliff lab reproduce others' shows figures that no fit has used.",
         sections=(
             Section(
                 "Overall",
                 "",
-                tables=(kinds_table(found), sources_table(found)),
+                tables=(kinds_table(reproduction), sources_table(reproduction)),
             ),
             Section(
                 "Agreement",
-                f"Published against simulated; a point on the solid line agrees, between the "
-                f"dashed ones it is within {GUIDE_PCT:g} %.",
-                tuple(filter(None, _agreement(found.rows))),
+                f"Published and simulated values. Points on the solid line agree; points between "
+                f"the dashed lines are within {GUIDE_PCT:g} %.",
+                tuple(filter(None, _agreement(reproduction.rows))),
             ),
-            *_comparisons(found),
-            *_far(found),
-            *_items(found.rows),
-            *_missing(found),
-            *_conditions(found),
+            *_comparisons(reproduction),
+            *_far(reproduction),
+            *_items(reproduction.rows),
+            *_missing(reproduction),
+            *_conditions(reproduction),
         ),
-        data=(DataFile(CSV, figures_csv(found)), DataFile(LOADS_CSV, loads_csv(found))),
-        summary=mapping(found),
-        disclosures=_disclosures(found),
+        data=(
+            DataFile(CSV, figures_csv(reproduction)),
+            DataFile(LOADS_CSV, loads_csv(reproduction)),
+        ),
+        summary=mapping(reproduction),
+        disclosures=_disclosures(reproduction),
     )
 
 
-def _disclosures(found: Reproduction) -> tuple[str, ...]:
-    said = []
-    if found.missing:
-        said.append(
-            f"{len(found.missing)} of {len(found.rows)} figures are not simulated. They are left "
-            "out of all scores and listed with the reason."
+def _disclosures(reproduction: Reproduction) -> tuple[str, ...]:
+    notes = []
+    if reproduction.missing:
+        notes.append(
+            f"{len(reproduction.missing)} of {len(reproduction.rows)} figures are not simulated. "
+            "They are left out of all scores and listed with the reason."
         )
-    if found.smaller:
-        said.append(found.smaller)
-    said += [f"Not a figure: {one}" for one in found.skipped]
-    return tuple(said)
+    if reproduction.smaller:
+        notes.append(reproduction.smaller)
+    notes += [f"Not a figure: {row}" for row in reproduction.skipped]
+    return tuple(notes)
 
 
 # -- plots --------------------------------------------------------------------------------------
@@ -116,7 +120,7 @@ def _lower(label: str) -> str:
 
 
 def _series(rows: Sequence[Row], *, by_kind: bool) -> list[Line]:
-    """A series for each source or kind; improvements as ratios."""
+    """A series per source or kind; improvements as ratios."""
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         label = row.kind.name if by_kind else _source_name(row.figure)
@@ -129,79 +133,81 @@ def _series(rows: Sequence[Row], *, by_kind: bool) -> list[Line]:
 
 
 def _source_name(figure: PublishedFigure) -> str:
-    """The short name of the campaign."""
-    return next((one.name for one in CAMPAIGNS if one.source == figure.source), figure.source)
+    """The short name of a figure's campaign."""
+    return next(
+        (campaign.name for campaign in CAMPAIGNS if campaign.source == figure.source), figure.source
+    )
 
 
 # -- sections -----------------------------------------------------------------------------------
 
 
-def _comparisons(found: Reproduction) -> tuple[Section, ...]:
-    comparisons = found.comparisons
+def _comparisons(reproduction: Reproduction) -> tuple[Section, ...]:
+    comparisons = reproduction.comparisons
     if not comparisons:
         return ()
-    wrong = sum(not one.right for one in comparisons)
+    wrong = sum(not comparison.right for comparison in comparisons)
     intro = (
         f"{len(comparisons)} comparisons of two drives under the same conditions: "
-        f"{right_pct(comparisons):.1f} % with the right winner, {wrong} with the wrong one."
+        f"{right_pct(comparisons):.1f} % with the right winner, {wrong} with the wrong winner."
     )
     tables = (wrong_table(comparisons),) if wrong else ()
-    return (Section("Which of two drives is better", intro, tables=tables),)
+    return (Section("Winners of comparisons", intro, tables=tables),)
 
 
-def _far(found: Reproduction) -> tuple[Section, ...]:
-    table = missed_table(found.rows)
+def _far(reproduction: Reproduction) -> tuple[Section, ...]:
+    table = missed_table(reproduction.rows)
     if not table.rows:
         return ()
-    intro = "The largest errors first, with the reason where it is known."
-    return (Section("Missed", intro, tables=(table,)),)
+    intro = "The largest errors first, with the reason if it is known."
+    return (Section("Large errors", intro, tables=(table,)),)
 
 
 def _items(rows: Sequence[Row]) -> tuple[Section, ...]:
-    """A section for each source, with its tables and figures."""
+    """A section per source, with its tables and figures."""
     by_source: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         items = by_source.setdefault(row.figure.source, {})
         items.setdefault(row.figure.item, []).append(row)
-    about = {one.source: one.about for one in CAMPAIGNS}
+    about = {campaign.source: campaign.about for campaign in CAMPAIGNS}
     intro = (
-        f"Errors beyond the limit of their kind are marked {FAR}: 20 % of rates and means, 1.5 x "
-        "of tails, 2 x of deviations, 15 points of improvements, 3 points of consistency. The "
+        f"{FAR} marks errors beyond the limit of their kind: 20 % for rates and means, 1.5 x for "
+        "tails, 2 x for deviations, 15 points for improvements, 3 points for consistency. The "
         "states of a drive are defined at the end of the page."
     )
     return tuple(
         Section(
             about.get(source, source or "Figures without a source"),
             intro,
-            tables=tuple(table for found in items.values() for table in item_tables(found)),
+            tables=tuple(table for item_rows in items.values() for table in item_tables(item_rows)),
         )
         for source, items in by_source.items()
     )
 
 
-def _missing(found: Reproduction) -> tuple[Section, ...]:
-    if not found.missing:
+def _missing(reproduction: Reproduction) -> tuple[Section, ...]:
+    if not reproduction.missing:
         return ()
-    return (Section("Not simulated", "", tables=(missing_table(found.missing),)),)
+    return (Section("Not simulated", "", tables=(missing_table(reproduction.missing),)),)
 
 
-def _conditions(found: Reproduction) -> tuple[Section, ...]:
+def _conditions(reproduction: Reproduction) -> tuple[Section, ...]:
     states = table("States of a drive", ("state", "meaning"), STATES.items(), "ll")
     intro = (
-        "Each drive is brought to a state once, and each load begins in exactly this state. Before "
-        "a load is measured it runs for a while, 12 s (deep reads: 2 s), except on a fresh drive. "
-        "Where a source does not give the number of outstanding I/Os, random loads have 128 "
-        "and sequential ones 32, as the PTS-E recommends. Data are random unless the source says "
-        "otherwise; then the data on the drive are as compressible as those of the load."
+        "Each drive is brought to a state once, and each load starts in exactly this state. Before "
+        "a load is measured it runs for 12 s (reads with a deep queue: 2 s), except on a fresh "
+        "drive. If a source does not give the number of outstanding I/Os, random loads have 128 "
+        "and sequential loads 32, as PTS-E recommends. Data are random unless the source gives "
+        "their compressibility; then the data on the drive are as compressible as the load's."
     )
     sections = [Section("Conditions", intro, tables=(states,))]
-    if found.loads:
+    if reproduction.loads:
         text = (
-            "What every load measured, the latencies of reads and writes apart; a figure in the "
-            "table above is one of these."
+            "All metrics of every load, with separate latencies of reads and writes. Every figure "
+            "in the tables above is one of these values."
         )
-        sections.append(Section("Loads", text, tables=(loads_table(found),)))
-    if found.drives:
-        text = f"{found.wall_s / 60:.1f} minutes in total."
-        sections.append(Section("Drives and times", text, tables=(drives_table(found),)))
+        sections.append(Section("Loads", text, tables=(loads_table(reproduction),)))
+    if reproduction.drives:
+        text = f"{reproduction.wall_s / 60:.1f} minutes in total."
+        sections.append(Section("Drives and times", text, tables=(drives_table(reproduction),)))
     return tuple(sections)

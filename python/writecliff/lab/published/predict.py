@@ -1,7 +1,7 @@
 """Write the stored predictions of published figures (`writecliff.published.predictions`).
 
 `tools/predict-figures` writes the table of the shipped fits. The tables of current drives and of
-SSD-iq's loads come from what `reproduce` simulates:
+SSD-iq's loads are made from the output of `reproduce`:
 
     writecliff lab reproduce modern --short --json > modern.json
     writecliff lab reproduce measured --short --json > measured.json
@@ -34,12 +34,12 @@ _SSD_IQ_COLUMNS = ("condition", "metric", "value", "unit", "predicted", "device_
 
 
 def table_of(folds: int, predictions: Iterable[Prediction]) -> str:
-    """The predictions as CSV, after the columns of the table of figures."""
+    """Return the predictions as CSV, after the columns of the table of figures."""
     lines = (
-        [*one.row.figure.columns.values(), one.row.simulated, " ".join(one.fits), folds,
-         device_hashes(one.row.figure)]
-        for one in predictions
-        if one.row.simulated is not None
+        [*prediction.row.figure.columns.values(), prediction.row.simulated,
+         " ".join(prediction.fits), folds, device_hashes(prediction.row.figure)]
+        for prediction in predictions
+        if prediction.row.simulated is not None
     )  # fmt: skip
     return csv_text((*_COLUMNS, "fit", "folds", "device_hashes"), lines)
 

@@ -1,6 +1,6 @@
 """Reproduces a campaign, from figures to scores: measure, derive, compare.
 
-A `Reproduction` has all that reports, `--json` and tests need; nothing in it is adjusted after the
+A `Reproduction` has all data for reports, `--json` and tests. Nothing in it is adjusted after the
 simulation.
 """
 
@@ -83,9 +83,10 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 @dataclass(frozen=True)
 class DriveRun:
-    """A drive that was measured: its description, the number of loads, and the time it took.
-    `scale`: how many times smaller than the whole drive it was simulated, with
-    `simulated_bytes` of user capacity; `device_hash` is that of the smaller drive.
+    """A measured drive: its description, the number of loads, and the time taken.
+
+    It was scaled down by `scale`, to a user capacity of `simulated_bytes`. `device_hash` is the
+    hash of the scaled drive.
     """
 
     name: str
@@ -108,8 +109,9 @@ class LoadResult:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Every figure of a campaign beside its simulation, in the order of the table; the loads behind
-    them; and the rows of the table that are no figures.
+    """Every figure of a campaign with its simulated value, in the order of the table.
+
+    It also has the loads of the figures, and the rows of the table that could not be read.
     """
 
     name: str
@@ -122,66 +124,72 @@ class Reproduction:
 
     @property
     def scores(self) -> list[Score]:
+        """Errors by kind of figure, and winners."""
         return scores_of(self.rows)
 
     @property
     def predicted(self) -> dict[str, Score]:
-        """The scores, by kind, of fits that have not seen the figures they predict."""
+        """Scores, by kind, of predictions by fits that have not used the figures."""
         return {score.kind: score for score in scores_of(predicted_rows(self.rows))}
 
     @property
     def comparisons(self) -> list[PairwiseComparison]:
+        """Comparisons of two drives that are simulated."""
         return comparisons_of(self.rows)
 
     @property
     def smaller(self) -> str:
-        """What to say of drives that were simulated smaller; "" if all were whole."""
+        """A note about scaled-down drives; "" if all have full size."""
         scaled = [drive for drive in self.drives if drive.scale > 1]
         if not scaled:
             return ""
         most = max(scaled, key=lambda drive: drive.scale)
         size = units.size(most.simulated_bytes)
         return (
-            f"{len(scaled)} of {len(self.drives)} drives were simulated smaller, at down to "
-            f"1/{most.scale:g} of their capacity ({most.name}: {size}): rates are "
-            "close to those of the whole drive; its slowest I/Os may be slower or faster."
+            f"{len(scaled)} of {len(self.drives)} drives were simulated scaled down, to as little "
+            f"as 1/{most.scale:g} of their capacity ({most.name}: {size}). Rates are close to "
+            "those of the whole drive. High percentiles can be slower or faster."
         )
 
     @property
     def missing(self) -> list[Row]:
+        """Rows without a simulated value."""
         return [row for row in self.rows if row.simulated is None]
 
     def hash_of(self, figure: PublishedFigure) -> str | None:
+        """Return the hash of the figure's simulated drive; None if it was not simulated."""
         preset = preset_of(figure.device)
         return next((drive.device_hash for drive in self.drives if drive.name == preset), None)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The figures to reproduce, the name of the choice, and rows that could not be read."""
+    """The figures to reproduce, the name of the selection, and rows that could not be read."""
 
     name: str
     about: str
     figures: tuple[PublishedFigure, ...]
     skipped: tuple[SkippedRow, ...] = ()
-    small_bytes: float = 0.0  # drives are simulated as small as this; 0: as they are
+    small_bytes: float = 0.0  # minimum capacity of scaled-down drives; 0: full size
 
 
 def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chosen:
-    """The figures of a campaign, of a drive, or of a source in the user's table `path`; "all" takes
-    all. With `kind`, those that a word of `kinds.WORDS` means.
+    """Select the figures of a campaign, of a drive, or of a source in the user's table `path`.
 
-    Raises ConfigError: nothing of that name, a malformed table, no figures of the kind.
+    "all" selects all figures. `kind` restricts the selection to a word of `kinds.WORDS`.
+
+    Raises:
+        ConfigError: the name or kind is unknown, a table is malformed, or nothing is selected.
     """
-    found = _chosen(name, path)
+    chosen = _chosen(name, path)
     if kind is None:
-        return found
+        return chosen
     if kind not in WORDS:
         raise ConfigError.unknown("kind", kind, WORDS)
-    figures = tuple(one for one in found.figures if is_of(one, kind))
+    figures = tuple(figure for figure in chosen.figures if is_of(figure, kind))
     if not figures:
         raise ConfigError(f"{name}: no figures of the kind '{kind}'")
-    return replace(found, about=f"{found.about}: {kind}", figures=figures)
+    return replace(chosen, about=f"{chosen.about}: {kind}", figures=figures)
 
 
 def _chosen(name: str, path: Path | None) -> Chosen:
@@ -196,41 +204,45 @@ def _chosen(name: str, path: Path | None) -> Chosen:
     if name == "all":
         about = "all published figures" if path is None else str(path)
         return Chosen(name, about, figures, skipped)
-    if path is None and any(one.name == name for one in CAMPAIGNS):
-        known = campaign(name)
-        return Chosen(name, known.about, tuple(f for f in figures if f.source == known.source))
-    own = tuple(f for f in figures if f.source == name)
-    if path is not None and own:
-        return Chosen(name, f"{name}, from {path}", own, skipped)
-    own = tuple(f for f in figures if name in (f.device, f.baseline, preset_of(f.device)))
-    if own:
-        return Chosen(name, f"{name}, its figures and those relative to it", own, skipped)
+    if path is None and any(c.name == name for c in CAMPAIGNS):
+        listed = campaign(name)
+        return Chosen(name, listed.about, tuple(f for f in figures if f.source == listed.source))
+    selected = tuple(f for f in figures if f.source == name)
+    if path is not None and selected:
+        return Chosen(name, f"{name}, from {path}", selected, skipped)
+    selected = tuple(f for f in figures if name in (f.device, f.baseline, preset_of(f.device)))
+    if selected:
+        return Chosen(name, f"{name}, its figures and those relative to it", selected, skipped)
     if path is None:
-        campaign(name)  # refused, with the nearest name
+        campaign(name)  # raises an error that suggests a name
     sources = dict.fromkeys(figure.source for figure in figures)
     raise ConfigError.unknown("source", name, list(sources), where=path)
 
 
 def _modern(name: str) -> Chosen | None:
     """Return the figures of current drives: all, or those of a drive or family."""
-    measured = [one for one in modern_figures() if not is_stated(one)]
+    measured = [figure for figure in modern_figures() if not is_stated(figure)]
     if name == MODERN_NAME:
         return Chosen(name, MODERN_ABOUT, tuple(measured), small_bytes=SMALL_BYTES)
     if name == MEASURED_NAME:
         return Chosen(name, MEASURED_ABOUT, measured_figures(), small_bytes=SMALL_BYTES)
-    own = tuple(f for f in measured if name in (f.device, family_of(f.device)))
-    return Chosen(name, f"{name}, its figures", own, small_bytes=SMALL_BYTES) if own else None
+    selected = tuple(f for f in measured if name in (f.device, family_of(f.device)))
+    return (
+        Chosen(name, f"{name}, its figures", selected, small_bytes=SMALL_BYTES)
+        if selected
+        else None
+    )
 
 
 def conditions_of(figures: Iterable[PublishedFigure]) -> list[Condition]:
-    """The conditions of the figures and of their baselines, each once."""
+    """Return the conditions of the figures and of their baselines, each once."""
     parts = (part for figure in figures for part in parts_of(figure) if condition(figure))
-    found = (one for part in parts for one in (condition(part), baseline_condition(part)))
-    return list(dict.fromkeys(one for one in found if one is not None))
+    conditions = (c for part in parts for c in (condition(part), baseline_condition(part)))
+    return list(dict.fromkeys(c for c in conditions if c is not None))
 
 
 def without_preset(figures: Iterable[PublishedFigure]) -> Mapping[str, str]:
-    """Why a drive is missing, for each name that is neither a preset nor a device file."""
+    """Return the reason for each drive that is neither a preset nor a device file."""
     names = {
         preset_of(name) for f in figures for name in (f.device, f.baseline) if name
     }  # fmt: skip
@@ -238,7 +250,7 @@ def without_preset(figures: Iterable[PublishedFigure]) -> Mapping[str, str]:
 
 
 def _no_preset(name: str) -> str:
-    """Empty if there is such a drive. Raises ConfigError for a malformed device file."""
+    """The reason why there is no such drive; "" if there is. Raises ConfigError if malformed."""
     try:
         text, file_name = read_device_file(name)
     except ConfigError:
@@ -257,16 +269,19 @@ def reproduce(
     log: Log = lambda text: None,
     observer: MeasurementObserver | None = None,
 ) -> Reproduction:
-    """Measure the simulated drives under the conditions of the figures and compare. All times are
-    multiplied by `time_share`.
+    """Measure the simulated drives under the conditions of the figures, and compare.
 
-    Raises ConfigError (a malformed device file, a drive larger than the memory), EngineError.
+    All measurement times are multiplied by `time_share`.
+
+    Raises:
+        ConfigError: a device file is malformed, or a drive needs more memory than there is.
+        EngineError: a simulation failed.
     """
     began_s = time.monotonic()
     missing = without_preset(chosen.figures)
-    wanted = [one for one in conditions_of(chosen.figures) if one.device not in missing]
-    # Read once: a device file may be edited while its drive is measured for minutes.
-    drives = {one.device: _drive(one.device, chosen.small_bytes) for one in wanted}
+    wanted = [c for c in conditions_of(chosen.figures) if c.device not in missing]
+    # Read once, because a device file may be edited during the minutes of a measurement.
+    drives = {c.device: _drive(c.device, chosen.small_bytes) for c in wanted}
     observer = observer or MeasurementObserver()
     results = measure_all(
         drives,
@@ -289,7 +304,7 @@ def reproduce(
     loads = tuple(
         LoadResult(name, load, results[name][load])
         for name in sorted(results)
-        for load in sorted(results[name], key=lambda one: one.order)
+        for load in sorted(results[name], key=lambda load: load.order)
     )
     wall_s = time.monotonic() - began_s
     return Reproduction(chosen.name, chosen.about, rows, runs, loads, chosen.skipped, wall_s)
@@ -303,7 +318,7 @@ def _drive(name: str, small_bytes: float) -> ComparedDrive:
 
 
 def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> Row:
-    """The row with the most specific reason why there is no simulated figure."""
+    """The row with the most specific reason for a missing simulated figure."""
     if row.simulated is not None:
         return row
     for name in (row.figure.device, row.figure.baseline):
@@ -316,13 +331,13 @@ def _explained(row: Row, missing: Mapping[str, str], why: Mapping[str, str]) -> 
 
 
 def _no_condition(row: Row) -> str:
-    """The metric is unknown, or its load is not simulated for single figures."""
+    """The reason: an unknown metric, or a load that is not simulated for single figures."""
     metric = row.figure.metric
     if measured_metric(metric) not in MEASURED and not metric.startswith("power_"):
         if metric in METRICS:
             return "single figures of this metric are not simulated"
-        known = [*METRICS, *(name + IMPROVEMENT for name in MEASURED)]
-        return f"unknown metric '{metric}': {did_you_mean(metric, known, 'see the guide')}"
+        metrics = [*METRICS, *(name + IMPROVEMENT for name in MEASURED)]
+        return f"unknown metric '{metric}': {did_you_mean(metric, metrics, 'see the guide')}"
     return refusal(row.figure)
 
 
@@ -341,16 +356,16 @@ def _drive_run(drive: ComparedDrive, loads: int, wall_s: float) -> DriveRun:
 
 # -- derived ---------------------------------------------------------------------------------------
 
-# Figures that no single load gives: rated writes, power, the phases of a drive that is filled, and
+# Figures that no single load measures: rated writes, power, the phases of a sequential fill, and
 # the lifetime gained by streams.
 #
-# TBW and DWPD follow from rated cycles and from the write amplification of sustained 4 KiB random
-# writes; the lifetime with streams is the experiment `experiments.fms_fio`. A figure that cannot be
-# derived is named with its reason.
+# TBW and DWPD are derived from rated cycles and the write amplification of sustained 4 KiB random
+# writes. The lifetime with streams is that of the experiment `experiments.fms_fio`. A figure that
+# cannot be derived is listed with its reason.
 
 _TB = 1e12
 # JESD218 counts over the warranty: five years for data-centre drives, three for the PM853T
-# (the figure's own note; AnandTech gives it three years).
+# (according to the note of the figure; AnandTech gives three years).
 _WARRANTY_YEARS = 5.0
 _WARRANTY_YEARS_OF = {"pm853t": 3.0}
 _LIFETIME = "lifetime_ratio_streams_vs_none"
@@ -358,13 +373,14 @@ _LIFETIME = "lifetime_ratio_streams_vs_none"
 
 @dataclass
 class Derived:
-    """Values by "device metric", as `scores.row_of` looks for them; `why` for missing ones."""
+    """Values by "device metric", as `scores.row_of` expects, and reasons for missing values."""
 
     values: dict[str, float] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)
 
 
 def warranty_years(device: str) -> float:
+    """Return the warranty of a drive, over which its rated writes are counted."""
     family = device.rpartition("-")[0]
     return _WARRANTY_YEARS_OF.get(family, _WARRANTY_YEARS)
 
@@ -376,62 +392,65 @@ def derive(
     *,
     log: Log = lambda text: None,
 ) -> Derived:
-    """All derived figures of the conditions; `drives` by the device names in them."""
-    found = Derived()
+    """Compute all derived figures of the conditions; `drives` by the device names in them."""
+    derived = Derived()
     filled: dict[str, Mapping[str, float]] = {}
-    for one in dict.fromkeys(conditions):
-        key, drive = f"{one.device} {one.metric}", drives[one.device]
-        if one.metric in ("tbw", "dwpd"):
-            value, why = _rated(drive, one, results)
-        elif one.metric.startswith("power_"):
-            value, why = _power(drive, one, results)
-        elif one.metric.startswith(FILL):
-            if one.device not in filled:
-                log(f"{one.device}: written from end to end")
-                filled[one.device] = fill_metrics(drive)
-            value, why = filled[one.device].get(one.metric), "the simulated drive has no such phase"
-        elif one.metric == _LIFETIME:
-            log(f"{one.device}: write amplification without and with streams")
+    for required in dict.fromkeys(conditions):
+        key, drive = f"{required.device} {required.metric}", drives[required.device]
+        if required.metric in ("tbw", "dwpd"):
+            value, why = _rated(drive, required, results)
+        elif required.metric.startswith("power_"):
+            value, why = _power(drive, required, results)
+        elif required.metric.startswith(FILL):
+            if required.device not in filled:
+                log(f"{required.device}: written from end to end")
+                filled[required.device] = fill_metrics(drive)
+            value, why = (
+                filled[required.device].get(required.metric),
+                "the simulated drive has no such phase",
+            )
+        elif required.metric == _LIFETIME:
+            log(f"{required.device}: write amplification without and with streams")
             value, why = lifetime_ratio(drive), ""
         else:
             continue
         if value is None:
-            found.why[key] = why
+            derived.why[key] = why
         else:
-            found.values[key] = value
-    return found
+            derived.values[key] = value
+    return derived
 
 
-def _rated(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
+def _rated(drive: ComparedDrive, required: Condition, results: Results) -> tuple[float | None, str]:
     if what := drive.describe().without_flash:
         return None, f"{what} has no flash that wears"
-    waf = _metric(one, results, "waf")
+    waf = _metric(required, results, "waf")
     if waf is None:
         return None, "nothing was written, so there is no write amplification"
     total = rated_bytes(drive, waf)
-    if one.metric == "tbw":
+    if required.metric == "tbw":
         return total * drive.scale / _TB, ""
     capacity = drive.describe().capacity_bytes
-    return total / (capacity * 365 * warranty_years(one.device)), ""
+    return total / (capacity * 365 * warranty_years(required.device)), ""
 
 
-def _power(drive: ComparedDrive, one: Condition, results: Results) -> tuple[float | None, str]:
+def _power(drive: ComparedDrive, required: Condition, results: Results) -> tuple[float | None, str]:
     if not drive.describe().has("power.idle"):
         return None, "the device file has no power model"
-    if one.load is None:
+    if required.load is None:
         return idle_watts(drive), "idle power was not measured"
-    return _metric(one, results, "power"), "power was not measured under this load"
+    return _metric(required, results, "power"), "power was not measured under this load"
 
 
-def _metric(one: Condition, results: Results, name: str) -> float | None:
-    return value_of(replace(one, metric=name), results)
+def _metric(required: Condition, results: Results, name: str) -> float | None:
+    return value_of(replace(required, metric=name), results)
 
 
 def lifetime_ratio(drive: ComparedDrive) -> float:
-    """Ratio of the host writes in a drive's life, with a stream for each writer and without.
+    """Return the ratio of lifetime host writes with a stream per writer to those without.
 
-    Write amplification alone decides it. The slide can be read in two ways; the smaller of both
-    ratios is taken, at the over-provisioning of the drive.
+    It depends only on write amplification, at the over-provisioning of the drive. The slide can be
+    read in two ways; the smaller ratio is returned.
     """
     spare = drive.describe().overprovision_pct
     if spare is None:
@@ -446,22 +465,24 @@ def lifetime_ratio(drive: ComparedDrive) -> float:
 
 # -- filling ---------------------------------------------------------------------------------------
 
-# A new drive written once from end to end: how much is fast, and how fast what comes after is.
+# Sequential fill of a new drive: the volume at the initial rate, and the rates after it.
 #
-# One thread writes 1 MiB in order, as reviewers of drives with SLC caches do. The volume is divided
-# into 200 equal parts. The cache ends where a part takes a third longer than the first ones do; the
-# rate after it is the median of the next parts, and a late phase begins where three parts in a row
-# are as much slower again.
+# One thread writes 1 MiB blocks in order, as reviewers of drives with SLC caches do. The volume is
+# divided into 200 equal parts. The cache ends at the part that takes a third longer than the first
+# parts. The rate after it is the median of the next parts. A late phase starts where three
+# consecutive parts are slower again by the same factor.
 
 PARTS = 200
-_FIRST, _NEXT, _ROW = 10, 10, 3  # parts: of the burst, of the rate after it, of a lasting change
-_SLOWER = 0.75  # of a rate: another phase
+_FIRST, _NEXT, _ROW = 10, 10, 3  # parts of the initial rate, of the rate after, of a lasting change
+_SLOWER = 0.75  # relative rate below which a new phase starts
 _FASTEST = 8e9  # bytes/s; the series resolves a part at this rate
 _SEED = 3001
 
 
 def fill_metrics(drive: ComparedDrive) -> dict[str, float]:
-    """`fill_volume`, `fill_volume_after` (GB of the whole drive), `fill_throughput`,
+    """Fill a drive sequentially and return the metrics of its phases.
+
+    These are `fill_volume`, `fill_volume_after` (GB of the whole drive), `fill_throughput`,
     `fill_throughput_after` and `fill_throughput_late` (MB/s). Phases that the drive does not have
     are absent.
     """
@@ -479,26 +500,27 @@ def fill_metrics(drive: ComparedDrive) -> dict[str, float]:
 
 
 def phases(rates: Sequence[float], capacity_gb: float, seconds: float) -> dict[str, float]:
-    """The metrics of a drive of `capacity_gb` written in `seconds`, at these rates (MB/s) over
-    equal parts of it.
+    """Return the metrics of a drive of `capacity_gb` that was filled in `seconds`.
+
+    `rates` are in MB/s, over equal parts of the drive.
     """
-    found = {"fill_throughput": capacity_gb * 1e3 / seconds}
+    metrics = {"fill_throughput": capacity_gb * 1e3 / seconds}
     end = _slower(rates, 0, median(rates[:_FIRST]), 1)
     if end is None:
-        return found | {"fill_volume": capacity_gb}
-    found["fill_volume"] = capacity_gb * end / len(rates)
+        return metrics | {"fill_volume": capacity_gb}
+    metrics["fill_volume"] = capacity_gb * end / len(rates)
     after = list(rates[end + 1 : end + 1 + _NEXT])  # without the part in which the cache ends
     if not after:
-        return found
-    found["fill_throughput_after"] = median(after)
+        return metrics
+    metrics["fill_throughput_after"] = median(after)
     late = _slower(rates, end + 1, median(after), _ROW)
     if late is not None:
-        found["fill_volume_after"] = capacity_gb * late / len(rates)
-        found["fill_throughput_late"] = median(rates[late:])
-    return found
+        metrics["fill_volume_after"] = capacity_gb * late / len(rates)
+        metrics["fill_throughput_late"] = median(rates[late:])
+    return metrics
 
 
 def _slower(rates: Sequence[float], begin: int, usual: float, row: int) -> int | None:
-    """The first part from `begin` on that begins `row` parts slower than `usual`."""
+    """The first part from `begin` on that starts `row` parts slower than `usual`."""
     slow = [rate < _SLOWER * usual for rate in rates]
     return next((n for n in range(begin, len(slow) - row + 1) if all(slow[n : n + row])), None)

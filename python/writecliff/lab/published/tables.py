@@ -1,6 +1,6 @@
-"""The tables of a reproduction, and how figures and conditions are put into words.
+"""Tables of a reproduction, and the wording of figures and conditions.
 
-Cells are finished text; the page and the command line show the same tables.
+Cells are formatted text; the page and the command line show the same tables.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from writecliff.report.kinds import Kind
 from writecliff.report.table import Column, Table, table
 
 FAR = "▲"  # marks errors beyond the limit of their kind
-# What each state is, as `measure.py` prepares it.
+# Descriptions of the states, as `measure.py` prepares them.
 STATES: dict[State, str] = {  # `conditions.STATES`
     "fresh": "purged; the load is the first that is written",
     "fill": RECIPES["fill"],
@@ -61,7 +61,7 @@ _METRICS = {
     "power_active_read_max": "power, reads, maximum",
     "power_active_write_max": "power, writes, maximum",
 }
-# Parts of the names of metrics that are put together: what, of which operations, in which way.
+# Parts of composite metric names: quantity, operation, improvement.
 _WHAT = {
     "iops_stddev": "standard deviation of IOPS",
     "iops_consistency": "consistency of IOPS",
@@ -85,7 +85,7 @@ _BETTER = {
 
 
 def label_of(figure: PublishedFigure) -> str:
-    """Metric and load of a figure: "mean latency, random 4 KiB 0 % read QD 1"."""
+    """Return metric and load of a figure: "mean latency, random 4 KiB 0 % read QD 1"."""
     return _label(figure.metric, figure.label)
 
 
@@ -95,7 +95,7 @@ def _label(metric: str, load: str) -> str:
 
 
 def metric_text(metric: str) -> str:
-    """The name of a metric: "99.99 % latency of reads, better by"."""
+    """Return the name of a metric: "99.99 % latency of reads, better by"."""
     if metric in _METRICS:
         return _METRICS[metric]
     ending = next((suffix for suffix in _BETTER if metric.endswith(suffix)), "")
@@ -108,18 +108,18 @@ def metric_text(metric: str) -> str:
 
 
 def drive_text(figure: PublishedFigure) -> str:
-    """The drive, or both drives of a comparison."""
+    """Return the drive, or both drives of a comparison."""
     return f"{figure.device} v {figure.baseline}" if figure.baseline else figure.device
 
 
 def drive_name(name: str) -> str:
-    """The drive as the source calls it, with the preset where that differs."""
+    """Return the name of a drive in the source, with the preset if it differs."""
     preset = preset_of(name)
     return name if preset == name else f"{name} ({preset})"
 
 
 def load_text(load: Load, depths: tuple[int, int] | None = None) -> str:
-    """The load without state and time: "random 4 KiB, 70 % reads, 32 outstanding"."""
+    """Return the load without state and time: "random 4 KiB, 70 % reads, 32 outstanding"."""
     if load.profile:
         text = f"profile {load.profile}"
     else:
@@ -135,24 +135,23 @@ def load_text(load: Load, depths: tuple[int, int] | None = None) -> str:
 
 
 def condition_text(row: Row) -> str:
-    """State, load and time behind the simulated figure."""
-    one = condition(row.figure)
-    if one is None or row.simulated is None:
+    """Return state, load and time of the simulated figure."""
+    measured = condition(row.figure)
+    if measured is None or row.simulated is None:
         return units.UNKNOWN
-    if one.metric == "lifetime_ratio_streams_vs_none":
+    if measured.metric == "lifetime_ratio_streams_vs_none":
         return "as in experiment fms-fio: write amplification, the smaller of its two readings"
-    if one.load is None:
+    if measured.load is None:
         return "idle"
-    text = (
-        f"{one.load.state}; {load_text(one.load, row.figure.depths)}; {one.load.seconds:g}\u00a0s"
-    )
-    if one.metric in ("tbw", "dwpd"):
+    load = measured.load
+    text = f"{load.state}; {load_text(load, row.figure.depths)}; {load.seconds:g}\u00a0s"
+    if measured.metric in ("tbw", "dwpd"):
         return f"rated cycles and the write amplification of: {text}"
     return text
 
 
 def value_text(value: float | None, figure: PublishedFigure) -> str:
-    """Three digits and the unit; improvements with their sign."""
+    """Format a value with three digits and its unit; improvements with their sign."""
     if value is None:
         return units.UNKNOWN
     if figure.unit == "%":
@@ -161,7 +160,7 @@ def value_text(value: float | None, figure: PublishedFigure) -> str:
 
 
 def error_text(row: Row) -> str:
-    """The error in the unit of its kind: "+3.2 %", "1.80 x", "-4.5 points"."""
+    """Format the error in the unit of its kind: "+3.2 %", "1.80 x", "-4.5 points"."""
     if row.error is None:
         return units.UNKNOWN
     return _in_unit(row.error, row.kind.unit, sign=True)
@@ -173,7 +172,7 @@ def _in_unit(value: float, unit: str, *, sign: bool = False) -> str:
 
 
 def reason_of(row: Row) -> str:
-    """Why there is no figure: the note on it, else the reason that the program gives."""
+    """Return the reason for a missing figure: its note, else the reason of the simulation."""
     return note_of(row.figure) or row.why
 
 
@@ -192,16 +191,16 @@ def _marked(row: Row) -> str:
 # -- tables -------------------------------------------------------------------------------------
 
 
-def parts_tables(found: Reproduction) -> list[Table]:
+def parts_tables(reproduction: Reproduction) -> list[Table]:
     """Return the errors of current drives: figures of the fit and held-out figures.
 
     The rule sets constants from the figures of the fit, so the table shows no error for them.
     """
     rows: list[tuple[str | float, ...]] = [
-        (one.part, one.kind, one.figures, "set by the rule", "")
-        if one.part == "fit"
-        else (one.part, one.kind, one.figures, one.value, one.goal)
-        for one in part_scores(found.rows)
+        (score.part, score.kind, score.figures, "set by the rule", "")
+        if score.part == "fit"
+        else (score.part, score.kind, score.figures, score.value, score.goal)
+        for score in part_scores(reproduction.rows)
     ]
     header = (
         "Part",
@@ -210,12 +209,12 @@ def parts_tables(found: Reproduction) -> list[Table]:
         Column("Median error", kinds.percents(1)),
         Column("Goal", kinds.plain("%")),
     )
-    title = "Figures of the fit and figures kept aside"
+    title = "Figures of the fit and held-out figures"
     return [table(title, header, rows, "ll")] if rows else []
 
 
-def kinds_table(found: Reproduction) -> Table:
-    """The summary: errors by kind of figure, and how often the right drive wins."""
+def kinds_table(reproduction: Reproduction) -> Table:
+    """Return the summary: errors by kind of figure, and the share of right winners."""
 
     def goal(score: Score) -> str:
         if score.goal is None:
@@ -223,11 +222,15 @@ def kinds_table(found: Reproduction) -> Table:
         sign = "≤" if score.statistic == "median" else "≥"
         return f"{sign} {_in_unit(score.goal, score.unit)}"
 
-    predicted = found.predicted
+    predicted = reproduction.predicted
 
     def cross_validated(score: Score) -> str:
-        one = predicted.get(score.kind)
-        return "" if one is None else f"{_in_unit(one.value, one.unit)} ({one.figures})"
+        prediction = predicted.get(score.kind)
+        return (
+            ""
+            if prediction is None
+            else f"{_in_unit(prediction.value, prediction.unit)} ({prediction.figures})"
+        )
 
     def worst(score: Score) -> str:
         if score.worst is None:
@@ -237,7 +240,7 @@ def kinds_table(found: Reproduction) -> Table:
 
     return Table.of(
         "Errors by kind",
-        found.scores,
+        reproduction.scores,
         ("figures of", kinds.WHOLE, lambda s: s.kind),
         ("number", kinds.plain(), lambda s: s.figures),
         ("statistic", kinds.TEXT, lambda s: s.statistic),
@@ -246,24 +249,24 @@ def kinds_table(found: Reproduction) -> Table:
         ("goal", kinds.RIGHT, goal),
         ("", kinds.TEXT, lambda s: {None: "", True: "reached", False: "missed"}[s.reached]),
         ("worst", kinds.TEXT, worst),
-        note=f"{len(found.rows)} figures, {len(found.missing)} of them not simulated; relative "
-        "errors in %, tails and deviations as simulated over published or its reciprocal, "
+        note=f"{len(reproduction.rows)} figures, {len(reproduction.missing)} not simulated; "
+        "relative errors in %, tails and deviations as simulated over published or its reciprocal, "
         "percentages in points; cross-validated: errors and number of figures that were each "
         "predicted by a fit of other loads; empty without predictions of these presets",
         data=CSV,
     )
 
 
-def sources_table(found: Reproduction) -> Table:
-    """The main lines of the summary by source."""
+def sources_table(reproduction: Reproduction) -> Table:
+    """Return the main rows of the summary by source."""
     by_source: dict[str, list[Row]] = {}
-    for row in found.rows:
+    for row in reproduction.rows:
         by_source.setdefault(row.figure.source, []).append(row)
     scores = {source: scores_of(rows) for source, rows in by_source.items()}
 
     def cell(source: str, kind: str) -> str:
-        own = (one for one in scores[source] if one.kind == kind)
-        return next((_in_unit(one.value, one.unit) for one in own), units.UNKNOWN)
+        matching = (score for score in scores[source] if score.kind == kind)
+        return next((_in_unit(score.value, score.unit) for score in matching), units.UNKNOWN)
 
     lines = (PURE.name, MIXED.name, MEAN.name, TAILS.name, WINNERS)
     return Table.of(
@@ -277,11 +280,11 @@ def sources_table(found: Reproduction) -> Table:
     )
 
 
-def loads_table(found: Reproduction) -> Table:
-    """What each load measured, the latencies of reads and writes apart."""
+def loads_table(reproduction: Reproduction) -> Table:
+    """Return the metrics of each load, with separate latencies of reads and writes."""
 
     def number(name: str) -> Callable[[LoadResult], float | None]:
-        return lambda one: one.metrics.get(name)
+        return lambda result: result.metrics.get(name)
 
     latencies: list[tuple[str, Kind, Callable[[LoadResult], float | None]]] = [
         (f"{statistic} {way}, ms", kinds.digits(), number(f"latency_{statistic}_{way}"))
@@ -290,11 +293,11 @@ def loads_table(found: Reproduction) -> Table:
     ]
     return Table.of(
         "Loads",
-        found.loads,
-        ("drive", kinds.WHOLE, lambda one: one.drive),
-        ("state", kinds.TEXT, lambda one: one.load.state),
-        ("load", kinds.TEXT, lambda one: load_text(one.load)),
-        ("s", kinds.plain(), lambda one: one.load.seconds),
+        reproduction.loads,
+        ("drive", kinds.WHOLE, lambda result: result.drive),
+        ("state", kinds.TEXT, lambda result: result.load.state),
+        ("load", kinds.TEXT, lambda result: load_text(result.load)),
+        ("s", kinds.plain(), lambda result: result.load.seconds),
         ("read IOPS", kinds.digits(), number("read_iops")),
         ("write IOPS", kinds.digits(), number("write_iops")),
         *latencies,
@@ -303,7 +306,7 @@ def loads_table(found: Reproduction) -> Table:
 
 
 def rows_table(rows: Sequence[Row]) -> Table:
-    """Every figure beside its simulation, by drive."""
+    """Return every figure with its simulated value, by drive."""
     return Table.of(
         "Figures",
         sorted(rows, key=lambda row: drive_text(row.figure)),
@@ -317,8 +320,10 @@ def rows_table(rows: Sequence[Row]) -> Table:
 
 
 def item_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
-    """The tables for one table or figure of a source: drives side by side where it compares them,
-    then every figure with its condition.
+    """Return the tables for a table or figure of a source.
+
+    If the source compares drives, the first table has them side by side. The last table has every
+    figure with its condition.
     """
 
     def remarks(row: Row) -> str:
@@ -344,27 +349,27 @@ def item_tables(rows: Sequence[Row]) -> tuple[Table, ...]:
 
 
 def _side_by_side(item: str, rows: Sequence[Row]) -> Table | None:
-    """A row a test, a column a drive; None unless some test has two drives."""
+    """A row per test, a column per drive; None unless a test has two drives."""
     by_test: dict[str, dict[str, Row]] = {}
     for row in rows:
         if not row.figure.baseline:
             by_test.setdefault(label_of(row.figure), {})[row.figure.device] = row
     drives = list(dict.fromkeys(row.figure.device for row in rows if not row.figure.baseline))
-    if not any(len(found) > 1 for found in by_test.values()):
+    if not any(len(by_device) > 1 for by_device in by_test.values()):
         return None
     body: list[tuple[str, ...]] = []
-    for test, found in by_test.items():
-        unit = next(iter(found.values())).figure.unit
+    for test, by_device in by_test.items():
+        unit = next(iter(by_device.values())).figure.unit
         published = f"published, {unit}" if unit else "published"
         for number, what in enumerate((published, "simulated", "error")):
-            cells = (_cell(found.get(drive), number) for drive in drives)
+            cells = (_cell(by_device.get(drive), number) for drive in drives)
             body.append((test if not number else "", what, *cells))
     header = ("", "", *map(drive_name, drives))
     return table(f"{item}: drives side by side", header, body, "ww", data=CSV)
 
 
 def _cell(row: Row | None, line: int) -> str:
-    """The published value, the simulated one or the error of a figure."""
+    """The published value, the simulated value or the error of a figure."""
     if row is None:
         return ""
     values = (row.figure.value, row.simulated)
@@ -372,7 +377,7 @@ def _cell(row: Row | None, line: int) -> str:
 
 
 def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
-    """The comparisons with the wrong winner."""
+    """Return the comparisons with the wrong winner."""
     kind = Kind(lambda value: units.UNKNOWN if value is None else f"{value:.3g}")
 
     def ratio(pair: tuple[float, float]) -> float | None:
@@ -380,18 +385,18 @@ def wrong_table(comparisons: Sequence[PairwiseComparison]) -> Table:
 
     return Table.of(
         "Wrong winner",
-        [one for one in comparisons if not one.right],
-        ("item", kinds.TEXT, lambda one: one.item),
-        ("test", kinds.TEXT, lambda one: _label(one.metric, one.label)),
-        ("drives", kinds.WHOLE, lambda one: " v ".join(one.drives)),
-        ("published ratio", kind, lambda one: ratio(one.published)),
-        ("simulated ratio", kind, lambda one: ratio(one.simulated)),
+        [comparison for comparison in comparisons if not comparison.right],
+        ("item", kinds.TEXT, lambda comparison: comparison.item),
+        ("test", kinds.TEXT, lambda comparison: _label(comparison.metric, comparison.label)),
+        ("drives", kinds.WHOLE, lambda comparison: " v ".join(comparison.drives)),
+        ("published ratio", kind, lambda comparison: ratio(comparison.published)),
+        ("simulated ratio", kind, lambda comparison: ratio(comparison.simulated)),
         data=CSV,
     )
 
 
 def missing_table(rows: Sequence[Row]) -> Table:
-    """The figures that are not simulated, with the reasons."""
+    """Return the figures that are not simulated, with the reasons."""
     return Table.of(
         "Not simulated",
         rows,
@@ -405,7 +410,7 @@ def missing_table(rows: Sequence[Row]) -> Table:
 
 
 def missing_summary(rows: Sequence[Row]) -> Table:
-    """The figures that are not simulated, counted by reason."""
+    """Return the figures that are not simulated, counted by reason."""
     by_reason: dict[str, list[Row]] = {}
     for row in rows:
         by_reason.setdefault(reason_of(row), []).append(row)
@@ -416,15 +421,15 @@ def missing_summary(rows: Sequence[Row]) -> Table:
         (
             "drives",
             kinds.TEXT,
-            lambda those: ", ".join(dict.fromkeys(r.figure.device for r in those)),
+            lambda same: ", ".join(dict.fromkeys(r.figure.device for r in same)),
         ),
-        ("reason", kinds.TEXT, lambda those: reason_of(those[0])),
+        ("reason", kinds.TEXT, lambda same: reason_of(same[0])),
         data=CSV,
     )
 
 
 def missed_table(rows: Sequence[Row]) -> Table:
-    """Figures with errors beyond the limit of their kind, the worst first, with their notes."""
+    """Return figures with errors beyond the limit of their kind, worst first, with their notes."""
     return Table.of(
         "Missed",
         sorted((r for r in rows if r.is_far), key=lambda r: -(r.size or 0.0) / r.kind.limit),
@@ -438,10 +443,11 @@ def missed_table(rows: Sequence[Row]) -> Table:
     )
 
 
-def drives_table(found: Reproduction) -> Table:
+def drives_table(reproduction: Reproduction) -> Table:
+    """Return the simulated drives with their scales, loads and times."""
     return Table.of(
         "Drives",
-        found.drives,
+        reproduction.drives,
         ("preset", kinds.WHOLE, lambda drive: drive.name),
         ("description", kinds.TEXT, lambda drive: drive.description),
         ("simulated", kinds.SIZE, lambda drive: drive.simulated_bytes),

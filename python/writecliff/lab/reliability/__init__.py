@@ -1,10 +1,10 @@
-"""Campaigns on reliability features: what a drive loses without a feature, and keeps with it.
+"""Campaigns on reliability features: data loss of a drive with and without a feature.
 
-A campaign runs simulated drives with faults injected, with and without the feature, in virtual
-time. Sections that the drive's file lacks are added, with values whose source the page shows.
+A campaign runs simulated drives with injected faults, with and without the feature, in virtual
+time. Sections that the device file lacks are added, with values whose sources the page shows.
 
-`model.py` is what a campaign returns, `drive.py` makes its drives, `page.py` renders it; each other
-module is one campaign with `run(text, file_name, log)`. `CAMPAIGNS` lists them.
+`model.py` has the result of a campaign, `drive.py` creates its drives, and `page.py` renders it.
+Each other module is a campaign with `run(text, file_name, log)`. `CAMPAIGNS` lists them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign: its module, what it shows, and why a real drive cannot take it."""
+    """A campaign: its module, its description, and why it needs a simulated drive."""
 
     module: str
     about: str
@@ -31,18 +31,18 @@ class Campaign:
 CAMPAIGNS = {
     "power-loss-protection": Campaign(
         "power_loss",
-        "what confirmed writes a power cut takes, with and without capacitors",
-        "does not tell what it had confirmed, and its capacitors cannot be taken out",
+        "confirmed writes lost in a power cut, with and without capacitors",
+        "does not report which writes it had confirmed, and its capacitors cannot be removed",
     ),
     "end-to-end-protection": Campaign(
         "end_to_end",
-        "bit flips and misplaced writes: what is served wrong, and what protection finds",
-        "does not let faults be injected",
+        "bit flips and misplaced writes: wrong reads, and errors that protection detects",
+        "does not allow fault injection",
     ),
     "cell-care": Campaign(
         "cell_care",
         "retention at temperature and read disturb over months, with and without refresh",
-        "would have to be kept at temperature for months",
+        "would have to stay at temperature for months",
     ),
     "thermal-throttling": Campaign(
         "thermal",
@@ -51,12 +51,12 @@ CAMPAIGNS = {
     ),
     "die-failure": Campaign(
         "die_failure",
-        "a die that is lost: reads rebuilt from its stripe, with and without parity across dies",
-        "does not let a die be taken from it",
+        "a failed die: reads rebuilt from its stripe, with and without parity across dies",
+        "does not allow disabling a die",
     ),
     "wear-out": Campaign(
         "wear_out",
-        "writes until no spare is left, with and without replacement of bad blocks",
+        "writes until no spare blocks are left, with and without replacement of bad blocks",
         "would be worn out",
     ),
 }
@@ -65,7 +65,8 @@ CAMPAIGNS = {
 def run(name: str, target: str, log: Log = lambda text: None) -> Result:
     """Run a campaign on a simulated drive, "sim:NAME" or "sim:PATH.toml".
 
-    Raises ConfigError: no such campaign, a real drive, or a drive that it cannot use.
+    Raises:
+        ConfigError: the campaign is unknown, or the drive is real or lacks what the campaign needs.
     """
     from writecliff.devices import describe_device, read_device_file
 

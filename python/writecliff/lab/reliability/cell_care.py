@@ -1,8 +1,8 @@
 """Cell care: data of a worn drive over a year at temperature, and under reads of the same blocks.
 
-The drive is as worn as its flash is rated for, and nearly idle: a read in 1,000 s. Raw error rates,
-retries and the uncorrectable bit error rate (UBER) are those to expect of the data on flash; with
-refresh, the firmware relocates what has too many errors.
+The drive is at the rated wear of its flash and nearly idle, with a read every 1,000 s. Raw error
+rates, retries and the uncorrectable bit error rate (UBER) are expectations for the data on flash.
+With refresh, the firmware relocates data with too many errors.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ IDLE_READ_NS = 1000 * 10**9
 MONTHS, STEPS_A_MONTH = 12, 2
 SAMPLED_READS = 2000
 SLOTS_MAX = 60_000
-DISTURB_READS, DISTURB_STEPS = 60_000, 24  # each step is a month's half, too
+DISTURB_READS, DISTURB_STEPS = 60_000, 24  # each step is half a month
 
 
 @dataclass(frozen=True)
 class Year:
-    """What was seen after each step."""
+    """Counters and sample reads after each step."""
 
     months: list[float]
     rows: list[Counters]
@@ -66,7 +66,7 @@ def _year(text: str, file_name: str, scale: float, hot_reads: int) -> Year:
     capacity = engine.identify().capacity_bytes
     fill = Job(name="fill", pattern="sequential", block_size=128 * 1024, volume_bytes=capacity)
     engine.precondition(Workload("fill", (fill,)))
-    found = Year([0.0], [engine.counters()], [engine.run(_sample(0))])
+    year = Year([0.0], [engine.counters()], [engine.run(_sample(0))])
     step_ns = MONTH_NS // STEPS_A_MONTH
     for step in range(1, MONTHS * STEPS_A_MONTH + 1):
         reads = hot_reads or step_ns // IDLE_READ_NS
@@ -79,10 +79,10 @@ def _year(text: str, file_name: str, scale: float, hot_reads: int) -> Year:
             range_bytes=max(4096, capacity // 1000 // 4096 * 4096) if hot_reads else None,
         )
         engine.run(Workload("month", (job,), seed=step, interval_ns=step_ns))
-        found.months.append(step / STEPS_A_MONTH)
-        found.rows.append(engine.counters())
-        found.samples.append(engine.run(_sample(step)))
-    return found  # fmt: skip
+        year.months.append(step / STEPS_A_MONTH)
+        year.rows.append(engine.counters())
+        year.samples.append(engine.run(_sample(step)))
+    return year  # fmt: skip
 
 
 def _sample(seed: int) -> Workload:
@@ -91,29 +91,33 @@ def _sample(seed: int) -> Workload:
 
 
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
-    """Keep the drives for a year. Raises ConfigError."""
-    text, said = with_section(text, "ecc", ECC)
+    """Simulate the drives for a year.
+
+    Raises:
+        ConfigError: the device file is invalid or lacks what the campaign needs.
+    """
+    text, settings = with_section(text, "ecc", ECC)
     text, more = with_section(text, "cell_care", CARE)
     device = describe_device(text, file_name)
     scale = scale_for(text, file_name, SLOTS_MAX)
     without = _without_refresh(text)
     texts = (text, without, variant(without, {"cell_care.temperature": '"40 C"'}))
     log(f"5 drives, 1/{scale:g} of the capacity, {MONTHS} months each")
-    cases = [(one, file_name, scale, 0) for one in texts]
+    cases = [(drive_text, file_name, scale, 0) for drive_text in texts]
     cool = variant(text, {"cell_care.temperature": '"25 C"'})
-    cases += [(one, file_name, scale, DISTURB_READS)
-              for one in (cool, _without_refresh(cool))]  # fmt: skip
+    cases += [(drive_text, file_name, scale, DISTURB_READS)
+              for drive_text in (cool, _without_refresh(cool))]  # fmt: skip
     memory = 8 * device.flash_bytes("cell-care") // 4096
     years = map_side_by_side(_year, cases, memory)
-    kept, read = years[:3], years[3:]
-    ends = [year.rows[-1] for year in kept]
+    retained, read = years[:3], years[3:]
+    ends = [year.rows[-1] for year in retained]
     uber = [float(row.uber or 0.0) for row in ends]
     return Result(
         name="cell-care",
         title="Advanced ECC and cell care: retention, read disturb and refresh",
         drive=device.name,
         scale=scale,
-        intro="A drive that is as worn as its flash is rated for: full, a read in 1,000 s, a year.",
+        intro="A full drive at the rated wear of its flash, with a read every 1,000 s, for a year.",
         verdict=f"At 55 C the data are expected to be lost at a rate of {uber[1]:.1e} per bit read "
         f"after {MONTHS} months; with refresh {uber[0]:.1e} (JESD218 asks for 1e-16), at the cost "
         f"of {ends[0].refreshed_units or 0:,} relocated reclaim units.",
@@ -122,24 +126,25 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
             Finding("raw bit error rate, mean", [float(row.rber_mean or 0) for row in ends]),
             Finding("raw bit error rate, worst block", [float(row.rber_max or 0) for row in ends]),
             Finding("UBER to expect", uber),
-            Finding("retries per read", [_retries(year)[-1] for year in kept]),
-            Finding("mean read latency (us)", [_latency(year)[-1] for year in kept]),
+            Finding("retries per read", [_retries(year)[-1] for year in retained]),
+            Finding("mean read latency (us)", [_latency(year)[-1] for year in retained]),
             Finding("reclaim units refreshed", [float(row.refreshed_units or 0) for row in ends]),
-            Finding("written to flash meanwhile (capacities)", [_moved(year) for year in kept]),
+            Finding("written to flash meanwhile (capacities)", [_moved(year) for year in retained]),
         ),
-        plots=(*_kept_plots(kept), *_read_plots(read)),
-        settings=(*said, *more, *_load()),
-        checks=tuple(map(_check, kept[1:], (55.0, 40.0))),
+        plots=(*_kept_plots(retained), *_read_plots(read)),
+        settings=(*settings, *more, *_load()),
+        checks=tuple(map(_check, retained[1:], (55.0, 40.0))),
         notes=(
-            "UBER is the expectation for the data on flash, after the last retry; rates this small "
-            "cannot be counted.",
-            "Drives with parity across dies rebuild what the code cannot correct: see die-failure.",
+            "UBER is the expectation for the data on flash after the last retry, because rates "
+            "this small cannot be counted.",
+            "Drives with parity across dies rebuild data that the code cannot correct: see "
+            "die-failure.",
         ),
     )  # fmt: skip
 
 
 def _without_refresh(text: str) -> str:
-    """The same drive, whose data are never above the limit."""
+    """The drive with a refresh limit that its data never reach."""
     return variant(text, {"cell_care.refresh_rber": "0.5"})
 
 
@@ -149,13 +154,13 @@ def _load() -> tuple[Setting, ...]:
 
 
 def _retries(year: Year) -> list[float]:
-    return [(one.counted.read_retries or 0) / SAMPLED_READS for one in year.samples]
+    return [(sample.counted.read_retries or 0) / SAMPLED_READS for sample in year.samples]
 
 
 def _latency(year: Year) -> list[float]:
     means = []
-    for one in year.samples:
-        service = one.service()
+    for sample in year.samples:
+        service = sample.service()
         means.append((service.mean_ns or 0.0) / 1e3 if service else 0.0)
     return means
 
@@ -203,7 +208,7 @@ def _read_plots(years: list[Year]) -> tuple[Plot, ...]:
 
 
 def _check(year: Year, celsius: float) -> Check:
-    """The mean rate at the end, and the closed form: logarithm of Arrhenius time."""
+    """The mean rate at the end, and the closed form: the logarithm of Arrhenius time."""
     kelvin: Mapping[float, float] = {c: c + 273.15 for c in (celsius, REFERENCE)}
     inverse = 1 / kelvin[REFERENCE] - 1 / kelvin[celsius]
     hours = MONTHS * 30 * 24 * exp(ENERGY / 8.617333262e-5 * inverse)

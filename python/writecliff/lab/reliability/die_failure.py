@@ -1,8 +1,8 @@
-"""A die that is lost: random reads before and after, with parity across dies and without.
+"""Failure of a die: random reads before and after, with and without parity across dies.
 
-The full drive is read throughout. With parity, what the die held is rebuilt from the other dies of
-its stripe until it has been relocated; without, it is gone. Time shrinks with a smaller drive: the
-plots show that of the whole one.
+The full drive is read throughout. With parity, data of the failed die are rebuilt from the other
+dies of their stripe until they are relocated; without parity, they are lost. A smaller drive needs
+proportionally less time; the plots show the time of the whole drive.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from writecliff.parallel import map_side_by_side
 from writecliff.workload.model import Job, Workload
 
 VARIANTS = ("parity across dies", "no parity")
-LOST = 0  # the die
+LOST = 0  # index of the failed die
 STRIPE_MAX = 16
 INTERVAL_MS = 10.0
 BEFORE, AFTER = 10, 50  # steps
-BEYOND = 3.0  # times as long as relocating takes about
+BEYOND = 3.0  # simulated time after the failure, relative to the estimated relocation time
 QUEUE_DEPTH = 4
 LATENCY_READS = 4000
 MONTHS = 3
-SHARE = 0.9  # of what parity and the lost die leave of the flash
+SHARE = 0.9  # used share of the flash that remains without parity and the failed die
 WRITE = 128 * 1024
 
 
 @dataclass(frozen=True)
 class Course:
-    """What reads met over the time of the whole drive, from the loss of the die on."""
+    """Reads over the time of the whole drive, relative to the failure of the die."""
 
     seconds: list[float]
     latency_us: list[float]
     rebuilt_pct: list[float]
     failed_pct: list[float]
     relocated_bytes: int
-    parity_share: float  # of what was programmed
-    uber: float  # to expect after some months
-    alone_us: tuple[float, float]  # a read, before and after the loss, nothing relocated
-    rebuilt_share: float  # of the latter
+    parity_share: float  # share of the programmed bytes
+    uber: float  # expectation after some months
+    alone_us: tuple[float, float]  # latency of single reads before and after, without relocation
+    rebuilt_share: float  # share of rebuilt reads after the failure, without relocation
 
 
 def _filled(text: str, file_name: str, scale: float) -> SimEngine:
@@ -82,19 +82,22 @@ def _pct(step: StepResult, name: str) -> float:
 
 
 def _uber(text: str, file_name: str, scale: float) -> float:
-    """Of data that are kept for some months at the rated wear, to expect."""
+    """The expected UBER of data stored for some months at the rated wear."""
     text = with_section(text, "ecc", ECC)[0]
     text = with_section(text, "cell_care", CARE)[0]
     engine = _filled(variant(text, {"cell_care.refresh_rber": "0.5"}), file_name, scale)
-    kept = round(MONTHS * 30 * 86_400 * 1e9)
-    rare = Job(name="rare", read_pct=100, block_size=4096, rate_iops=0.001, duration_ns=kept)
-    engine.run(Workload("kept", (rare,), interval_ns=kept))
+    retention_ns = round(MONTHS * 30 * 86_400 * 1e9)
+    rare = Job(
+        name="rare", read_pct=100, block_size=4096, rate_iops=0.001, duration_ns=retention_ns
+    )
+    engine.run(Workload("kept", (rare,), interval_ns=retention_ns))
     return float(engine.counters().uber or 0.0)
 
 
 def _alone(text: str, file_name: str, scale: float) -> tuple[tuple[float, float], float]:
-    """Mean latency of a read alone, before and after the die is lost and before anything is
-    relocated; and the share of the latter reads that were rebuilt.
+    """Mean latency of single reads before and after the failure, before any relocation.
+
+    Also returns the share of reads after the failure that were rebuilt.
     """
     engine = _filled(variant(text, {"die_parity.relocate_interval": '"1 h"'}), file_name, scale)
     before = _reads(engine, 1, 1, ios=LATENCY_READS)
@@ -125,8 +128,10 @@ def _course(text: str, file_name: str, scale: float, step_ns: int) -> Course:
 
 
 def _relocation_ns(text: str, file_name: str, scale: float, dies: int) -> float:
-    """About as long as a drive takes to relocate what a die held: at the speed of its writes, or of
-    reads of all dies of a stripe over the channels, or a reclaim unit at each interval.
+    """Estimate the time to relocate the data of a die.
+
+    It is limited by the speed of the drive's writes, by reads of all dies of a stripe over the
+    channels, and by the interval between reclaim units.
     """
     engine = opened(text, file_name, scale, io_bytes=WRITE)
     share = engine.identify().capacity_bytes / dies
@@ -141,13 +146,13 @@ def _relocation_ns(text: str, file_name: str, scale: float, dies: int) -> float:
 
 
 def _scale(text: str, file_name: str, stripe: int) -> float:
-    """The largest at which every die still holds parity in some rows and data in others."""
+    """The largest scale at which every die has parity in some rows and data in others."""
     scales = [1.0, *open_device(text, file_name).scales()]
     return max(scale for scale in scales if scale <= max(1.0, max(scales) / stripe))
 
 
 def _stripe_of(text: str, dies: int) -> int:
-    """The drive's stripe, or the widest that divides its dies, of those that are usual."""
+    """The drive's stripe, or the widest usual stripe that divides its dies."""
     widest = max(n for n in range(1, min(dies, STRIPE_MAX) + 1) if dies % n == 0)
     return int(tomllib.loads(text).get("die_parity", {}).get("stripe", widest))
 
@@ -158,16 +163,20 @@ def _bus(text: str) -> float:
 
 
 _NOTES = (
-    "A read without its die counts as failed; the drive answers at once with an error.",
-    "UBER is the expectation for the data on flash, after the last retry. With parity a "
-    "codeword is lost only together with another one of its stripe.",
-    "Closed form of a rebuilt read: the other dies of the stripe sense at once, and those "
-    "of a channel transfer one after the other.",
+    "A read of a failed die without parity counts as failed; the drive returns an error at once.",
+    "UBER is the expectation for the data on flash after the last retry. With parity a codeword "
+    "is lost only together with another codeword of its stripe.",
+    "Closed form of a rebuilt read: the other dies of the stripe sense in parallel, and those of a "
+    "channel transfer one after the other.",
 )
 
 
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
-    """Lose a die of both drives. Raises ConfigError."""
+    """Let a die of both drives fail.
+
+    Raises:
+        ConfigError: the drive has too few dies for parity.
+    """
     shape = tomllib.loads(text)["flash"]
     dies = int(shape["channels"]) * int(shape["dies_per_channel"])
     if (stripe := _stripe_of(text, dies)) < 2:
@@ -184,16 +193,16 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     whole = size_bytes(str(value_of(text, "user_capacity")))
     capacity = min(whole, round(left) // 4096 * 4096)
     text = variant(text, {"user_capacity": f'"{capacity} B"'})
-    text, said = with_section(text, "die_parity", section)
+    text, settings = with_section(text, "die_parity", section)
     device = describe_device(text, file_name)
     scale = _scale(text, file_name, stripe)
     without = variant(text, {"die_parity.stripe": "1"})
     step_ns = round(BEYOND * _relocation_ns(text, file_name, scale, dies) / AFTER)
     log(f"two drives, 1/{scale:g} of the capacity, {dies} dies")
     memory = 8 * device.flash_bytes("die-failure") // 4096
-    cases = [(one, file_name, scale, step_ns) for one in (text, without)]
-    found = map_side_by_side(_course, cases, memory)
-    with_, gone = found
+    cases = [(drive_text, file_name, scale, step_ns) for drive_text in (text, without)]
+    courses = map_side_by_side(_course, cases, memory)
+    with_, gone = courses
     rebuilt = with_.alone_us[0] + (with_.alone_us[1] - with_.alone_us[0]) / max(
         with_.rebuilt_share, 1e-9
     )
@@ -204,24 +213,24 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         drive=device.name,
         scale=scale,
         intro=f"Random 4 KiB reads of a full drive, {QUEUE_DEPTH} outstanding; at 0 s one of its "
-        f"{dies} dies does not answer any more.",
-        verdict=f"With one die of {stripe} for parity no read fails: one of the lost die takes "
-        f"{rebuilt:.0f} us instead of {with_.alone_us[0]:.0f}, until its "
-        f"{with_.relocated_bytes / 1e9:.2f} GB have been relocated. Without parity "
+        f"{dies} dies fails.",
+        verdict=f"With one die of {stripe} for parity no read fails: a read of the failed die "
+        f"takes {rebuilt:.0f} us instead of {with_.alone_us[0]:.0f}, until its "
+        f"{with_.relocated_bytes / 1e9:.2f} GB are relocated. Without parity "
         f"{gone.failed_pct[-1]:.1f} % of the reads fail from then on.",
         variants=VARIANTS,
-        findings=_findings(found),
+        findings=_findings(courses),
         plots=tuple(
             Plot(name.replace("_", "-"), title, "Time since the die was lost (s)", label,
                  [Curve(which, course.seconds, getattr(course, name))
-                  for which, course in zip(VARIANTS, found, strict=True)])
+                  for which, course in zip(VARIANTS, courses, strict=True)])
             for name, title, label in (
                 ("latency_us", "Mean latency of random reads", "Latency (us)"),
                 ("rebuilt_pct", "Reads that were rebuilt from the stripe", "Share of reads (%)"),
                 ("failed_pct", "Reads that failed", "Share of reads (%)"),
             )
         ),
-        settings=(*said, Setting("user_capacity", f"{capacity} B",
+        settings=(*settings, Setting("user_capacity", f"{capacity} B",
                                  f"of the campaign: {SHARE:.0%} of what is left without the die"),
                   Setting("die_parity.stripe without it", "1", "variant")),
         checks=(
@@ -234,27 +243,27 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     )  # fmt: skip
 
 
-def _findings(found: Sequence[Course]) -> tuple[Finding, ...]:
+def _findings(courses: Sequence[Course]) -> tuple[Finding, ...]:
     return (
         Finding("reads that fail at the end (%)", [
-            round(course.failed_pct[-1], 2) for course in found]),
+            round(course.failed_pct[-1], 2) for course in courses]),
         Finding("reads that were rebuilt, at most (%)", [
-            round(max(course.rebuilt_pct), 2) for course in found]),
+            round(max(course.rebuilt_pct), 2) for course in courses]),
         Finding("mean read latency before (us)", [
-            round(sum(course.latency_us[:BEFORE]) / BEFORE, 1) for course in found]),
+            round(sum(course.latency_us[:BEFORE]) / BEFORE, 1) for course in courses]),
         Finding("mean read latency after, at most (us)", [
-            round(max(course.latency_us[BEFORE:]), 1) for course in found]),
+            round(max(course.latency_us[BEFORE:]), 1) for course in courses]),
         Finding("relocated from the die (GB)", [
-            round(course.relocated_bytes / 1e9, 2) for course in found]),
+            round(course.relocated_bytes / 1e9, 2) for course in courses]),
         Finding("parity, of what is programmed (%)", [
-            round(100 * course.parity_share, 2) for course in found]),
+            round(100 * course.parity_share, 2) for course in courses]),
         Finding(f"UBER to expect after {MONTHS} months at the rated wear", [
-            course.uber for course in found]),
+            course.uber for course in courses]),
     )  # fmt: skip
 
 
 def _longer_us(text: str, stripe: int) -> float:
-    """What a rebuilt read takes longer than one of a die: further transfers on a channel."""
+    """Additional time of a rebuilt read over a read of one die: further transfers on a channel."""
     flash = tomllib.loads(text)["flash"]
     channels = int(flash["channels"])
     used = [(LOST // stripe * stripe + n) % channels for n in range(stripe)]

@@ -1,4 +1,4 @@
-"""The drives of a campaign: device files with sections added, and smaller drives."""
+"""Drives of a campaign: device files with added sections, and scaled-down drives."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from writecliff.engines.sim import SimEngine
 from writecliff.lab.reliability.model import Setting
 
 Section = Mapping[str, tuple[str, str]]  # (TOML value, source) by key
-OWN = "the drive's file"
+FROM_FILE = "the drive's file"
 
 
 def with_section(text: str, name: str, values: Section) -> tuple[str, list[Setting]]:
-    """The text with the section `name`, and what it says. A section that is there stays as it is:
-    only the keys that it lacks are added.
+    """Add the section `name` to a device file, and return its settings.
+
+    An existing section keeps its values; only missing keys are added.
     """
     there = tomllib.loads(text).get(name)
     if there is None:
@@ -27,22 +28,26 @@ def with_section(text: str, name: str, values: Section) -> tuple[str, list[Setti
     else:
         missing = {f"{name}.{key}": pair for key, pair in values.items() if key not in there}
         text = with_values(text, missing)
-    said = [
+    settings = [
         Setting(f"{name}.{key}", str(there[key]) if key in there else value.strip('"'),
-                OWN if key in there else source)
+                FROM_FILE if key in there else source)
         for key, (value, source) in values.items()
     ]  # fmt: skip
-    return text, said
+    return text, settings
 
 
 def variant(text: str, changes: Mapping[str, str]) -> str:
-    """The text with other values, by dotted key: a variant of the campaign's drive."""
+    """Return the device file with other values by dotted key, for a variant of the drive."""
     return with_values(text, {key: (value, "variant") for key, value in changes.items()})
 
 
 def scale_for(text: str, file_name: str, slots_max: float) -> float:
-    """The smallest scale at which the drive has no more than `slots_max` user slots of 4 KiB, or
-    the largest that there is. Raises ConfigError.
+    """Return the smallest scale at which the drive has at most `slots_max` user slots of 4 KiB.
+
+    If there is none, the largest scale is returned.
+
+    Raises:
+        ConfigError: the device file is invalid.
     """
     device = open_device(text, file_name)
     slots = describe_device(text, file_name).capacity_bytes / SLOT_BYTES
@@ -51,6 +56,10 @@ def scale_for(text: str, file_name: str, slots_max: float) -> float:
 
 
 def opened(text: str, file_name: str, scale: float = 1.0, *, io_bytes: int = 4096) -> SimEngine:
-    """A new drive, `scale` times smaller. Raises ConfigError."""
+    """Create a new drive, scaled down by `scale`.
+
+    Raises:
+        ConfigError: the device file is invalid, or the drive cannot be scaled.
+    """
     device = open_device(text, file_name)
     return SimEngine.from_device(device if scale == 1.0 else device.scaled(scale, io_bytes))

@@ -1,7 +1,7 @@
-"""End-to-end protection: bit flips in the buffer, on a bus, and misplaced writes, at raised rates.
+"""End-to-end protection: bit flips in the buffer and on a bus, and misplaced writes.
 
-The same faults (the same seed) meet drives with different protection. Only what becomes of the data
-is simulated: which reads returned wrong data in silence, and which were reported as errors.
+Drives with different protection get the same faults (equal seeds) at increased rates. Only the fate
+of the data is simulated: the reads that silently returned wrong data, and those reported as errors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from writecliff.parallel import map_side_by_side
 from writecliff.workload.model import Job, Workload
 
 RATE = 1e-4
-RAISED = "assumed: raised by orders of magnitude, so that faults can be counted"
+RAISED = "assumed: increased by orders of magnitude, so that faults can be counted"
 SECTION = {
     **dict.fromkeys(("buffer_flips", "bus_flips", "misplaced_writes"), (f"{RATE:g}", RAISED)),
     **dict.fromkeys(("buffer_ecc", "guard", "reference_tag"), ("false", "variant")),
@@ -48,7 +48,11 @@ def _rounds(text: str, file_name: str, scale: float) -> list[Counters]:
 
 
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
-    """Load a drive of each protection with the same faults. Raises ConfigError."""
+    """Run a drive per kind of protection with the same faults.
+
+    Raises:
+        ConfigError: the device file is invalid.
+    """
     text, settings = with_section(text, "integrity", SECTION)
     device = describe_device(text, file_name)
     scale = scale_for(text, file_name, SLOTS_MAX)
@@ -60,8 +64,10 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     ]  # fmt: skip
     log(f"{len(texts)} drives, 1/{scale:g} of the capacity, with the same faults")
     memory = 8 * device.flash_bytes("end-to-end-protection") // 4096
-    found = map_side_by_side(_rounds, [(one, file_name, scale) for one in texts], memory)
-    ends = [rows[-1] for rows in found]
+    counters = map_side_by_side(
+        _rounds, [(drive_text, file_name, scale) for drive_text in texts], memory
+    )
+    ends = [rows[-1] for rows in counters]
     silent = [int(row.silent_reads or 0) for row in ends]
     return Result(
         name="end-to-end-protection",
@@ -69,11 +75,11 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         drive=device.name,
         scale=scale,
         intro=f"A full drive under {READ_PCT:g} % random reads and {100 - READ_PCT:g} % writes of "
-        f"4 KiB, four capacities in all, with a fault in one of {1 / RATE:,.0f} slots of each "
-        "kind.",
-        verdict=f"{silent[0]:,} reads returned wrong data in silence without protection, "
-        f"{silent[-1]:,} with all of it: those are old data in place of misplaced ones, which are "
-        "whole and have the right address.",
+        f"4 KiB, four capacities in total, with a fault of each kind in one of {1 / RATE:,.0f} "
+        "slots.",
+        verdict=f"{silent[0]:,} reads silently returned wrong data without protection, "
+        f"{silent[-1]:,} with full protection: they returned old data instead of misplaced data. "
+        "Old data are intact and have the right address.",
         variants=tuple(LAYERS),
         findings=tuple(
             Finding(what, [float(row[name] or 0) for row in ends])
@@ -91,7 +97,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
             Plot(name, title, "Read by the host (capacities)", "Reads", [
                 Curve(label, _reads(rows, device.capacity_bytes / scale),
                       [float(row[counter] or 0) for row in rows])
-                for label, rows in zip(LAYERS, found, strict=True)
+                for label, rows in zip(LAYERS, counters, strict=True)
             ])
             for name, title, counter in (
                 ("silent", "Reads that returned wrong data in silence", "silent_reads"),
@@ -101,7 +107,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         settings=settings,
         checks=_checks(ends[0]),
         notes=(
-            "What garbage collection moves has no faults of its own.",
+            "Garbage collection adds no faults to the data that it relocates.",
             "Retransmissions and checks take no time.",
         ),
     )  # fmt: skip

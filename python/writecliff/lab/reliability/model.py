@@ -1,4 +1,4 @@
-"""What a campaign returns: plain data, which a page, a JSON object and CSV files are made of."""
+"""Result of a campaign: plain data, from which page, JSON and CSV files are made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Setting:
-    """A value of the simulated drive that the campaign has set, or found in its file."""
+    """A value of the simulated drive, set by the campaign or read from its device file."""
 
     key: str
     value: str
@@ -17,7 +17,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Curve:
-    """One labelled series."""
+    """A labelled series."""
 
     label: str
     x: Sequence[float]
@@ -26,7 +26,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves over common axes, in the units that the labels name."""
+    """Curves over common axes, in the units of the axis labels."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Finding:
-    """A figure for each of the variants of `Result.variants`; None: it has none."""
+    """A figure for each variant of `Result.variants`; None if a variant does not have it."""
 
     what: str
     values: Sequence[float | str | None]
@@ -49,7 +49,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A measured figure beside its closed form."""
+    """A measured figure and its closed form."""
 
     what: str
     measured: float
@@ -57,6 +57,7 @@ class Check:
 
     @property
     def error_pct(self) -> float:
+        """Relative deviation from the closed form, in %."""
         return 100 * (self.measured / self.expected - 1) if self.expected else 0.0
 
 
@@ -67,7 +68,7 @@ class Result:
     name: str
     title: str
     drive: str
-    scale: float  # simulated so many times smaller
+    scale: float  # factor by which the drive is scaled down
     intro: str
     verdict: str
     variants: Sequence[str]

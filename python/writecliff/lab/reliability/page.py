@@ -1,4 +1,4 @@
-"""A campaign's result as a page, as tables, as JSON and as CSV files."""
+"""Rendering of a campaign's result as page, tables, JSON and CSV files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SCHEMA = "writecliff/reliability/1"
 
 
 def mapping(result: Result) -> dict[str, Any]:
-    """All results as plain data."""
-    found = asdict(result)
+    """Return all results as plain data."""
+    fields = asdict(result)
     checks = [asdict(check) | {"error_pct": check.error_pct} for check in result.checks]
-    return {"schema": SCHEMA, **found, "checks": checks}
+    return {"schema": SCHEMA, **fields, "checks": checks}
 
 
 def _number(value: float | str | None) -> str:
@@ -41,29 +41,29 @@ _NUMBERS = Kind(_number)
 
 
 def tables(result: Result) -> tuple[Table, ...]:
-    """The findings by variant; the comparison with closed forms, where there are any."""
-    found = table(
-        "What each drive did",
+    """Return the findings by variant and, if there are any, the comparison with closed forms."""
+    findings = table(
+        "Results by drive",
         [Column(""), *(Column(name, _NUMBERS) for name in result.variants)],
-        [[one.what, *one.values] for one in result.findings],
+        [[finding.what, *finding.values] for finding in result.findings],
     )
     checks = table(
-        "Beside the closed form",
+        "Comparison with the closed form",
         [
             Column(""),
             Column("simulated", _NUMBERS),
             Column("expected", _NUMBERS),
             Column("difference", kinds.signed(2)),
         ],
-        [[one.what, one.measured, one.expected, one.error_pct] for one in result.checks],
+        [[check.what, check.measured, check.expected, check.error_pct] for check in result.checks],
     )
-    return (found, checks) if result.checks else (found,)
+    return (findings, checks) if result.checks else (findings,)
 
 
 def data(result: Result) -> tuple[DataFile, ...]:
-    """The numbers of each plot, and the settings."""
+    """Return the data of each plot, and the settings, as CSV files."""
     files = [DataFile(f"{plot.name}.csv", _plot_csv(plot)) for plot in result.plots]
-    rows = [(one.key, one.value, one.source) for one in result.settings]
+    rows = [(setting.key, setting.value, setting.source) for setting in result.settings]
     return (*files, DataFile("settings.csv", csv_text(("key", "value", "source"), rows)))
 
 
@@ -88,13 +88,13 @@ def _figure(plot: Plot) -> Figure | None:
 
 @one_page()
 def page(result: Result) -> Page:
-    """The page of a campaign."""
-    found, *checks = tables(result)
+    """Return the page of a campaign."""
+    findings, *checks = tables(result)
     size = "" if result.scale == 1.0 else f", simulated {result.scale:g} times smaller"
     settings = table(
         "Values of the drive",
         ["key", "value", "source"],
-        [(one.key, one.value, one.source) for one in result.settings],
+        [(setting.key, setting.value, setting.source) for setting in result.settings],
         "lll",
         data="settings.csv",
     )
@@ -103,12 +103,13 @@ def page(result: Result) -> Page:
         intro=f"{result.intro} Drive: {result.drive}{size}.",
         verdict=result.verdict,
         sections=(
-            section("With and without", "", found, *map(_figure, result.plots)),
+            section("With and without", "", findings, *map(_figure, result.plots)),
             *((section("Theory", "", *checks),) if checks else ()),
             section(
-                "What was assumed",
-                "Sections that the drive's file lacks are added with these values. A figure that "
-                "is assumed shows how the mechanism works, not what a drive of this name does.",
+                "Assumptions",
+                "Sections that the device file lacks are added with these values. Figures from "
+                "assumed values show how the mechanism works, not how a drive of this name "
+                "performs.",
                 settings,
             ),
         ),

@@ -1,7 +1,7 @@
-"""Power-loss protection: cuts right after the n-th write since a flush was confirmed.
+"""Power-loss protection: power cuts right after the n-th write since a confirmed flush.
 
-That is the worst moment: all that is still in the buffer has been confirmed. The drives: with
-capacitors; without; and without, the write cache off.
+This is the worst moment, because all data in the buffer are confirmed. The drives are: with
+capacitors; without capacitors; and without capacitors, with the write cache disabled.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from typing import Any
 
 from writecliff import _native
 from writecliff.devices import describe_device, open_device
-from writecliff.lab.reliability.drive import OWN, variant
+from writecliff.lab.reliability.drive import FROM_FILE, variant
 from writecliff.lab.reliability.model import Curve, Finding, Plot, Result, Setting
 from writecliff.native_errors import as_user_errors
 from writecliff.parallel import map_side_by_side
 
 VARIANTS = ("with capacitors", "without capacitors", "without, write cache off")
-CUTS = 8  # for each number of writes
+CUTS = 8  # per number of writes
 QUEUE_DEPTH = 32
 WRITES_MAX = 1 << 14
 Row = dict[str, Any]
 
 
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
-    """Cut the power of the three drives. Raises ConfigError for drives whose cuts are not
-    modelled.
+    """Cut the power of the three drives.
+
+    Raises:
+        ConfigError: power cuts of this drive are not modelled.
     """
     device = describe_device(text, file_name)
     key, cache = "controller.power_loss_protection", "controller.write_cache"
@@ -44,65 +46,66 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
             return _native.power_losses(opened, 1, QUEUE_DEPTH, counts)
 
     memory = 8 * device.flash_bytes("power-loss-protection") // 4096
-    found = map_side_by_side(cut, [(one,) for one in texts], memory)
-    worst = [max(row["lost_writes"] for row in rows) for rows in found]
-    share = 100 * _iops(found[2]) / _iops(found[0])
+    losses = map_side_by_side(cut, [(drive_text,) for drive_text in texts], memory)
+    worst = [max(row["lost_writes"] for row in rows) for rows in losses]
+    share = 100 * _iops(losses[2]) / _iops(losses[0])
     return Result(
         name="power-loss-protection",
-        title="Power-loss protection: what a cut takes",
+        title="Power-loss protection: data lost in a power cut",
         drive=device.name,
         scale=1.0,
-        intro=f"Random 4 KiB writes, {QUEUE_DEPTH} outstanding, after a flush; the power fails in "
-        "the moment in which the n-th is confirmed.",
-        verdict=f"Without capacitors a cut takes up to {worst[1]:,} confirmed writes "
-        f"({worst[1] * 4:,} KiB); with them {worst[0]:,}. With the write cache off nothing that "
-        f"was confirmed is lost either, at {share:.0f} % of the speed.",
+        intro=f"Random 4 KiB writes, {QUEUE_DEPTH} outstanding, after a flush; the power fails "
+        "when the n-th write is confirmed.",
+        verdict=f"Without capacitors a cut loses up to {worst[1]:,} confirmed writes "
+        f"({worst[1] * 4:,} KiB); with capacitors {worst[0]:,}. With the write cache disabled no "
+        f"confirmed write is lost either, at {share:.0f} % of the speed.",
         variants=VARIANTS,
         findings=(
             Finding("confirmed writes lost, at most", worst),
             Finding("cuts that lost any", [
-                sum(row["lost_writes"] > 0 for row in rows) for rows in found]),
-            Finding("cuts", [len(rows) for rows in found]),
-            Finding("program units torn, at most", _most(found, "torn_units")),
-            Finding("4 KiB slots saved by the capacitors, at most", _most(found, "saved_slots")),
+                sum(row["lost_writes"] > 0 for row in rows) for rows in losses]),
+            Finding("cuts", [len(rows) for rows in losses]),
+            Finding("program units torn, at most", _most(losses, "torn_units")),
+            Finding("4 KiB slots saved by the capacitors, at most", _most(losses, "saved_slots")),
             Finding("time that they had to last, at most (ms)", [
-                round(value / 1e6, 2) for value in _most(found, "hold_up_ns")]),
+                round(value / 1e6, 2) for value in _most(losses, "hold_up_ns")]),
             Finding("time until the drive is ready again, at most (ms)", [
-                round(value / 1e6, 2) for value in _most(found, "rebuild_ns")]),
-            Finding("write IOPS until the cut", [round(_iops(rows)) for rows in found]),
+                round(value / 1e6, 2) for value in _most(losses, "rebuild_ns")]),
+            Finding("write IOPS until the cut", [round(_iops(rows)) for rows in losses]),
         ),
         plots=(
             Plot("lost", "Confirmed writes that are lost, the worst of the cuts",
                  "Writes confirmed since the flush", "Lost writes (4 KiB)",
-                 _curves(found, "lost_writes", 1.0), x_log=True),
+                 _curves(losses, "lost_writes", 1.0), x_log=True),
             Plot("saved", "What the capacitors program after the cut",
                  "Writes confirmed since the flush", "Slots saved (4 KiB)",
-                 _curves(found, "saved_slots", 1.0), x_log=True),
+                 _curves(losses, "saved_slots", 1.0), x_log=True),
             Plot("ready", "Time from power-up until the drive takes commands",
                  "Writes confirmed since the flush", "Time (ms)",
-                 _curves(found, "rebuild_ns", 1e6), x_log=True),
+                 _curves(losses, "rebuild_ns", 1e6), x_log=True),
         ),
         settings=(
-            Setting("controller.write_buffer", _value(text), OWN),
+            Setting("controller.write_buffer", _value(text), FROM_FILE),
             Setting("queue depth", str(QUEUE_DEPTH), "of the load"),
             Setting("cuts for each number of writes", str(CUTS), "of the campaign"),
         ),
         notes=(
-            "The drive begins new; the later cuts of a small one come while it collects garbage. "
-            "Relocated data in the buffer are not lost: they are still where they were. What a cut "
-            "may lose is what its buffer holds, so the loss stops growing there.",
+            "The drive is new at the start; later cuts of a small drive occur during garbage "
+            "collection. Relocated data in the buffer are not lost, because the original copies "
+            "still exist. A cut can lose no more than the contents of the buffer, which limits the "
+            "loss.",
         ),
     )  # fmt: skip
 
 
 def _counts() -> list[int]:
-    """Writes before each cut."""
-    found: list[int] = []
+    """Numbers of writes before each cut."""
+    counts: list[int] = []
     count = 1
     while count <= WRITES_MAX:
-        found += [count, count * 3 // 2] if count > 1 else [count]
+        counts += [count, count * 3 // 2] if count > 1 else [count]
         count *= 2
-    return [count for count in found for _ in range(CUTS)]
+    return [count for count in counts for _ in range(CUTS)]
 
 
 def _value(text: str) -> str:
@@ -119,13 +122,13 @@ def _iops(rows: list[Row]) -> float:
     return 1e9 * float(written) / float(elapsed_ns)
 
 
-def _most(found: list[list[Row]], name: str) -> list[float]:
-    return [float(max(row[name] for row in rows)) for rows in found]
+def _most(losses: list[list[Row]], name: str) -> list[float]:
+    return [float(max(row[name] for row in rows)) for rows in losses]
 
 
-def _curves(found: list[list[Row]], name: str, unit: float) -> list[Curve]:
+def _curves(losses: list[list[Row]], name: str, unit: float) -> list[Curve]:
     curves = []
-    for label, rows in zip(VARIANTS, found, strict=True):
+    for label, rows in zip(VARIANTS, losses, strict=True):
         by_count = {
             count: max(row[name] for row in group) / unit
             for count, group in groupby(rows, key=lambda row: int(row["confirmed_writes"]))

@@ -1,7 +1,7 @@
-"""Thermal throttling: sequential writes in a hot enclosure, then idle, with throttling and without.
+"""Thermal throttling: sequential writes in a hot enclosure, then idle, with and without throttling.
 
-The body of a smaller drive has less heat capacity in proportion, so time shrinks with the drive;
-the plots show the time of the whole drive.
+A smaller drive has proportionally less heat capacity, so time shrinks with the drive. The plots
+show the time of the whole drive.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ THERMAL = {
 }  # fmt: skip
 VARIANTS = ("with throttling", "without throttling")
 SLOTS_MAX = 250_000
-CONSTANTS = 6.0  # time constants of load, then as many idle
+CONSTANTS = 6.0  # duration of the load and of the idle time, in thermal time constants
 POINTS = 150
 
 
@@ -72,8 +72,8 @@ def _course(text: str, file_name: str, scale: float, seconds: float) -> Course:
         duration_ns=round(seconds * 1e9),
     )
     interval = round(2 * seconds * 1e9 / POINTS)
-    found = engine.run(Workload("throttling", (load, idle), interval_ns=interval))
-    columns = found.intervals
+    result = engine.run(Workload("throttling", (load, idle), interval_ns=interval))
+    columns = result.intervals
     ends = np.unique(columns["end_ns"])
     is_write = columns["operation"] == OperationNumber.WRITE
     written = [float(columns["bytes"][is_write & (columns["end_ns"] == end)].sum()) for end in ends]
@@ -83,37 +83,41 @@ def _course(text: str, file_name: str, scale: float, seconds: float) -> Course:
         [float(columns["temperature_c"][index]) for index in first],
         [size / interval * 1e3 for size in written],
         [float(columns["watts"][index]) for index in first],
-        found,
+        result,
     )  # fmt: skip
 
 
 def _findings(
-    found: Sequence[Course],
+    courses: Sequence[Course],
     peaks: Sequence[float],
     sustained: Sequence[float],
     begins: float | None,
     stages: int,
     scale: float,
 ) -> tuple[Finding, ...]:
-    """The figures of both drives; `begins` is the minute of the first throttling."""
+    """Figures of both drives; `begins` is the minute of the first throttling."""
     return (
         Finding("highest temperature (C)", [round(peak, 1) for peak in peaks]),
         Finding("sustained write throughput (MB/s)", [round(rate) for rate in sustained]),
         Finding("time throttled, cooling included (min)", [
-            _minutes(c.step.counted.throttled_ns, scale) if c is found[0] else 0
-            for c in found]),
+            _minutes(c.step.counted.throttled_ns, scale) if c is courses[0] else 0
+            for c in courses]),
         *(() if stages == 1 else (Finding(f"of it in stage {stages} (min)", [
-            _minutes(c.step.counted.throttled_most_ns, scale) for c in found]),)),
+            _minutes(c.step.counted.throttled_most_ns, scale) for c in courses]),)),
         Finding("first throttled after (min)", [begins and round(begins, 1), None]),
         Finding("energy (J per GB written)", [
             round((c.step.counted.energy_j or 0) / (c.step.written_bytes / 1e9), 1)
-            for c in found]),
+            for c in courses]),
     )  # fmt: skip
 
 
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
-    """Heat the drives up and let them cool. Raises ConfigError."""
-    text, said = with_section(text, "power", POWER)
+    """Heat both drives under load, then let them cool.
+
+    Raises:
+        ConfigError: the drive does not get hot enough to throttle.
+    """
+    text, settings = with_section(text, "power", POWER)
     text, more = with_section(text, "thermal", THERMAL)
     device = describe_device(text, file_name)
     section = tomllib.loads(text)["thermal"]
@@ -126,35 +130,37 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         text,
         {f"thermal.{key}": value for key, value in last.items()} | {"thermal.throttle_factor": "1"},
     )
-    log(f"two drives, 1/{scale:g} of the capacity, {2 * seconds * scale / 60:.0f} min of theirs")
+    log(
+        f"two drives, 1/{scale:g} of the capacity, {2 * seconds * scale / 60:.0f} min of drive time"
+    )
     memory = 8 * device.flash_bytes("thermal-throttling") // 4096
-    cases = [(one, file_name, scale, seconds) for one in (text, without)]
-    found = map_side_by_side(_course, cases, memory)
-    peaks = [max(course.celsius) for course in found]
+    cases = [(drive_text, file_name, scale, seconds) for drive_text in (text, without)]
+    courses = map_side_by_side(_course, cases, memory)
+    peaks = [max(course.celsius) for course in courses]
     if peaks[1] <= values["throttle_at"][0]:
         raise ConfigError(
-            f"this drive reaches {peaks[1]:.0f} C at most, below its throttle_at",
+            f"this drive reaches at most {peaks[1]:.0f} C, below its throttle_at",
             hint="lower throttle_at or raise ambient in [thermal] of its device file",
         )
     half = POINTS // 2
-    sustained = [float(np.mean(course.mb_per_s[half // 2 : half - 1])) for course in found]
-    begins = next((m for m, c in zip(found[0].minutes, found[0].celsius, strict=True)
+    sustained = [float(np.mean(course.mb_per_s[half // 2 : half - 1])) for course in courses]
+    begins = next((m for m, c in zip(courses[0].minutes, courses[0].celsius, strict=True)
                    if c > values["throttle_at"][0]), None)  # fmt: skip
     return Result(
         name="thermal-throttling",
-        title="Thermal throttling: temperature against throughput",
+        title="Thermal throttling: temperature and throughput",
         drive=device.name,
         scale=scale,
-        intro=f"Sequential writes for {CONSTANTS:g} thermal time constants at "
-        f"{values['ambient'][0]:g} C around the drive, then nearly idle for as long.",
+        intro=f"Sequential writes for {CONSTANTS:g} thermal time constants at an ambient "
+        f"temperature of {values['ambient'][0]:g} C, then nearly idle for the same time.",
         verdict=f"With throttling the drive stays at {peaks[0]:.1f} C and sustains "
         f"{sustained[0]:.0f} MB/s; without it reaches {peaks[1]:.1f} C at {sustained[1]:.0f} MB/s.",
         variants=VARIANTS,
-        findings=_findings(found, peaks, sustained, begins, stages, scale),
+        findings=_findings(courses, peaks, sustained, begins, stages, scale),
         plots=tuple(
             Plot(name, title, "Time (min)", label,
                  [Curve(which, course.minutes, getattr(course, name.replace("-", "_")))
-                  for which, course in zip(VARIANTS, found, strict=True)],
+                  for which, course in zip(VARIANTS, courses, strict=True)],
                  limits=limits, from_zero=not limits)
             for name, title, label, limits in (
                 ("celsius", "Temperature of the drive", "Temperature (C)",
@@ -163,13 +169,13 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
                 ("watts", "Power", "Power (W)", ()),
             )
         ),
-        settings=(*said, *more, Setting("throttle_factor without it", "1", "variant")),
-        checks=(_check(found[1], values),),
+        settings=(*settings, *more, Setting("throttle_factor without it", "1", "variant")),
+        checks=(_check(courses[1], values),),
         notes=(
             "The firmware decides at the end of each period. "
             + ("It has one stage of throttling, which is on or off." if stages == 1 else
-               f"It has {stages} stages of throttling; each is entered above its limit and left "
-               "below its own lower one."),
+               f"It has {stages} stages of throttling. A stage starts above its upper limit and "
+               "ends below its lower limit."),
         ),
     )  # fmt: skip
 
@@ -179,13 +185,13 @@ def _minutes(time_ns: int | None, scale: float) -> float:
 
 
 def _numbers(value: object) -> list[float]:
-    """The numbers of a quantity or a list of them: "70 C", ["66 C", "70 C"], 4."""
+    """Parse a quantity or a list of quantities: "70 C", ["66 C", "70 C"], 4."""
     parts = value if isinstance(value, list) else [value]
     return [float(str(part).split()[0]) for part in parts]
 
 
 def _limits(values: dict[str, list[float]]) -> tuple[tuple[str, float], ...]:
-    """The gates of each stage, as lines of the plot."""
+    """The limits of each stage, as lines of the plot."""
     several = len(values["throttle_at"]) > 1
     pairs = zip(values["throttle_at"], values["recover_at"], strict=True)
     return tuple(
@@ -199,7 +205,7 @@ def _limits(values: dict[str, list[float]]) -> tuple[tuple[str, float], ...]:
 
 
 def _check(course: Course, values: dict[str, list[float]]) -> Check:
-    """The temperature at the end of the load, against that of its mean power once settled."""
+    """Temperature at the end of the load, and steady-state temperature at its mean power."""
     loaded = POINTS // 2 - 1
     power = float(np.mean(course.watts[loaded // 2 : loaded]))
     return Check(

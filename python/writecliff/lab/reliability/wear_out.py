@@ -1,9 +1,9 @@
 """Wear-out: random writes until a drive has no spare blocks left.
 
-Blocks fail by a Weibull distribution over their erases; a failed block is replaced by a spare block
-of its plane, or its whole reclaim unit is dropped. Writes pass without simulating time. The number
-of blocks is that of the whole drive, whatever the scale. The rated cycles may be simulated so many
-times shorter too: lives and wear count as shares of them.
+Blocks fail by a Weibull distribution over their erases. A failed block is replaced by a spare block
+of its plane, or its whole reclaim unit is dropped. Writes are fast-forwarded. The number of blocks
+is that of the whole drive at any scale. Rated cycles may be scaled down too; lifetimes and wear are
+relative to them.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ SECTION = {
 }  # fmt: skip
 VARIANTS = ("replaced by spare blocks", "unit dropped with its first bad block")
 STEPS = 60  # of the rated life
-LIVES_MAX = 3.0  # rated lives after which a drive that still writes is left alone
-SLOT_WRITES = 1e8  # of a rated life: more than that, and lives are simulated shorter
+LIVES_MAX = 3.0  # the test of a drive that still accepts writes ends after these rated lifetimes
+SLOT_WRITES = 1e8  # per rated lifetime; for more, the rated cycles are scaled down
 SLOTS_MAX = 60_000  # user slots of the scaled drive: 3,000 cycles in some seconds
 DWPD = (0.3, 1.0, 3.0)
 
 
 @dataclass(frozen=True)
 class Life:
-    """The counters of one drive after each step, and what its counters begin with."""
+    """Counters of a drive after each step, starting with the filled drive."""
 
     rows: list[Counters]
     capacity_bytes: int
 
     @property
     def written(self) -> int:
+        """Bytes written by the host."""
         return self.rows[-1].host_write_bytes or 0
 
 
 def _shortened(text: str, cycles: int, shorter: int) -> tuple[str, int]:
-    """The drive with so many times fewer rated cycles, and their number."""
+    """The drive with its rated cycles divided by `shorter`, and their number."""
     ftl = tomllib.loads(text)["ftl"]
     changes = {"flash.rated_cycles": str(max(1, round(cycles / shorter)))}
     if "wear_threshold" in ftl:
@@ -78,7 +79,11 @@ def _life(text: str, file_name: str, scale: float, cycles: int) -> Life:
 
 
 def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
-    """Wear the drive out with and without replacement. Raises ConfigError."""
+    """Wear drives out with and without replacement of bad blocks.
+
+    Raises:
+        ConfigError: the device file is invalid.
+    """
     text, settings = with_section(text, "bad_blocks", SECTION)
     device = describe_device(text, file_name)
     rated_cycles = device.rated_cycles or 1
@@ -102,8 +107,8 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         title="Wear-out: bad blocks, spare and the end of life",
         drive=device.name,
         scale=size,
-        intro="Random 4 KiB writes to a full drive until no spare is left and it is read-only. "
-        "Blocks fail as they wear; replaced by spare blocks, or each with its reclaim unit.",
+        intro="Random 4 KiB writes to a full drive until no spare blocks are left and it is "
+        "read-only. Worn blocks fail; each is replaced by a spare block or costs its reclaim unit.",
         verdict=f"With spare blocks the drive takes {written[0] / written[1]:.2f} times the "
         f"writes: {_tb(written[0]):,g} TB until "
         f"{'it is read-only' if ended[0] else 'the test ends'}, against "
@@ -130,17 +135,17 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         settings=settings,
         checks=_checks(lives[0], section, cycles, blocks),
         notes=(
-            "Writes pass without time; nothing of the drive's speed is measured.",
-            f"Rated cycles and wear are simulated {shorter} times shorter; what is written and the "
-            "erases are shown in full.",
-            "SMART has the available spare as plotted, critical warning bit 0 below 10 %, and "
-            "bit 3 when the drive is read-only.",
+            "Writes are fast-forwarded, so the drive's speed is not measured.",
+            f"Rated cycles and wear are divided by {shorter}; written bytes and erases are shown "
+            "at full scale.",
+            "SMART reports the plotted available spare. Bit 0 of its critical warning is set below "
+            "10 %, and bit 3 when the drive is read-only.",
         ),
     )  # fmt: skip
 
 
 def _tb(size: float) -> float:
-    """Bytes in TB, with three digits."""
+    """Bytes in TB, rounded to three digits."""
     return float(f"{size / 1e12:.3g}")
 
 
@@ -150,14 +155,14 @@ def _ends(lives: list[Life], name: str) -> list[float]:
 
 def _blocks(text: str) -> int:
     flash = tomllib.loads(text)["flash"]
-    found = 1
+    blocks = 1
     for key in ("channels", "dies_per_channel", "planes_per_die", "blocks_per_plane"):
-        found *= int(flash[key])
-    return found
+        blocks *= int(flash[key])
+    return blocks
 
 
 def _at_rated(life: Life, cycles: int, scale: float) -> float | None:
-    """Bytes written when the mean erase count was the rated one."""
+    """Bytes written when the mean erase count reached the rated cycles."""
     for row in life.rows:
         if float(row.erases_mean or 0.0) >= cycles:
             return float(row.host_write_bytes or 0) * scale
@@ -165,7 +170,7 @@ def _at_rated(life: Life, cycles: int, scale: float) -> float | None:
 
 
 def _failed(section: dict[str, object], share: float) -> float:
-    """Share of the blocks that has failed at this share of the rated cycles (Weibull)."""
+    """Share of the blocks that have failed at a share of the rated cycles (Weibull)."""
     at_rated = -math.log1p(-_percent(str(section["failed_at_rated"])))
     return -math.expm1(-at_rated * share ** float(str(section["shape"])))
 

@@ -1,7 +1,7 @@
-"""Power cuts under a program: does it keep what it has acknowledged?
+"""Power cuts under a program, to check that it keeps all data that it has acknowledged.
 
-`trial.py` is one cut, from a drive that is ready to the verdict of the check; `attachment.py` and
-`file_system.py` put a served drive under a folder; `programs.py` says what runs there. `sqlite.py`,
-`postgres.py` and `rocksdb.py` are programs with their checks, which have `ledger.py` in common.
-Each cut starts two of them, so nothing is imported here that they do not need.
+`trial.py` is a power cut, from the prepared drive to the result of the check. `attachment.py` and
+`file_system.py` mount a served drive; `programs.py` defines the programs that run on it.
+`sqlite.py`, `postgres.py` and `rocksdb.py` are programs with checks, which share `ledger.py`. Each
+cut starts two processes, so nothing is imported here that they do not need.
 """

@@ -1,8 +1,8 @@
-"""A served drive as a block device of this machine, for as long as it has power.
+"""Attaches a served drive as a block device of this machine until its power is cut.
 
-NBD over a Unix socket, by nbdfuse and a loop device: both work without the kernel's own NBD module.
-The loop device bypasses the page cache (direct I/O) and passes flushes and discards on, so what a
-file system believes to be durable is what the drive was told to make durable.
+It uses NBD over a Unix socket with nbdfuse and a loop device, which work without the kernel's NBD
+module. The loop device bypasses the page cache (direct I/O) and forwards flushes and discards.
+Data that a file system considers durable have therefore been flushed to the drive.
 """
 
 from __future__ import annotations
@@ -23,9 +23,13 @@ _POLL_S = 0.01
 
 
 def check_machine() -> None:
-    """Raises TargetError with what is missing here to attach drives."""
+    """Check that this machine can attach drives.
+
+    Raises:
+        TargetError: the user is not root, or a program or FUSE is missing.
+    """
     if os.geteuid() != 0:
-        raise TargetError("file systems are mounted by root", hint="run this as root")
+        raise TargetError("mounting file systems requires root", hint="run this as root")
     for program, package in (("nbdfuse", "nbdfuse"), ("losetup", "mount")):
         if shutil.which(program) is None:
             raise TargetError(
@@ -36,13 +40,21 @@ def check_machine() -> None:
 
 
 class Attachment:
-    """The drive at an NBD socket as `device`, until the end of the block or until `cut`."""
+    """A block device, `device`, for the drive at an NBD socket, until `close` or `cut`."""
 
     def __init__(
         self, uri: str, folder: Path, offset_bytes: int = 0, size_bytes: int | None = None
     ) -> None:
-        """The drive, or the range of it at `offset_bytes`. `folder`: an existing empty folder.
-        Raises WritecliffError if it cannot be attached.
+        """Attach the drive, or its range of `size_bytes` at `offset_bytes`.
+
+        Args:
+            uri: URI of the NBD export.
+            folder: an existing, empty folder.
+            offset_bytes: start of the range.
+            size_bytes: length of the range; default: to the end of the drive.
+
+        Raises:
+            WritecliffError: the drive cannot be attached.
         """
         self._folder = folder
         self._fuse = subprocess.Popen(
@@ -73,12 +85,12 @@ class Attachment:
             time.sleep(_POLL_S)
 
     def cut(self) -> None:
-        """The drive is gone: what the kernel still has for it fails."""
+        """Cut the connection, so that all further I/O of the kernel fails."""
         self._fuse.kill()
         self._fuse.wait()
 
     def close(self) -> None:
-        """Detach the device; nothing may use it any more."""
+        """Detach the device, which must not be in use."""
         if self.device:
             run("losetup", "--detach", self.device)
             self.device = ""
@@ -87,6 +99,7 @@ class Attachment:
         self._fuse.wait()
 
     def __enter__(self) -> Attachment:
+        """Return the attachment itself."""
         return self
 
     def __exit__(
@@ -95,13 +108,18 @@ class Attachment:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Detach the device."""
         self.close()
 
 
 def run(*words: str) -> str:
-    """What a program prints. Raises WritecliffError with what it says on stderr if it fails."""
+    """Run a program and return its standard output.
+
+    Raises:
+        WritecliffError: the program failed; the message includes its stderr.
+    """
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
-        raise WritecliffError(f"{words[0]}: {said}")
+        message = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
+        raise WritecliffError(f"{words[0]}: {message}")
     return done.stdout.strip()

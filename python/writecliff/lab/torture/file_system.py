@@ -12,7 +12,7 @@ from pathlib import Path
 from writecliff.errors import ConfigError, TargetError
 from writecliff.lab.torture.attachment import run
 
-# Programs that make them; their packages on Debian.
+# Commands that create them, and their packages on Debian.
 _MAKE = {
     "ext4": (("mkfs.ext4", "-q", "-F"), "e2fsprogs"),
     "xfs": (("mkfs.xfs", "-q", "-f"), "xfsprogs"),
@@ -24,7 +24,12 @@ _POLL_S = 0.02
 
 
 def check(kind: str) -> None:
-    """Raises ConfigError for an unknown kind, TargetError if its tools are not installed."""
+    """Check that a kind of file system can be created.
+
+    Raises:
+        ConfigError: the kind is unknown.
+        TargetError: its tools are not installed.
+    """
     if kind not in _MAKE:
         raise ConfigError.unknown("file system", kind, KINDS)
     words, package = _MAKE[kind]
@@ -35,18 +40,26 @@ def check(kind: str) -> None:
 
 
 def make(kind: str, device: str) -> None:
-    """Make an empty file system. Raises WritecliffError if it fails."""
+    """Create an empty file system.
+
+    Raises:
+        WritecliffError: the command failed.
+    """
     run(*_MAKE[kind][0], device)
 
 
 @contextmanager
 def mounted(device: str, folder: Path, options: str = "defaults") -> Iterator[Path]:
-    """The file system of a device at `folder`. Raises WritecliffError if it cannot be mounted."""
+    """Mount the file system of a device at `folder`.
+
+    Raises:
+        WritecliffError: it cannot be mounted.
+    """
     run("mount", "-o", options, device, str(folder))
     try:
         yield folder
     finally:
-        # Servers that were killed may take a moment to close their files.
+        # Killed servers may take a moment to close their files.
         deadline = time.monotonic() + _BUSY_TIMEOUT_S
         while subprocess.run(["umount", folder], capture_output=True, check=False).returncode:
             if time.monotonic() > deadline:

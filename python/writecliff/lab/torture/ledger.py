@@ -1,7 +1,7 @@
-"""Numbered transactions of several rows, and what a check wants of them after a power cut.
+"""Numbered transactions of several rows, and their check after a power cut.
 
-What a program has printed is committed: it must be there, whole. Of what it had not printed yet, a
-transaction may be there or not, but never in part, and never with other data.
+Transactions that a program has printed are committed and must be present and complete. A
+transaction that was not printed may be present or missing, but never partial or with other data.
 """
 
 from __future__ import annotations
@@ -13,52 +13,57 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 ACKNOWLEDGED = "WRITECLIFF_ACKNOWLEDGED"
-ROWS = 4  # of a transaction
-_PAYLOAD_BYTES = 3000  # so that rows spread over pages
+ROWS = 4  # per transaction
+_PAYLOAD_BYTES = 3000  # large enough that rows are on several pages
 
 
 def payload(number: int, row: int) -> bytes:
-    """The data of a row, which follow from its number."""
+    """Return the data of a row, which are derived from its numbers."""
     seed = hashlib.sha256(f"{number}/{row}".encode()).digest()
     return (seed * (_PAYLOAD_BYTES // len(seed) + 1))[:_PAYLOAD_BYTES]
 
 
 def acknowledge(number: int) -> None:
-    """Say that a transaction is durable."""
+    """Print the number of a transaction that is durable."""
     print(number, flush=True)
 
 
 def acknowledged() -> set[int]:
-    """The numbers that were printed, a line each; the last line may be cut."""
+    """Return the printed numbers, one per line; an incomplete last line is ignored."""
     text = Path(os.environ[ACKNOWLEDGED]).read_text(encoding="ascii")
     return {int(line) for line in text.split("\n")[:-1]}
 
 
 def wrong_with(rows: Iterable[tuple[int, int, bytes]]) -> list[str]:
-    """What is wrong with all rows of a database: numbers, rows of them, data."""
+    """Check all rows (number, row, data) of a database and return the problems."""
     there: dict[int, set[int]] = {}
     for number, row, data in rows:
         if data != payload(number, row):
-            return [f"transaction {number} has other data than were written"]
+            return [f"transaction {number} contains wrong data"]
         there.setdefault(number, set()).add(row)
-    wrong = [f"transaction {n} is there in part" for n, found in there.items() if len(found) < ROWS]
+    wrong = [
+        f"transaction {n} is incomplete"
+        for n, row_numbers in there.items()
+        if len(row_numbers) < ROWS
+    ]
     lost = sorted(acknowledged() - set(there))
     if lost:
-        wrong.append(f"{len(lost)} committed transactions are lost, the first is {lost[0]}")
+        wrong.append(f"{len(lost)} committed transactions are lost, the first of them {lost[0]}")
     return wrong
 
 
 def main(
     prepare: Callable[[], None], write: Callable[[bool], None], check: Callable[[], list[str]]
 ) -> int:
-    """The command line of a program: `prepare`, `write [--no-sync]` or `check`.
+    """Run the command line of a program: `prepare`, `write [--no-sync]` or `check`.
 
-    Returns the exit code: 1 if the database is not intact, with the reason on stdout.
+    Returns:
+        The exit code: 1 if the database is damaged, with the reason on stdout.
     """
-    what, *options = sys.argv[1:]
-    if what == "prepare":
+    action, *options = sys.argv[1:]
+    if action == "prepare":
         prepare()
-    elif what == "write":
+    elif action == "write":
         write("--no-sync" not in options)
     elif wrong := check():
         print(wrong[0])

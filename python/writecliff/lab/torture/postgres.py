@@ -1,6 +1,6 @@
 """PostgreSQL under power cuts: `python -m writecliff.lab.torture.postgres`; see `ledger.main`.
 
-The cluster has data checksums, which are verified after its own recovery.
+The cluster has data checksums, which are verified after PostgreSQL's recovery.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SETTINGS = ("max_wal_size=32MB", "min_wal_size=32MB", "checkpoint_timeout=30s")
 
 @contextmanager
 def _started(*, sync: bool) -> Iterator[list[str]]:
-    """The server inside the block: the command line of psql for it."""
+    """Run the server and yield the command line of psql for it."""
     programs, account = installed(), server_account()
     root = Path.cwd() / _FOLDER
     with TemporaryDirectory(prefix="writecliff-postgres-") as made:
@@ -34,7 +34,7 @@ def _started(*, sync: bool) -> Iterator[list[str]]:
             account.own(sockets)
         settings = [*_SETTINGS, "listen_addresses=", f"unix_socket_directories={sockets}"]
         settings.append(f"fsync={'on' if sync else 'off'}")
-        given = [word for one in settings for word in ("-c", one)]
+        given = [word for setting in settings for word in ("-c", setting)]
         with server(
             [programs["postgres"], "-D", str(root), *given],
             sockets / "log",
@@ -54,7 +54,7 @@ def _ask(psql: list[str], statement: str) -> str:
 
 
 def prepare() -> None:
-    """Make a cluster with an empty table."""
+    """Create a cluster with an empty table."""
     programs, account = installed(), server_account()
     folder = Path.cwd() / _FOLDER
     folder.mkdir()
@@ -67,7 +67,7 @@ def prepare() -> None:
 
 
 def write(sync: bool) -> None:
-    """Commit transactions until the drive is gone."""
+    """Commit transactions until the drive fails."""
     pipe = subprocess.PIPE
     with _started(sync=sync) as psql, subprocess.Popen(psql, stdin=pipe, stdout=pipe) as client:
         assert client.stdin is not None
@@ -88,19 +88,19 @@ def write(sync: bool) -> None:
 
 
 def check() -> list[str]:
-    """What is wrong with the database, after its recovery and a clean shutdown."""
-    # It names a process of before the cut; after one, none of those is there.
+    """Return the problems of the database after its recovery and a clean shutdown."""
+    # The file names a process from before the cut, which no longer exists.
     (Path(_FOLDER) / "postmaster.pid").unlink(missing_ok=True)
     try:
         with _started(sync=True) as psql:
-            said = _ask(psql, "SELECT number, row, encode(data, 'hex') FROM rows")
+            output = _ask(psql, "SELECT number, row, encode(data, 'hex') FROM rows")
         checksums = [installed()["pg_checksums"], "--check", "-D", str(Path.cwd() / _FOLDER)]
         done = subprocess.run(checksums, capture_output=True, text=True, check=False)
     except WritecliffError as error:
         return [str(error)]
     if done.returncode:
         return [f"pg_checksums: {done.stderr.strip().splitlines()[0]}"]
-    parts = (line.split("|") for line in said.splitlines())
+    parts = (line.split("|") for line in output.splitlines())
     return ledger.wrong_with((int(n), int(row), bytes.fromhex(data)) for n, row, data in parts)
 
 

@@ -1,7 +1,8 @@
-"""Programs that are tortured: what they run, and what finds out whether they lost anything.
+"""Programs under test: their command lines, and the checks of their data.
 
-A program runs in a folder of the drive. What it prints on stdout it has acknowledged: those lines
-are kept outside of the drive, in the file that WRITECLIFF_ACKNOWLEDGED names for the check.
+A program runs in a folder of the drive. Each line that it prints on stdout acknowledges durable
+data. The lines are stored outside the drive, in the file that WRITECLIFF_ACKNOWLEDGED names for the
+check.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ READY = ("sqlite", "postgres", "rocksdb")
 
 @dataclass(frozen=True)
 class Program:
-    """Command lines. `prepare` runs once before the first cut, `run` until the cut, and `check`
-    after it: an exit code that is not 0 says that the program lost something.
+    """Command lines of a program.
+
+    `prepare` runs once before the first cut, `run` until the cut, and `check` after it. A nonzero
+    exit code of `check` means that the program lost data.
     """
 
     name: str
@@ -28,9 +31,11 @@ class Program:
 
 
 def ready_program(name: str, *, sync: bool) -> Program:
-    """A program with its check. `sync`: whether it makes durable what it acknowledges.
+    """Return a built-in program with its check; with `sync` it syncs what it acknowledges.
 
-    Raises ConfigError for an unknown name, TargetError if the program is not installed.
+    Raises:
+        ConfigError: the name is unknown.
+        TargetError: the program is not installed.
     """
     if name not in READY:
         raise ConfigError.unknown("program", name, READY)

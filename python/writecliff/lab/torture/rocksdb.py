@@ -1,6 +1,6 @@
 """RocksDB under power cuts: `python -m writecliff.lab.torture.rocksdb`; see `ledger.main`.
 
-Its memory table is small, so that files are flushed and compacted all the time.
+Its memory table is small, so that files are flushed and compacted continuously.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def _open() -> Rdict:
 
 
 def prepare() -> None:
-    """Make the database."""
+    """Create the database."""
     _open().close()
 
 
 def write(sync: bool) -> None:
-    """Write batches until the drive is gone."""
+    """Write batches until the drive fails."""
     database, options = _open(), WriteOptions()
     options.sync = sync
     number = 0
@@ -44,7 +44,7 @@ def write(sync: bool) -> None:
 
 
 def check() -> list[str]:
-    """What is wrong with the database; opening it recovers it."""
+    """Return the problems of the database, which recovers when it is opened."""
     try:
         with _open() as database:
             rows = [(*_numbers(key), data) for key, data in database.items()]

@@ -15,19 +15,19 @@ _FILE = "torture.db"
 
 
 def prepare() -> None:
-    """Make the database."""
+    """Create the database."""
     with sqlite3.connect(_FILE) as made:
         made.execute("CREATE TABLE rows (number INTEGER, row INTEGER, data BLOB)")
         made.execute("CREATE INDEX by_number ON rows (number, row)")
 
 
 def write(sync: bool) -> None:
-    """Commit transactions until the drive is gone."""
+    """Commit transactions until the drive fails."""
     database = sqlite3.connect(_FILE, isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
-    # FULL makes each commit durable in this mode; NORMAL may lose the last ones.
+    # FULL makes each commit durable in WAL mode; NORMAL may lose the last commits.
     database.execute(f"PRAGMA synchronous = {'FULL' if sync else 'OFF'}")
-    database.execute("PRAGMA wal_autocheckpoint = 50")  # pages: at any cut one may be under way
+    database.execute("PRAGMA wal_autocheckpoint = 50")  # pages; makes cuts in checkpoints likely
     number = 0
     while True:
         number += 1
@@ -39,14 +39,14 @@ def write(sync: bool) -> None:
 
 
 def check() -> list[str]:
-    """What is wrong with the database; opening it recovers it."""
+    """Return the problems of the database, which recovers when it is opened."""
     if not Path(_FILE).exists():
-        return [f"{_FILE} is gone"]
+        return [f"{_FILE} is missing"]
     try:
         database = sqlite3.connect(_FILE)
-        said = [str(line) for (line,) in database.execute("PRAGMA integrity_check(3)")]
-        if said != ["ok"]:
-            return [f"integrity_check: {said[0]}"]
+        messages = [str(line) for (line,) in database.execute("PRAGMA integrity_check(3)")]
+        if messages != ["ok"]:
+            return [f"integrity_check: {messages[0]}"]
         return ledger.wrong_with(database.execute("SELECT number, row, data FROM rows"))
     except sqlite3.DatabaseError as error:
         return [f"cannot be read: {error}"]

@@ -1,8 +1,8 @@
-"""Trials: each begins with the same drive, and cuts its power at a write that a seed chooses.
+"""Trials, which start with the same drive and cut its power at a write that a seed selects.
 
-The drive's choices at the cut (which of the writes that are not durable are lost, and where they
-are torn) depend on the seed and on what the program has written by then. Threads and the kernel
-take turns as they like, so a seed repeats the moment and the kind of a cut, not each byte of it.
+At a cut, the drive's random decisions (which non-durable writes are lost, and where they are torn)
+depend on the seed and on the writes of the program so far. Threads and the kernel are not
+deterministic, so a seed repeats the moment and the kind of a cut, but not every byte.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ _CHECK_TIMEOUT_S = 600.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What is tortured. `writes_max`: a cut comes at a write request of the drive from the first to
-    this one, counted from the begin of the program.
+    """A program and the drive that it runs on.
+
+    A cut occurs at a write request of the drive from 1 to `writes_max`, counted from the start of
+    the program.
     """
 
     target: str
@@ -44,10 +46,16 @@ class Plan:
     writes_max: int = 500
 
     def check(self) -> None:
-        """Raises ConfigError, or TargetError for what is missing on this machine."""
+        """Check that the plan can run on this machine.
+
+        Raises:
+            ConfigError: the file system is unknown.
+            TargetError: the drive is not simulated, or a program is missing.
+        """
         if not is_simulated(self.target):
             raise TargetError(
-                f"{self.target} cannot be tortured: it is not simulated", hint="give sim:NAME"
+                f"cannot cut the power of {self.target}, which is not simulated",
+                hint="give sim:NAME",
             )
         check_machine()
         file_system.check(self.file_system)
@@ -55,10 +63,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trial:
-    """One cut and what came of it. `at_write`: the write request at which power was cut;
-    `acknowledged`: lines that the program had printed; `pages_undone`: of the drive, which NVMe
-    allows for the reason `undone_as` (see `PowerCut`); `finding`: what the program lost, empty if
-    nothing.
+    """A power cut and its result.
+
+    Attributes:
+        seed: seed of the cut.
+        at_write: write request at which the power was cut.
+        acknowledged: lines that the program had printed.
+        pages_undone: pages of the drive whose loss NVMe permits.
+        undone_as: reason for this loss (see `PowerCut`).
+        finding: data that the program lost; "" if none.
     """
 
     seed: int
@@ -70,18 +83,19 @@ class Trial:
 
 
 class Trials:
-    """Trials of one plan in a folder of their own, which must exist and be empty."""
+    """Trials of a plan in a folder, which must exist and be empty."""
 
     def __init__(self, plan: Plan, folder: Path) -> None:
+        """Create the subfolders of the trials."""
         self._plan = plan
         self._folder = folder
         self._state = folder / "prepared.state"
-        folder.chmod(0o755)  # servers that refuse root run as another user
+        folder.chmod(0o755)  # servers that refuse to run as root run as another user
         for name in ("device", "mounted"):
             (folder / name).mkdir()
 
     def prepare(self) -> None:
-        """Make the file system, and what the program needs before the first cut."""
+        """Create the file system, and run the program's preparation."""
         plan = self._plan
         with self._served(save=True) as server, self._attached(server) as attached:
             file_system.make(plan.file_system, attached.device)
@@ -90,7 +104,11 @@ class Trials:
                     self._finish(plan.program.prepare, root, "prepare")
 
     def run(self, seed: int) -> Trial:
-        """One trial. Raises WritecliffError if the program ends on its own."""
+        """Run a trial.
+
+        Raises:
+            WritecliffError: the program ended before the cut.
+        """
         at_write = int(np.random.default_rng(seed).integers(1, self._plan.writes_max + 1))
         acknowledged = self._folder / "acknowledged"
         acknowledged.write_bytes(b"")
@@ -104,7 +122,7 @@ class Trials:
 
     @contextmanager
     def _served(self, *, save: bool) -> Iterator[DriveServer]:
-        """The drive as it was saved last. `save`: save it again, and it is what follows."""
+        """Serve the drive in its saved state; with `save`, the final state replaces it."""
         options = ServeOptions(slow_down=None, state=self._state)
         server = DriveServer(self._plan.target, options)
         try:
@@ -132,7 +150,7 @@ class Trials:
                     if (code := child.poll()) is not None and not server.power_cuts:
                         raise WritecliffError(
                             f"{self._plan.program.name} ended with exit code {code} before write "
-                            f"{at_write} of the drive: {self._said('run')}",
+                            f"{at_write} of the drive: {self._last_line('run')}",
                             hint="let it run longer, or give fewer --writes",
                         )
                     time.sleep(_LOOK_S)
@@ -143,7 +161,7 @@ class Trials:
                 child.wait()
 
     def _check(self, server: DriveServer, acknowledged: Path) -> str:
-        """What is wrong after the cut, on one line; empty if nothing."""
+        """Check the data after the cut and return the problem in one line; "" if none."""
         with self._attached(server) as attached:
             try:
                 with file_system.mounted(attached.device, self._folder / "mounted") as root:
@@ -167,7 +185,7 @@ class Trials:
                     os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
         if code:
-            raise WritecliffError(f"{log}: {self._said(log)}")
+            raise WritecliffError(f"{log}: {self._last_line(log)}")
 
     def _start(
         self,
@@ -190,6 +208,6 @@ class Trials:
                 preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509
             )
 
-    def _said(self, log: str) -> str:
+    def _last_line(self, log: str) -> str:
         lines = (self._folder / f"{log}.log").read_text(errors="replace").splitlines()
         return lines[-1].strip() if lines else "no output"

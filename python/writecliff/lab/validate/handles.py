@@ -1,18 +1,20 @@
-"""Initially and persistently isolated handles, as Song et al. compare them ("Characterizing and
-Emulating FDP SSDs with WARP", FAST 2026, figure 17).
+"""Initially and persistently isolated handles, compared as by Song et al. (FAST 2026, figure 17).
 
-The simulated drive has the over-provisioning, thresholds and handles of their emulator and their
-three writers (`crates/validate/src/handles.rs` gives the sources). Two questions:
+The paper is "Characterizing and Emulating FDP SSDs with WARP". The simulated drive has the
+over-provisioning, thresholds and handles of its emulator, and its three writers
+(`crates/validate/src/handles.rs` gives the sources). Two questions are answered:
 
-* does it write what the emulator wrote? Recorded runs (`emulator_runs.csv`) are repeated at the
-  rates of their writers, from the empty drive to the same volume, and judged;
-* where does persistent isolation begin to pay? The points of the figure are measured as there,
-  after five capacities from the empty drive, and long after (`waf_settled`).
+* Are the write amplifications equal to the emulator's? Recorded runs (`emulator_runs.csv`) are
+  repeated at the rates of their writers, from the empty drive to the same volume, with a tolerance.
+* From which over-provisioning does persistent isolation pay off? The points of the figure are
+  measured as in the paper, after five capacities from the empty drive, and long after
+  (`waf_settled`).
 
-No parameter sets the rates of the three writers: they follow from the speed of machine, guest and
-emulator, and differ between recorded runs (the sequential writer has 74 to 88 % of the bytes). The
-paper does not give those of its figure. Both kinds are measured at the mean rates of the recorded
-runs with units of 256 MiB, and persistent isolation with slower sequential writers too.
+No parameter sets the rates of the three writers. They follow from the speed of machine, guest and
+emulator, and differ between recorded runs: the sequential writer has 74 to 88 % of the bytes. The
+paper does not give the rates of its figure. Both kinds of isolation are measured at the mean rates
+of the recorded runs with units of 256 MiB; persistent isolation is also measured with slower
+sequential writers.
 """
 
 from __future__ import annotations
@@ -43,17 +45,17 @@ PUBLISHED = {
 }
 PUBLISHED_CROSSOVER = {256: (0.07, 0.09), 128: (0.05, 0.07)}
 OVERPROVISIONS = (0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10)
-# Of the sequential writer, in runs with persistent isolation.
+# Shares of the sequential writer in runs with persistent isolation.
 SLOWER_SHARES = (0.86, 0.85, 0.84, 0.83)
 
-# From 5 % on, and below: there more than half of the spare units are kept free or open, and the
-# write amplification follows every change of the rates, of which a log shows only the sum.
+# Tolerances from 5 % on, and below. Below 5 %, more than half of the spare units stay free or open,
+# and the write amplification follows every change of the rates, of which a log has only the sum.
 TOLERANCE_PCT, TOLERANCE_SCARCE_PCT = 6.0, 15.0
 _SCARCE_BELOW = 0.05
 
 _USER_MIB = 224 * 1024
-# Slots of a unit of 256 MiB, for a page of the other loads' units: fewer for the many points of the
-# figure, which moves them by 1 % or less.
+# Slots of a unit of 256 MiB, per page of the other loads' units. The figure has many points, so it
+# uses fewer slots, which changes the results by 1 % or less.
 _SLOTS_RECORDED, _SLOTS_FIGURE = 4, 2
 _FIGURE_CAPACITIES = 5.0
 _SETTLED = (15.0, 20.0)
@@ -62,19 +64,19 @@ Rates = tuple[float, float, float]
 
 
 def mean_rates() -> Rates:
-    """The mean rates of the recorded runs with units of 256 MiB."""
+    """Return the mean rates of the recorded runs with units of 256 MiB."""
     rates = [run.rates for run in RUNS if run.unit_mib == 256]
     first, second, third = (fmean(of) for of in zip(*rates, strict=True))
     return first, second, third
 
 
 def _with_share(sequential: float) -> Rates:
-    """Rates with this sequential share; the other two are nearly equal in every recorded run."""
+    """Rates with this sequential share; the other two are nearly equal in all recorded runs."""
     return sequential, (1 - sequential) / 2, (1 - sequential) / 2
 
 
 def calls(pages_per_block: int) -> list[Callable[[], StreamsCase]]:
-    """Every case, in order; `pages_per_block` as in `streams.run`."""
+    """Return all cases in order; `pages_per_block` as in `streams.run`."""
     mean = mean_rates()
     kinds = (
         (False, mean, _SETTLED),
@@ -93,7 +95,7 @@ def calls(pages_per_block: int) -> list[Callable[[], StreamsCase]]:
 
 
 def largest_pages(pages_per_block: int) -> int:
-    """Pages of the largest drive, which decides how much memory a case needs."""
+    """Return the pages of the largest drive, which determine the memory of a case."""
     overprovision = max(run.overprovision for run in RUNS)
     return round(_SLOTS_RECORDED * pages_per_block * _USER_MIB / 256 * (1 + overprovision))
 
@@ -103,13 +105,13 @@ def _slots(pages: int, unit_mib: int) -> int:
 
 
 def _units(unit_mib: int, overprovision: float) -> tuple[int, int]:
-    """All reclaim units, rounded down as in the artifact's scripts, and those of the host."""
+    """Number of all reclaim units, rounded down as in the artifact's scripts, and of user units."""
     user = _USER_MIB // unit_mib
     return math.floor(user * (1 + overprovision) + 1e-9), user
 
 
 def recorded(run: RecordedRun, pages_per_block: int) -> StreamsCase:
-    """Repeat one recorded run to the volume at the end of its log."""
+    """Repeat a recorded run up to the volume at the end of its log."""
     measured, _ = _native.validate_handles(
         *_units(run.unit_mib, run.overprovision),
         _slots(_SLOTS_RECORDED * pages_per_block, run.unit_mib),
@@ -140,7 +142,7 @@ def figure(
     settled: tuple[float, float],
     pages_per_block: int,
 ) -> StreamsCase:
-    """Measure one point of the published figure; `settled` as for `validate_handles`."""
+    """Measure a point of the published figure; `settled` as in `validate_handles`."""
     measured, later = _native.validate_handles(
         *_units(unit_mib, op),
         _slots(_SLOTS_FIGURE * pages_per_block, unit_mib),
@@ -166,7 +168,7 @@ def figure(
 
 
 def crossovers(rows: Sequence[StreamsCase]) -> tuple[Crossover, ...]:
-    """By reclaim unit: at equal rates, when settled, and with slower sequential writers."""
+    """Return the crossovers by reclaim unit: at equal rates, settled, and with slower writers."""
     mean = mean_rates()[0]
     cases = (
         ((mean, mean), False),
@@ -183,7 +185,7 @@ def crossovers(rows: Sequence[StreamsCase]) -> tuple[Crossover, ...]:
 def crossover(
     unit_mib: int, shares: tuple[float, float], settled: bool, rows: Sequence[StreamsCase]
 ) -> Crossover:
-    """Where the sign of the difference changes, searched from the top of the range."""
+    """Find where the sign of the difference changes, searched from the top of the range."""
     waf = {
         (row.overprovision, row.treatment, row.sequential_share): (
             row.waf_settled if settled else row.waf_measured
@@ -191,37 +193,39 @@ def crossover(
         for row in rows
         if row.load == FIGURE and row.unit_mib == unit_mib
     }
-    found: tuple[float | None, float | None] = (None, OVERPROVISIONS[0])
+    interval: tuple[float | None, float | None] = (None, OVERPROVISIONS[0])
     for op, above in zip(OVERPROVISIONS, (*OVERPROVISIONS[1:], None), strict=True):
         initially, persistently = (
             waf[op, INITIALLY, shares[0]],
             waf[op, PERSISTENTLY, shares[1]],
         )
         if initially is not None and persistently is not None and persistently > initially:
-            found = (op, above)
-    return Crossover(unit_mib, shares, settled, found, PUBLISHED_CROSSOVER[unit_mib])
+            interval = (op, above)
+    return Crossover(unit_mib, shares, settled, interval, PUBLISHED_CROSSOVER[unit_mib])
 
 
 # -- emulator runs ---------------------------------------------------------------------------------
 
 # Recorded runs of WARP, the emulator of Song et al., "Characterizing and Emulating FDP SSDs with
-# WARP" (FAST 2026): the last values of logs in the paper's artifact (`archive/ops-log/`), and those
-# of four logs at about the volume of the paper's figures (`emulator_runs.csv`, column `within`).
+# WARP" (FAST 2026): the last values of logs in the paper's artifact (`archive/ops-log/`), and the
+# values of four logs at about the volume of the paper's figures (`emulator_runs.csv`, column
+# `within`).
 #
-# A drive of 224 GiB with eight handles under the paper's three writers, reclaim units of 256 or 128
-# MiB, and the garbage collection that `crates/validate/src/handles.rs` describes. The log shows
-# whether the handles were initially or persistently isolated (the last handle takes the survivors
-# of all others, or none); the names of several logs say the opposite. Left out are runs with
-# another collection (`custom`, and those before the published one).
+# The drive has 224 GiB, eight handles under the paper's three writers, reclaim units of 256 or 128
+# MiB, and the garbage collection that `crates/validate/src/handles.rs` describes. The contents of a
+# log show if the handles were initially or persistently isolated (the last handle takes the valid
+# data of all others, or none), although the names of several logs state the opposite. Runs with
+# another garbage collection (`custom`, and those before the published one) are left out.
 
 CAPACITY_GB = 224 * 1.024**3
-_SEQUENTIAL_SHARE = 0.9  # of the capacity, filled by the first writer; the rest by the second
+_SEQUENTIAL_SHARE = 0.9  # of the capacity, filled by the first writer; the second fills the rest
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """The bytes that each of the three writers had written at the end of a log (or at a line within
-    it), and those that garbage collection had copied, in GB.
+    """Host bytes of each of the three writers at the end of a log, and copied bytes, in GB.
+
+    Some runs are of a line within the log instead of its end.
     """
 
     log: str
@@ -233,17 +237,17 @@ class RecordedRun:
 
     @property
     def capacities(self) -> float:
-        """Capacities written, including the fill of the drive."""
+        """Capacities written, including the initial fill."""
         return sum(self.host_gb) / CAPACITY_GB
 
     @property
     def waf(self) -> float:
-        """Write amplification since the empty drive."""
+        """Write amplification since the drive was empty."""
         return 1 + self.copied_gb / sum(self.host_gb)
 
     @property
     def rates(self) -> tuple[float, float, float]:
-        """Shares of the three writers in the bytes written after the fill."""
+        """The three writers' shares of the bytes written after the fill."""
         filled = (_SEQUENTIAL_SHARE, 1 - _SEQUENTIAL_SHARE, 0.0)
         after = [
             written - share * CAPACITY_GB
@@ -254,7 +258,7 @@ class RecordedRun:
 
 
 def _read() -> Iterator[tuple[RecordedRun, bool]]:
-    """The runs of the table, and whether a row is a line within a log instead of its end."""
+    """Read the table; the flag is `True` for a line within a log, `False` for its end."""
     with Path(__file__).with_name("emulator_runs.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             first, second, third, copied = (

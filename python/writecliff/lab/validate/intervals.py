@@ -1,10 +1,10 @@
 """Validation of intervals and comparisons against repetitions of a run.
 
-A small SATA drive runs three loads many times, each time prepared and loaded with seeds of its own.
+A small SATA drive runs three loads many times, each time prepared and loaded with different seeds.
 Each load runs for some time before it is measured, so that it is stationary. The truth is the mean
-over all repetitions; for percentiles, that of all latencies together. The validation counts the
-intervals of single runs that contain it, and the pairs of equal drives with a false winner. A
-comparison with a slower drive measures the power of the test.
+over all repetitions or, for percentiles, the percentile of all latencies together. The validation
+counts the intervals of single runs that contain the truth, and the pairs of equal drives with a
+false winner. A comparison with a slower drive measures the power of the test.
 
 Histograms have buckets, and many I/Os may take the same time. The interval of a percentile consists
 of whole buckets and therefore contains the truth more often than in 95 % of the runs. The share of
@@ -47,8 +47,8 @@ _SMALL = {
     "flash.blocks_per_plane": ("180", None),
     "flash.pages_per_block": ("24", None),
 }
-_SEED_STEP = 1_000_003  # from the seed of the load that settles to the measured one
-# Slower in all parameters that bound the IOPS of writes and of mixes.
+_SEED_STEP = 1_000_003  # between the seeds of the settling and the measured load
+# Slower in all parameters that limit the IOPS of writes and of mixes.
 _SLOWER = {
     "flash.program": ('["5.775 ms"]', None),
     "flash.erase": ('"5.25 ms"', None),
@@ -66,7 +66,7 @@ class ValidatedLoad:
 
 
 LOADS: Mapping[str, ValidatedLoad] = {
-    # Its latencies vary slowly: slow ones come together until the drive is overwritten.
+    # Its latencies vary slowly: slow writes are clustered until the drive is overwritten.
     "random writes": ValidatedLoad((Job(name="writes", queue_depth=8),), 107.2, 1286.4),
     "70/30 mix": ValidatedLoad((Job(name="mix", read_pct=70, queue_depth=32),), 36.0, 144.0),
     "reads beside writes": ValidatedLoad(
@@ -82,7 +82,7 @@ LOADS: Mapping[str, ValidatedLoad] = {
 
 @dataclass(frozen=True)
 class Repetition:
-    """One run: figures by name, with their intervals, and latencies by operation."""
+    """A run: figures by name, with their intervals, and latencies by operation."""
 
     figures: Mapping[str, Headline]
     latencies: Mapping[str, Histogram]
@@ -99,26 +99,29 @@ class CoverageRow:
     runs: int
     intervals: int  # runs that had an interval; the others have "not enough samples"
     covered: int
-    shares_covered: int | None  # shares of slower I/Os; None if the figure is no percentile
+    shares_covered: int | None  # shares of slower I/Os; None if the figure is not a percentile
     half_width_pct: float | None  # of the median interval
 
     @property
     def covered_pct(self) -> float | None:
+        """Percentage of intervals that contain the truth; None without intervals."""
         return 100 * self.covered / self.intervals if self.intervals else None
 
     @property
     def shares_covered_pct(self) -> float | None:
+        """Percentage of intervals that contain the true share of slower I/Os; None without."""
         if self.shares_covered is None or not self.intervals:
             return None
         return 100 * self.shares_covered / self.intervals
 
     @property
     def probability(self) -> float:
-        """Probability of so few intervals with the truth if `LEAST_COVERED_PCT` of them have it."""
+        """Probability of so few intervals with the truth at a coverage of `LEAST_COVERED_PCT`."""
         least = min(n for n in (self.covered, self.shares_covered) if n is not None)
         return binomial_tail(least, self.intervals, LEAST_COVERED_PCT / 100)
 
     def mapping(self) -> dict[str, Any]:
+        """Return the JSON form."""
         return asdict(self) | {
             "covered_pct": self.covered_pct,
             "shares_covered_pct": self.shares_covered_pct,
@@ -141,13 +144,15 @@ class PairsRow:
     false_winners: int  # of equal drives
     slower_pairs: int
     slower_found: int  # with the slower drive, whose IOPS are lower by more than noise
-    slower_pct: float | None  # by which its IOPS are lower in the mean
+    slower_pct: float | None  # mean difference of its IOPS
 
     @property
     def false_pct(self) -> float:
+        """Percentage of pairs of equal drives with a false winner."""
         return 100 * self.false_winners / self.pairs if self.pairs else 0.0
 
     def mapping(self) -> dict[str, Any]:
+        """Return the JSON form."""
         return asdict(self) | {"false_pct": self.false_pct}
 
 
@@ -165,17 +170,19 @@ class IntervalsReport:
 
     @property
     def problems(self) -> Sequence[str]:
-        """Too many false winners, and coverage that is below `LEAST_COVERED_PCT` beyond chance.
+        """Too many false winners, and coverage significantly below `LEAST_COVERED_PCT`.
 
         The test of coverage is exact, at a level of 5 % for all figures together (Bonferroni).
         """
         wrong = sum(row.false_winners for row in self.pairs)
-        found = []
+        problems = []
         if 100 * wrong > FALSE_WINNERS_PCT * sum(row.pairs for row in self.pairs):
-            found.append(f"more than {FALSE_WINNERS_PCT:g} % of equal drives were called different")
+            problems.append(
+                f"more than {FALSE_WINNERS_PCT:g} % of the pairs of equal drives have a winner"
+            )
         rows = [row for row in self.coverage if row.intervals]
-        return found + [
-            f"{row.load}, {row.figure}: less than {LEAST_COVERED_PCT:g} % of the intervals hold "
+        return problems + [
+            f"{row.load}, {row.figure}: less than {LEAST_COVERED_PCT:g} % of the intervals contain "
             "the truth"
             for row in rows
             if row.probability < _LEVEL / len(rows)
@@ -192,7 +199,7 @@ def repetition(
 ) -> Repetition:
     """Prepare a drive with this seed, run a load and return its figures.
 
-    Default of `seconds`: that of the load.
+    `seconds` defaults to the load's.
     """
     text, _ = read_device_file(_PRESET)
     text = with_values(text, _SMALL | (_SLOWER if slower else {}))
@@ -227,8 +234,8 @@ def _read(result: StepResult, capacity_bytes: int) -> Repetition:
                 value_ns = times.quantile(q).value_ns
                 figures[f"{name}, {quantile}"] = _headline(value_ns, measured.quantile(q))
             figures["WAF"] = _headline(result.waf, measured.waf(result.waf))
-    known = {name: figure for name, figure in figures.items() if figure is not None}
-    return Repetition(known, latencies, batches)
+    available = {name: figure for name, figure in figures.items() if figure is not None}
+    return Repetition(available, latencies, batches)
 
 
 def _headline(
@@ -253,8 +260,12 @@ def run(
 ) -> IntervalsReport:
     """Repeat each load `seeds` times, and a tenth as often with a slower drive.
 
-    `seconds` is the length of a run (default: that of its load); seeds count from `first_seed`;
-    `log` receives the progress.
+    Args:
+        seeds: number of repetitions.
+        seconds: length of a run; default: the load's.
+        first_seed: seed of the first repetition.
+        loads: names of loads.
+        log: called with progress messages.
     """
     coverage: list[CoverageRow] = []
     pairs = []
@@ -273,9 +284,9 @@ def coverage_rows(load: str, runs: Sequence[Repetition]) -> Iterator[CoverageRow
     """Yield the coverage of each figure: how often its interval contains the truth."""
     for name in runs[0].figures:
         having = [run for run in runs if name in run.figures]
-        found = [run.figures[name] for run in having]
+        values = [run.figures[name] for run in having]
         operation, _, figure = name.rpartition(", ")
-        truth = fmean(item.value for item in found)
+        truth = fmean(item.value for item in values)
         with_interval = [run for run in having if run.figures[name].interval is not None]
         shares_covered = None
         if figure in QUANTILES:
@@ -286,12 +297,18 @@ def coverage_rows(load: str, runs: Sequence[Repetition]) -> Iterator[CoverageRow
                 share = _share_above(latencies, truth)
                 shares_covered = sum(run.measured[operation].covers_slower(truth, share)
                                      for run in with_interval)  # fmt: skip
-        known = [item.interval for item in found if item.interval is not None]
+        intervals = [item.interval for item in values if item.interval is not None]
         slack = 1e-9 * truth
-        covered = sum(one.low - slack <= truth <= one.high + slack for one in known)
-        widths = sorted(50 * (one.high - one.low) / truth for one in known if truth)
+        covered = sum(
+            interval.low - slack <= truth <= interval.high + slack for interval in intervals
+        )
+        widths = sorted(
+            50 * (interval.high - interval.low) / truth for interval in intervals if truth
+        )
         half = widths[len(widths) // 2] if widths else None
-        yield CoverageRow(load, name, truth, len(found), len(known), covered, shares_covered, half)
+        yield CoverageRow(
+            load, name, truth, len(values), len(intervals), covered, shares_covered, half
+        )
 
 
 def _share_above(latencies: Histogram, value_ns: float) -> float:
@@ -300,7 +317,7 @@ def _share_above(latencies: Histogram, value_ns: float) -> float:
 
 
 def pairs_row(load: str, equal: Sequence[Repetition], slower: Sequence[Repetition]) -> PairsRow:
-    """Compare each run with the next, and runs of the slower drive with runs of the other."""
+    """Compare each run with the next, and runs of the slower drive with runs of the normal one."""
     couples = list(zip(equal, [*equal[1:], equal[0]], strict=True))
     against = list(zip(equal, slower, strict=False))
     name = next(key for key in equal[0].figures if key.endswith("IOPS"))
@@ -310,7 +327,10 @@ def pairs_row(load: str, equal: Sequence[Repetition], slower: Sequence[Repetitio
     return PairsRow(
         load,
         len(couples),
-        sum(any(one.noise == "more" for one in compared(*couple).values()) for couple in couples),
+        sum(
+            any(figure.noise == "more" for figure in compared(*couple).values())
+            for couple in couples
+        ),
         len(against),
         sum(compared(*couple)[name].noise == "more" for couple in against),
         100 * (1 - ratio),
@@ -318,7 +338,7 @@ def pairs_row(load: str, equal: Sequence[Repetition], slower: Sequence[Repetitio
 
 
 def compared(first: Repetition, second: Repetition) -> dict[str, Figure]:
-    """Return the figures of two runs as `compare` judges them."""
+    """Return the figures of two runs, compared as `compare` does."""
     names = [name for name in first.figures if name in second.figures]
     figures = {n: Figure("load", [first.figures[n], second.figures[n]]) for n in names}
     level = level_of(p for figure in figures.values() for p in figure.probabilities())

@@ -1,7 +1,7 @@
-"""Power cuts of small drives at random moments: nothing that a drive has promised may be lost.
+"""Power cuts of small drives at random moments, which must not violate any guarantee.
 
-The loop is `crates/validate/src/power_cuts.rs`; this module distributes the drives over
-processes and counts the results.
+The loop is `crates/validate/src/power_cuts.rs`. This module distributes the drives over processes
+and counts the results.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CUTS_PER_DRIVE = 20
 _DRIVES_PER_TASK, _DRIVES_AT_ONCE = 50, 2000
 _MEMORY_BYTES = 100_000_000  # of the largest of the small drives, rounded up
 _PROGRESS_EVERY_S = 10.0
-# Kinds of drives whose cuts are refused without power-loss protection.
+# Kinds of drives that are rejected without power-loss protection.
 NOT_COVERED = ("data reduction", "bad blocks")
 _KIND = ("extra", "write_cache", "power_loss_protection", "data_placement")
 
 
 @dataclass
 class PowerCutsRow:
-    """What happened to the drives of one kind; slots are of 4 KiB."""
+    """Results of the drives of one kind; slots have 4 KiB."""
 
     extra: str
     write_cache: bool
@@ -43,18 +43,18 @@ class PowerCutsRow:
     saved_slots: int = 0
     rebuild_ns_max: int = 0
 
-    def add(self, found: dict[str, Any]) -> None:
-        """Count what happened to one drive."""
+    def add(self, result: dict[str, Any]) -> None:
+        """Add the result of a drive."""
         for field in fields(self):
             if field.name == "rebuild_ns_max":
-                self.rebuild_ns_max = max(self.rebuild_ns_max, found[field.name])
+                self.rebuild_ns_max = max(self.rebuild_ns_max, result[field.name])
             elif field.name not in _KIND:
-                setattr(self, field.name, getattr(self, field.name) + found[field.name])
+                setattr(self, field.name, getattr(self, field.name) + result[field.name])
 
 
 @dataclass(frozen=True)
 class PowerCutsReport:
-    """Rows by kind of drive, and the first drive that broke a promise."""
+    """Rows by kind of drive, and the first drive that violated a guarantee."""
 
     rows: list[PowerCutsRow]
     failure: dict[str, Any] | None
@@ -68,10 +68,10 @@ def run(
     jobs: int | None = None,
     log: Callable[[str], None] = lambda _: None,
 ) -> PowerCutsReport:
-    """Cut the power `cuts` times, in all; `drive` is the only drive to try, if given.
+    """Cut the power `cuts` times in total; `drive` restricts the cuts to one drive.
 
     Raises:
-        ConfigError: for fewer than one cut or job, or a negative seed or drive.
+        ConfigError: fewer than one cut or job, or a negative seed or drive.
     """
     for name, value, least in (("cuts", cuts, 1), ("seed", seed, 0), ("drive", drive, 0),
                                ("jobs", jobs, 1)):  # fmt: skip
@@ -84,18 +84,18 @@ def run(
         todo = [(number, min(CUTS_PER_DRIVE, cuts - start)) for number, start in enumerate(starts)]
     rows: dict[tuple[Any, ...], PowerCutsRow] = {}
     begun = shown = time.monotonic()
-    for first in range(0, len(todo), _DRIVES_AT_ONCE):  # until one breaks a promise
+    for first in range(0, len(todo), _DRIVES_AT_ONCE):  # stops at the first violation
         part = todo[first : first + _DRIVES_AT_ONCE]
         groups = (part[start : start + _DRIVES_PER_TASK]
                   for start in range(0, len(part), _DRIVES_PER_TASK))  # fmt: skip
         tasks = [_task(seed, group) for group in groups]
         results = run_side_by_side(tasks, workers=jobs)
-        for found in itertools.chain.from_iterable(results):
-            if found["violation"] is not None:
-                kind = {name: found[name] for name in ("drive", "gc", *_KIND)}
-                return PowerCutsReport(_sorted(rows), kind | {"violation": found["violation"]})
-            key = tuple(found[name] for name in _KIND)
-            rows.setdefault(key, PowerCutsRow(*key)).add(found)
+        for result in itertools.chain.from_iterable(results):
+            if result["violation"] is not None:
+                kind = {name: result[name] for name in ("drive", "gc", *_KIND)}
+                return PowerCutsReport(_sorted(rows), kind | {"violation": result["violation"]})
+            key = tuple(result[name] for name in _KIND)
+            rows.setdefault(key, PowerCutsRow(*key)).add(result)
         if (now := time.monotonic()) - shown >= _PROGRESS_EVERY_S:
             shown, done = now, first + len(part)
             left = (now - begun) * (len(todo) / done - 1)
@@ -109,7 +109,7 @@ def _task(seed: int, group: list[tuple[int, int]]) -> Task[list[dict[str, Any]]]
 
 
 def _cut(seed: int, group: list[tuple[int, int]]) -> list[dict[str, Any]]:
-    """What happened to some drives, given as number and cuts, up to the first broken promise."""
+    """Results of the drives of a group (number, cuts), up to the first violation."""
     results = []
     for drive, cuts in group:
         results.append({"drive": drive, **_native.validate_power_cuts(seed, drive, cuts)})

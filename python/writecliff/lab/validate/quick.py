@@ -1,7 +1,7 @@
-"""Quick suites against full-length ones: what `--quick` on a simulated drive costs in accuracy.
+"""Comparison of quick suites with full-length suites: the accuracy of `--quick`.
 
-Both suites run on the same drive with the same seed. Every headline figure of the full-length one
-is compared with that of the quick one.
+Both suites run on the same simulated drive with the same seed. Every headline figure of the
+full-length suite is compared with that of the quick suite.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TAILS = ("_max", "_p9999")
 
 @dataclass(frozen=True)
 class QuickRow:
-    """A headline figure of both suites. `quick` is None if the quick one does not have it."""
+    """A headline figure of both suites; `quick` is None if the quick suite does not report it."""
 
     test: str
     key: str
@@ -35,31 +35,34 @@ class QuickRow:
     scale: float  # of the drive in the quick suite
     full: float
     quick: float | None
-    at: str = ""  # the load that each run itself chose to measure it at: "TC8/QD32"
+    at: str = ""  # the load at which the full-length run measured it: "TC8/QD32"
     quick_at: str = ""
 
     @property
     def same_load(self) -> bool:
-        """Whether both runs chose the same load; times at different ones do not compare."""
+        """`True` if both runs chose the same load; times under different loads do not compare."""
         return self.at == self.quick_at or self.unit == "IOPS"
 
     @property
     def error_pct(self) -> float | None:
+        """Relative error of the quick figure in %; None if it cannot be compared."""
         if self.quick is None or not self.same_load:
             return None
         return 100 * (self.quick / self.full - 1) if self.full else 0.0
 
     @property
     def ok(self) -> bool:
-        """Whether the quick figure is within the tolerance. The slowest I/Os, which a scaled drive
-        does not tell, need not be given, and a time at another load is not judged.
+        """`True` if the quick figure is within the tolerance.
+
+        High percentiles may be missing, because a scaled drive does not have the right ones, and
+        times under another load are not compared.
         """
         if self.error_pct is None:
             return self.key.endswith(_TAILS) or not self.same_load
         return abs(self.error_pct) <= TOLERANCE_PCT
 
     def mapping(self) -> dict[str, Any]:
-        """The row as plain data."""
+        """Return the row as plain data."""
         return {**asdict(self), "error_pct": self.error_pct, "ok": self.ok}
 
 
@@ -72,10 +75,13 @@ def suite_of(
     log: Log = lambda event: None,
     cluster: Cluster | None = None,
 ) -> SuiteFolder:
-    """Run the tests of PTS-E on a simulated drive into `path`, or go on with a suite begun there.
-    They run on this machine, or on a cluster.
+    """Run the tests of PTS-E on a simulated drive, or resume a suite in `path`.
 
-    Raises ConfigError, EngineError.
+    The tests run on this machine or, with `cluster`, on a cluster.
+
+    Raises:
+        ConfigError: the target or a test is invalid.
+        EngineError: a test failed.
     """
     if path.exists():
         folder = SuiteFolder.open(path)
@@ -87,11 +93,11 @@ def suite_of(
 
 
 def _no_page(run: Path) -> None:
-    """In place of the report of a test."""
+    """Write no report for a test."""
 
 
 def compare(full: SuiteFolder, quick: SuiteFolder) -> list[QuickRow]:
-    """Every headline figure of the full-length suite beside that of the quick one."""
+    """Return every headline figure of the full-length suite with that of the quick suite."""
     rows = []
     for name in full.members:
         whole = report_of(RunDirectory.open(full.run_directory(name)))
@@ -99,8 +105,8 @@ def compare(full: SuiteFolder, quick: SuiteFolder) -> list[QuickRow]:
         figures = {item.key: item for item in small.headlines()}
         scale = small.data.manifest.device.scale
         for item in whole.headlines():
-            found = figures.get(item.key)
-            value, at = (None, item.at) if found is None else (found.value, found.at)
+            figure = figures.get(item.key)
+            value, at = (None, item.at) if figure is None else (figure.value, figure.at)
             what = (name, item.key, item.label, item.unit)
             rows.append(QuickRow(*what, scale, item.value, value, item.at, at))
     return rows

@@ -1,4 +1,4 @@
-"""The result of `validate streams`: rows, crossovers of persistent isolation, and the verdict."""
+"""Result of `validate streams`: rows, crossovers of persistent isolation, and the verdict."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StreamsCase:
-    """One row. `reference` is from theory, a figure in a paper, or the log of a recorded run;
-    `tolerance_pct` is None where no agreement is required. `sequential_share` is that of the first
-    of three writers, `waf_settled` the write amplification long after the fill; None elsewhere.
+    """A load with its measured and reference write amplification.
+
+    `reference` is from theory, a paper, or the log of a recorded run. `tolerance_pct` is None if no
+    agreement is required. `sequential_share` is the share of the first of three writers, and
+    `waf_settled` the write amplification long after the fill; None for other loads.
     """
 
     load: str
@@ -25,20 +27,22 @@ class StreamsCase:
 
     @property
     def error_pct(self) -> float | None:
+        """Deviation from the reference in %; None without a reference."""
         return None if self.reference is None else 100 * (self.waf_measured / self.reference - 1)
 
     @property
     def ok(self) -> bool:
-        """Whether the row is within its tolerance; always true without one."""
+        """`True` if the row is within its tolerance or has none."""
         error = self.error_pct
         return self.tolerance_pct is None or error is None or abs(error) <= self.tolerance_pct
 
 
 @dataclass(frozen=True)
 class Crossover:
-    """The over-provisioning above which persistently isolated handles write less than initially
-    isolated ones: the two measured points around it, None beyond the last one.
-    `sequential_shares` are the first writer's (initially, persistently isolated).
+    """Over-provisioning above which persistent isolation writes less than initial isolation.
+
+    `measured` are the two points around the crossover; None beyond the last point.
+    `sequential_shares` are those of the first writer (initially, persistently isolated).
     """
 
     unit_mib: int
@@ -49,7 +53,7 @@ class Crossover:
 
     @property
     def reproduced(self) -> bool:
-        """The measured interval lies inside the published one."""
+        """`True` if the measured interval is inside the published one."""
         low, high = self.measured
         if low is None or high is None:
             return False
@@ -58,11 +62,12 @@ class Crossover:
 
 @dataclass(frozen=True)
 class StreamsReport:
-    """All rows and crossovers; `ok` if every row is within its tolerance."""
+    """All rows and crossovers."""
 
     rows: tuple[StreamsCase, ...]
     crossovers: tuple[Crossover, ...]
 
     @property
     def ok(self) -> bool:
+        """`True` if every row is within its tolerance."""
         return bool(self.rows) and all(row.ok for row in self.rows)

@@ -1,15 +1,15 @@
-"""The gain from streams, against theory and against published measurements.
+"""Gain from streams, compared with theory and with published measurements.
 
-Three loads, all on the fast-forward clock and on drives of flat geometry:
+Three loads run fast-forwarded on drives with flat geometry:
 
-* hot and cold random data, where the best split of the spare space is known in closed form
-  (`crates/ftl/src/theory.rs`): a drive that tunes its spare space itself must come within 2 %
-  of it; drives that do not are shown beside it;
-* sequential writers with a stream each, which must not amplify at all;
-* the three writers of Song et al. (FAST 2026) on reclaim unit handles: see `handles.py`.
+* hot and cold random data, for which the best split of the spare space has a closed form
+  (`crates/ftl/src/theory.rs`). A drive that tunes its own spare space must be within 2 % of it;
+  other drives are shown for comparison;
+* sequential writers with a stream each, whose write amplification must be 1;
+* the three writers of Song et al. (FAST 2026) on reclaim unit handles (see `handles.py`).
 
-Over-provisioning counts the slots that collection circulates through under one stream; of the third
-load, all of them.
+Over-provisioning counts the slots through which collection circulates with one stream; for the
+third load, all slots.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SEED = 1
 PAGES_PER_BLOCK = 256
 BLOCKS = 4096
 
-# Share of the data that is hot, share of the writes that it takes, over-provisioning.
+# Hot share of the data, its share of the writes, over-provisioning.
 HOT_COLD = ((0.2, 0.8, 0.07), (0.1, 0.9, 0.07), (0.05, 0.95, 0.07), (0.2, 0.8, 0.28))
 SEQUENTIAL_OVERPROVISIONS = (0.07, 0.145, 0.28)
 
-# Streams, the destination of relocated data, and how the spare space is split.
+# Streams, destination of relocated data, and split of the spare space.
 TREATMENTS: dict[str, dict[str, Any]] = {
     "one stream": {"streams": False},
     "streams": {"streams": True},
@@ -49,7 +49,7 @@ Size = tuple[int, int, int]  # pages per block, blocks, passes
 def run(
     *, pages_per_block: int = PAGES_PER_BLOCK, blocks: int = BLOCKS, passes: int = 10
 ) -> StreamsReport:
-    """Measure all rows, side by side, in order; smaller values give a rougher answer sooner."""
+    """Measure all rows in parallel, in order; smaller values are faster and less accurate."""
     size: Size = (pages_per_block, blocks, passes)
     calls: list[Callable[[], StreamsCase]] = [
         *(partial(_hot_cold, hot, treatment, size) for hot in HOT_COLD for treatment in TREATMENTS),

@@ -1,15 +1,16 @@
-"""Write amplification of the simulator against closed forms.
+"""Write amplification of the simulator compared with closed forms.
 
-The formulas and their sources are in `crates/ftl/src/theory.rs`. Two sets of loads on full drives:
+The formulas and their sources are in `crates/ftl/src/theory.rs`. Two sets of loads run on full
+drives:
 
 * `waf_cases`: uniform random overwrites of single 4 KiB slots under greedy, FIFO, d-choices
   (d = 10) and random collection, and sequential writers with a stream each;
-* `reduction_cases`: random overwrites on drives that compress or de-duplicate. Data of one
-  compressed size are as many more pieces in as many more allocation units, so greedy collection
-  follows its theory for that over-provisioning; under FIFO sizes may mix and data repeat. Space at
-  the end of a reclaim unit that no piece fits into is measured and counted as missing.
+* `reduction_cases`: random overwrites on drives that compress or de-duplicate. Compressed data of a
+  single size are proportionally more pieces in proportionally more allocation units, so greedy
+  collection follows its theory for that over-provisioning. Under FIFO, sizes may be mixed and data
+  may repeat. Space at the end of a reclaim unit that no piece fits into is measured and subtracted.
 
-Over-provisioning counts the slots that collection circulates through, without the idle pool.
+Over-provisioning counts the slots through which collection circulates, without the idle pool.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ BLOCKS, REDUCTION_BLOCKS = 4096, 2048
 TOLERANCE_PCT = 0.5
 SEED = 1
 _REDUCTION_PASSES = 8
-_PIECES_PER_SLOT = 8  # of the smallest size
+_PIECES_PER_SLOT = 8  # at the smallest size
 
 
 @dataclass(frozen=True)
 class TheoryCase:
-    """One row: the conditions, and measured and theoretical write amplification."""
+    """Conditions, with measured and theoretical write amplification."""
 
     conditions: dict[str, Any]
     waf_measured: float
@@ -43,29 +44,30 @@ class TheoryCase:
 
     @property
     def error_pct(self) -> float:
+        """Deviation from theory in %."""
         return 100 * (self.waf_measured / self.waf_theory - 1)
 
     @property
     def ok(self) -> bool:
-        """Whether measurement and theory agree within the tolerance."""
+        """`True` if the deviation is within the tolerance."""
         return abs(self.error_pct) <= self.tolerance_pct
 
     def mapping(self) -> dict[str, Any]:
-        """The row as plain data."""
+        """Return the row as plain data."""
         waf = {"waf_measured": self.waf_measured, "waf_theory": self.waf_theory}
         return {**self.conditions, **waf, "error_pct": self.error_pct}
 
 
 def waf_cases() -> list[TheoryCase]:
-    """Measure all policies, side by side, in order."""
+    """Measure all policies in parallel, in order."""
     flash_bytes = BLOCKS * PAGES_PER_BLOCK * SLOT_BYTES
     cases = product((*POLICIES, "streams"), OVERPROVISIONS)
     return map_side_by_side(_waf_case, cases, drive_memory_bytes(flash_bytes, flash_bytes))
 
 
 def _waf_case(policy: str, overprovision: float) -> TheoryCase:
-    # Sequential writers repeat themselves after one pass; random loads need ten to settle. Streams
-    # must not amplify at all.
+    # Sequential writers are periodic after one pass; random loads need ten passes to settle. With
+    # streams the write amplification must be exactly 1.
     passes, tolerance_pct = (2, 0.0) if policy == "streams" else (10, TOLERANCE_PCT)
     measured, theory = _native.validate_waf(
         policy, overprovision, PAGES_PER_BLOCK, BLOCKS, SEED, passes, passes
@@ -81,7 +83,7 @@ def _waf_case(policy: str, overprovision: float) -> TheoryCase:
 
 @dataclass(frozen=True)
 class ReducedLoad:
-    """The data written, and the garbage collection policy for which there is theory."""
+    """Written data, and the garbage collection policy whose theory applies."""
 
     name: str
     policy: str
@@ -102,7 +104,7 @@ REDUCED_LOADS = (
 
 
 def reduction_cases() -> list[TheoryCase]:
-    """Measure all loads on drives that store less than the host writes, side by side, in order."""
+    """Measure all loads on drives with data reduction in parallel, in order."""
     flash_bytes = REDUCTION_BLOCKS * PAGES_PER_BLOCK * SLOT_BYTES
     memory_bytes = drive_memory_bytes(_PIECES_PER_SLOT * flash_bytes, flash_bytes)
     cases = product(REDUCED_LOADS, REDUCTION_OVERPROVISIONS)

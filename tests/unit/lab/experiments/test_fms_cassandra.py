@@ -1,4 +1,4 @@
-"""The fms-cassandra experiment from its trace on; the capture is tested with the captures."""
+"""The fms-cassandra experiment from its trace on; other tests cover the capture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLE_BYTES = 64 << 10
 
 @pytest.fixture(scope="module")
 def result() -> fms_cassandra.Result:
-    """The merge store in place of Cassandra, over a few conditions."""
+    """Replay the merge store instead of Cassandra, under a few conditions."""
     table = synthetic_table(table_bytes=TABLE_BYTES, chunk_bytes=16 << 10, logged_bytes=48 << 20)
     rules = parse_rules(RULES, "store.toml")
     load = Load(file_io(table, rules), TABLE_BYTES, 2.0)
@@ -33,10 +33,10 @@ def result() -> fms_cassandra.Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fms_cassandra, "DRIVE_WRITES", 8.0)
         patch.setattr(fms_cassandra, "TIMED_BYTES", 64 << 20)
-        said: list[str] = []
-        rows = fms_cassandra.compare(load, cases, said.append)
+        lines: list[str] = []
+        rows = fms_cassandra.compare(load, cases, lines.append)
         assigned = fms_cassandra.assignments(Trace(table, {}), rules, load, cases[1])
-    assert said == ["6 sets of conditions, without and with streams"]
+    assert lines == ["6 sets of conditions, without and with streams"]
     path = Path("t.parquet")
     return fms_cassandra.Result(path, False, {"program": "store"}, load, rows, (assigned,))
 
@@ -50,7 +50,7 @@ def test_streams_and_trim_save_writes_where_the_drive_is_full(
     assert full.lifetime_ratio == full.off.waf / full.on.waf > 1
     for untrimmed in (half_untrimmed, full_untrimmed, first_untrimmed):
         assert untrimmed.off.mapped_bytes > full.off.mapped_bytes
-    # Pages are mapped one by one: where freed and trimmed data lay does not matter.
+    # Pages are mapped one by one, so the positions of freed and trimmed data do not matter.
     assert first.off.waf == pytest.approx(full.off.waf, rel=0.01)
     assert all(row.off.read_p9999_ns is not None for row in result.rows)
 
@@ -59,7 +59,7 @@ def test_operations_follow_the_write_amplification(result: fms_cassandra.Result)
     row = max(result.rows, key=lambda row: row.lifetime_ratio)
     assert row.io_ratio_cached > 1.05
     for side in (row.off, row.on):
-        assert side.write_bytes_per_s > side.mixed_bytes_per_s  # reads take their part
+        assert side.write_bytes_per_s > side.mixed_bytes_per_s  # reads take part of the bandwidth
 
 
 def test_the_finer_assignment_writes_less_and_none_less_than_the_oracle(
@@ -67,23 +67,23 @@ def test_the_finer_assignment_writes_less_and_none_less_than_the_oracle(
 ) -> None:
     (assigned,) = result.assigned
     waf = list(assigned.waf.values())
-    # Not exactly: there without, here with a timed part.
+    # Not exactly equal, because only one of them has a timed part.
     assert waf[0] == pytest.approx(result.rows[1].off.waf, rel=0.02)
     assert waf[3] < waf[0]
     assert assigned.waf[fms_cassandra.ORACLE] <= min(waf) + 1e-9
 
 
 def test_findings_are_of_the_rows(result: fms_cassandra.Result) -> None:
-    said = fms_cassandra_page.findings(result.rows, result.assigned)
+    findings = fms_cassandra_page.findings(result.rows, result.assigned)
     best = max(result.rows, key=lambda row: row.lifetime_ratio)
-    assert fms_cassandra_page.describe(best.case) in said[0]
-    assert f"to {best.lifetime_ratio:.2f} times" in said[0]
-    assert "Median write amplification: neither" in said[1]
+    assert fms_cassandra_page.describe(best.case) in findings[0]
+    assert f"to {best.lifetime_ratio:.2f} times" in findings[0]
+    assert "Median write amplification: neither" in findings[1]
     (assigned,) = result.assigned
-    one, apart, *_, finest, oracle = assigned.waf.values()
-    wins = f"{100 * (one - finest) / (one - oracle):.0f} %"
-    assert apart < one
-    assert any(wins in text and "an oracle with as many streams" in text for text in said)
+    one_stream, commit_log, *_, finest, oracle = assigned.waf.values()
+    wins = f"{100 * (one_stream - finest) / (one_stream - oracle):.0f} %"
+    assert commit_log < one_stream
+    assert any(wins in text and "An oracle with as many streams" in text for text in findings)
 
 
 def test_findings_say_which_drives_had_not_settled(result: fms_cassandra.Result) -> None:
@@ -109,18 +109,21 @@ def test_a_factor_is_what_one_condition_changes_alone(result: fms_cassandra.Resu
         _with(some, replace(case, trim=False, fill_pct=90.0), 2.6, 1.0),
         _with(some, replace(case, trim=False, fill_pct=90.0, allocator="folders"), 2.65, 1.0),
     ]
-    found = {factor.name: factor for factor in fms_cassandra_page.factors(rows)}
-    assert found.keys() == {"TRIM", "allocator, TRIM off", "files at their peak"}
-    trim, fill = found["TRIM"], found["files at their peak"]
+    factors = {factor.name: factor for factor in fms_cassandra_page.factors(rows)}
+    assert factors.keys() == {"TRIM", "allocator, TRIM off", "files at their peak"}
+    trim, fill = factors["TRIM"], factors["files at their peak"]
     assert (trim.least, trim.most, trim.groups) == (pytest.approx(1.0), pytest.approx(1.4), 2)
     assert (fill.least, fill.most, fill.groups) == (pytest.approx(0.2), pytest.approx(0.6), 2)
     assert trim.levels == ("on", "off")
-    assert [f.name for f in found.values() if not f.matters] == ["allocator, TRIM off"]
-    said = fms_cassandra_page.findings(rows, [])
-    assert "4 of 5" not in said[0] and "in 3 of 5 sets of conditions" in said[0]
-    assert "TRIM alone does as well as streams alone, or better, in 1 of 2" in said[1]
-    assert said[2].startswith("Conditions that matter") and "TRIM (1.20, at most 1.40)" in said[2]
-    assert said[3].startswith("Conditions that hardly matter")
+    assert [f.name for f in factors.values() if not f.matters] == ["allocator, TRIM off"]
+    findings = fms_cassandra_page.findings(rows, [])
+    assert "4 of 5" not in findings[0] and "in 3 of 5 sets of conditions" in findings[0]
+    assert "TRIM alone is at least as good as streams alone in 1 of 2" in findings[1]
+    assert (
+        findings[2].startswith("Conditions that matter")
+        and "TRIM (1.20, at most 1.40)" in findings[2]
+    )
+    assert findings[3].startswith("Conditions that hardly matter")
 
 
 def test_every_figure_comes_with_its_precondition_and_the_claim(
@@ -150,7 +153,7 @@ def test_conditions_are_all_fills_under_all_allocators_with_and_without_trim() -
 
 
 def _trace(metadata: dict[str, object]) -> Trace:
-    """Two flushed tables, one of a system table, and one that compaction wrote."""
+    """Two flushed tables, one of them a system table, and one table written by compaction."""
     names = ("data/bench/nb-1-big-Data.db", "data/bench/nb-2-big-Data.db",
              "data/bench/nb-0-big-Data.db", "data/bench/nb-3-big-Data.db")  # fmt: skip
     sizes = (8 << 20, 6 << 20, 4096, 14 << 20)
@@ -175,7 +178,7 @@ def test_the_capture_describes_its_load() -> None:
     size = {"records": 1000, "updates": 4000, "operations": 1000, "value_bytes": 300}
     load = fms_cassandra.load_of(_trace({"load": size}), load_rules("cassandra"))
     assert load.table_bytes == 7 << 20
-    # 28 MiB and a block written for 5,500 writes of the client.
+    # 28 MiB and a block are written for 5,500 writes of the client.
     assert load.reads_per_block == pytest.approx(5500 / (28 * 256 + 1))
 
 
@@ -189,8 +192,8 @@ def test_a_capture_that_exists_is_used_again(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / fms_cassandra.TRACE).write_bytes(b"no trace")
-    said: list[str] = []
+    lines: list[str] = []
     with pytest.raises(TraceError, match="fms-cassandra"):
-        fms_cassandra.run(scale=32.0, log=said.append)
-    assert "remove it to capture again" in said[0]
+        fms_cassandra.run(scale=32.0, log=lines.append)
+    assert "remove it to capture again" in lines[0]
     assert (tmp_path / fms_cassandra.TRACE).read_bytes() == b"no trace"

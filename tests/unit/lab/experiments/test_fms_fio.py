@@ -1,4 +1,4 @@
-"""The fms-fio experiment: its readings, its metastability, and one small run of it."""
+"""The fms-fio experiment: its readings, its metastability, and a small run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_both_readings_give_the_slides_lifetimes() -> None:
 
 
 def test_fixed_points_solve_the_staircase() -> None:
-    # One writer that is the whole load: A = ceil(A / 1.1) holds for 1 only up to 11.
+    # A single writer is the whole load: A = ceil(A / 1.1) has solutions only from 1 to 11.
     assert fifo_fixed_points([Writer(1.0, 1.0)], 0.1)[:3] == (1.0, 2.0, 3.0)
     for reading in READINGS:
         points = fifo_fixed_points(writers(reading), 0.145)
@@ -131,13 +131,13 @@ def test_the_command_lists_refuses_and_writes(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: fms_fio.Result
 ) -> None:
     assert "fms-fio" in cli("lab experiment --list").out
-    said = cli("lab experiment fms-foo")
-    assert (said.code, said.out) == (2, "")
-    assert "did you mean 'fms-fio'?" in said.err
+    output = cli("lab experiment fms-foo")
+    assert (output.code, output.out) == (2, "")
+    assert "did you mean 'fms-fio'?" in output.err
     assert cli("lab experiment").code == 2
     assert cli("lab experiment fms-fio --scale 0").code == 2
-    said = cli("lab experiment fms-fio --scale 128")
-    assert said.code == 2 and "sas-ms-480 cannot be scaled by 128" in said.err
+    output = cli("lab experiment fms-fio --scale 128")
+    assert output.code == 2 and "sas-ms-480 cannot be scaled by 128" in output.err
     assert cli("lab experiment fms-cassandra --quick").code == 2
     assert cli("lab experiment fms-cassandra --live --quick").code == 2
     asked: list[dict[str, Any]] = []
@@ -152,7 +152,7 @@ def test_the_command_lists_refuses_and_writes(
         assert cli(f"lab experiment fms-fio {words} --output {page_of}").code == 0
     assert asked == [{"scale": 32.0}, {**fms_fio.QUICK}, {**fms_fio.QUICK, "scale": 64.0}]
     report = tmp_path / "page.html"
-    said = cli(["lab", "experiment", "fms-fio", "--output", str(report), "--json"])
-    assert said.code == 0
-    assert json.loads(said.out)["report"] == str(report)
+    output = cli(["lab", "experiment", "fms-fio", "--output", str(report), "--json"])
+    assert output.code == 0
+    assert json.loads(output.out)["report"] == str(report)
     assert report.read_text().startswith("<!DOCTYPE html>")

@@ -1,4 +1,4 @@
-"""Experiments with real programs: what their clients print, what trials say, and the page."""
+"""Experiments with real applications: output of their clients, statistics of trials, and page."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_ratios_have_an_interval() -> None:
     assert Ratio.of([1.5]) == Ratio(pytest.approx(1.5), None, None)
     ratio = Ratio.of([1.1, 1.2, 1.3])
     assert ratio.mean == pytest.approx((1.1 * 1.2 * 1.3) ** (1 / 3))
-    # Logarithms 0.0953, 0.1823, 0.2624: mean 0.1800, deviation 0.0836; t 4.303 of 2 degrees.
+    # Logarithms 0.0953, 0.1823, 0.2624: mean 0.1800, deviation 0.0836; t is 4.303 at 2 degrees.
     assert (ratio.low, ratio.high) == (
         pytest.approx(0.973, abs=1e-3),
         pytest.approx(1.473, abs=1e-3),
@@ -119,25 +119,29 @@ def result() -> Result:
 
 
 def test_streams_are_compared_in_pairs(result: Result) -> None:
-    (one,) = result.comparisons()
-    assert one.lifetime.mean == pytest.approx((1.6 / 1.2 * 1.5 / 1.2) ** 0.5)
-    assert one.throughput.mean == pytest.approx(one.lifetime.mean)
-    assert one.latency["p99"].mean == pytest.approx(1 / one.lifetime.mean)
-    assert one.latency["p50"].mean == 1
-    # 1,000 operations in 16 s of wall time, of a drive that is ten times slower.
+    (comparison,) = result.comparisons()
+    assert comparison.lifetime.mean == pytest.approx((1.6 / 1.2 * 1.5 / 1.2) ** 0.5)
+    assert comparison.throughput.mean == pytest.approx(comparison.lifetime.mean)
+    assert comparison.latency["p99"].mean == pytest.approx(1 / comparison.lifetime.mean)
+    assert comparison.latency["p50"].mean == 1
+    # 1,000 operations in 16 s of wall time on a drive that is slowed down by 10.
     assert result.trials[0].throughput == pytest.approx(625)
     assert result.trials[0].latency_ns("p50") == 1e5
 
 
 def test_the_page_says_what_was_claimed_and_found(result: Result) -> None:
-    said = list(page.findings(result))
-    assert "lasts 1.29 (" in said[0]
-    assert "claimed 1.33 is neither reached nor ruled out" in said[0]
+    findings = list(page.findings(result))
+    assert "lasts 1.29 (" in findings[0]
+    assert "claimed 1.33 is neither reached nor ruled out" in findings[0]
     plain = page.mapping(result)
     assert json.loads(json.dumps(plain))["comparisons"][0]["trim"] is False
     shown = page.page(result)
     texts = [
-        cell for part in shown.sections for one in part.tables for row in one.rows for cell in row
+        cell
+        for part in shown.sections
+        for table in part.tables
+        for row in table.rows
+        for cell in row
     ]
     assert {"1.60", "write-ahead log", "33 %"} <= set(texts)
     assert [figure.name for part in shown.sections for figure in part.figures] == [
@@ -146,7 +150,7 @@ def test_the_page_says_what_was_claimed_and_found(result: Result) -> None:
     ]
     # 1,000 requests of 2 ms in 1.6 s of the drive's time.
     assert result.trials[0].outstanding == pytest.approx(1.25)
-    assert not [t for t in said if "idle" in t]
+    assert not [t for t in findings if "idle" in t]
     (idle,) = [t for t in page.findings(_with(result, wall_s=80.0)) if "idle" in t]
     assert "0.2 writes outstanding" in idle
     (late,) = [t for t in page.findings(_with(result, lateness_share=0.4)) if "late" in t]
@@ -154,7 +158,7 @@ def test_the_page_says_what_was_claimed_and_found(result: Result) -> None:
 
 
 def _with(result: Result, **session: float) -> Result:
-    """The same with another session of the first trial."""
+    """Return the result with another session of the first trial."""
     first = result.trials[0]
     other = replace(first, session={**first.session, **session})
     return replace(result, trials=(other, *result.trials[1:]))

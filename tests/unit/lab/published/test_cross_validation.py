@@ -1,6 +1,6 @@
-"""Folds know nothing of what they leave out, and drives come out as the other figures tell.
+"""Folds use no held-out figures, and the values of drives follow from the other figures.
 
-Most tests replace the simulation with formulas, of which every figure follows exactly.
+Most tests replace the simulation with formulas that determine every figure exactly.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COMMAND, MAPPING, RELOCATION = (
 )
 TRUE_US = {COMMAND: 25.0, MAPPING: 60.0, RELOCATION: 90.0}
 START_US = {COMMAND: 9.0, MAPPING: 45.0, RELOCATION: 140.0}
-# Access, KiB, % reads, outstanding.
+# Access, KiB, read share in %, outstanding I/Os.
 LOADS = [
     ("random", 4, 0, 1),
     ("random", 4, 0, 32),
@@ -98,21 +98,21 @@ def _asked(device: str, metrics: Iterable[str] = ("iops", "latency_avg")) -> lis
 def _answered(
     asked: Iterable[PublishedFigure], results: Mapping[str, Results]
 ) -> list[PublishedFigure]:
-    """The figures with the values that the drives have."""
+    """Return the figures with the values of the drives."""
     rows = [row_of(figure, results, {}) for figure in asked]
     return [replace(row.figure, value=row.simulated or 0.0) for row in rows]
 
 
 def _sizes_pct(rows: Iterable[Row]) -> list[float]:
     errors_pct = [row.error_pct for row in rows]
-    return [abs(one) for one in errors_pct if one is not None]
+    return [abs(error_pct) for error_pct in errors_pct if error_pct is not None]
 
 
 # -- formulas in place of simulations --------------------------------------------------------------
 
 
 def _results(text: str, loads: Iterable[Load]) -> Results:
-    """What a drive does whose commands run one after another."""
+    """Return the metrics of a drive that executes commands one after another."""
     file = tomllib.loads(text)["controller"]
     times_ns = [number(file[key.rpartition(".")[2]]) for key in TRUE_US]
     return {load: _metrics(load, *times_ns) for load in loads}
@@ -142,14 +142,14 @@ def formulas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _true(device: str, base: str) -> dict[str, Results]:
-    loads = [one.load for f in _asked(device) if (one := condition(f)) and one.load]
+    loads = [c.load for f in _asked(device) if (c := condition(f)) and c.load]
     loads += [replace(load, seconds=1200.0) for load in loads]
     return {device: _results(_text(base, TRUE_US), loads)}
 
 
-def _predicted(found: CrossValidation) -> dict[PublishedFigure, float | None]:
-    predictions = found.measure(found.fold_fits().run())
-    return {one.row.figure: one.row.simulated for one in predictions}
+def _predicted(validation: CrossValidation) -> dict[PublishedFigure, float | None]:
+    predictions = validation.measure(validation.fold_fits().run())
+    return {prediction.row.figure: prediction.row.simulated for prediction in predictions}
 
 
 def test_every_kind_of_figure_is_predicted(formulas: None, base: str, tmp_path: Path) -> None:
@@ -157,13 +157,13 @@ def test_every_kind_of_figure_is_predicted(formulas: None, base: str, tmp_path: 
     asked = _asked(device, ("iops", "latency_avg", "iops_consistency"))
     figures = _answered(asked, _true(device, base))
     specs = {"own": read_specification(_specification(tmp_path, "own", device))}
-    found = CrossValidation(specs, figures, 5)
-    predictions = found.measure(found.fold_fits().run())
-    assert {one.row.figure for one in predictions} == set(figures)
-    assert {MIXED, CONSISTENCY} <= {one.row.kind for one in predictions}
-    assert {one.fold for one in predictions} == {1, 2, 3, 4, 5}
-    # A fit ends where its cost changes by less than 0.5 %.
-    assert max(_sizes_pct(one.row for one in predictions)) < 1
+    validation = CrossValidation(specs, figures, 5)
+    predictions = validation.measure(validation.fold_fits().run())
+    assert {prediction.row.figure for prediction in predictions} == set(figures)
+    assert {MIXED, CONSISTENCY} <= {prediction.row.kind for prediction in predictions}
+    assert {prediction.fold for prediction in predictions} == {1, 2, 3, 4, 5}
+    # A fit ends when its cost changes by less than 0.5 %.
+    assert max(_sizes_pct(prediction.row for prediction in predictions)) < 1
 
 
 def test_a_wrong_figure_does_not_change_its_own_prediction(
@@ -172,64 +172,68 @@ def test_a_wrong_figure_does_not_change_its_own_prediction(
     device = _device(tmp_path, "drive", base, START_US)
     figures = _answered(_asked(device), _true(device, base))
     specs = {"own": read_specification(_specification(tmp_path, "own", device))}
-    found = CrossValidation(specs, figures, 5)
-    before = _predicted(found)
+    validation = CrossValidation(specs, figures, 5)
+    before = _predicted(validation)
     wrong = figures[2]
     tampered = [replace(f, value=f.value * 10) if f is wrong else f for f in figures]
     after = _predicted(CrossValidation(specs, tampered, 5))
     pairs = list(zip(figures, before.values(), after.values(), strict=True))
-    fold = found.fold_of[wrong]
-    assert all(a == b for f, a, b in pairs if found.fold_of[f] == fold)
-    assert any(a != b for f, a, b in pairs if found.fold_of[f] != fold)
+    fold = validation.fold_of[wrong]
+    assert all(a == b for f, a, b in pairs if validation.fold_of[f] == fold)
+    assert any(a != b for f, a, b in pairs if validation.fold_of[f] != fold)
 
 
 def test_predictions_do_not_depend_on_what_the_device_files_say(
     formulas: None, base: str, tmp_path: Path
 ) -> None:
-    """Of the values that a fit varies: neither of its drive nor of a rival that has a fit."""
+    """They depend neither on fitted values of the drive's file nor on those of a fitted rival."""
     folders = [tmp_path / "start", tmp_path / "true"]
-    found = []
+    predictions = []
     for folder, values_us in zip(folders, (START_US, TRUE_US), strict=True):
         folder.mkdir()
-        one, other = (_device(folder, name, base, values_us) for name in ("one", "other"))
-        results = {**_true(one, base), **_true(other, base)}
+        first, other = (_device(folder, name, base, values_us) for name in ("one", "other"))
+        results = {**_true(first, base), **_true(other, base)}
         better = [
-            replace(f, baseline=one, metric="iops_improvement") for f in _asked(other, ["iops"])
+            replace(f, baseline=first, metric="iops_improvement") for f in _asked(other, ["iops"])
         ]
-        figures = _answered([*_asked(one), *better], results)
+        figures = _answered([*_asked(first), *better], results)
         specs = {
-            "one": read_specification(_specification(folder, "fit-one", one)),
-            "other": read_specification(_specification(folder, "fit-other", other, [one])),
+            "one": read_specification(_specification(folder, "fit-one", first)),
+            "other": read_specification(_specification(folder, "fit-other", other, [first])),
         }
         cross_validation = CrossValidation(specs, figures, 5, ["other"])
         assert {(fit, fold) for fit, fold in cross_validation.fold_fits().needed} == {
             (fit, fold) for fit in specs for fold in range(1, 6)
         }
-        found.append(list(_predicted(cross_validation).values()))
-    assert len(found[0]) == len(LOADS)
-    assert found[0] == found[1]
+        predictions.append(list(_predicted(cross_validation).values()))
+    assert len(predictions[0]) == len(LOADS)
+    assert predictions[0] == predictions[1]
 
 
 def test_a_drive_without_a_fit_is_not_predicted(base: str, tmp_path: Path) -> None:
-    own, other = (_device(tmp_path, name, base, START_US) for name in ("own", "other"))
-    figures = [*_asked(own), *(replace(f, baseline=other) for f in _asked(own)), *_asked(other)]
-    specs = {"own": read_specification(_specification(tmp_path, "spec", own))}
-    found = CrossValidation(specs, figures, 5)
-    assert list(found.figures) == _asked(own)
-    assert set(found.loads()) == {own}
+    device, other = (_device(tmp_path, name, base, START_US) for name in ("own", "other"))
+    figures = [
+        *_asked(device),
+        *(replace(f, baseline=other) for f in _asked(device)),
+        *_asked(other),
+    ]
+    specs = {"own": read_specification(_specification(tmp_path, "spec", device))}
+    validation = CrossValidation(specs, figures, 5)
+    assert list(validation.figures) == _asked(device)
+    assert set(validation.loads()) == {device}
     with pytest.raises(ConfigError, match="no figures of none to predict"):
         CrossValidation(specs, figures, 5, ["none"])
 
 
 def test_fits_that_need_each_other_are_refused(base: str, tmp_path: Path) -> None:
-    one, other = (_device(tmp_path, name, base, START_US) for name in ("one", "other"))
+    first, other = (_device(tmp_path, name, base, START_US) for name in ("one", "other"))
     specs = {
-        "fit-one": read_specification(_specification(tmp_path, "fit-one", one, [other])),
-        "fit-other": read_specification(_specification(tmp_path, "fit-other", other, [one])),
+        "fit-one": read_specification(_specification(tmp_path, "fit-one", first, [other])),
+        "fit-other": read_specification(_specification(tmp_path, "fit-other", other, [first])),
     }
-    found = CrossValidation(specs, _asked(one), 5)
+    validation = CrossValidation(specs, _asked(first), 5)
     with pytest.raises(ConfigError, match="fit-one and fit-other have each other's drives"):
-        found.fold_fits().run()
+        validation.fold_fits().run()
 
 
 # -- folds -----------------------------------------------------------------------------------------
@@ -246,7 +250,7 @@ def test_folds_keep_the_figures_of_a_load_together() -> None:
     assert len(by_load) == len(LOADS)
     assert all(len(fold) == 1 for fold in by_load.values())
     for count in (1, len(LOADS) + 1):
-        with pytest.raises(ConfigError, match="folds: there must be"):
+        with pytest.raises(ConfigError, match="--cross-validate is"):
             folds_of(figures, count)
 
 
@@ -264,46 +268,48 @@ def test_folds_are_the_same_for_every_fit() -> None:
     figures, specs = read_figures(), shipped_fits()
     all_fits = CrossValidation(specs, figures, 5)
     for name in ("840", "pm863", "mlc-a"):
-        one = CrossValidation(specs, figures, 5, [name])
-        assert one.fold_of == all_fits.fold_of
-        assert set(one.figures) < set(all_fits.figures)
+        single = CrossValidation(specs, figures, 5, [name])
+        assert single.fold_of == all_fits.fold_of
+        assert set(single.figures) < set(all_fits.figures)
     # The white paper compares drives of two fits.
     by_load: dict[object, set[int]] = {}
     for figure in all_fits.figures:
-        one = condition(figure)
-        assert one is not None and one.load is not None
-        load = replace(one.load, state="fresh", seconds=0.0)
+        measured = condition(figure)
+        assert measured is not None and measured.load is not None
+        load = replace(measured.load, state="fresh", seconds=0.0)
         by_load.setdefault((figure.source, load), set()).add(all_fits.fold_of[figure])
     assert all(len(folds) == 1 for folds in by_load.values())
 
 
 def test_comparisons_with_a_drive_of_another_fit_are_predicted() -> None:
-    found = CrossValidation(shipped_fits(), read_figures(), 5, ["pm863"])
-    both = [f for f in found.figures if found.fits_of(f) == ("pm863", "mlc-a")]
+    validation = CrossValidation(shipped_fits(), read_figures(), 5, ["pm863"])
+    both = [f for f in validation.figures if validation.fits_of(f) == ("pm863", "mlc-a")]
     assert both
     assert {preset_of(f.baseline) for f in both} == {"mlc-a-800"}
-    assert {"mlc-a-800", "mlc-b-800"} <= set(found.loads())
+    assert {"mlc-a-800", "mlc-b-800"} <= set(validation.loads())
 
 
 # -- simulations -----------------------------------------------------------------------------------
 
-SHARE = 0.1  # of the times for which loads are measured: 6 s of writes
+SHARE = 0.1  # factor for the measurement times: 6 s of writes
 
 
 def test_drives_are_found_from_the_other_figures(
     base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The figures are of the same drive with other times, measured for longer than fits simulate. So
-    what separates a prediction from its figure is what fits see of short simulations: the noise is
-    what these are off by on the true drive. Figures share parameters, so their noise adds up less
-    than once; but a figure may hang on one other alone, and its own noise was that of a longer
-    measurement. So twice the noise is accepted.
+    """Predictions are off by no more than twice the noise of short simulations.
+
+    The figures are those of the same drive with other times, measured for longer than fits
+    simulate. A prediction therefore differs from its figure by the noise of short simulations,
+    which is their error on the true drive. Figures share parameters, so their noise adds up to less
+    than once. A figure may depend on a single other figure, and its own noise was that of a longer
+    measurement, so twice the noise is accepted.
     """
     monkeypatch.setattr(simulations_module, "SECONDS_MAX", 1.0)
     wrong_us = {key: START_US[key] for key in (COMMAND, RELOCATION)}
     device = _device(tmp_path, "drive", base, {**TRUE_US, **wrong_us})
     asked = _asked(device, ["latency_avg"])
-    loads = {one.load for f in asked if (one := condition(f)) and one.load}
+    loads = {c.load for f in asked if (c := condition(f)) and c.load}
     truth = ComparedDrive("truth", _text(base, TRUE_US), "truth.toml")
     figures = _answered(asked, {device: measure(truth, loads, time_share=SHARE)})
     spec = read_specification(_specification(tmp_path, "own", device, keys=wrong_us))
@@ -314,16 +320,16 @@ def test_drives_are_found_from_the_other_figures(
     noise_pct = max(_sizes_pct(short))
     assert noise_pct < 3
 
-    found = CrossValidation({"own": spec}, figures, 5)
-    predictions = found.measure(found.fold_fits().run(), time_share=SHARE)
-    errors_pct = _sizes_pct(one.row for one in predictions)
+    validation = CrossValidation({"own": spec}, figures, 5)
+    predictions = validation.measure(validation.fold_fits().run(), time_share=SHARE)
+    errors_pct = _sizes_pct(prediction.row for prediction in predictions)
     assert len(errors_pct) == len(LOADS)
     assert max(errors_pct) < 2 * noise_pct
 
 
 def test_variants_of_a_drive_are_measured_as_if_alone(base: str, tmp_path: Path) -> None:
-    """From states that are made once, those of the drive itself."""
-    loads = {one.load for f in _asked("x", ["iops"])[::4] if (one := condition(f)) and one.load}
+    """Variants share states that are prepared once, on the original drive."""
+    loads = {c.load for f in _asked("x", ["iops"])[::4] if (c := condition(f)) and c.load}
     origin = ComparedDrive("drive", _text(base, START_US), "drive.toml")
     variants = [
         replace(origin, text=_text(base, values_us))
@@ -334,7 +340,7 @@ def test_variants_of_a_drive_are_measured_as_if_alone(base: str, tmp_path: Path)
     together = measure_variants(origin, [(v, loads) for v in variants], cache, time_share=0.01)
     assert len(list(tmp_path.glob("*.wcs"))) == 2
     assert together[0] != together[1]
-    assert together == [measure(one, loads, time_share=0.01) for one in variants]
+    assert together == [measure(variant, loads, time_share=0.01) for variant in variants]
     assert together == measure_variants(
         origin, [(v, loads) for v in variants], cache, time_share=0.01
     )
@@ -348,21 +354,21 @@ def test_the_command_shows_predictions_of_every_kind(
 ) -> None:
     device = _device(tmp_path, "drive", base, START_US)
     figures = _answered(_asked(device, ("iops", "iops_consistency")), _true(device, base))
-    own = tmp_path / "own.csv"
-    own.write_text(csv_text((*COLUMNS, COMPRESSIBLE), (f.columns.values() for f in figures)))
+    table_path = tmp_path / "own.csv"
+    table_path.write_text(csv_text((*COLUMNS, COMPRESSIBLE), (f.columns.values() for f in figures)))
     spec = _specification(tmp_path, "spec", device)
     out = tmp_path / "predictions.csv"
-    words = ["lab", "fit", str(spec), "--figures", str(own), "--cross-validate", "5"]
-    said = cli([*words, "--predictions", str(out), "--json"])
-    assert said.code == 0, said.err
-    assert "[5/5 fits" in said.err
-    found = json.loads(said.out)
-    by_kind = {one["kind"]: one for one in found["errors"]}
+    words = ["lab", "fit", str(spec), "--figures", str(table_path), "--cross-validate", "5"]
+    output = cli([*words, "--predictions", str(out), "--json"])
+    assert output.code == 0, output.err
+    assert "[5/5 fits" in output.err
+    answer = json.loads(output.out)
+    by_kind = {row["kind"]: row for row in answer["errors"]}
     assert by_kind[MIXED.name]["before"] > 5 > by_kind[MIXED.name]["cross_validated"]
     assert by_kind[CONSISTENCY.name]["before"] is None  # no fit uses it
     assert by_kind[CONSISTENCY.name]["cross_validated"] < 1
-    assert len(found["figures"]) == len(figures)
-    assert all(one["predicted"] for one in found["figures"])
+    assert len(answer["figures"]) == len(figures)
+    assert all(figure["predicted"] for figure in answer["figures"])
     assert len(read_figures(out)) == len(figures)
     shown = cli(words).out
     assert "cross-validated" in shown and CONSISTENCY.name in shown
@@ -378,6 +384,6 @@ def test_the_command_shows_predictions_of_every_kind(
     ],
 )
 def test_what_cannot_be_done_is_refused(words: str, message: str, cli: CommandLine) -> None:
-    said = cli(words)
-    assert said.code == 2
-    assert message in said.err
+    output = cli(words)
+    assert output.code == 2
+    assert message in output.err

@@ -1,6 +1,6 @@
-"""What drives of other fits tell of a value: how much, and of which figures.
+"""Priors from drives of other fits: their weights, and the figures that they use.
 
-Simulations are replaced with formulas, of which every figure follows exactly.
+Simulations are replaced with formulas that determine every figure exactly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from writecliff.published.fit import Specification, read_specification
 from writecliff.published.fit import simulations as simulations_module
 from writecliff.published.fit.coordinates import Coordinates
 from writecliff.published.fit.problem import Problem
-from writecliff.published.fit.relatives import Prior, LogValue, prior_of
+from writecliff.published.fit.relatives import LogValue, Prior, prior_of
 from writecliff.published.fit.specification import SOFT
 from writecliff.published.measure import ComparedDrive, Results
 
@@ -45,14 +45,14 @@ def test_a_relative_that_is_known_counts_more_than_one_that_is_not() -> None:
     prior = prior_of([near, far], 1.3)
     assert prior is not None and np.exp(prior.centre) == pytest.approx(20, rel=0.01)
     alone = prior_of([near], 1.3)
-    # The model differs from its relatives by the spread, as they do from the mean of their family.
+    # The model differs from its relatives by the spread, as the relatives do from their mean.
     assert alone is not None
     assert alone.deviation == pytest.approx(np.sqrt(2 * np.log(1.3) ** 2 + 0.01))
     assert np.log(1.3) < prior.deviation < alone.deviation
 
 
 def _spec(folder: Path, drive: str, name: str = "spec", **options: str) -> Specification:
-    """Both times between 5 and 250 us; `options`: lines of the relocation time."""
+    """Return a fit of two times from 5 to 250 us; `options` are lines of the relocation time."""
     lines = "\n".join(f"{key} = {value}" for key, value in options.items())
     path = folder / f"{name}.toml"
     path.write_text(
@@ -67,13 +67,13 @@ def _spec(folder: Path, drive: str, name: str = "spec", **options: str) -> Speci
 def test_a_value_is_drawn_to_its_relatives_in_place_of_the_middle(tmp_path: Path) -> None:
     spec = _spec(tmp_path, "a", relatives='["b"]', spread="1.3")
     priors = {RELOCATION: Prior(float(np.log(90e3)), 0.2)}
-    found = Coordinates(spec, {"a": TEXT.format(10, 20)}, priors)
-    centre, weights = found.priors()
+    coordinates = Coordinates(spec, {"a": TEXT.format(10, 20)}, priors)
+    centre, weights = coordinates.priors()
     assert np.exp(centre) == pytest.approx([np.sqrt(5e3 * 250e3), 90e3])
     assert SOFT * weights[0] * np.log(250 / 5) / 2 == pytest.approx(0.05)
     assert weights[1] == pytest.approx(5)
-    # One value for all drives, which is known from others than the figures.
-    assert found.common.tolist() == [True, False]
+    # One value for all drives has a prior that does not come from figures.
+    assert coordinates.common.tolist() == [True, False]
 
 
 def test_the_weight_of_bounds_is_given(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_weight_of_bounds_is_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"relatives": '["b"]'}, "'relatives' need a 'spread'"),
+        ({"relatives": '["b"]'}, "'relatives' requires 'spread'"),
         ({"relatives": '["a"]', "spread": "1.3"}, "'a' is a drive of the fit"),
     ],
 )
@@ -104,7 +104,7 @@ def test_a_weight_out_of_range_is_refused(share: str, tmp_path: Path) -> None:
     _spec(tmp_path, "a")
     path = tmp_path / "spec.toml"
     path.write_text(f"at_bound = {share}\n{path.read_text()}", encoding="utf-8")
-    with pytest.raises(ConfigError, match="'at_bound' is above 0"):
+    with pytest.raises(ConfigError, match="must be above 0 and at most 1"):
         read_specification(path)
 
 
@@ -112,7 +112,7 @@ def test_a_weight_out_of_range_is_refused(share: str, tmp_path: Path) -> None:
 
 
 def _results(text: str, loads: Iterable[Load]) -> Results:
-    """What a drive does that writes one slot after another."""
+    """Return the metrics of a drive that writes one slot after another."""
     mapping, relocation = (_value_us(text, key) for key in (MAPPING, RELOCATION))
 
     def iops(load: Load) -> float:
@@ -123,7 +123,7 @@ def _results(text: str, loads: Iterable[Load]) -> Results:
 
 
 def _value_us(text: str, key: str) -> float:
-    line = next(one for one in text.splitlines() if one.startswith(key.rpartition(".")[2]))
+    line = next(line for line in text.splitlines() if line.startswith(key.rpartition(".")[2]))
     return number(line.split('"')[1]) / 1e3
 
 
@@ -157,7 +157,7 @@ def _device(folder: Path, name: str, base: str, mapping_us: float, relocation_us
 def _figures(
     device: str, source: str, mapping_us: float, relocation_us: float
 ) -> list[PublishedFigure]:
-    """Of the drive with these times, whatever its file says."""
+    """Return the figures of a drive with these times instead of those of its file."""
     asked = [
         PublishedFigure(
             source, "test", device, "", access, 1024 * kib, 0.0, 32, "iops", 1.0, "", ""
@@ -165,82 +165,89 @@ def _figures(
         for access, kib in LOADS
     ]
     text = TEXT.format(mapping_us, relocation_us)
-    found = []
+    results = []
     for figure in asked:
-        one = condition(figure)
-        assert one is not None and one.load is not None
-        found.append(replace(figure, value=_results(text, [one.load])[one.load]["iops"]))
-    return found
+        measured = condition(figure)
+        assert measured is not None and measured.load is not None
+        results.append(
+            replace(figure, value=_results(text, [measured.load])[measured.load]["iops"])
+        )
+    return results
 
 
 def _predicted(
     specs: Mapping[str, Specification], figures: list[PublishedFigure], chosen: str
 ) -> dict[PublishedFigure, float]:
-    found = CrossValidation(specs, figures, 2, [chosen])
-    predictions = found.measure(found.fold_fits().run())
-    return {one.row.figure: abs(one.row.error_pct or 0.0) for one in predictions}
+    validation = CrossValidation(specs, figures, 2, [chosen])
+    predictions = validation.measure(validation.fold_fits().run())
+    return {
+        prediction.row.figure: abs(prediction.row.error_pct or 0.0) for prediction in predictions
+    }
 
 
 def test_what_no_figure_tells_comes_from_relatives(base: str, tmp_path: Path) -> None:
-    """All random loads of the drive are of one source and together in a fold; its relative's are
-    spread over both.
+    """A relative improves the prediction of a drive whose random loads are all held out.
+
+    All random loads of the drive are in one fold; the relative's loads are in both.
     """
-    own = _device(tmp_path, "own", base, 10, 20)
+    device = _device(tmp_path, "own", base, 10, 20)
     other = _device(tmp_path, "other", base, 10, 20)
-    figures = _figures(own, "one", 60, 95)[1:3] + _figures(other, "two", 50, 90)
-    related = _spec(tmp_path, own, relatives=f'["{other}"]', spread="1.3")
-    alone = _spec(tmp_path, own, "alone")
+    figures = _figures(device, "one", 60, 95)[1:3] + _figures(other, "two", 50, 90)
+    related = _spec(tmp_path, device, relatives=f'["{other}"]', spread="1.3")
+    alone = _spec(tmp_path, device, "alone")
     rival = _spec(tmp_path, other, "fit-other")
-    errors = [_predicted({"own": one, "other": rival}, figures, "own") for one in (alone, related)]
+    errors = [
+        _predicted({"own": spec, "other": rival}, figures, "own") for spec in (alone, related)
+    ]
     random = next(f for f in errors[0] if f.access == "random")
     assert errors[0][random] > 30
     assert errors[1][random] < 8
 
 
 def test_relatives_without_a_fit_have_the_values_of_their_files(base: str, tmp_path: Path) -> None:
-    own = _device(tmp_path, "own", base, 10, 20)
+    device = _device(tmp_path, "own", base, 10, 20)
     other = _device(tmp_path, "other", base, 10, 90)
-    figures = _figures(own, "one", 60, 95)[1:3]
-    spec = _spec(tmp_path, own, relatives=f'["{other}"]', spread="1.3")
+    figures = _figures(device, "one", 60, 95)[1:3]
+    spec = _spec(tmp_path, device, relatives=f'["{other}"]', spread="1.3")
     errors = _predicted({"own": spec}, figures, "own")
     assert max(errors.values()) < 8
-    # A fit of all figures believes the same.
+    # A fit of all figures has the same prior.
     centre, _ = Problem(spec, figures).coordinates.priors()
     assert np.exp(centre[1]) == pytest.approx(90e3)
 
 
 def test_relatives_know_nothing_of_the_fold(base: str, tmp_path: Path) -> None:
-    own = _device(tmp_path, "own", base, 10, 20)
+    device = _device(tmp_path, "own", base, 10, 20)
     other = _device(tmp_path, "other", base, 10, 20)
-    figures = _figures(own, "one", 60, 95) + _figures(other, "one", 50, 90)
+    figures = _figures(device, "one", 60, 95) + _figures(other, "one", 50, 90)
     specs = {
-        "own": _spec(tmp_path, own, relatives=f'["{other}"]', spread="1.3"),
-        "other": _spec(tmp_path, other, "fit-other", relatives=f'["{own}"]', spread="1.3"),
+        "own": _spec(tmp_path, device, relatives=f'["{other}"]', spread="1.3"),
+        "other": _spec(tmp_path, other, "fit-other", relatives=f'["{device}"]', spread="1.3"),
     }
-    found = CrossValidation(specs, figures, 2, ["own"])
+    validation = CrossValidation(specs, figures, 2, ["own"])
     wrong = next(f for f in figures if f.device == other and f.access == "random")
     tampered = [replace(f, value=f.value * 5) if f is wrong else f for f in figures]
     before = _predicted(specs, figures, "own")
     after = _predicted(specs, tampered, "own")
-    fold = found.fold_of[wrong]
+    fold = validation.fold_of[wrong]
     same = {f: before[f] == after[f] for f in before}
-    assert all(same[f] for f in same if found.fold_of[f] == fold)
-    assert not all(same[f] for f in same if found.fold_of[f] != fold)
+    assert all(same[f] for f in same if validation.fold_of[f] == fold)
+    assert not all(same[f] for f in same if validation.fold_of[f] != fold)
 
 
 def test_fits_with_relatives_are_done_twice(base: str, tmp_path: Path) -> None:
-    own = _device(tmp_path, "own", base, 10, 20)
+    device = _device(tmp_path, "own", base, 10, 20)
     other = _device(tmp_path, "other", base, 10, 20)
-    figures = _figures(own, "one", 60, 95) + _figures(other, "one", 50, 90)
+    figures = _figures(device, "one", 60, 95) + _figures(other, "one", 50, 90)
     specs = {
-        "own": _spec(tmp_path, own, relatives=f'["{other}"]', spread="1.3"),
+        "own": _spec(tmp_path, device, relatives=f'["{other}"]', spread="1.3"),
         "other": _spec(tmp_path, other, "fit-other"),
     }
     fold_fits = CrossValidation(specs, figures, 2, ["own"]).fold_fits()
     done: list[FoldFit] = []
     fold_fits.run(done.append)
-    assert sorted((one.fit, one.fold, one.again) for one in done) == [
+    assert sorted((fold_fit.fit, fold_fit.fold, fold_fit.again) for fold_fit in done) == [
         *(("other", fold, False) for fold in (1, 2)),
         *(("own", fold, again) for fold in (1, 2) for again in (False, True)),
     ]
-    assert sum(one.work for one in done) == pytest.approx(1)
+    assert sum(fold_fit.work for fold_fit in done) == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""Held-out figures by kind of load, the better of two drives, and shares within 10 %."""
+"""Held-out figures by kind of load, winners of pairs of drives, and shares within 10 %."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def figure(drive: str, published: float, simulated: float, **more: str) -> HeldO
 
 
 def test_the_page_has_the_section_that_the_predictions_give() -> None:
-    """After a change: `python tools/held_out_page.py docs/validation.md`."""
+    """To update the page, run `python tools/held_out_page.py docs/validation.md`."""
     page = PAGE.read_text(encoding="utf-8")
     assert replaced(page) == page
     assert section().count("\n### ") == 9
@@ -134,7 +134,7 @@ def test_the_rating_of_a_family_is_predicted_without_it() -> None:
     for figure in ratings:
         needs.setdefault(figure.family, []).append(figure.published / figure.simulated)
     assert len(needs) >= 8 and all(figure.in_view for figure in ratings)
-    # All drives of a family have the same prediction of cycles, which no drive of it determines.
+    # All drives of a family have the same predicted cycles, which exclude figures of the family.
     by_drive = {figure.drive: figure for figure in ratings}
     small, large = by_drive["micron-9550-max-3200"], by_drive["micron-9550-max-6400"]
     assert large.simulated / small.simulated == pytest.approx(2, rel=0.05)
@@ -144,10 +144,10 @@ def test_the_rating_of_a_family_is_predicted_without_it() -> None:
 
 def test_capacities_are_predicted_from_the_others_of_their_model() -> None:
     drives = {figure.drive for figure in left_out_capacities()}
-    # The others have only figures of a new drive that is written from end to end.
+    # The others only have figures of a sequential fill of a new drive.
     assert drives == set(left_out_texts()) - {"nm790-2000", "p41-plus-1000"}
     assert {"pm9a3-960", "micron-2400-1000"} <= drives
-    assert not {"d7-p5500-7680", "d7-p5600-6400"} & drives  # each is alone in its model
+    assert not {"d7-p5500-7680", "d7-p5600-6400"} & drives  # the only capacities of their models
     text = left_out_texts()["pm9a3-960"]
     assert "derived by rule from pm9a3-7680" in text and "580,000" not in text
 
@@ -178,7 +178,7 @@ def test_winners_are_of_clear_pairs_under_the_same_load() -> None:
         figure("c", 120, 45),
         figure("d", 400, 90),
     ]
-    # All pairs but a and b are clear. The simulation has the wrong winner of a and c.
+    # All pairs but (a, b) are clear. The simulation has the wrong winner of (a, c).
     compared = winners([*drives, figure("e", 1, 1000, label="another mix")])
     assert (compared.pairs, compared.right) == (5, 4)
     assert winners(drives, most=2.0).pairs == 2
@@ -186,8 +186,10 @@ def test_winners_are_of_clear_pairs_under_the_same_load() -> None:
 
 
 def test_the_share_within_ten_per_cent_follows_from_percentiles() -> None:
-    """Equal up to p99 and 10 times slower at p99.9: the logarithm of the ratio rises linearly in
-    -log10(1 - q), so 10 % are reached at a share log10(1.1) of the way.
+    """The share of latencies within 10 % is interpolated between percentiles.
+
+    The drives are equal up to p99, and one is 10 times slower at p99.9. The logarithm of the ratio
+    rises linearly in -log10(1 - q), so 10 % are reached at a share log10(1.1) of the way.
     """
     equal = {0.5: (10.0, 10.0), 0.99: (100.0, 100.0)}
     assert share_within(equal) == 1.0

@@ -1,4 +1,4 @@
-"""The table of current drives: sources, the split, and the phases of a drive that is filled."""
+"""The table of current drives: sources, split, and the phases of a sequential fill."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ def test_every_figure_has_a_source_with_title_address_and_section() -> None:
     sources = modern_sources()
     used = {figure.source for figure in (*modern_figures(), *measured_figures())}
     assert used == set(sources)
-    for one in sources.values():
-        assert one.title and one.section and one.address.startswith(("http://", "https://"))
+    for source in sources.values():
+        assert (
+            source.title and source.section and source.address.startswith(("http://", "https://"))
+        )
 
 
 def test_every_figure_says_how_it_stands_in_its_source() -> None:
@@ -60,10 +62,10 @@ def test_a_third_of_each_family_is_kept_aside_and_at_least_one() -> None:
     for figure, part in zip(figures, parts, strict=True):
         counts.setdefault(family_of(figure.device), Counter())[part] += 1
     assert len(counts) >= 14
-    for family, own in counts.items():
-        measured = own["fit"] + own["aside"]
+    for family, members in counts.items():
+        measured = members["fit"] + members["aside"]
         if measured:
-            assert own["aside"] == max(1, measured // 3), family
+            assert members["aside"] == max(1, measured // 3), family
 
 
 def test_the_split_depends_on_no_value_and_no_order() -> None:
@@ -81,16 +83,16 @@ def test_stated_figures_are_in_neither_part() -> None:
 
 
 def test_only_depths_that_a_source_gives_are_in_the_table() -> None:
-    rows = {id(one): one for one in read_figures(MODERN) if one.access == "random"}
-    assert any(one.outstanding is None for one in rows.values())
-    assert all(one.outstanding for one in modern_figures() if one.access == "random")
+    rows = {id(figure): figure for figure in read_figures(MODERN) if figure.access == "random"}
+    assert any(row.outstanding is None for row in rows.values())
+    assert all(figure.outstanding for figure in modern_figures() if figure.access == "random")
 
 
 def test_phases_of_a_cache_then_direct_writes_then_folding() -> None:
     rates = [5000.0] * 40 + [3000.0] + [2000.0] * 100 + [500.0] * 59
     assert len(rates) == PARTS
-    found = phases(rates, 1000.0, 800.0)
-    assert found == {
+    metrics = phases(rates, 1000.0, 800.0)
+    assert metrics == {
         "fill_throughput": 1250.0,
         "fill_volume": pytest.approx(200.0),
         "fill_throughput_after": 2000.0,
@@ -100,14 +102,14 @@ def test_phases_of_a_cache_then_direct_writes_then_folding() -> None:
 
 
 def test_a_drive_without_a_cache_has_one_phase() -> None:
-    found = phases([1000.0] * PARTS, 100.0, 100.0)
-    assert found == {"fill_throughput": 1000.0, "fill_volume": 100.0}
+    metrics = phases([1000.0] * PARTS, 100.0, 100.0)
+    assert metrics == {"fill_throughput": 1000.0, "fill_volume": 100.0}
 
 
 def test_a_single_slow_part_is_no_late_phase() -> None:
     rates = [5000.0] * 40 + [2000.0] * 80 + [500.0] + [2000.0] * 79
-    found = phases(rates, 1000.0, 800.0)
-    assert "fill_volume_after" not in found
+    metrics = phases(rates, 1000.0, 800.0)
+    assert "fill_volume_after" not in metrics
 
 
 def test_the_families_are_what_the_rule_derives() -> None:
@@ -129,20 +131,20 @@ def test_figures_that_are_kept_aside_change_no_family(monkeypatch: pytest.Monkey
 
 
 def test_what_is_usual_for_a_drive_is_of_other_families() -> None:
-    sheets = {family: [one.sheet for one in own] for family, own in drives().items()}
-    for family, own in sheets.items():
+    sheets = {family: [drive.sheet for drive in members] for family, members in drives().items()}
+    for family, members in sheets.items():
         others = {name: more for name, more in sheets.items() if name != family}
         half = [
-            replace(s, **{f: getattr(s, f) / 2 for f in RULES if getattr(s, f)}) for s in own
+            replace(s, **{f: getattr(s, f) / 2 for f in RULES if getattr(s, f)}) for s in members
         ]  # fmt: skip
-        for sheet in own:
+        for sheet in members:
             usual = with_usual(family, sheet, others)
             assert usual == with_usual(family, sheet, sheets)
             assert usual == with_usual(family, sheet, {**others, family: half})
 
 
 def test_usual_is_the_median_of_the_families_of_a_class() -> None:
-    sheets = {family: [one.sheet for one in own] for family, own in drives().items()}
+    sheets = {family: [drive.sheet for drive in members] for family, members in drives().items()}
     of = "data-centre drives"
     assert usual_ratio("write_latency", "cd7", sheets, of) == 15_000
     fast = {name: sheets[name] for name in ("sn770", "t500", "990-evo")}
@@ -154,12 +156,12 @@ def test_usual_is_the_median_of_the_families_of_a_class() -> None:
 
 
 def test_a_capacity_between_two_others_has_figures_between_theirs() -> None:
-    (family,) = (own for name, own in drives().items() if name == "micron-9550-max")
-    (middle,) = (one for one in family if one.name == "micron-9550-max-6400")
+    (family,) = (members for name, members in drives().items() if name == "micron-9550-max")
+    (middle,) = (drive for drive in family if drive.name == "micron-9550-max-6400")
     assert middle.sheet.random_write is None, "it is kept aside"
-    sheet, said = with_siblings(middle, family)
+    sheet, origins = with_siblings(middle, family)
     assert sheet.random_write == pytest.approx((540_000 * 820_000) ** 0.5)
-    assert said["random_write"] == "from micron-9550-max-3200 and micron-9550-max-12800"
+    assert origins["random_write"] == "from micron-9550-max-3200 and micron-9550-max-12800"
 
 
 def client(**more: float) -> DataSheet:
@@ -180,13 +182,13 @@ def test_phases_of_a_filled_drive_follow_from_each_other() -> None:
 
 
 def test_drives_of_today_are_derived_from_three_figures_or_more_and_can_be_opened() -> None:
-    known = Counter(
+    counts = Counter(
         variants()[figure.device].family.stem
         for figure, part in split().items()
         if part == "fit" and figure.device in variants()
     )
-    enough = {family for family, count in known.items() if count >= 3}
-    of_ssd_iq = {name for name, one in facts().items() if "ssd_iq" in one}
+    enough = {family for family, count in counts.items() if count >= 3}
+    of_ssd_iq = {name for name, fact in facts().items() if "ssd_iq" in fact}
     assert {"pm9d3a", *of_ssd_iq, *(enough & set(families()))} == TODAY
     names = drives_of_today()
     assert len(names) >= 30
@@ -227,10 +229,13 @@ def test_a_drive_and_a_family_have_their_figures() -> None:
 
 
 def test_predictions_are_of_the_drives_as_they_are() -> None:
-    known = read_predictions(MODERN_PREDICTIONS)
-    assert all(one.device_hashes == device_hashes(figure) for figure, one in known.items())
+    predictions = read_predictions(MODERN_PREDICTIONS)
+    assert all(
+        prediction.device_hashes == device_hashes(figure)
+        for figure, prediction in predictions.items()
+    )
     loaded = [f for f, part in split().items() if part != "stated" and f.device in variants()]
-    assert {(f.device, f.metric, f.value) for f in known} == {
+    assert {(f.device, f.metric, f.value) for f in predictions} == {
         (f.device, f.metric, f.value) for f in loaded
     }
 
@@ -245,22 +250,25 @@ def test_figures_that_came_later_are_of_drives_that_can_be_opened() -> None:
 
 
 def test_predictions_of_later_figures_are_of_the_drives_as_they_are() -> None:
-    known = read_predictions(MEASURED_PREDICTIONS)
-    assert len(known) > 0.85 * len(measured_figures())
-    assert all(one.device_hashes == device_hashes(figure) for figure, one in known.items())
+    predictions = read_predictions(MEASURED_PREDICTIONS)
+    assert len(predictions) > 0.85 * len(measured_figures())
+    assert all(
+        prediction.device_hashes == device_hashes(figure)
+        for figure, prediction in predictions.items()
+    )
 
 
 def test_sequential_writes_on_pcie_5_are_a_class_of_their_own() -> None:
-    """Two families have half as many writes as reads on a link that is twice as fast."""
+    """Two families write half as fast as they read, on a link that is twice as fast."""
     sheets = {
         name: [sheet(name, reads, writes)]
         for name, reads, writes in (("a", 6e9, 5e9), ("b", 7e9, 6e9), ("c", 12e9, 6e9))
     }
     slow, _ = with_usual("x", sheet("x", 7.2e9, None), sheets)
-    fast, said = with_usual("x", sheet("x", 13e9, None), sheets)
+    fast, origins = with_usual("x", sheet("x", 13e9, None), sheets)
     assert slow.sequential_write == pytest.approx(7.2e9 * 5 / 6)
     assert fast.sequential_write == pytest.approx(6.5e9)
-    assert "NVMe PCIe 5.0 x4" in said["sequential_write"]
+    assert "NVMe PCIe 5.0 x4" in origins["sequential_write"]
 
 
 def sheet(name: str, reads: float, writes: float | None) -> DataSheet:
@@ -271,19 +279,19 @@ def sheet(name: str, reads: float, writes: float | None) -> DataSheet:
 
 
 def test_a_short_reproduction_has_whole_bursts() -> None:
-    """A tenth of the burst of 0.1 s would measure the buffer instead of the cache."""
+    """A tenth of the 0.1 s of a burst would measure the buffer instead of the cache."""
     assert shortened_s(0.1, 0.1) == 0.1
     assert shortened_s(60.0, 0.1) == 6.0
     assert shortened_s(0.1, 1.0) == 0.1
 
 
 def test_a_filled_drive_shows_the_volume_of_its_cache() -> None:
-    """A client drive with a cache that takes all free flash: a third of it at one bit of three."""
+    """The cache of a client drive takes all free flash: a third of it at one of three bits."""
     drive = ComparedDrive.preset("t500-2000")
     scale = fitting_scale(drive.text, drive.file_name, 8e9)
-    found = fill_metrics(drive.scaled(scale))
-    assert found["fill_volume"] == pytest.approx(2000 / 3, rel=0.02)
-    assert found["fill_throughput_after"] < found["fill_throughput"]
-    assert "fill_volume_after" not in found
-    # The figures: 500 MB/s, which the firmware takes while it folds.
-    assert found["fill_throughput_after"] == pytest.approx(500, rel=0.05)
+    metrics = fill_metrics(drive.scaled(scale))
+    assert metrics["fill_volume"] == pytest.approx(2000 / 3, rel=0.02)
+    assert metrics["fill_throughput_after"] < metrics["fill_throughput"]
+    assert "fill_volume_after" not in metrics
+    # The figures include 500 MB/s, the rate while the firmware folds.
+    assert metrics["fill_throughput_after"] == pytest.approx(500, rel=0.05)

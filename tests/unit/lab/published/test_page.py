@@ -1,4 +1,4 @@
-"""The page and the folder of a reproduction, on made-up results."""
+"""Page and folder of a reproduction, with made-up results."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ shipped = notes.notes
 
 @pytest.fixture(autouse=True)
 def own_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = (notes.Note("nobody has this disk", device="hdd-none", metric="iops"),)
-    monkeypatch.setattr(notes, "notes", lambda: own)
+    notes_shown = (notes.Note("nobody has this disk", device="hdd-none", metric="iops"),)
+    monkeypatch.setattr(notes, "notes", lambda: notes_shown)
 
 
 def test_the_page_lists_errors_comparisons_and_missing_figures(made_up: Reproduction) -> None:
     page = page_of(made_up)
     assert [section.title for section in page.sections] == [
-        "Overall", "Agreement", "Which of two drives is better", "Missed", "paper", "other",
+        "Overall", "Agreement", "Winners of comparisons", "Large errors", "paper", "other",
         "Not simulated", "Conditions", "Loads", "Drives and times",
     ]  # fmt: skip
     assert page.sections[0].tables[1].rows == (
@@ -42,7 +42,7 @@ def test_the_page_lists_errors_comparisons_and_missing_figures(made_up: Reproduc
     )
     assert "3 of 9 figures are not simulated" in page.disclosures[0]
     assert "66.7 % with the right winner, 1 with the wrong one" in page.sections[2].intro
-    assert page.disclosures[1].startswith("2 of 2 drives were simulated smaller, at down to 1/8 ")
+    assert page.disclosures[1].startswith("2 of 2 drives were simulated scaled down, to as little")
     assert page.disclosures[2] == "Not a figure: own.csv:11: value is 'much', not a number"
     (wrong,) = page.sections[2].tables[0].rows
     assert wrong[2:] == ("pm863-960 v mlc-a-800", "2", "0.5")
@@ -77,8 +77,8 @@ def test_the_same_figures_give_the_same_page(made_up: Reproduction) -> None:
     for name in ("agreement-iops", "agreement-latency", "agreement-ratio", "agreement-tbw"):
         assert f'id="{name}"' in html
     assert "nobody has this disk" in html
-    (found,) = re.findall(r'<script type="application/json"[^>]*>\n(.*?)</script>', html, re.S)
-    assert json.loads(found)["campaign"] == "own"
+    (data,) = re.findall(r'<script type="application/json"[^>]*>\n(.*?)</script>', html, re.S)
+    assert json.loads(data)["campaign"] == "own"
 
 
 def test_reasons_are_gathered(made_up: Reproduction) -> None:
@@ -90,30 +90,30 @@ def test_reasons_are_gathered(made_up: Reproduction) -> None:
 
 
 def test_the_mapping_for_programs(made_up: Reproduction) -> None:
-    found = json.loads(json.dumps(mapping(made_up), allow_nan=False))
-    assert found["schema"] == "writecliff/reproduce/2"
-    assert [(one["kind"], one["reached"]) for one in found["kinds"]] == [
+    answer = json.loads(json.dumps(mapping(made_up), allow_nan=False))
+    assert answer["schema"] == "writecliff/reproduce/2"
+    assert [(row["kind"], row["reached"]) for row in answer["kinds"]] == [
         ("IOPS and throughput, pure loads", False),
         ("99.9 / 99.99 % and maxima", False),
         ("improvement tables, IOPS", False),
         ("endurance", None),
         ("right winner, all comparisons", False),
     ]
-    assert found["kinds"][1]["worst"]["error"] == pytest.approx(0.4)
-    assert found["kinds"][-1]["worst"] is None
-    assert found["skipped"] == [
+    assert answer["kinds"][1]["worst"]["error"] == pytest.approx(0.4)
+    assert answer["kinds"][-1]["worst"] is None
+    assert answer["skipped"] == [
         {"path": "own.csv", "line": 11, "why": "value is 'much', not a number"}
     ]
-    assert found["loads"][0]["drive"] == "pm863-960"
-    assert found["loads"][0]["metrics"]["latency_max_write"] == 3.5
-    assert (found["comparisons"]["count"], found["comparisons"]["right"]) == (3, 2)
-    first = found["figures"][0]
+    assert answer["loads"][0]["drive"] == "pm863-960"
+    assert answer["loads"][0]["metrics"]["latency_max_write"] == 3.5
+    assert (answer["comparisons"]["count"], answer["comparisons"]["right"]) == (3, 2)
+    first = answer["figures"][0]
     assert (first["value"], first["simulated"], first["error_pct"]) == (
         100_000.0, 110_000.0, pytest.approx(10.0),
     )  # fmt: skip
     assert (first["simulated_state"], first["simulated_seconds"]) == ("sustained", 10.0)
     assert first["device_hash"] == made_up.drives[0].device_hash
-    assert [one["why"] for one in found["not_simulated"]] == [row.why for row in made_up.missing]
+    assert [row["why"] for row in answer["not_simulated"]] == [row.why for row in made_up.missing]
 
 
 def test_figures_csv_can_be_given_back(made_up: Reproduction, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_folder_is_whole_or_not_there(
     page = write_folder(made_up, path)
     assert page == path / "report.html"
     names = {"report.html", "figures.csv", "loads.csv", "results.json"}
-    assert {one.name for one in path.iterdir()} == names
+    assert {path.name for path in path.iterdir()} == names
     with pytest.raises(ConfigError, match="is not empty"):
         check_output(path)
 
@@ -150,7 +150,7 @@ def test_the_folder_is_whole_or_not_there(
     monkeypatch.setattr(output, "write_atomically", full)
     with pytest.raises(StoreError):
         write_folder(made_up, tmp_path / "second")
-    assert [one.name for one in tmp_path.iterdir() if one.name != "own.csv"] == ["deep"]
+    assert [path.name for path in tmp_path.iterdir() if path.name != "own.csv"] == ["deep"]
 
 
 def test_notes_are_about_what_they_name(made_up: Reproduction) -> None:
@@ -170,8 +170,7 @@ def test_every_shipped_note_is_about_a_figure() -> None:
 def test_a_reproduction_gives_the_reason_of_missing_figures(made_up: Reproduction) -> None:
     assert [row.why for row in made_up.missing] == [
         "unknown preset 'hdd-none': see `writecliff device list`",
-        "no load 'dance': figures are of random and sequential ones, and of profiles "
-        "(see `writecliff profile list`)",
+        "unknown load 'dance' (use random, sequential, or a profile of `writecliff profile list`)",
         "unknown metric 'iosp': did you mean 'iops'?",
     ]
     assert [comparison.right for comparison in made_up.comparisons].count(False) == 1

@@ -1,4 +1,4 @@
-"""Predictions of fits stand beside the figures as long as they are of the presets as they are."""
+"""Stored predictions are shown beside figures if they are of the current presets."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from writecliff.published.scores import Row
 
 @pytest.fixture
 def figures() -> list[PublishedFigure]:
-    """Two rates of pure loads."""
-    pure = [one for one in read_figures() if kind_of(one) is PURE and not one.baseline]
+    """Return two figures of pure loads."""
+    pure = [figure for figure in read_figures() if kind_of(figure) is PURE and not figure.baseline]
     return pure[:2]
 
 
 @pytest.fixture(autouse=True)
 def table(figures: list[PublishedFigure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A table of predictions that are 10 and 30 % too high, in place of the shipped one."""
+    """Replace the shipped table by predictions that are 10 and 30 % too high."""
     path = tmp_path / "predictions.csv"
     rows = [Row(f, f.value * factor) for f, factor in zip(figures, (1.1, 1.3), strict=True)]
     rows.append(Row(figures[0], None))
     predicted = [Prediction(row, fold=1, fits=("test",)) for row in rows]
     path.write_text(table_of(5, predicted), encoding="utf-8")
-    known = read_predictions.__wrapped__(path)
-    monkeypatch.setattr(predictions, "read_predictions", lambda: known)
+    predictions = read_predictions.__wrapped__(path)
+    monkeypatch.setattr(predictions, "read_predictions", lambda: predictions)
     return path
 
 
 def test_predictions_are_read_as_they_were_written(
     figures: list[PublishedFigure], table: Path
 ) -> None:
-    known = read_predictions.__wrapped__(table)
-    assert list(known) == figures
-    assert known[figures[1]].simulated == pytest.approx(figures[1].value * 1.3)
+    predictions = read_predictions.__wrapped__(table)
+    assert list(predictions) == figures
+    assert predictions[figures[1]].simulated == pytest.approx(figures[1].value * 1.3)
 
 
 def test_they_stand_beside_the_errors_of_their_kind(figures: list[PublishedFigure]) -> None:
     rows = tuple(Row(figure, figure.value) for figure in figures)
-    found = Reproduction("test", "a test", rows, (), (), (), 0.0)
-    (kind,) = (one for one in mapping(found)["kinds"] if one["kind"] == PURE.name)
+    reproduction = Reproduction("test", "a test", rows, (), (), (), 0.0)
+    (kind,) = (row for row in mapping(reproduction)["kinds"] if row["kind"] == PURE.name)
     assert kind["value"] == 0
     assert kind["cross_validated"] == {"figures": 2, "value": pytest.approx(20)}
-    shown = kinds_table(found)
+    shown = kinds_table(reproduction)
     column = shown.header.index("cross-validated")
     assert shown.rows[0][column] == "20.0 % (2)"
 
@@ -67,6 +67,9 @@ def test_they_are_not_shown_of_another_version_of_a_drive(
 
 
 def test_the_shipped_table_can_be_read() -> None:
-    known = read_predictions.__wrapped__()
-    assert set(known) <= set(read_figures())
-    assert all(one.simulated > 0 or "improvement" in figure.metric for figure, one in known.items())
+    predictions = read_predictions.__wrapped__()
+    assert set(predictions) <= set(read_figures())
+    assert all(
+        prediction.simulated > 0 or "improvement" in figure.metric
+        for figure, prediction in predictions.items()
+    )

@@ -1,4 +1,4 @@
-"""`writecliff lab reproduce` on drives that are small and loads that are short."""
+"""`writecliff lab reproduce` with small drives and short loads."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def own(tmp_path: Path, small: Path) -> Path:
-    """Two sources; two drives that are the same but for their names, and one that is nowhere."""
+def table(tmp_path: Path, small: Path) -> Path:
+    """A table of two sources with two drives that differ only in name, and an unknown drive."""
     second = tmp_path / "second.toml"
     second.write_text(small.read_text())
     lines = [
@@ -77,35 +77,35 @@ def own(tmp_path: Path, small: Path) -> Path:
 
 
 def test_the_command_writes_a_folder_and_prints_the_results(
-    cli: CommandLine, own: Path, tmp_path: Path
+    cli: CommandLine, table: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    said = cli(["lab", "reproduce", "--figures", str(own), "--output", str(out), "--json"])
-    assert said.code == 0, said.err
-    found = json.loads(said.out)
-    assert found["report"] == str(out / "report.html")
-    assert (found["campaign"], len(found["figures"])) == ("all", 9)
-    simulated = [row["simulated"] for row in found["figures"]]
+    output = cli(["lab", "reproduce", "--figures", str(table), "--output", str(out), "--json"])
+    assert output.code == 0, output.err
+    answer = json.loads(output.out)
+    assert answer["report"] == str(out / "report.html")
+    assert (answer["campaign"], len(answer["figures"])) == ("all", 9)
+    simulated = [row["simulated"] for row in answer["figures"]]
     assert simulated[0] == simulated[1] > 1000  # the same drive twice
     assert simulated[3] == pytest.approx(0.0)  # not better than itself
     assert simulated[8] is None
     assert all(value is not None for value in simulated[:8])
-    # 0.96 GB on five years: terabytes and drive writes a day are the same thing.
+    # With 0.96 GB and five years, terabytes written and drive writes per day are equal numbers.
     days = simulated[4] * 1e12 / (0.96e9 * 365 * 5)
     assert simulated[5] == pytest.approx(days)
-    assert [row["simulated_state"] for row in found["figures"][6:8]] == ["fill", "fresh"]
-    assert [drive["loads"] for drive in found["drives"]] == [2, 4]
-    assert len({drive["device_hash"] for drive in found["drives"]}) == 1
+    assert [row["simulated_state"] for row in answer["figures"][6:8]] == ["fill", "fresh"]
+    assert [drive["loads"] for drive in answer["drives"]] == [2, 4]
+    assert len({drive["device_hash"] for drive in answer["drives"]}) == 1
     stored = json.loads((out / "results.json").read_text())
-    assert stored == {key: value for key, value in found.items() if key != "report"}
-    assert "left out: unknown preset 'pm836-960': did you mean 'pm863-960'?" in said.err
-    assert "[0/2 drives" in said.err and "done in" in said.err
+    assert stored == {key: value for key, value in answer.items() if key != "report"}
+    assert "left out: unknown preset 'pm836-960': did you mean 'pm863-960'?" in output.err
+    assert "[0/2 drives" in output.err and "done in" in output.err
 
 
 def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
-    cli: CommandLine, own: Path, tmp_path: Path
+    cli: CommandLine, table: Path, tmp_path: Path
 ) -> None:
-    words = ["lab", "reproduce", "a", "--figures", str(own), "--quiet", "--jobs", "1", "--output"]
+    words = ["lab", "reproduce", "a", "--figures", str(table), "--quiet", "--jobs", "1", "--output"]
     first, second = cli([*words, str(tmp_path / "1")]), cli([*words, str(tmp_path / "2")])
     assert first.err == second.err == ""
     assert first.out.splitlines()[:-1] == second.out.splitlines()[:-1]
@@ -118,7 +118,7 @@ def test_it_repeats_itself_and_takes_prepared_drives_from_the_cache(
 
 
 def test_mistakes_are_reported_before_anything_runs(
-    cli: CommandLine, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CommandLine, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for words, message, hint in (
@@ -126,37 +126,37 @@ def test_mistakes_are_reported_before_anything_runs(
         ("lab reproduce pm836", "unknown campaign 'pm836'", "'pm863'"),
         ("lab reproduce ssdiq", "unknown campaign 'ssdiq'", "did you mean 'ssd-iq'?"),
         ("lab reproduce zzz", "unknown campaign 'zzz'", "others, modern, measured, ssd-iq"),
-        (f"lab reproduce c --figures {own}", "unknown source 'c'", "known: a, b"),
+        (f"lab reproduce c --figures {table}", "unknown source 'c'", "known: a, b"),
         ("lab reproduce --figures none.csv", "cannot read none.csv", ""),
         ("lab reproduce pm863 --jobs 0", "--jobs must be at least 1", ""),
         (f"lab reproduce pm863 --output {tmp_path}", "exists and is not empty", "new directory"),
     ):
-        said = cli(words)
-        assert (said.code, said.out) == (2, ""), words
-        assert message in said.err and hint in said.err, said.err
+        output = cli(words)
+        assert (output.code, output.out) == (2, ""), words
+        assert message in output.err and hint in output.err, output.err
     assert not (tmp_path / "reproductions").exists()
 
 
 def test_a_malformed_device_file_is_reported_with_its_line(
-    cli: CommandLine, own: Path, small: Path, tmp_path: Path
+    cli: CommandLine, table: Path, small: Path, tmp_path: Path
 ) -> None:
     small.write_text(small.read_text().replace("channels =", "chanels ="))
-    said = cli(["lab", "reproduce", "--figures", str(own), "--output", str(tmp_path / "out")])
-    assert said.code == 2
-    assert said.err.startswith(f"error: {small}:")
+    output = cli(["lab", "reproduce", "--figures", str(table), "--output", str(tmp_path / "out")])
+    assert output.code == 2
+    assert output.err.startswith(f"error: {small}:")
     assert not (tmp_path / "out").exists()
 
 
 def test_campaigns_are_listed(cli: CommandLine) -> None:
-    said = cli("lab reproduce --list")
-    names = [line.split()[0] for line in said.out.splitlines()[1:]]
+    output = cli("lab reproduce --list")
+    names = [line.split()[0] for line in output.out.splitlines()[1:]]
     assert names == [
         "pm863", "primer", "840-850", "845dc", "fms2016", "intel-530", "all", "others", "modern",
         "measured", "ssd-iq",
     ]  # fmt: skip
     listed = json.loads(cli("lab reproduce --list --json").out)["campaigns"]
     *campaigns, whole, others, modern, measured, ssd_iq = listed
-    assert sum(one["figures"] for one in campaigns) == whole["figures"]
+    assert sum(campaign["figures"] for campaign in campaigns) == whole["figures"]
     assert len(choose("others").figures) == others["figures"] > 0
     assert len(choose("modern").figures) == modern["figures"] > 0
     assert len(choose("measured").figures) == measured["figures"] > 100
@@ -166,13 +166,13 @@ def test_campaigns_are_listed(cli: CommandLine) -> None:
 def test_a_campaign_takes_the_figures_of_its_source() -> None:
     chosen = choose("840-850")
     assert {figure.source for figure in chosen.figures} == {"ssdguy"}
-    assert {one.device for one in conditions_of(chosen.figures)} == {"840-256", "850-256"}
+    assert {figure.device for figure in conditions_of(chosen.figures)} == {"840-256", "850-256"}
     assert len(choose("all").figures) > len(chosen.figures)
 
 
-def test_nothing_but_unknown_drives_is_reproduced_too(tmp_path: Path, own: Path) -> None:
-    found = reproduce(choose("b", own))
-    assert (found.drives, found.comparisons, found.scores) == ((), [], [])
+def test_nothing_but_unknown_drives_is_reproduced_too(tmp_path: Path, table: Path) -> None:
+    reproduction = reproduce(choose("b", table))
+    assert (reproduction.drives, reproduction.comparisons, reproduction.scores) == ((), [], [])
 
 
 def test_an_empty_table_is_refused(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_loads_do_not_depend_on_their_order_of_naming(small: Path) -> None:
 
 
 def test_what_a_load_measures_does_not_depend_on_the_others(small: Path) -> None:
-    """Nor on how long it goes on for another figure; the longer time has the events of the shorter."""
+    """Longer runs for other figures do not change a figure; they include the shorter run."""
     drive = ComparedDrive.preset(str(small))
     mixed, longer = replace(WRITES, read_pct=50.0), replace(WRITES, read_pct=50.0, seconds=0.2)
     together = measure(drive, [READS, WRITES, mixed, longer])
@@ -211,56 +211,58 @@ def test_candidates_share_states_where_they_can(small: Path) -> None:
     spare = replace(base, text=with_values(base.text, {"user_capacity": ('"0.9 GB"', None)}))
     prepared = PreparedDrives()
     for drive in (base, slower, spare):
-        own = measure(drive, [READS, WRITES])
-        assert measure(drive, [READS, WRITES], prepared=prepared) == own
-    assert len(prepared._drives) == 2  # the steps of the smaller drive are others
+        measured = measure(drive, [READS, WRITES])
+        assert measure(drive, [READS, WRITES], prepared=prepared) == measured
+    assert len(prepared._drives) == 2  # the smaller drive has different steps
 
 
 def test_reads_and_writes_of_a_mix_are_measured_apart(small: Path) -> None:
     mixed = replace(WRITES, read_pct=75.0, seconds=4.0)
-    (found,) = measure(ComparedDrive.preset(str(small)), [mixed]).values()
-    assert found["iops"] == pytest.approx(found["read_iops"] + found["write_iops"])
-    assert found["read_iops"] == pytest.approx(3 * found["write_iops"], rel=0.05)
+    (metrics,) = measure(ComparedDrive.preset(str(small)), [mixed]).values()
+    assert metrics["iops"] == pytest.approx(metrics["read_iops"] + metrics["write_iops"])
+    assert metrics["read_iops"] == pytest.approx(3 * metrics["write_iops"], rel=0.05)
     for name in STATISTICS:
-        pair = found[f"latency_{name}_read"], found[f"latency_{name}_write"]
+        pair = metrics[f"latency_{name}_read"], metrics[f"latency_{name}_write"]
         assert pair[0] != pair[1]
-        assert min(pair) <= found[f"latency_{name}"] <= max(pair)
-    assert found["read_iops_stddev"] > 0 and found["write_iops_stddev"] > 0
-    assert 0 < found["iops_consistency_read"] < 100
+        assert min(pair) <= metrics[f"latency_{name}"] <= max(pair)
+    assert metrics["read_iops_stddev"] > 0 and metrics["write_iops_stddev"] > 0
+    assert 0 < metrics["iops_consistency_read"] < 100
 
 
 def test_the_messenger_is_its_readers(tmp_path: Path) -> None:
     load = Load("sustained", "random", None, None, None, 2.0, profile="messenger")
     drive = ComparedDrive.preset("sata-tlc-120").scaled(48)
-    (found,) = measure(drive, [load]).values()
-    assert found["write_iops"] == pytest.approx(32, rel=0.05)  # limited to 32 a second
-    # 20 readers, one I/O each: their total rate and the mean of their latencies.
-    assert found["read_iops"] * found["latency_avg_read"] / 1e3 == pytest.approx(20, rel=0.02)
+    (metrics,) = measure(drive, [load]).values()
+    assert metrics["write_iops"] == pytest.approx(32, rel=0.05)  # the load has a rate limit of 32
+    # 20 readers with one outstanding I/O each: their total rate and their mean latency.
+    assert metrics["read_iops"] * metrics["latency_avg_read"] / 1e3 == pytest.approx(20, rel=0.02)
 
 
 def test_a_scaled_drive_has_its_share_of_the_active_range() -> None:
-    """Else the whole of a small drive would be active, and it would collect garbage."""
+    """With a fixed range, the whole small drive would be active, and it would collect garbage."""
     load = Load("client", "random", 4096, 0.0, 64, 0.1)
     drive = ComparedDrive.preset("abc-mlc-a-250")
-    found = [measure(drive.scaled(scale), [load])[load]["waf"] for scale in (32, 64)]
-    assert found == pytest.approx([1.0, 1.0], abs=0.1)
+    wafs = [measure(drive.scaled(scale), [load])[load]["waf"] for scale in (32, 64)]
+    assert wafs == pytest.approx([1.0, 1.0], abs=0.1)
 
 
 def test_short_loads_run_for_a_part_of_their_time(small: Path) -> None:
     drive, long = ComparedDrive.preset(str(small)), replace(READS, seconds=4.0)
     whole, short = (measure(drive, [long], time_share=share)[long] for share in (1.0, 0.1))
     assert short["iops"] == pytest.approx(whole["iops"], rel=0.02)
-    assert "iops_stddev" in whole and "iops_stddev" not in short  # not two whole seconds
+    assert "iops_stddev" in whole and "iops_stddev" not in short  # less than two whole seconds
 
 
 def test_figures_of_a_drive_and_of_a_kind() -> None:
     of_drive = choose("mlc-b-800").figures
-    assert {"mlc-b-800"} <= {one.device for one in of_drive} | {one.baseline for one in of_drive}
-    assert all("mlc-b-800" in (one.device, one.baseline) for one in of_drive)
+    assert {"mlc-b-800"} <= {figure.device for figure in of_drive} | {
+        figure.baseline for figure in of_drive
+    }
+    assert all("mlc-b-800" in (figure.device, figure.baseline) for figure in of_drive)
     mixed = choose("mlc-b-800", kind="mixed").figures
-    assert mixed and {one.read_pct for one in mixed} == {70.0}
+    assert mixed and {figure.read_pct for figure in mixed} == {70.0}
     tails = choose("all", kind="tails").figures
-    assert {one.metric.partition("_p")[0] for one in tails} == {"latency", "latency_max"}
+    assert {figure.metric.partition("_p")[0] for figure in tails} == {"latency", "latency_max"}
     with pytest.raises(ConfigError, match="unknown kind 'mixd'") as caught:
         choose("all", kind="mixd")
     assert caught.value.hint == "did you mean 'mixed'?"
@@ -269,7 +271,7 @@ def test_figures_of_a_drive_and_of_a_kind() -> None:
 
 
 def test_rows_that_are_unknown_are_skipped_one_by_one(
-    cli: CommandLine, own: Path, small: Path, tmp_path: Path
+    cli: CommandLine, table: Path, small: Path, tmp_path: Path
 ) -> None:
     bad = [
         f"c,t,{small},,random,4,100,32,iops,much,IOPS,",
@@ -278,35 +280,36 @@ def test_rows_that_are_unknown_are_skipped_one_by_one(
         f"c,t,{small},{small},composite,,,QD1-QD2,iops_improvement_max,0,%,",
         f"c,Figure 7 web server,{small},{small},composite,,,QD1-QD2,iops_improvement_max,0,%,",
     ]
-    own.write_text(own.read_text() + "\n".join(bad) + "\n")
+    table.write_text(table.read_text() + "\n".join(bad) + "\n")
     words = [
         "lab",
         "reproduce",
         "c",
         "--figures",
-        str(own),
+        str(table),
         "--output",
         str(tmp_path / "out"),
         "--json",
     ]
-    said = cli(words)
-    assert said.code == 0, said.err
-    found = json.loads(said.out)
-    assert found["skipped"] == [
-        {"path": str(own), "line": 11, "why": "value is 'much', not a number"}
+    output = cli(words)
+    assert output.code == 0, output.err
+    answer = json.loads(output.out)
+    assert answer["skipped"] == [
+        {"path": str(table), "line": 11, "why": "value is 'much', not a number"}
     ]
-    assert f"{own}:11: value is 'much'" in said.err
-    assert [row["simulated"] for row in found["figures"]] == [None, None, None, 0.0]
-    assert [row["why"].partition(":")[0] for row in found["not_simulated"]] == [
-        "unknown metric 'latency_p42'", "no load 'dance'", "no load 'composite'",
+    assert f"{table}:11: value is 'much'" in output.err
+    assert [row["simulated"] for row in answer["figures"]] == [None, None, None, 0.0]
+    assert [row["why"].partition(":")[0].partition(" (")[0] for row in answer["not_simulated"]] == [
+        "unknown metric 'latency_p42'", "unknown load 'dance'", "unknown load 'composite'",
     ]  # fmt: skip
-    assert found["figures"][3]["oio"] == found["figures"][3]["simulated_outstanding"] == "QD1-QD2"
-    assert {load["outstanding"] for load in found["loads"]} == {1, 2}
+    assert answer["figures"][3]["oio"] == answer["figures"][3]["simulated_outstanding"] == "QD1-QD2"
+    assert {load["outstanding"] for load in answer["loads"]} == {1, 2}
 
 
 def test_compressible_data_are_on_the_drive_before_and_take_what_they_take(tmp_path: Path) -> None:
-    """A page of half its size and one of an eighth, on a drive that is full of the like: what
-    collection finds free is so much that it moves next to nothing.
+    """Compressible data fill a drive so little that collection relocates almost nothing.
+
+    Loads of pages compressed to a half and to an eighth run on a drive full of such pages.
     """
     small = write_small_drive(tmp_path, streams="1")
     text = small.read_text() + (
@@ -314,11 +317,11 @@ def test_compressible_data_are_on_the_drive_before_and_take_what_they_take(tmp_p
     )
     drive = ComparedDrive("reducing", text, "reducing.toml")
     half, whole = (replace(WRITES, compressible_pct=part) for part in (50.0, 100.0))
-    found = measure(drive, [whole, WRITES, half], log=lambda text: None)
-    assert found[WRITES]["waf"] > 1.0
-    assert 0.5 <= found[half]["waf"] < 0.65
-    assert 0.125 <= found[whole]["waf"] < 0.15
-    assert found[WRITES]["iops"] < found[half]["iops"] <= found[whole]["iops"] * 1.02
+    results = measure(drive, [whole, WRITES, half], log=lambda text: None)
+    assert results[WRITES]["waf"] > 1.0
+    assert 0.5 <= results[half]["waf"] < 0.65
+    assert 0.125 <= results[whole]["waf"] < 0.15
+    assert results[WRITES]["iops"] < results[half]["iops"] <= results[whole]["iops"] * 1.02
     plain = measure(ComparedDrive.preset(str(small)), [WRITES, whole], log=lambda text: None)
     assert plain[WRITES]["waf"] == pytest.approx(plain[whole]["waf"], rel=0.05)
 
@@ -361,18 +364,18 @@ def test_the_observer_follows_the_preparation(tmp_path: Path) -> None:
     cache = StateCache(tmp_path / "none")
     with pytest.raises(Stopped):
         measure(drive, [WRITES], cache, log=lambda text: None, observer=Listening())
-    assert {one[:2] for one in shares} == {("845dc-evo-240", "sustained")}
+    assert {share[:2] for share in shares} == {("845dc-evo-240", "sustained")}
     seen_shares = [share for *_, share in shares]
     assert seen_shares == sorted(seen_shares) and 0 < seen_shares[-1] < 1
 
 
 def test_rated_writes_follow_from_cycles_and_amplification() -> None:
-    one = Condition("pm863-960", "tbw", WRITES)
+    case = Condition("pm863-960", "tbw", WRITES)
     drives = {"pm863-960": ComparedDrive.preset("pm863-960")}
-    found = derive(drives, [one], {"pm863-960": {WRITES: {"waf": 4.0}}})
-    twice = derive(drives, [one], {"pm863-960": {WRITES: {"waf": 2.0}}})
-    assert twice.values["pm863-960 tbw"] == pytest.approx(2 * found.values["pm863-960 tbw"])
-    why = derive(drives, [one], {"pm863-960": {WRITES: {}}}).why["pm863-960 tbw"]
+    derived = derive(drives, [case], {"pm863-960": {WRITES: {"waf": 4.0}}})
+    twice = derive(drives, [case], {"pm863-960": {WRITES: {"waf": 2.0}}})
+    assert twice.values["pm863-960 tbw"] == pytest.approx(2 * derived.values["pm863-960 tbw"])
+    why = derive(drives, [case], {"pm863-960": {WRITES: {}}}).why["pm863-960 tbw"]
     assert why.startswith("nothing was written")
     assert (warranty_years("pm853t-960"), warranty_years("pm863-960")) == (3.0, 5.0)
 
@@ -388,22 +391,22 @@ def test_power_is_that_of_the_load_or_of_none(small: Path) -> None:
     power = '\n[power]\nidle = "1.5 W"\nactive = "0.5 W"\nlink = "1 W"\nread = "50 mW"\n'
     drive = replace(plain, text=plain.text + power)
     results = {name: measure(drive, [READS])}
-    found = derive({name: drive}, [idle, reads], results).values
-    assert found[f"{name} power_idle"] == pytest.approx(1.5, rel=1e-3)
-    # Always busy, the link some of the time; at most all dies sense.
-    assert 2.0 < found[f"{name} power_read"] < 1.5 + 0.5 + 1.0 + 8 * 0.05
+    derived = derive({name: drive}, [idle, reads], results).values
+    assert derived[f"{name} power_idle"] == pytest.approx(1.5, rel=1e-3)
+    # The controller is always busy, the link some of the time, and at most all dies sense.
+    assert 2.0 < derived[f"{name} power_read"] < 1.5 + 0.5 + 1.0 + 8 * 0.05
     assert derive({name: drive}, [reads], {}).why[f"{name} power_read"].endswith("this load")
 
 
 def test_the_life_with_streams_is_the_smaller_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fms_fio, "UNITS", 512)
     monkeypatch.setattr(fms_fio, "SLOTS_PER_RECLAIM_UNIT", 64)
-    one = Condition("sas-ms-480", "lifetime_ratio_streams_vs_none", None)
-    said: list[str] = []
+    case = Condition("sas-ms-480", "lifetime_ratio_streams_vs_none", None)
+    lines: list[str] = []
     drives = {"sas-ms-480": ComparedDrive.preset("sas-ms-480")}
-    ratio = derive(drives, [one], {}, log=said.append).values[
+    ratio = derive(drives, [case], {}, log=lines.append).values[
         "sas-ms-480 lifetime_ratio_streams_vs_none"
     ]
     readings = [fms_fio.amplification(reading, 0.1457).lifetime_ratio for reading in READINGS]
     assert ratio == pytest.approx(min(readings)) and ratio > 1.0
-    assert len(said) == 1
+    assert len(lines) == 1

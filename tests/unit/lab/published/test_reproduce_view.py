@@ -1,4 +1,4 @@
-"""What `writecliff lab reproduce` says while it runs: drives that are done, and where a long one is."""
+"""Progress of `writecliff lab reproduce`: finished drives, and the progress of a long load."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def test_a_long_preparation_and_a_long_load_say_how_far_they_are(
     for share in (0.1, 0.5):
         view.running(str(small), loads, share)
         now[0] += 10
-    said = [re.sub(r", about .* left", "", line) for line in capsys.readouterr().err.splitlines()]
-    assert said == [
+    lines = [re.sub(r", about .* left", "", line) for line in capsys.readouterr().err.splitlines()]
+    assert lines == [
         f"[0/1 drives, 5 s]  {small}: preparing sustained, 50 %",
         f"[0/1 drives, 15 s]  {small}: sustained, 2 loads, 10 %",
     ]
 
 
 def test_the_observer_follows_a_load(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its runs look where they are half done: those of a small drive are too short for a look."""
+    """The observer is called halfway, because runs of a small drive are too short for progress."""
     seen: list[tuple[str, tuple[float, ...], float]] = []
 
     class Watching(MeasurementObserver):
@@ -93,20 +93,20 @@ def test_progress_counts_drives_and_guesses_what_is_left(
 def test_a_fit_says_how_far_a_long_load_is(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(reproduce_view.time, "monotonic", lambda: now[0])
-    said: list[str] = []
-    observer = FitProgress(said.append)
+    lines: list[str] = []
+    observer = FitProgress(lines.append)
     for share in (0.1, 0.2, 0.9):
         observer.running("small", [WRITES], share)
         now[0] += 2
-    assert said == ["[4 s] 0 loads simulated, the next 90 %"]
+    assert lines == ["[4 s] 0 loads simulated, the next 90 %"]
 
 
 def test_a_search_says_how_far_it_is_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(reproduce_view.time, "monotonic", lambda: now[0])
-    said: list[str] = []
-    observer = FitProgress(said.append)
+    lines: list[str] = []
+    observer = FitProgress(lines.append)
     for share in (0.0, 0.1, 0.2, 0.6):
         observer.searching("over-provisioning", 8, share)
         now[0] += 2
-    assert said == ["[4 s] over-provisioning: 20 % of at most 8 tries, at most 16 s left"]
+    assert lines == ["[4 s] over-provisioning: 20 % of at most 8 tries, at most 16 s left"]

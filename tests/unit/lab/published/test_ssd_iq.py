@@ -199,7 +199,7 @@ def test_a_wrong_sheet_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def small() -> SmallDrive:
-    """A drive of some hundred megabytes."""
+    """A drive with some hundred megabytes."""
     sheet = next(sheet for sheet in read_sheets() if sheet.name == "Samsung PM9A3")
     return SmallDrive.of(sheet.sheet.name, device_text(sheet), 3e8)
 
@@ -208,8 +208,8 @@ def play_loads(drive: SmallDrive, loads: Sequence[Load]) -> list[Measured]:
     """Return the figures of loads that can be simulated."""
     figures = play_all({drive: loads})[drive]
     measured = [figures[load] for load in loads]
-    assert all(isinstance(one, Measured) for one in measured), measured
-    return [one for one in measured if isinstance(one, Measured)]
+    assert all(isinstance(result, Measured) for result in measured), measured
+    return [result for result in measured if isinstance(result, Measured)]
 
 
 def test_static_pages_cost_more_scattered_than_contiguous(small: SmallDrive) -> None:
@@ -380,16 +380,16 @@ def test_capacities_of_a_model_are_drives_of_their_own(
         return device_text(sheet)
 
     monkeypatch.setattr(result, "device_text", record)
-    header, *sheets = SHEETS.read_text().splitlines()
-    (row,) = (sheet for sheet in sheets if sheet.startswith("Samsung PM9A3,960,"))
+    header, *lines = SHEETS.read_text().splitlines()
+    (row,) = (line for line in lines if line.startswith("Samsung PM9A3,960,"))
     larger = row.replace(",960,", ",3840,").replace(",70000,", ",180000,")
-    own = tmp_path / "sheets.csv"
-    own.write_text("\n".join((header, row, larger)) + "\n")
+    sheets = tmp_path / "sheets.csv"
+    sheets.write_text("\n".join((header, row, larger)) + "\n")
     names = ("Samsung PM9A3 960 GB", "Samsung PM9A3 3.84 TB")
     load = "uniform random, 1 capacities"
     cells = [(f"{name}; {load}", metric, "70000", "IOPS") for name in names
              for metric in ("write rate", "write rate")]  # fmt: skip
-    comparison = compare(write_table(tmp_path / "own.csv", cells), own, workers=1)
+    comparison = compare(write_table(tmp_path / "own.csv", cells), sheets, workers=1)
     assert derived == list(names)
     assert [(drive.drive, drive.loads) for drive in comparison.drives] == [(n, 1) for n in names]
     assert [row.drive for row in comparison.rows] == [names[0], names[0], names[1], names[1]]
@@ -447,9 +447,9 @@ def test_the_command_compares_other_drives(
         str(sheets),
         "--json",
     ]
-    said = cli([*words, "--quiet", "--output", str(tmp_path / "out")])
-    assert (said.code, said.err) == (0, "")
-    data = json.loads(said.out)
+    output = cli([*words, "--quiet", "--output", str(tmp_path / "out")])
+    assert (output.code, output.err) == (0, "")
+    data = json.loads(output.out)
     relative, waf = data["rows"]
     assert relative["condition"] == zipf and relative["metric"] == "rate relative to uniform"
     assert relative["error_pct"] == pytest.approx(100 * (relative["simulated"] / 1.1 - 1))

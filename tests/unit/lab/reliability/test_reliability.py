@@ -1,4 +1,4 @@
-"""The campaigns on a small drive: the feature helps, the closed forms hold, real drives are told."""
+"""Campaigns on a small drive: features help, closed forms hold, and real drives are rejected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from writecliff.errors import ConfigError
 from writecliff.lab.reliability import CAMPAIGNS, run
-from writecliff.lab.reliability.drive import OWN, with_section
+from writecliff.lab.reliability.drive import FROM_FILE, with_section
 from writecliff.lab.reliability.model import Result
 from writecliff.lab.reliability.page import data, mapping, page
 from writecliff.report.pages import render_page
@@ -79,13 +79,13 @@ def throttled(drive: str) -> Result:
     return run("thermal-throttling", drive)
 
 
-def found(result: Result, what: str) -> list[float]:
-    finding = next(one for one in result.findings if one.what == what)
+def values_of(result: Result, what: str) -> list[float]:
+    finding = next(finding for finding in result.findings if finding.what == what)
     return [float(value) for value in finding.values if not isinstance(value, str | None)]
 
 
 def shown(result: Result) -> str:
-    """The page, which must have a CSV file for each plot."""
+    """Return the page, which must have a CSV file per plot."""
     html = render_page(page(result))
     assert {f"{plot.name}.csv" for plot in result.plots} <= {file.name for file in data(result)}
     assert all(setting.key in html for setting in result.settings)
@@ -94,11 +94,11 @@ def shown(result: Result) -> str:
 
 def test_spare_blocks_make_the_drive_live_longer_and_then_it_is_read_only(drive: str) -> None:
     result = run("wear-out", drive)
-    long, short = found(result, "written until the end (TB)")
+    long, short = values_of(result, "written until the end (TB)")
     assert long > 1.3 * short
     spare = next(plot for plot in result.plots if plot.name == "spare")
     assert [curve.y[-1] for curve in spare.curves] == [0.0, 0.0]
-    assert all(abs(check.error_pct) < 60 for check in result.checks)  # few blocks
+    assert all(abs(check.error_pct) < 60 for check in result.checks)  # the drive has few blocks
     assert "read-only" in shown(result)
 
 
@@ -106,17 +106,17 @@ def test_capacitors_keep_what_was_confirmed_and_nothing_else_does_at_speed(
     protected: Result,
 ) -> None:
     result = protected
-    with_, without, uncached = found(result, "confirmed writes lost, at most")
+    with_, without, uncached = values_of(result, "confirmed writes lost, at most")
     assert (with_, uncached) == (0, 0)
-    assert 0 < without <= (2 << 20) / 4096  # what the buffer holds
-    iops = found(result, "write IOPS until the cut")
+    assert 0 < without <= (2 << 20) / 4096  # the capacity of the buffer
+    iops = values_of(result, "write IOPS until the cut")
     assert iops[2] < iops[0]
     shown(result)
 
 
 def test_each_layer_of_protection_leaves_fewer_silent_reads(drive: str) -> None:
     result = run("end-to-end-protection", drive)
-    silent = found(result, "reads of wrong data in silence")
+    silent = values_of(result, "reads of wrong data in silence")
     assert silent == sorted(silent, reverse=True)
     assert silent[0] > 0
     shown(result)
@@ -124,7 +124,7 @@ def test_each_layer_of_protection_leaves_fewer_silent_reads(drive: str) -> None:
 
 def test_refresh_keeps_uber_down_and_retention_follows_arrhenius(drive: str) -> None:
     result = run("cell-care", drive)
-    refreshed, hot, cool = found(result, "UBER to expect")
+    refreshed, hot, cool = values_of(result, "UBER to expect")
     assert refreshed < hot / 1e3 and cool < hot
     assert all(abs(check.error_pct) < 1 for check in result.checks)
     disturbed = next(plot for plot in result.plots if plot.name == "read-disturb")
@@ -134,8 +134,8 @@ def test_refresh_keeps_uber_down_and_retention_follows_arrhenius(drive: str) -> 
 
 def test_throttling_trades_speed_for_temperature(throttled: Result) -> None:
     result = throttled
-    cool, hot = found(result, "highest temperature (C)")
-    slow, fast = found(result, "sustained write throughput (MB/s)")
+    cool, hot = values_of(result, "highest temperature (C)")
+    slow, fast = values_of(result, "sustained write throughput (MB/s)")
     assert cool < hot and slow < fast
     assert all(abs(check.error_pct) < 3 for check in result.checks)
     shown(result)
@@ -150,8 +150,8 @@ def test_a_hotter_drive_needs_the_second_stage(
     )
     hot = run("thermal-throttling", f"sim:{tmp_path / 'hot.toml'}")
     for result, expected in ((throttled, False), (hot, True)):
-        time, _ = found(result, "time throttled, cooling included (min)")
-        heavy, never = found(result, "of it in stage 2 (min)")
+        time, _ = values_of(result, "time throttled, cooling included (min)")
+        heavy, never = values_of(result, "of it in stage 2 (min)")
         assert (heavy > 0) == expected and heavy < time and never == 0
         shown(result)
     limits = next(plot for plot in hot.plots if plot.name == "celsius").limits
@@ -160,12 +160,12 @@ def test_a_hotter_drive_needs_the_second_stage(
 
 def test_parity_serves_what_a_lost_die_held_and_the_closed_forms_hold(drive: str) -> None:
     result = run("die-failure", drive)
-    failed, gone = found(result, "reads that fail at the end (%)")
+    failed, gone = values_of(result, "reads that fail at the end (%)")
     assert failed == 0
     assert 20 < gone < 30  # one die of four
-    relocated, none = found(result, "relocated from the die (GB)")
+    relocated, none = values_of(result, "relocated from the die (GB)")
     assert relocated > 0.02 and none == 0
-    with_, without = found(result, "UBER to expect after 3 months at the rated wear")
+    with_, without = values_of(result, "UBER to expect after 3 months at the rated wear")
     assert with_ < without / 1e3
     rebuilt = next(plot for plot in result.plots if plot.name == "rebuilt-pct")
     assert max(rebuilt.curves[0].y) > 10 and rebuilt.curves[0].y[-1] == 0
@@ -174,9 +174,9 @@ def test_parity_serves_what_a_lost_die_held_and_the_closed_forms_hold(drive: str
 
 
 def test_the_same_campaign_gives_the_same_page(drive: str, protected: Result) -> None:
-    one, other = protected, run("power-loss-protection", drive)
-    assert mapping(one) == mapping(other)
-    assert render_page(page(one)) == render_page(page(other))
+    first, other = protected, run("power-loss-protection", drive)
+    assert mapping(first) == mapping(other)
+    assert render_page(page(first)) == render_page(page(other))
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
@@ -195,10 +195,13 @@ def test_unknown_names_and_hard_disks_are_refused() -> None:
 def test_a_section_of_the_drive_itself_is_kept_and_completed() -> None:
     text = DRIVE + '[bad_blocks]\nfailed_at_rated = "7 %"\n'
     values = {"failed_at_rated": ('"2 %"', "assumed"), "shape": ("4", "assumed")}
-    changed, said = with_section(text, "bad_blocks", values)
+    changed, origins = with_section(text, "bad_blocks", values)
     assert 'failed_at_rated = "7 %"' in changed
     assert re.search(r"^shape = 4 +# assumed$", changed, re.MULTILINE)
-    assert [(one.value, one.source) for one in said] == [("7 %", OWN), ("4", "assumed")]
+    assert [(setting.value, setting.source) for setting in origins] == [
+        ("7 %", FROM_FILE),
+        ("4", "assumed"),
+    ]
 
 
 def test_the_command_writes_page_and_csv(drive: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Power cuts of small drives keep what was promised; `validate power-cuts` says what happened."""
+"""Power cuts of small drives violate no guarantee, and `validate power-cuts` reports them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def test_ten_thousand_cuts_break_no_promise() -> None:
     report = power_cuts.run(10_000, 1)
     assert report.failure is None
     assert sum(row.cuts for row in report.rows) == 10_000
-    # Cache, protection, four ways of data placement; no SLC cache and two kinds of them.
+    # Write cache, protection, four kinds of data placement; no SLC cache and two kinds of it.
     assert len(report.rows) == 64
     for row in report.rows:
-        # Only a volatile cache loses what it has confirmed; deallocations are not writes.
+        # Only a volatile cache loses confirmed data; deallocations are not writes.
         assert (row.torn_units == 0) == row.power_loss_protection
         assert (row.saved_slots > 0) == row.power_loss_protection
     volatile = [r for r in report.rows if r.write_cache and not r.power_loss_protection]
@@ -43,8 +43,8 @@ def test_the_first_failure_is_reported_with_the_command_that_repeats_it(
     real = _native.validate_power_cuts
 
     def broken(seed: int, drive: int, cuts: int) -> dict[str, object]:
-        found = real(seed, drive, cuts)
-        return found | {"violation": "cut 3: page 7 is gone"} if drive >= 2 else found
+        rows = real(seed, drive, cuts)
+        return rows | {"violation": "cut 3: page 7 is gone"} if drive >= 2 else rows
 
     monkeypatch.setattr(_native, "validate_power_cuts", broken)
     assert main(["lab", "validate", "power-cuts", "--cuts", "100", "--seed", "5", "--json"]) == 1

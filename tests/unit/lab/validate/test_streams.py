@@ -1,4 +1,4 @@
-"""`validate streams` in small, and how its verdicts are made."""
+"""`validate streams` with small drives, and its verdicts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_self_tuned_spare_is_near_the_best_split_even_in_small(small: StreamsRep
     for row in hot_cold:
         assert row.error_pct is not None
         if row.treatment == streams.TUNED:
-            # 2 of 70 spare units are idle in the small drive: 3 % of the spare, as much in WAF.
+            # 2 of 70 spare units are idle in the small drive: 3 % of the spare, and of the WAF.
             assert -1.0 < row.error_pct < 4.5, row
         else:
             assert row.error_pct > 20.0, row
@@ -107,20 +107,20 @@ def test_crossovers_lie_between_the_last_loss_and_the_first_gain() -> None:
             waf_measured=waf, waf_settled=4.0 - waf, sequential_share=0.87,
         )  # fmt: skip
 
-    def found(losses: int, *, settled: bool = False) -> Crossover:
+    def crossover(losses: int, *, settled: bool = False) -> Crossover:
         rows = []
         for number, op in enumerate(handles.OVERPROVISIONS):
             rows.append(row(op, handles.INITIALLY, 2.0))
             rows.append(row(op, handles.PERSISTENTLY, 2.5 if number < losses else 1.5))
         return handles.crossover(256, (0.87, 0.87), settled, rows)
 
-    assert found(0).measured == (None, 0.03)
-    assert found(2).measured == (0.04, 0.05)
-    assert not found(2).reproduced
-    assert found(5).measured == (0.07, 0.08)
-    assert found(5).reproduced
-    assert found(8).measured == (0.10, None)
-    assert found(8, settled=True).measured == (None, 0.03)
+    assert crossover(0).measured == (None, 0.03)
+    assert crossover(2).measured == (0.04, 0.05)
+    assert not crossover(2).reproduced
+    assert crossover(5).measured == (0.07, 0.08)
+    assert crossover(5).reproduced
+    assert crossover(8).measured == (0.10, None)
+    assert crossover(8, settled=True).measured == (None, 0.03)
 
 
 def test_the_command_fails_when_a_row_that_theory_decides_is_off(
@@ -131,15 +131,15 @@ def test_the_command_fails_when_a_row_that_theory_decides_is_off(
     for rows, code in (((GOOD,), 0), ((GOOD, off), 1)):
         report = StreamsReport(rows, (crossover,))
         monkeypatch.setattr("writecliff.lab.validate.streams.run", lambda report=report: report)
-        said = cli("lab validate streams --json")
-        assert said.code == code
-        answer = json.loads(said.out)
+        output = cli("lab validate streams --json")
+        assert output.code == code
+        answer = json.loads(output.out)
         assert answer["ok"] is (code == 0)
         assert [row["ok"] for row in answer["rows"]] == [True, False][: len(rows)]
         assert answer["crossovers"][0]["reproduced"] is False
-    said = cli("lab validate streams")
-    assert said.code == 1
-    assert "OFF" in said.out
-    assert "87.0 % of the bytes (84.0 % with persistent isolation)" in said.out
-    assert "between 4 and 5 %" in said.out
-    assert "not reproduced" in said.out
+    output = cli("lab validate streams")
+    assert output.code == 1
+    assert "OFF" in output.out
+    assert "87.0 % of the bytes (84.0 % with persistent isolation)" in output.out
+    assert "between 4 and 5 %" in output.out
+    assert "not reproduced" in output.out

@@ -1,13 +1,13 @@
-"""Experiments with real programs on a served drive, streams off and on.
+"""Experiments with real applications on a served drive, streams off and on.
 
-A program's files are on several file systems of one simulated drive, each on its own range of
-addresses. With streams, each file system writes through the export of its own stream; without, all
-write through the same one. Everything else is the same: layout, drive, load, and how the drive is
-attached.
+The application's files are on several file systems of one simulated drive, each with its own range
+of addresses. With streams, each file system writes through the export of its own stream; without,
+all write through the same export. Everything else is equal: layout, drive, load, and attachment of
+the drive.
 
 | file | content |
 |---|---|
-| `model.py` | layouts, applications, measurements, and what follows from repeated trials |
+| `model.py` | layouts, applications, measurements, and statistics of repeated trials |
 | `machine.py` | the drive, its file systems, and the session in its run directory |
 | `trials.py` | the trials of an experiment, in alternating order |
 | `rocksdb.py`, `rocksdb_client.py` | RocksDB, and its client |

@@ -1,7 +1,7 @@
-"""Cassandra with its commit log and its tables on file systems of their own.
+"""Cassandra with its commit log and its tables on separate file systems.
 
-Cassandra itself can put nothing else apart: which tables were flushed and which compacted shows in
-no folder. So this is the assignment that HotStorage 2014 calls "Multi-Log".
+Cassandra cannot separate other files: flushed and compacted tables share their folders. HotStorage
+2014 calls this assignment "Multi-Log".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from writecliff.errors import WritecliffError
 from writecliff.lab.experiments.live.model import MIB, Client, Part
 
 LOG, TABLES = "log", "tables"
-_COMMIT_LOG_MIB = 48  # at most, of which the newest segment may be beyond
+_COMMIT_LOG_MIB = 48  # limit, which the newest segment may exceed
 _PHASE = re.compile(r"mixed: (\d+) operations in ([\d.]+) s, .*")
 _LATENCY = re.compile(r"write latency, mixed: (.*)")
 _POINTS = ("mean", "p50", "p99", "p99_9", "max")
@@ -27,10 +27,10 @@ _POINTS = ("mean", "p50", "p99", "p99_9", "max")
 
 @dataclass(frozen=True)
 class Cassandra:
-    """Half reads and half writes of random records, 128 at a time."""
+    """Half reads and half writes of random records, 128 outstanding."""
 
     records: int = 150_000
-    aging: int = 200_000  # writes of the preparation
+    aging: int = 200_000  # writes during preparation
     operations: int = 200_000
     slow_down: float = 300.0
     unit_bytes: int = 3 * MIB
@@ -47,6 +47,7 @@ class Cassandra:
 
     @property
     def about(self) -> str:
+        """Version and load, in a sentence."""
         return (
             f"Cassandra {VERSION}: {self.records:,} records of {VALUE_BYTES} bytes, "
             f"{self.aging:,} random writes of preparation, {self.operations:,} operations "
@@ -55,44 +56,54 @@ class Cassandra:
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """Limitations of the experiment, in sentences."""
         return (
-            "The commit log alone has a stream of its own (Multi-Log). Cassandra has no setting "
-            "that puts flushed tables and compacted ones apart; the replay of a capture "
-            "(writecliff lab experiment fms-cassandra) has the assignment that does.",
-            "The measured session includes the start of the server and its end, at which it "
-            "flushes; the client's figures do not. Reads come from the page cache, mostly.",
+            "Only the commit log has a separate stream (Multi-Log). Cassandra has no setting that "
+            "separates flushed from compacted tables; the replay of a capture (writecliff lab "
+            "experiment fms-cassandra) has an assignment that does.",
+            "The measured session includes the start and the stop of the server, which flushes; "
+            "the client's figures do not. Most reads come from the page cache.",
         )
 
     def check(self) -> None:
+        """Check that Java and Cassandra's packages are available.
+
+        Raises:
+            TargetError: Java or a package is missing.
+        """
         find_java()
-        jars(_unheard)
+        jars(_ignore)
 
     def prepare(self, folders: Mapping[str, Path], work: Path, seed: int) -> None:
+        """Insert all records and overwrite `aging` random records."""
         node = self._node(folders, work)
         with node.running(os.environ):
             node.load(self.records, self.aging, 0, seed=seed)
 
     def measure(self, folders: Mapping[str, Path], work: Path, seed: int) -> Client:
+        """Run the mixed load and return the client's figures."""
         node = self._node(folders, work)
         with node.running(os.environ):
-            said = node.load(self.records, 0, self.operations, seed=seed + 1, again=True)
-        return client_of(said)
+            lines = node.load(self.records, 0, self.operations, seed=seed + 1, again=True)
+        return client_of(lines)
 
     def _node(self, folders: Mapping[str, Path], work: Path) -> Node:
-        make = partial(Node.in_folder, work, _unheard, commit_log_mib=_COMMIT_LOG_MIB)
+        make = partial(Node.in_folder, work, _ignore, commit_log_mib=_COMMIT_LOG_MIB)
         return make(root=folders[TABLES] / "cassandra", commit_log=folders[LOG] / "commitlog")
 
 
-def _unheard(_: str) -> None:
-    """Progress that nobody needs."""
+def _ignore(_: str) -> None:
+    """Ignore progress messages."""
 
 
 def client_of(lines: Sequence[str]) -> Client:
-    """The figures of the mixed phase in what the client prints. Raises WritecliffError if they are
-    not there.
+    """Parse the figures of the mixed phase from the client's output.
+
+    Raises:
+        WritecliffError: the output has no such figures.
     """
-    phase = next((found for line in lines if (found := _PHASE.match(line))), None)
-    points = next((found for line in lines if (found := _LATENCY.match(line))), None)
+    phase = next((match for line in lines if (match := _PHASE.match(line))), None)
+    points = next((match for line in lines if (match := _LATENCY.match(line))), None)
     words = points[1].split() if points else []
     taken = dict(zip(words[::2], map(float, words[1::2]), strict=True))
     if phase is None or tuple(taken) != _POINTS:

@@ -1,7 +1,7 @@
-"""The drive of a trial: served over NBD, with an export for each file system, on its own range.
+"""The drive of a trial, served over NBD with an export per file system, each on its own range.
 
-A loop device with an offset makes a range of an export a block device. Without streams the exports
-are those of the drive, so that a trial with streams differs in nothing but their names.
+A loop device with an offset turns a range of an export into a block device. Without streams, all
+exports are that of the whole drive, so trials with and without streams differ only in the exports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from writecliff.serve import Snapshot
 
 FILE_SYSTEM = "ext4"
-_JOURNAL_MIB = 4  # the smallest, so that it is a small share of small file systems
+_JOURNAL_MIB = 4  # the minimum, because the file systems are small
 _LOOK_S = 1.0
 _ZEROS = bytes(MIB)
 
@@ -35,15 +35,19 @@ _ZEROS = bytes(MIB)
 def small_drive(
     name: str, parts: Sequence[Part], unit_bytes: int, folder: Path
 ) -> tuple[Path, DeviceDescription]:
-    """Write the device file of a drive of the kind `name` that holds `parts`, with a stream for
-    each besides the default one. Raises ConfigError if no such drive is possible.
+    """Write the device file of a small drive of the kind `name` that holds `parts`.
+
+    The drive has a stream for each part in addition to the default stream.
+
+    Raises:
+        ConfigError: no such drive is possible.
     """
     opened = open_device(*read_device_file(name))
     whole = describe(opened)
     wanted = sum(part.size_bytes for part in parts)
     raw_bytes = wanted * whole.flash_bytes("a reclaim unit") / whole.capacity_bytes
     streams = max(part.stream for part in parts) + 1
-    # Reclaim units of whole word lines make sizes possible in steps only.
+    # Reclaim units consist of whole word lines, so sizes are possible only in steps.
     with as_user_errors():
         drive = opened.for_streams(streams, round(1.06 * wanted), round(raw_bytes / unit_bytes))
     path = folder / f"{name}-small.toml"
@@ -52,8 +56,9 @@ def small_drive(
 
 
 def stretched(parts: Sequence[Part], capacity_bytes: int) -> dict[str, tuple[int, int]]:
-    """Offset and size of each part in whole MiB, so that all together fill the drive: the last one
-    takes what the others leave.
+    """Return offset and size of each part in whole MiB, so that they fill the drive.
+
+    The last part takes the rest of the drive.
     """
     ranges, at = {}, 0
     for part in parts:
@@ -70,6 +75,7 @@ class Machine:
     def __init__(
         self, target: Path, parts: Sequence[Part], condition: Condition, folder: Path, seed: int
     ) -> None:
+        """Set up the paths; `prepared` creates the drive from the device file `target`."""
         self._target = f"sim:{target}"
         self._parts = parts
         self._condition = condition
@@ -80,8 +86,9 @@ class Machine:
 
     @contextmanager
     def prepared(self) -> Iterator[Mapping[str, Path]]:
-        """A new drive whose time stands still, written once, with empty file systems, for the
-        block; it is kept for `timed`.
+        """Create a new drive without timing, written once, with empty mounted file systems.
+
+        Its state is saved for `timed`. Yields the folders of the parts.
         """
         with self._served(None) as server, ExitStack() as stack:
             for part in self._parts:
@@ -97,8 +104,9 @@ class Machine:
 
     @contextmanager
     def timed(self, slow_down: float, directory: Path, session: dict[str, Any]) -> Iterator[Any]:
-        """The same drive in time, with its session in the run directory `directory`; `session` is
-        what it holds, filled in at the end of the block.
+        """Serve the prepared drive in real time and record its session in `directory`.
+
+        Yields the folders of the parts. `session` receives the summary of the session at the end.
         """
         with self._served(slow_down) as server:
             recorder = SessionRecorder(directory, server, trace=False)
@@ -132,7 +140,7 @@ class Machine:
 
     @contextmanager
     def _attached(self, server: DriveServer, part: Part) -> Iterator[str]:
-        """The block device of a part."""
+        """Attach a part as a block device."""
         export = f"stream-{part.stream}" if self._condition.streams else ""
         uri = server.addresses[-1].replace(":///", f":///{export}")
         folder = self._folder / f"{part.name}-device"
@@ -151,7 +159,7 @@ class Machine:
 
 
 def _write_once(root: Path) -> None:
-    """Write all that a file system has room for, and delete it again."""
+    """Fill a file system with data and delete them again."""
     path = root / "everything"
     with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
         while file.write(_ZEROS):
@@ -163,7 +171,7 @@ def _write_once(root: Path) -> None:
 
 @contextmanager
 def _looking(server: DriveServer, recorder: SessionRecorder) -> Iterator[None]:
-    """Keep a session's intervals while the block runs."""
+    """Record the intervals of a session while the block runs."""
     ended = threading.Event()
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""What an experiment with a real program consists of, and what its trials say."""
+"""Model of an experiment with a real application, and statistics of its trials."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from statistics import fmean, stdev
 from typing import Any, Protocol
 
 MIB = 1 << 20
-# Two-sided 95 % points of Student's t distribution, by degrees of freedom; beyond: normal.
+# Two-sided 95 % points of Student's t distribution by degrees of freedom; above: normal.
 _T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 _NORMAL_95 = 1.960
 
 
 @dataclass(frozen=True)
 class Part:
-    """A range of the drive with a file system of its own. `holds`: in words; `stream`: what it is
-    written with when streams are on.
+    """A range of the drive with its own file system.
+
+    `holds` describes its files. With streams on, it is written with `stream`.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Client:
-    """What the program's client has measured, in wall time."""
+    """Measurements of the application's client, in wall time."""
 
     operations: int
     seconds: float
@@ -37,33 +38,45 @@ class Client:
 
 
 class Application(Protocol):
-    """A program and its client. Folders are those of the parts, by name."""
+    """An application and its client. Folders are those of the parts, by name."""
 
     name: str
     title: str
     claim: str
-    claimed_lifetime: float  # with streams, in lifetimes without
-    claimed_io: float | None  # the same of the client's operations
+    claimed_lifetime: float  # lifetime with streams over lifetime without
+    claimed_io: float | None  # claimed ratio of the client's operations
     about: str  # version and load, in a sentence
     parts: tuple[Part, ...]
-    unit_bytes: int  # about; of a reclaim unit
+    unit_bytes: int  # approximate size of a reclaim unit
     slow_down: float
-    client: str  # what measures, in words
-    notes: tuple[str, ...]  # what the reader must know, in sentences
+    client: str  # description of the client's measurement
+    notes: tuple[str, ...]  # limitations, in sentences
 
     def check(self) -> None:
-        """Raises TargetError for what is missing on this machine."""
+        """Check that the machine has everything the application needs.
+
+        Raises:
+            TargetError: a program or package is missing.
+        """
 
     def prepare(self, folders: Mapping[str, Path], work: Path, seed: int) -> None:
-        """Make the database and age it. Raises WritecliffError if the program fails."""
+        """Create the database and age it.
+
+        Raises:
+            WritecliffError: the application failed.
+        """
 
     def measure(self, folders: Mapping[str, Path], work: Path, seed: int) -> Client:
-        """Run the client to its end. Raises WritecliffError if the program fails."""
+        """Run the client to its end and return its figures.
+
+        Raises:
+            WritecliffError: the application failed.
+        """
 
 
 @dataclass(frozen=True)
 class Condition:
-    """`trim`: file systems are mounted with `discard`."""
+    """Conditions of a trial; with `trim`, file systems are mounted with `discard`."""
 
     trim: bool
     streams: bool
@@ -71,7 +84,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Trial:
-    """One measurement. `session`: as in the run directory `run`; see `serve.session`."""
+    """A measurement. `session` is the summary in the run directory `run` (see `serve.session`)."""
 
     condition: Condition
     repeat: int
@@ -87,31 +100,34 @@ class Trial:
 
     @property
     def waf(self) -> float:
+        """Write amplification of the session."""
         return float(self.session["waf"])
 
     @property
     def late(self) -> float:
-        """Lateness of replies, as a share of the drive's own latency."""
+        """Lateness of replies, relative to the drive's own latency."""
         return float(self.session["lateness_share"] or 0.0)
 
     @property
     def outstanding(self) -> float:
-        """Mean number of the drive's writes outstanding, over the session. Below 1 the drive was
-        often idle, and the machine limited the load.
+        """Mean number of outstanding writes of the drive over the session.
+
+        Below 1 the drive was often idle, and the machine limited the load.
         """
         write = self.session["operations"]["write"]
         drive_ns = self.session["wall_s"] * 1e9 / self.session["slow_down"]
         return float(write["requests"] * (write["latency"]["mean_ns"] or 0.0) / drive_ns)
 
     def latency_ns(self, point: str) -> float:
-        """Of the client's writes, in the drive's time."""
+        """Return a latency of the client's writes, in the drive's time."""
         return self.client.latency_ns[point] / float(self.session["slow_down"])
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Geometric mean of the ratios of pairs, with its 95 % confidence interval (Student's t on the
-    logarithms); without bounds if there is one pair.
+    """Geometric mean of the ratios of pairs, with its 95 % confidence interval.
+
+    The interval is from Student's t on the logarithms; it has no bounds with a single pair.
     """
 
     mean: float
@@ -120,7 +136,11 @@ class Ratio:
 
     @classmethod
     def of(cls, ratios: Sequence[float]) -> Ratio:
-        """Raises ValueError without ratios."""
+        """Compute the mean and interval.
+
+        Raises:
+            ValueError: `ratios` is empty.
+        """
         logs = [math.log(ratio) for ratio in ratios]
         middle = fmean(logs)
         if len(logs) == 1:
@@ -131,7 +151,7 @@ class Ratio:
         return cls(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
     def reaches(self, claimed: float) -> str:
-        """Whether a claim holds, in words."""
+        """Return the result of comparing the ratio with a claim, in words."""
         if self.low is None or self.high is None:
             return "reached, in one pair" if self.mean >= claimed else "not reached, in one pair"
         if self.low >= claimed:
@@ -141,17 +161,17 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Streams on against off under one set of conditions."""
+    """Streams on compared with streams off under a set of conditions."""
 
     trim: bool
-    lifetime: Ratio  # of bytes that the client may write until the flash is worn out
+    lifetime: Ratio  # of bytes that the client can write until the flash is worn out
     throughput: Ratio
     latency: Mapping[str, Ratio]  # of the client's writes; below 1 is better
 
 
 @dataclass(frozen=True)
 class Result:
-    """All trials of an experiment. `device_file`: the drive, as text."""
+    """All trials of an experiment. `device_file` is the path of the drive's device file."""
 
     application: Application
     device: str
@@ -164,13 +184,14 @@ class Result:
 
     @property
     def precondition(self) -> str:
+        """The state of the drive before each measurement, in words."""
         return (
-            "every address written once, then the program's files made and overwritten while the "
-            "drive's time stands still"
+            "every address written once, then the application's files created and overwritten "
+            "without timing"
         )
 
     def comparisons(self) -> tuple[Comparison, ...]:
-        """Pairs of trials that follow each other, by condition."""
+        """Return the comparisons of consecutive trials, by condition."""
         trims = dict.fromkeys(trial.condition.trim for trial in self.trials)
         return tuple(self._comparison(trim) for trim in trims)
 

@@ -1,4 +1,4 @@
-"""The results of an experiment with a real program as JSON, as tables and as a page."""
+"""Rendering of the results of an experiment with a real application as JSON, tables and page."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from writecliff.units import latency, size
 SCHEMA = "writecliff/experiment-live/1"
 TRIALS_CSV, STREAMS_CSV = "trials.csv", "streams.csv"
 _POINTS = {"mean": "mean", "p50": "p50", "p99": "p99", "p99_9": "p99.9", "max": "maximum"}
-_LATE_MAX = 0.1  # as a served drive warns of
+_LATE_MAX = 0.1  # as in the warning of a served drive
 _WIDE = 3.0
-_OUTSTANDING_MIN = 1.0  # else the drive does not limit the load
+_OUTSTANDING_MIN = 1.0  # below, the drive does not limit the load
 
 
 def mapping(result: Result) -> dict[str, Any]:
-    """All results as plain data; `precondition` applies to every figure."""
+    """Return all results as plain data; `precondition` applies to every figure."""
     application = result.application
     return {
         "schema": SCHEMA,
@@ -51,7 +51,7 @@ def mapping(result: Result) -> dict[str, Any]:
         "file_system": FILE_SYSTEM,
         "parts": [asdict(part) for part in application.parts],
         "findings": list(findings(result)),
-        "comparisons": [asdict(one) for one in result.comparisons()],
+        "comparisons": [asdict(comparison) for comparison in result.comparisons()],
         "trials": [_trial(trial) for trial in result.trials],
     }
 
@@ -72,38 +72,40 @@ def _trial(trial: Trial) -> dict[str, object]:
 
 
 def findings(result: Result) -> Iterator[str]:
-    """What the trials say about the claim, a sentence each."""
+    """Compare the trials with the claim, a sentence per finding."""
     application = result.application
-    for one in result.comparisons():
-        where = _trim(one.trim)
+    for comparison in result.comparisons():
+        where = _trim(comparison.trim)
         lifetime, io = application.claimed_lifetime, application.claimed_io
         yield (
-            f"{where}: the drive lasts {ratio_text(one.lifetime)} times as long with streams; the "
-            f"claimed {lifetime:g} is {one.lifetime.reaches(lifetime)}."
+            f"{where}: the drive lasts {ratio_text(comparison.lifetime)} times as long with "
+            f"streams; the claimed {lifetime:g} is {comparison.lifetime.reaches(lifetime)}."
         )
-        said = f"{where}: the client does {ratio_text(one.throughput)} times as many operations"
-        claimed = f"; the claimed {io:g} is {one.throughput.reaches(io)}" if io else ""
-        yield f"{said}{claimed}."
-        p99 = ratio_text(one.latency["p99"])
-        yield f"{where}: the 99th percentile of its writes is {p99} times the one without streams."
+        gain = (
+            f"{where}: the client does {ratio_text(comparison.throughput)} times as many operations"
+        )
+        claimed = f"; the claimed {io:g} is {comparison.throughput.reaches(io)}" if io else ""
+        yield f"{gain}{claimed}."
+        p99 = ratio_text(comparison.latency["p99"])
+        yield f"{where}: the 99th percentile of its writes is {p99} times that without streams."
     idle = min(trial.outstanding for trial in result.trials)
     if idle < _OUTSTANDING_MIN:
         yield (
-            f"The drive had as few as {idle:.1f} writes outstanding on average, so it was often "
-            "idle: this machine and the program limited the operations, too. Write amplification "
-            "is not touched by that."
+            f"The drive had only {idle:.1f} writes outstanding on average in a trial, so it was "
+            "often idle: this machine and the application limited the operations, too. This does "
+            "not affect write amplification."
         )
     late = max(trial.late for trial in result.trials)
     if late > _LATE_MAX:
         yield (
             f"Replies of the server were late by up to {100 * late:.0f} % of the drive's own "
-            "latency: the client's figures are this machine's too. Write amplification is not "
-            "touched by that."
+            "latency, so this machine affects the client's figures. It does not affect write "
+            "amplification."
         )
 
 
 def ratio_text(ratio: Ratio) -> str:
-    """A ratio with its confidence interval, unless that says nothing."""
+    """Format a ratio with its confidence interval, unless the interval is too wide to be useful."""
     if ratio.low is None or ratio.high is None:
         return f"{ratio.mean:.2f}"
     if ratio.high > _WIDE * ratio.mean:
@@ -116,9 +118,9 @@ def _trim(trim: bool) -> str:
 
 
 def tables(result: Result) -> tuple[Table, ...]:
-    """Findings, comparisons, trials, streams, and the layout."""
-    said = Table.of("Findings", list(findings(result)), ("", kinds.TEXT, str))
-    return said, _compared(result), _trials(result), _streams(result), _layout(result)
+    """Return the tables: findings, comparisons, trials, streams, and layout."""
+    sentences = Table.of("Findings", list(findings(result)), ("", kinds.TEXT, str))
+    return sentences, _compared(result), _trials(result), _streams(result), _layout(result)
 
 
 def _compared(result: Result) -> Table:
@@ -126,9 +128,9 @@ def _compared(result: Result) -> Table:
     return Table.of(
         "Streams on against off",
         result.comparisons(),
-        ("", kinds.TEXT, lambda one: _trim(one.trim)),
-        ("lifetime", kinds.RIGHT, lambda one: ratio_text(one.lifetime)),
-        ("operations a second", kinds.RIGHT, lambda one: ratio_text(one.throughput)),
+        ("", kinds.TEXT, lambda row: _trim(row.trim)),
+        ("lifetime", kinds.RIGHT, lambda row: ratio_text(row.lifetime)),
+        ("operations a second", kinds.RIGHT, lambda row: ratio_text(row.throughput)),
         *((f"write {_POINTS[point]}", kinds.RIGHT, _latency_ratio(point)) for point in points),
         note="geometric means of the ratios of pairs, with 95 % confidence intervals (Student's t) "
         f"if there are several pairs and they are not wider than a factor of {_WIDE:g} either way",
@@ -136,8 +138,8 @@ def _compared(result: Result) -> Table:
 
 
 def _latency_ratio(point: str) -> Any:
-    def text(one: Comparison) -> str:
-        return ratio_text(one.latency[point])
+    def text(comparison: Comparison) -> str:
+        return ratio_text(comparison.latency[point])
 
     return text
 
@@ -186,7 +188,7 @@ def _written(trial: Trial) -> int:
 
 def _streams(result: Result) -> Table:
     return Table.of(
-        "What was written with each stream",
+        "Data written with each stream",
         list(_stream_rows(result)),
         ("order", kinds.plain(), lambda row: row[0].position),
         ("TRIM", kinds.TEXT, lambda row: "on" if row[0].condition.trim else "off"),
@@ -199,7 +201,7 @@ def _streams(result: Result) -> Table:
 
 
 def _stream_rows(result: Result) -> Iterator[tuple[Trial, int, str, int]]:
-    """Trial, stream, what it holds, and bytes written, of trials with streams."""
+    """Trial, stream, description of its files, and bytes written, of trials with streams."""
     holds = {part.stream: part.holds for part in result.application.parts}
     for trial in result.trials:
         if not trial.condition.streams:
@@ -217,22 +219,23 @@ def _layout(result: Result) -> Table:
         ("holds", kinds.TEXT, lambda part: part.holds),
         ("size", kinds.SIZE, lambda part: part.size_bytes),
         ("stream", kinds.plain(), lambda part: part.stream),
-        note="the last one also takes what the others leave of the drive",
+        note="the last file system also takes the rest of the drive",
     )
 
 
 @one_page()
 def page(result: Result) -> Page:
-    said, compared, trials, streams, layout = tables(result)
+    """Return the page of the results."""
+    sentences, compared, trials, streams, layout = tables(result)
     application = result.application
     return Page(
         title=application.title,
-        intro=f"Published: {application.claim}. Here, {application.about}, on a served simulated "
+        intro=f"Published: {application.claim}. Here: {application.about}, on a served simulated "
         f"drive of the kind {result.device}, {size(result.capacity_bytes)} with {result.units} "
         f"reclaim units of {size(result.unit_bytes)} and {result.spare_pct:.1f} % "
         f"over-provisioning. Precondition: {result.precondition}.",
         sections=(
-            Section("Findings", "", tables=(replace(said, title=""), compared)),
+            Section("Findings", "", tables=(replace(sentences, title=""), compared)),
             Section("Trials", "", _plots(result), (trials,)),
             Section("Streams", "", tables=(streams, layout)),
         ),
@@ -240,17 +243,19 @@ def page(result: Result) -> Page:
         summary=mapping(result),
         disclosures=(
             "Streams by file system: no file system of Linux passes the write hint of a file to a "
-            "drive's write streams (ext4, XFS and btrfs tried on Linux 7.3), so files that belong "
-            "together have a file system of their own, and each file system writes with one "
-            "stream. Without streams the same file systems write without one.",
-            f"Scale: the drive has {size(result.capacity_bytes)} in place of 480 GB, and its "
-            f"reclaim units {size(result.unit_bytes)} in place of 302 MB; dies and their times are "
+            "drive's write streams (ext4, XFS and btrfs tried on Linux 7.3). Files that belong "
+            "together therefore have their own file system, and each file system writes with one "
+            "stream. Without streams the same file systems write with the default stream.",
+            f"Scale: the drive has {size(result.capacity_bytes)} instead of 480 GB, and its "
+            f"reclaim units {size(result.unit_bytes)} instead of 302 MB. Dies and their times are "
             "those of the whole drive.",
             f"Time: the drive is slowed down by {application.slow_down:g}, so that it limits the "
-            "load and not this machine. What the machine's processors take counts that much less "
-            "than on a real drive; a program that its processors limit gains less.",
-            "Throughput and latency are the client's own. Write amplification, lifetime and "
-            "streams are those of the session of the served drive, kept in a run directory each.",
+            "load instead of this machine. The time of the machine's processors counts less by "
+            "this factor than with a real drive; a program that is limited by processors gains "
+            "less.",
+            "Throughput and latency are measured by the client. Write amplification, lifetime and "
+            "streams are those of the session of the served drive, stored in a run directory per "
+            "trial.",
             *application.notes,
         ),
     )

@@ -1,7 +1,7 @@
-"""RocksDB with its log, its young levels and its old ones on file systems of their own.
+"""RocksDB with its log, its young levels and its old levels on separate file systems.
 
-The tree is small: memory tables and files of 1 MiB, a first level of 6 MiB, seven times as much in
-each next one. RocksDB places the files of a level itself (`db_paths`), and its log (`wal_dir`).
+The tree is small: memory tables and files of 1 MiB, and a first level of 6 MiB; each further level
+is seven times larger. RocksDB places the files of a level (`db_paths`) and its log (`wal_dir`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ LOG, YOUNG, MIDDLE, OLD = "log", "young", "middle", "old"
 
 @dataclass(frozen=True)
 class RocksDB:
-    """Random overwrites of all records, as fast as RocksDB takes them."""
+    """Random overwrites of all records at full speed."""
 
     records: int = 650_000
     value_bytes: int = 400
-    aging: int = 600_000  # overwrites of the preparation
+    aging: int = 600_000  # overwrites during preparation
     operations: int = 200_000  # measured overwrites
     slow_down: float = 60.0
     unit_bytes: int = 9 * MIB // 2
@@ -49,10 +49,11 @@ class RocksDB:
     )
     claimed_lifetime: float = 1.33
     claimed_io: float | None = None
-    client: str = "puts of the client's only thread, one at a time"
+    client: str = "puts of the client's single thread, one at a time"
 
     @property
     def about(self) -> str:
+        """Version and load, in a sentence."""
         return (
             f"RocksDB ({_PACKAGE} {_version()}): {self.records:,} records of {self.value_bytes} "
             f"bytes in {_TABLE_BYTES // MIB} MiB tables without compression, {self.aging:,} random "
@@ -61,26 +62,33 @@ class RocksDB:
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """Limitations of the experiment, in sentences."""
         return (
-            "The client writes only: what RocksDB reads for itself comes from the page cache, "
-            "mostly.",
+            "The client only writes. Most of RocksDB's own reads come from the page cache.",
             "RocksDB writes through the page cache and starts writeback every 512 KiB "
-            "(bytes_per_sync); the client syncs the log after every MiB of records. Else the "
+            "(bytes_per_sync); the client syncs the log after every MiB of records. Otherwise the "
             "log would be deleted before it is written.",
             f"A reclaim unit holds {self.unit_bytes / _TABLE_BYTES:.1f} tables, as a unit of "
             "302 MB holds 4.5 of RocksDB's usual tables of 64 MiB.",
         )
 
     def check(self) -> None:
+        """Check that RocksDB is installed.
+
+        Raises:
+            TargetError: the package is missing.
+        """
         if find_spec(_PACKAGE) is None:
             raise TargetError(
                 f"{_PACKAGE} (RocksDB) is not installed", hint="pip install 'writecliff[rocksdb]'"
             )
 
     def prepare(self, folders: Mapping[str, Path], work: Path, seed: int) -> None:
+        """Insert all records and overwrite `aging` random records."""
         self._run(folders, work, seed, "prepare", self.aging)
 
     def measure(self, folders: Mapping[str, Path], work: Path, seed: int) -> Client:
+        """Overwrite `operations` random records and return the client's figures."""
         self._run(folders, work, seed + 1, "measure", self.operations)
         return client_of((work / "measure.json").read_text("utf-8"))
 
@@ -102,19 +110,23 @@ class RocksDB:
         run_client([sys.executable, "-m", _CLIENT, json.dumps(orders)], work / f"{phase}.log")
 
     def shortened(self, factor: float) -> RocksDB:
-        """The same with fewer overwrites."""
+        """Return the application with fewer overwrites, by `factor`."""
         return replace(
             self, aging=round(self.aging / factor), operations=round(self.operations / factor)
         )
 
 
 def client_of(text: str) -> Client:
-    """What the client reports. Raises WritecliffError if it is something else."""
+    """Parse the figures that the client reports.
+
+    Raises:
+        WritecliffError: `text` is something else.
+    """
     try:
-        found = json.loads(text)
-        return Client(found["operations"], found["seconds"], found["latency_ns"])
+        figures = json.loads(text)
+        return Client(figures["operations"], figures["seconds"], figures["latency_ns"])
     except (ValueError, KeyError, TypeError) as error:
-        raise WritecliffError(f"RocksDB's client reports no figures: {text[:80]!r}") from error
+        raise WritecliffError(f"RocksDB's client reported no figures: {text[:80]!r}") from error
 
 
 def _version() -> str:

@@ -1,7 +1,7 @@
 """RocksDB's client: `python -m writecliff.lab.experiments.live.rocksdb_client ORDERS`.
 
-ORDERS is JSON; see `rocksdb.RocksDB`. Its phase "prepare" makes the database and overwrites it,
-"measure" overwrites it and takes the time of each put. Both write the result as JSON.
+ORDERS is JSON; see `rocksdb.RocksDB`. The phase "prepare" creates the database and overwrites it;
+"measure" overwrites it and measures the time of each put. Both write their result as JSON.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _DRAW = 1 << 16  # keys drawn at a time
 
 
 def options_of(orders: Mapping[str, Any]) -> Options:
-    """RocksDB's options. The paths hold levels 0 and 1, level 2, and all others."""
+    """Return RocksDB's options; the paths hold levels 0 and 1, level 2, and all others."""
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_wal_dir(orders["log"])
-    # A level goes to the first path that has room for it and those before it.
+    # RocksDB puts a level on the first path with room for it and the levels before it.
     second = _MULTIPLIER * _FIRST_LEVEL_BYTES
     sizes = (2 * _FIRST_LEVEL_BYTES, second, 1 << 40)
     options.set_db_paths(
@@ -40,7 +40,7 @@ def options_of(orders: Mapping[str, Any]) -> Options:
     options.set_target_file_size_base(orders["table_bytes"])
     options.set_level_zero_slowdown_writes_trigger(8)
     options.set_level_zero_stop_writes_trigger(16)
-    # Compactions keep up, so that the files of the levels have their sizes.
+    # Compactions must keep up, so that the levels have their intended sizes.
     options.set_soft_pending_compaction_bytes_limit(64 * MIB)
     options.set_hard_pending_compaction_bytes_limit(128 * MIB)
     options.set_max_background_jobs(4)
@@ -50,7 +50,7 @@ def options_of(orders: Mapping[str, Any]) -> Options:
 
 
 def summary(latency_ns: Any, seconds: float) -> dict[str, Any]:
-    """The figures of a phase."""
+    """Return the figures of a phase."""
     points = {"p50": 50, "p99": 99, "p99_9": 99.9, "max": 100}
     return {
         "operations": len(latency_ns),
@@ -66,7 +66,7 @@ def summary(latency_ns: Any, seconds: float) -> dict[str, Any]:
 
 
 def overwrite(database: Rdict, orders: Mapping[str, Any]) -> dict[str, Any]:
-    """Put random records, and sync the log after every MiB; returns the figures."""
+    """Put random records, sync the log after every MiB, and return the figures."""
     operations = orders["operations"]
     random, size = np.random.default_rng(orders["seed"]), orders["value_bytes"]
     taken = np.empty(operations, np.int64)
@@ -95,7 +95,7 @@ def fill(database: Rdict, orders: Mapping[str, Any]) -> None:
 
 
 def main(orders: Mapping[str, Any]) -> None:
-    """Carry out a phase."""
+    """Run a phase."""
     for path in orders["paths"]:
         Path(path).mkdir(exist_ok=True)
     database = Rdict(orders["database"], options_of(orders))

@@ -22,8 +22,9 @@ DEVICE = "sas-ms-480"
 
 
 def schedule(repeats: int, trims: Sequence[bool]) -> list[tuple[int, Condition]]:
-    """Repeats and conditions in the order in which they are tried. Every other pair begins with
-    streams, so that a drift of the machine does not favour one side.
+    """Return repeats and conditions in the order of the trials.
+
+    Every other pair starts with streams, so that a drift of the machine favours neither side.
     """
     order = []
     for repeat in range(repeats):
@@ -38,11 +39,13 @@ def run_trials(
 ) -> Result:
     """Run all trials, each with a run directory in `folder`, which must be empty or not exist.
 
-    Raises TargetError for what is missing on this machine, ConfigError for a folder in use,
-    WritecliffError if a program fails.
+    Raises:
+        TargetError: the machine lacks a program or package.
+        ConfigError: `folder` is not empty.
+        WritecliffError: a program failed.
     """
     if repeats < 1:
-        raise ConfigError(f"{repeats} repeats; there must be one at least")
+        raise ConfigError(f"--repeats must be at least 1, not {repeats}")
     check_machine()
     file_system.check(FILE_SYSTEM)
     application.check()
@@ -53,10 +56,10 @@ def run_trials(
     order = schedule(repeats, trims)
     trials = []
     for position, (repeat, condition) in zip(count(1), order, strict=False):
-        said = f"{'TRIM' if condition.trim else 'no TRIM'}, streams {_on(condition.streams)}"
-        log(f"trial {position} of {len(order)}: {said}")
+        sides = f"{'TRIM' if condition.trim else 'no TRIM'}, streams {_on(condition.streams)}"
+        log(f"trial {position} of {len(order)}: {sides}")
         name = f"{'trim' if condition.trim else 'no-trim'}-{_on(condition.streams)}-{repeat + 1}"
-        with handling(TERMINATIONS, signal.default_int_handler):  # as Ctrl-C: nothing stays mounted
+        with handling(TERMINATIONS, signal.default_int_handler):  # so that nothing stays mounted
             trial = _trial(application, path, condition, repeat, position, folder / name)
         log(
             f"{trial.throughput:,.0f} operations a second of the drive's time, "

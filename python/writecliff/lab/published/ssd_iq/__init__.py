@@ -1,1 +1,1 @@
-"""Comparison of simulated drives with SSD-iq: loads, results and their page."""
+"""Comparison of simulated drives with SSD-iq: loads, results and page."""

@@ -108,6 +108,7 @@ class Watcher:
     """Progress of all loads. `done` is thread-safe."""
 
     def __init__(self, log: Log = lambda text: None) -> None:
+        """Start the clock; `log` receives lines of progress."""
         self._log = log
         self._lock = Lock()
         self._started_s = self._logged_s = time.monotonic()
@@ -475,7 +476,7 @@ def play_all(
             player = _Player(drive, group, time_share, watcher)
             work = sum(work_s(drive, load) for load in group)
             tasks.append((work, Task(drive.name, memory, partial(_played, player))))
-    tasks.sort(key=lambda pair: -pair[0])  # longest first, so that no worker is left alone
+    tasks.sort(key=lambda pair: -pair[0])  # longest first, so that no task runs alone at the end
     measured: dict[SmallDrive, Played] = {drive: {} for drive in wanted}
     for drive, figures in run_side_by_side([task for _, task in tasks], workers=workers):
         measured[drive] |= figures

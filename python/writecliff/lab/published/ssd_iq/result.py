@@ -227,14 +227,14 @@ def compare(
 def _saturating(cells: Iterable[Cells], wanted: Iterable[_Wanted | str]) -> dict[Sheet, OpenLoop]:
     """Return a saturating open loop for each drive whose published largest rate is unknown."""
     loops: dict[Sheet, OpenLoop] = {}
-    known: set[Sheet] = set()
+    complete: set[Sheet] = set()
     for row, parsed in zip(cells, wanted, strict=True):
         if isinstance(parsed, str) or not isinstance(parsed.load, OpenLoop):
             continue
         loops.setdefault(parsed.sheet, replace(parsed.load, rate_iops=_SATURATING_IOPS))
         if _is_rate_reached(row["metric"] or "") and row["value"]:
-            known.add(parsed.sheet)
-    return {sheet: load for sheet, load in loops.items() if sheet not in known}
+            complete.add(parsed.sheet)
+    return {sheet: load for sheet, load in loops.items() if sheet not in complete}
 
 
 def _is_rate_reached(metric: str) -> bool:
@@ -406,8 +406,10 @@ def _published_uniform(
     rates: Mapping[tuple[str, RandomWrites], Sequence[float]],
     ratios: Mapping[tuple[str, RandomWrites], Sequence[float]],
 ) -> float | None:
-    """Return the published rate of uniform writes: the median of direct figures and of rates over
-    their published ratio to uniform writes. None without either.
+    """Return the published rate of uniform writes.
+
+    It is the median of direct figures and of rates over their published ratio to uniform writes.
+    None without either.
     """
     uniform: list[float] = []
     for (name, load), values in rates.items():
