@@ -144,7 +144,7 @@ def test_validate_reduction_fails_when_a_row_is_off(
     said = cli("lab validate reduction")
     assert said.code == 1
     assert "OFF" in said.out
-    assert "off by more than 0.5 %" in said.err
+    assert "an error exceeds 0.5 %" in said.err
 
 
 def test_validate_waf_fails_when_a_row_is_off(
@@ -156,4 +156,4 @@ def test_validate_waf_fails_when_a_row_is_off(
     said = cli("lab validate waf")
     assert said.code == 1
     assert [line.rstrip().rpartition(" ")[2] for line in said.out.splitlines()[1:]] == ["ok", "OFF"]
-    assert "off by more than 0.5 %" in said.err
+    assert "an error exceeds 0.5 %" in said.err

@@ -106,7 +106,7 @@ def test_rows_that_cannot_be_read_are_skipped_with_the_reason(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         (GOOD.replace("36000", "much"), ":3: value is 'much', not a number"),
         (GOOD.replace(",32,", ",deep,"), ":3: oio is 'deep', not a number"),

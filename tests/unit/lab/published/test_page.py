@@ -41,7 +41,7 @@ def test_the_page_lists_errors_comparisons_and_missing_figures(made_up: Reproduc
         ("other", "2", "0", "-", "-", "-", "-", "-"),
     )
     assert "3 of 9 figures are not simulated" in page.disclosures[0]
-    assert "66.7 % with the right winner, 1 with the wrong one" in page.sections[2].intro
+    assert "66.7 % with the right winner, 1 with the wrong winner" in page.sections[2].intro
     assert page.disclosures[1].startswith("2 of 2 drives were simulated scaled down, to as little")
     assert page.disclosures[2] == "Not a figure: own.csv:11: value is 'much', not a number"
     (wrong,) = page.sections[2].tables[0].rows

@@ -33,17 +33,17 @@ def table(figures: list[PublishedFigure], tmp_path: Path, monkeypatch: pytest.Mo
     rows.append(Row(figures[0], None))
     predicted = [Prediction(row, fold=1, fits=("test",)) for row in rows]
     path.write_text(table_of(5, predicted), encoding="utf-8")
-    predictions = read_predictions.__wrapped__(path)
-    monkeypatch.setattr(predictions, "read_predictions", lambda: predictions)
+    stored = read_predictions.__wrapped__(path)
+    monkeypatch.setattr(predictions, "read_predictions", lambda: stored)
     return path
 
 
 def test_predictions_are_read_as_they_were_written(
     figures: list[PublishedFigure], table: Path
 ) -> None:
-    predictions = read_predictions.__wrapped__(table)
-    assert list(predictions) == figures
-    assert predictions[figures[1]].simulated == pytest.approx(figures[1].value * 1.3)
+    stored = read_predictions.__wrapped__(table)
+    assert list(stored) == figures
+    assert stored[figures[1]].simulated == pytest.approx(figures[1].value * 1.3)
 
 
 def test_they_stand_beside_the_errors_of_their_kind(figures: list[PublishedFigure]) -> None:
