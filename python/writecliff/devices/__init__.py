@@ -1,8 +1,8 @@
-"""The simulated drives that come with the program, and those that users describe in files.
+"""Catalogue of simulated drives, and device files of users.
 
 A preset is a TOML file in this folder, named after the drive, or a variant of a family
-(`families.py`). The native crate reads and checks
-device files; this module finds them and says what they hold.
+(`families.py`). The native crate reads and checks device files; this module locates and describes
+them.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ TODAY = frozenset((
     "pe8110", "d7-p5520", "cm7-r",
 ))  # fmt: skip
 
-SCM_FAMILIES = frozenset(("p5800x",))  # of which no error says anything of flash
+SCM_FAMILIES = frozenset(("p5800x",))  # storage-class memory; their errors do not apply to flash
 
 
 @dataclass(frozen=True)
 class DeviceSummary:
-    """One line of `writecliff device list`."""
+    """A line of `writecliff device list`."""
 
     name: str  # after `sim:`
-    description: str  # in a line
+    description: str  # one line
     capacity_bytes: int  # user capacity
     interface: str  # "SATA 6Gb/s"
     nand_type: str | None  # None without flash, as is the next
     overprovision_pct: float | None  # flash beyond the user capacity, of that
-    least_scale: float  # how many times smaller it must be simulated; 1: whole
+    least_scale: float  # smallest scale at which it can be simulated; 1: full capacity
 
 
 @dataclass(frozen=True)
 class DeviceValue:
-    """One value of a device file: its dotted key, the text that stands there, and its source."""
+    """A value of a device file: its dotted key, its text, and its source."""
 
     key: str  # "flash.read"
-    value: str  # as it stands there
-    source: str  # or the reasoning behind it
-    line: int  # in the file
+    value: str  # TOML text
+    source: str  # source of the value, or reasoning
+    line: int  # line in the file
 
 
 @dataclass(frozen=True)
 class DeviceDescription:
-    """Everything that a device file says. `device_hash` covers all values that change behaviour.
+    """Contents of a device file; `device_hash` covers all values that change behaviour.
 
-    Drives without flash have None where a figure belongs to flash.
+    Figures of flash are None for drives without flash.
     """
 
     name: str  # after `sim:`
@@ -102,45 +102,51 @@ class DeviceDescription:
 
     @property
     def without_flash(self) -> str | None:
-        """What the drive is instead of one with flash: "a hard disk"."""
+        """Kind of a drive without flash, as "a hard disk"; None for drives with flash."""
         return {"ssd": None, "disk": A_HARD_DISK, "scm": AN_SCM_DRIVE}[self.kind]
 
     def flash_bytes(self, what_for: str) -> int:
-        """Raw bytes of the flash. Raises ConfigError without flash, which `what_for` needs."""
+        """Return the raw bytes of the flash.
+
+        Raises:
+            ConfigError: The drive has no flash, which `what_for` needs.
+        """
         if self.raw_bytes is None:
             hint = "`writecliff device list` has drives with flash"
-            said = f"{self.name} is {self.without_flash}; {what_for} needs flash"
-            raise ConfigError(said, hint=hint)
+            message = f"{self.name} is {self.without_flash}; {what_for} needs flash"
+            raise ConfigError(message, hint=hint)
         return self.raw_bytes
 
     def has(self, key: str) -> bool:
-        """Whether the device file has a value for the dotted `key`."""
+        """Return True if the device file has a value for the dotted `key`."""
         return any(value.key == key for value in self.values)
 
 
 def preset_names() -> list[str]:
+    """Return the names of all drives of the catalogue, sorted."""
     return sorted([path.stem for path in FOLDER.glob("*.toml")] + list(variants()))
 
 
 def is_real_drive(name: str) -> bool:
-    """Whether a name is that of a block device; device files may lie under /dev, as in /dev/shm."""
+    """Return True for the path of a block device; device files may be in /dev/shm, for example."""
     return name.startswith("/dev/") and not name.endswith(".toml")
 
 
 def drives_of_today() -> list[str]:
-    """The drives of families of 2020 and later, by name."""
-    return sorted(name for name, one in variants().items() if one.family.stem in TODAY)
+    """Return the names of drives of families of 2020 and later, sorted."""
+    return sorted(name for name, variant in variants().items() if variant.family.stem in TODAY)
 
 
 def read_device_file(name_or_path: str) -> tuple[str, str]:
-    """(text, file name for messages) of a preset or of a user's file.
+    """Return (text, file name for messages) of a preset or of a user's file.
 
-    Raises ConfigError: no such file, or no such preset (and which is the nearest).
+    Raises:
+        ConfigError: The file or preset does not exist; the hint has the most similar preset.
     """
     if name_or_path.endswith(".toml") or "/" in name_or_path:
         path = Path(name_or_path)
         if not path.exists():
-            raise ConfigError(f"there is no device file {path}")
+            raise ConfigError(f"the device file {path} does not exist")
         return read_text(path), printable(str(path))
     if name_or_path in variants():
         return variant_text(variants()[name_or_path]), f"{name_or_path}.toml"
@@ -154,13 +160,21 @@ def read_device_file(name_or_path: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=64)
 def open_device(text: str, file_name: str) -> _native.Device:
-    """The parsed and checked text of a device file. Raises ConfigError with file and line."""
+    """Parse and check the text of a device file.
+
+    Raises:
+        ConfigError: The file is invalid; the message has file and line.
+    """
     with as_user_errors():
         return _native.Device(text, file_name)
 
 
 def describe_device(text: str, file_name: str) -> DeviceDescription:
-    """Describe the drive of a device file's text. Raises ConfigError with file and line."""
+    """Describe the drive of a device file's text.
+
+    Raises:
+        ConfigError: The file is invalid; the message has file and line.
+    """
     return describe(open_device(text, file_name))
 
 
@@ -185,12 +199,16 @@ def describe(device: _native.Device) -> DeviceDescription:
 
 
 def show_device(name_or_path: str) -> DeviceDescription:
-    """Describe a preset or a device file. Raises ConfigError with file and line."""
+    """Describe a preset or a device file.
+
+    Raises:
+        ConfigError: The file is missing or invalid; the message has file and line.
+    """
     return describe_device(*read_device_file(name_or_path))
 
 
 def list_devices() -> list[DeviceSummary]:
-    """All presets, by name."""
+    """Return all presets, by name."""
     columns = [field.name for field in fields(DeviceSummary)]
     shown = (show_device(name) for name in preset_names())
     return [DeviceSummary(*(getattr(device, name) for name in columns)) for device in shown]

@@ -87,8 +87,8 @@ def derived_text(name: str) -> str | None:
         return None
     path, capacity = named
     sheets = family_sheets(path, model_of(name))
-    known = [sheet.capacity for sheet in sheets.published]
-    low, high = min(known) / _REACH, max(known) * _REACH
+    capacities = [sheet.capacity for sheet in sheets.published]
+    low, high = min(capacities) / _REACH, max(capacities) * _REACH
     if not low <= capacity <= high:
         names = ", ".join(sheet.name for sheet in sheets.published)
         raise ConfigError(
@@ -168,12 +168,12 @@ def scaled_sheet(
     near = min(sheets.published, key=lambda sheet: abs(log(sheet.capacity / capacity)))
     fields: dict[str, Scaled] = {}
     for field in (*_IN_ORDER, *_RANDOM, *_LATENCIES, *_PROPORTIONAL):
-        known = _known(field, sheets.published)
-        is_published = bool(known)
-        known = known or _known(field, sheets.completed)
+        points = _published_points(field, sheets.published)
+        is_published = bool(points)
+        points = points or _published_points(field, sheets.completed)
         usual = sheets.usual.get(field)
-        if known:
-            scaled = _scaled(field, capacity, known, usual)
+        if points:
+            scaled = _scaled(field, capacity, points, usual)
             fields[field] = replace(scaled, is_flash=scaled.is_flash and is_published)
         elif usual is not None:
             fields[field] = Scaled(usual, "usual rates of the class", False)
@@ -185,7 +185,7 @@ def scaled_sheet(
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Point:
     """A value of a data sheet of a drive."""
 
     drive: str
@@ -193,19 +193,19 @@ class _Known:
     value: float
 
 
-def _known(field: str, sheets: Iterable[DataSheet]) -> list[_Known]:
+def _published_points(field: str, sheets: Iterable[DataSheet]) -> list[_Point]:
     return [
-        _Known(sheet.name, sheet.capacity, value)
+        _Point(sheet.name, sheet.capacity, value)
         for sheet in sheets
         if (value := getattr(sheet, field)) is not None
     ]
 
 
-def _scaled(field: str, capacity: float, known: list[_Known], usual: float | None) -> Scaled:
+def _scaled(field: str, capacity: float, points: list[_Point], usual: float | None) -> Scaled:
     """Return a field at `capacity`. `known` are its values, smallest capacity first."""
-    below = next((k for k in reversed(known) if k.capacity <= capacity), None)
-    above = next((k for k in known if k.capacity > capacity), None)
-    near = min(known, key=lambda k: abs(log(k.capacity / capacity)))
+    below = next((k for k in reversed(points) if k.capacity <= capacity), None)
+    above = next((k for k in points if k.capacity > capacity), None)
+    near = min(points, key=lambda k: abs(log(k.capacity / capacity)))
     if field in _LATENCIES:
         return Scaled(near.value, f"as of {near.drive}", True)
     if field in _PROPORTIONAL:
@@ -216,10 +216,10 @@ def _scaled(field: str, capacity: float, known: list[_Known], usual: float | Non
         return Scaled(above.value, f"at most those of {above.drive}; its dies limit it", False)
     if above is None:
         most = max(usual or 0.0, below.value)
-        before = [k for k in known if k.capacity < below.capacity]
+        before = [k for k in points if k.capacity < below.capacity]
         if before and before[-1].value * 1.05 >= below.value:
             most = below.value  # the controller already limits the largest drive
-        above = _Known("usual rates of the class", float("inf"), most)
+        above = _Point("usual rates of the class", float("inf"), most)
     reason = f"from {below.drive} and {above.drive}"
     if field in _IN_ORDER:
         value = min(above.value, below.value * capacity / below.capacity)
@@ -227,7 +227,7 @@ def _scaled(field: str, capacity: float, known: list[_Known], usual: float | Non
     return Scaled(_in_series(capacity, below, above), reason, True)
 
 
-def _in_series(capacity: float, below: _Known, above: _Known) -> float:
+def _in_series(capacity: float, below: _Point, above: _Point) -> float:
     """Return a rate whose time per I/O is a constant plus a part proportional to 1 / capacity."""
     if below.value >= above.value:
         return above.value
@@ -252,7 +252,7 @@ def text_of_capacity(name: str, capacity: float, sheets: FamilySheets) -> str:
         values.append(Value(value.key, text, reason.replace("yours", "the drive and its capacity")))
     if sheet.has_cache:
         values.append(Value("slc_cache.dynamic", "true", "uses free flash, as its family"))
-    drives = ", ".join(known.name for known in sheets.published)
+    drives = ", ".join(sheet.name for sheet in sheets.published)
     head = [
         f"{name}: derived by rule from {drives} (`devices/capacities.py`).",
         "Figures of other capacities:",

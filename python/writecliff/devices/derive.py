@@ -1,8 +1,9 @@
-"""A device file from a data sheet: what it says is met, the rest is usual for its year.
+"""Derivation of a device file from a data sheet.
 
-Every value carries the reason that it has. Flash is that of the generation of the year; where the
-sheet contradicts it, within the bounds of parts that were made. What flash could do and the sheet
-does not promise is taken up by the firmware.
+The device file matches the figures of the sheet; other values are typical for its year. Each value
+has its reason as a comment. Flash is that of the year's generation; if the sheet contradicts it,
+flash is adjusted within the bounds of actual parts. If flash is faster than the sheet, firmware
+times make up the difference.
 """
 
 from __future__ import annotations
@@ -81,7 +82,11 @@ class Value:
 
 
 def device_text(sheet: DataSheet) -> str:
-    """The device file. Raises ConfigError for a sheet that no flash of the time can meet."""
+    """Return the device file of a data sheet.
+
+    Raises:
+        ConfigError: The interface or flash of the year cannot reach the rates of the sheet.
+    """
     head = (
         f"{sheet.name}: derived from its data sheet by `writecliff device new`. Every value has",
         "its reason: the sheet, what is usual for the year, or what follows from both.",
@@ -90,26 +95,30 @@ def device_text(sheet: DataSheet) -> str:
 
 
 def text_of(values: Sequence[Value], head: Sequence[str]) -> str:
-    """A device file of values in its order, each with its reason, below the comment `head`."""
+    """Return a device file with a leading comment and values, each with its reason."""
     lines = [*(f"# {line}".rstrip() for line in head), ""]
-    for section, own in groupby(values, key=lambda one: one.key.rpartition(".")[0]):
+    for section, rows in groupby(values, key=lambda value: value.key.rpartition(".")[0]):
         if section:
             lines += ["", f"[{section}]"]
-        for one in own:
-            lines.append(f"{one.key.rpartition('.')[2]} = {one.value}  # {one.reason}")
+        for value in rows:
+            lines.append(f"{value.key.rpartition('.')[2]} = {value.value}  # {value.reason}")
     return "\n".join(lines) + "\n"
 
 
 def derived(sheet: DataSheet, usual: Mapping[str, str] | None = None) -> list[Value]:
-    """All values of the device file in its order. `usual`: fields of the sheet that it does not
-    say itself, and where they are from; they bound what the firmware does, but flash is not made
-    other than usual for them. Raises ConfigError.
+    """Return all values of the device file in file order.
+
+    `usual` maps fields of the sheet that are not specified for this drive to their source. They
+    limit the firmware, but the flash is not adjusted to them.
+
+    Raises:
+        ConfigError: The interface or flash of the year cannot reach the rates of the sheet.
     """
     return _Derivation(sheet, usual or {}).values()
 
 
 def drive_amplification(sheet: DataSheet) -> float:
-    """Write amplification of random writes to a full drive of this sheet."""
+    """Return the write amplification of random writes to a full drive of this sheet."""
     return _Derivation(sheet, {}).amplification
 
 
@@ -123,11 +132,11 @@ def needed_cycles(sheet: DataSheet) -> float:
 
 
 def flash_rate(sheet: DataSheet) -> float:
-    """Bytes per second that usual dies of such a drive program all at once."""
-    bits, one = BITS[_cell(sheet)], _generation(sheet)
-    dies = raw_bytes_of(sheet.capacity) * 8 / GIB / one.die_gbit_of(bits)
-    unit = one.planes * one.page_kib * KIB
-    return dies * unit / (one.program_us[_cell(sheet)] * US) * 1e9
+    """Return the bytes per second that all typical dies of such a drive program together."""
+    bits, generation = BITS[_cell(sheet)], _generation(sheet)
+    dies = raw_bytes_of(sheet.capacity) * 8 / GIB / generation.die_gbit_of(bits)
+    unit = generation.planes * generation.page_kib * KIB
+    return dies * unit / (generation.program_us[_cell(sheet)] * US) * 1e9
 
 
 def _cell(sheet: DataSheet) -> str:
@@ -139,7 +148,7 @@ def _generation(sheet: DataSheet) -> Generation:
 
 
 class _Derivation:
-    """The figures that values share, found once; rates in bytes/s, times in ns."""
+    """Intermediate figures of the derivation; rates in bytes/s, times in ns."""
 
     def __init__(self, sheet: DataSheet, usual: Mapping[str, str]) -> None:
         self.sheet, self.usual = sheet, usual
@@ -173,20 +182,20 @@ class _Derivation:
             )
         left_ns = BLOCK / rated * 1e9 - self.link.command_us * US
         whole = min(most, BLOCK / left_ns * 1e9)
-        said = self._said("sequential_read")
-        return whole, f"{said}: {rated / 1e6:,.0f} MB/s in 128 KiB with their commands"
+        source = self._source("sequential_read")
+        return whole, f"{source}: {rated / 1e6:,.0f} MB/s in 128 KiB with their commands"
 
-    def _said(self, *fields: str) -> str:
-        """Where the first of these fields that there is comes from."""
+    def _source(self, *fields: str) -> str:
+        """Return the source of the first of these fields that has a value."""
         of = next((name for name in fields if getattr(self.sheet, name) is not None), "")
         return self.usual.get(of, "the sheet")
 
-    def _own(self, field: str) -> float:
-        """What the sheet says itself; 0 if it does not."""
+    def _stated(self, field: str) -> float:
+        """Return a field that the sheet specifies for this drive; else 0."""
         return 0.0 if field in self.usual else float(getattr(self.sheet, field) or 0)
 
     def _command_times(self) -> tuple[float, float, float]:
-        """Of any command, of reads and of writes."""
+        """Return the firmware times of all commands, of reads and of writes."""
         sheet = self.sheet
         usual = 10 * US if sheet.interface in ("sata", "sas") else 1.6 * US
         read = 1e9 / sheet.random_read if sheet.random_read else usual
@@ -198,7 +207,7 @@ class _Derivation:
         return min(read, write), read, write
 
     def _latency(self) -> tuple[float, str]:
-        """Firmware time that delays a command alone; moves the flash's read time if it must."""
+        """Return the firmware latency of a command; adjust the flash's read time if needed."""
         sheet = self.sheet
         link_ns = self.link.command_us * US + SLOT / self.bandwidth * 1e9
         own_ns = 0.3 * US + SLOT / (self.generation.bus_mb_s * 1e6) * 1e9 + link_ns
@@ -233,20 +242,20 @@ class _Derivation:
 
     @property
     def _unit_bytes(self) -> int:
-        """What one program operation of a die writes."""
+        """Return the bytes of a program operation of a die."""
         pages = BITS[self.cell] if self.generation.one_shot else 1
         return self.planes * self.generation.page_kib * KIB * pages
 
     def _dies(self) -> int:
-        """Sets the dies and returns the channels."""
+        """Set the dies and return the number of channels."""
         sheet = self.sheet
         depth = min(self.link.queues * self.link.depth, 256)
         times = (self.read_ns, self.read_ns + self.fixed_ns + self.latency_ns, depth)
         usual = Reads(sheet.random_read or 0, sheet.sequential_read or 0, *times)
-        own = Reads(self._own("random_read"), self._own("sequential_read"), *times)
-        found = dies_of(self.raw_bytes, self.generation, BITS[self.cell], usual, own)
-        self.dies, self.planes, self.dies_why = found.count, found.planes, found.why
-        self.slower, self.independent = found.slower, found.independent
+        stated = Reads(self._stated("random_read"), self._stated("sequential_read"), *times)
+        dies = dies_of(self.raw_bytes, self.generation, BITS[self.cell], usual, stated)
+        self.dies, self.planes, self.dies_why = dies.count, dies.planes, dies.why
+        self.slower, self.independent = dies.slower, dies.independent
         channels = self.link.channels if sheet.dram is not False else 4
         channels = min(channels, self.dies)
         if self.dies > channels and self.raw_bytes == RAW_WHOLE_BYTES:
@@ -258,34 +267,34 @@ class _Derivation:
         return channels
 
     def _program(self) -> tuple[float, str]:
-        """tPROG: the generation's, unless the sheet needs another."""
+        """Return tPROG: that of the generation, unless the sheet needs another value."""
         sheet, generation = self.sheet, self.generation
         pages = BITS[self.cell] if generation.one_shot else 1
         usual = generation.program_us[self.cell] * US * pages * self.slower
         low, high = (usual * share for share in PROGRAM_BOUNDS)
         after = sheet.write_after_cache if sheet.has_cache else None
-        rated = after if sheet.has_cache else self._own("sequential_write")
+        rated = after if sheet.has_cache else self._stated("sequential_write")
         moved = self.dies * self._unit_bytes
         # The buffer and the bus leave gaps; a cache that folds does not.
         need = (rated or 0) * (1.0 if sheet.has_cache else 1.08)
         name = "sequential writes"
-        if (folding := self._own("write_while_folding")) and sheet.has_cache:
+        if (folding := self._stated("write_while_folding")) and sheet.has_cache:
             need = max(need, folding * BITS[self.cell] / (BITS[self.cell] - 1))
             name = "writes while the cache is folded"
         if (steady := self._steady_flash()) > need:
             need, name = steady, "random writes in steady state"
         if not need:
             return usual, f"usual for {generation.name}"
-        found = moved / need * 1e9
+        program_ns = moved / need * 1e9
         if after is not None:
-            why = f"{self._said('write_after_cache')}: {after / 1e6:,.0f} MB/s after the cache"
-            return min(max(found, low), high), why
-        if found >= usual:
+            why = f"{self._source('write_after_cache')}: {after / 1e6:,.0f} MB/s after the cache"
+            return min(max(program_ns, low), high), why
+        if program_ns >= usual:
             return usual, f"usual for {generation.name}; faster than the rated {name} need"
-        return max(found, low), f"as fast as the rated {name} need, within what was made"
+        return max(program_ns, low), f"as fast as the rated {name} need, within what was made"
 
     def _steady_flash(self) -> float:
-        """Bytes per second that flash must program for the steady random writes."""
+        """Return the bytes per second that flash programs for random writes in steady state."""
         guessed = not self.sheet.sustained_write and "random_write" in self.usual
         rate = (self.sheet.steady_write or 0) * self.unit_slots
         return 0.0 if guessed else rate * SLOT * self.amplification
@@ -298,7 +307,7 @@ class _Derivation:
         return uniform_amplification(self.raw_bytes * (1 - idle) / self.sheet.capacity)
 
     def _blocks(self) -> int:
-        """Blocks of a plane, which is the number of reclaim units."""
+        """Return the blocks of a plane, which is the number of reclaim units."""
         return self._blocks_of(self.word_lines)
 
     def _blocks_of(self, word_lines: int) -> int:
@@ -308,8 +317,9 @@ class _Derivation:
         return int(blocks) if self.raw_bytes == RAW_WHOLE_BYTES else math.ceil(blocks)
 
     def _word_lines(self) -> tuple[int, str]:
-        """Of a block. Small dies have fewer, so that the spare flash is enough units for garbage
-        collection.
+        """Return the word lines of a block, and the reason.
+
+        Small dies have fewer, so that the spare flash has enough units for garbage collection.
         """
         lines, spare = self.generation.word_lines, 1 - self.sheet.capacity / self.raw_bytes
         needed = int(_WATERMARKS["gc_idle_watermark"]) / spare
@@ -438,8 +448,9 @@ class _Derivation:
         return [Value(f"ftl.{key}", value, why) for key, value, why in rows]
 
     def _indirection(self) -> list[tuple[str, str, str]]:
-        """Return the keys of a coarse map. The rated random writes of such a drive are assumed to
-        be no larger than a unit.
+        """Return the keys of a coarse map.
+
+        The rated random writes of such a drive are assumed to be no larger than a unit.
         """
         if self.unit_slots == 1:
             return []
@@ -460,7 +471,7 @@ class _Derivation:
         given = sheet.random_read or sheet.random_write
         what = "usual; the sheet gives no IOPS"
         if given:
-            what = self._said("random_read" if self.command_ns == self.read_command_ns else
+            what = self._source("random_read" if self.command_ns == self.read_command_ns else
                               "random_write")  # fmt: skip
         rows = [
             ("write_buffer", f'"{buffer // MIB} MiB"', "two program units of every die"),
@@ -469,13 +480,13 @@ class _Derivation:
             ("command_time", quoted_time(self.command_ns),
              f"bounds IOPS at {1e9 / self.command_ns:,.0f}: {what}"),
         ]  # fmt: skip
-        for name, own in (("read", self.read_command_ns), ("write", self.write_command_ns)):
-            if own > 1.001 * self.command_ns:
-                target, source = f"{name}s", self._said(f"random_{name}")
+        for name, time_ns in (("read", self.read_command_ns), ("write", self.write_command_ns)):
+            if time_ns > 1.001 * self.command_ns:
+                target, source = f"{name}s", self._source(f"random_{name}")
                 if name == "write" and sheet.enterprise:
                     target, source = "writes to a fresh drive", CLASS_DEFAULT
-                bound = f"bounds {target} at {1e9 / own:,.0f}: {source}"
-                rows.append((f"{name}_command_time", quoted_time(own), bound))
+                bound = f"bounds {target} at {1e9 / time_ns:,.0f}: {source}"
+                rows.append((f"{name}_command_time", quoted_time(time_ns), bound))
         rows += [
             ("latency", quoted_time(self.latency_ns), self.latency_why),
             ("mapping_update_time", quoted_time(mapping), mapping_why),
@@ -501,8 +512,8 @@ class _Derivation:
         if self.sheet.sequential_write is None:
             return 0.0, "the sheet gives no sequential writes"
         time = SLOT / self.sheet.sequential_write * 1e9
-        rate, said = self.sheet.sequential_write, self._said("sequential_write")
-        return time, f"bounds sequential writes at {rate / 1e6:,.0f} MB/s: {said}"
+        rate, source = self.sheet.sequential_write, self._source("sequential_write")
+        return time, f"bounds sequential writes at {rate / 1e6:,.0f} MB/s: {source}"
 
     def _relocation(self, mapping_ns: float) -> tuple[float, str]:
         steady = self.sheet.steady_write
@@ -515,7 +526,7 @@ class _Derivation:
         return time, (
             f"leaves {steady:,.0f} random writes a second in steady state, at a write "
             f"amplification of {self.amplification:.2f} by theory: "
-            f"{self._said('sustained_write', 'random_write')}"
+            f"{self._source('sustained_write', 'random_write')}"
         )
 
     def _link(self) -> list[Value]:
@@ -557,13 +568,13 @@ class _Derivation:
         sheet = self.sheet
         if not sheet.has_cache:
             return []
-        size, why = sheet.slc_cache, self._said("slc_cache")
+        size, why = sheet.slc_cache, self._source("slc_cache")
         if size is None:
             size, why = 0.012 * sheet.capacity, "1.2 % of the capacity, as the first of its kind"
         page = self.dies * self.planes * self.generation.page_kib * KIB
         program, program_why = self.generation.program_us["slc"] * US, "usual for one bit per cell"
         program *= self.slower
-        rated = self._own("sequential_write")
+        rated = self._stated("sequential_write")
         if rated and page / program * 1e9 < 1.1 * rated:
             program = page / (1.1 * rated) * 1e9
             program_why = "as fast as the rated sequential writes need"
@@ -577,27 +588,29 @@ class _Derivation:
             ),
             ("bypass", "true", "writes go to the main flash while the cache is full"),
         )
-        found = [Value(f"slc_cache.{key}", value, why) for key, value, why in rows]
+        values = [Value(f"slc_cache.{key}", value, why) for key, value, why in rows]
         if sheet.write_while_folding:
-            found.append(Value("slc_cache.fold_time", *self._fold_time(sheet.write_while_folding)))
-        return found
+            values.append(Value("slc_cache.fold_time", *self._fold_time(sheet.write_while_folding)))
+        return values
 
     def _fold_time(self, rate: float) -> tuple[str, str]:
-        """Of a slot that is folded: a slot that the host writes needs as many cells at one bit as
-        1 / (bits - 1) slots that are folded give back.
+        """Return the time to fold a slot, and the reason.
+
+        At one bit per cell, a host slot needs the cells that folding 1 / (bits - 1) slots frees.
         """
         more = BITS[self.cell] - 1
         time = more * (SLOT / rate * 1e9 - self._mapping()[0])
-        said = self._said("write_while_folding")
+        source = self._source("write_while_folding")
         return quoted_time(
             max(time, 0.0)
-        ), f"leaves {rate / 1e6:,.0f} MB/s while it is folded: {said}"
+        ), f"leaves {rate / 1e6:,.0f} MB/s while it is folded: {source}"
 
 
 def uniform_amplification(spare: float) -> float:
-    """Write amplification of uniform random writes at raw / user = `spare`, of a log that is
-    collected in order (Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012): the
-    share p of a victim that is valid solves 1 / spare = (p - 1) / ln p.
+    """Return the write amplification of uniform random writes at raw / user = `spare`.
+
+    For a log that is collected in order (Desnoyers, "Analytic modeling of SSD write performance",
+    SYSTOR 2012), the valid share p of a victim solves 1 / spare = (p - 1) / ln p.
     """
     low, high = 1e-9, 1 - 1e-9
     for _ in range(200):
@@ -610,7 +623,7 @@ def uniform_amplification(spare: float) -> float:
 
 
 def time_text(time_ns: float) -> str:
-    """A time as device files have it: three digits or so, whole nanoseconds."""
+    """Return a time in the form of device files: about three digits, whole nanoseconds."""
     whole = round(time_ns)
     if whole >= MS:
         return f"{round(whole / MS, 3):g} ms"
@@ -618,6 +631,7 @@ def time_text(time_ns: float) -> str:
 
 
 def quoted_time(time_ns: float) -> str:
+    """Return a time in the form of device files, in quotes."""
     return f'"{time_text(time_ns)}"'
 
 
@@ -628,7 +642,7 @@ def quoted_time(time_ns: float) -> str:
 # as the drive really has. If independent reads do not suffice, dies are smaller than usual. The
 # small dies that replace a die together program as slowly as that die.
 
-_RANDOM, _IN_ORDER = 1.6, 2.0  # dies that are there for each that reads: reads collide
+_RANDOM, _IN_ORDER = 1.6, 2.0  # required dies per busy die, because reads collide
 _PLANES = 4.0  # planes read independently below this number of dies per busy die
 _COLLISIONS = 1.1  # margin on the waiting time of reads
 _LEAST_WAIT = 0.1  # share of tR below which more dies hardly shorten reads
@@ -648,8 +662,9 @@ class Reads:
 
 @dataclass(frozen=True)
 class Dies:
-    """`count` dies of `planes` planes each. `slower` of them replace one die of the usual size, and
-    together program as slowly as that die.
+    """`count` dies of `planes` planes each.
+
+    `slower` dies replace a die of the typical size and together program as slowly as that die.
     """
 
     count: int
@@ -659,15 +674,19 @@ class Dies:
     why: str
 
 
-def dies_of(raw_bytes: float, generation: Generation, bits: int, usual: Reads, own: Reads) -> Dies:
-    """The dies of so much flash. `usual`: what drives like this one give, for which planes may read
-    by themselves; `own`: what this one is known to give, for which dies may be smaller.
+def dies_of(
+    raw_bytes: float, generation: Generation, bits: int, usual: Reads, stated: Reads
+) -> Dies:
+    """Return the dies for an amount of flash.
+
+    For the reads of similar drives (`usual`), planes may read independently. For the stated reads
+    of this drive (`stated`), dies may also be smaller.
     """
     gbit = generation.die_gbit_of(bits)
     count, planes, slower = raw_bytes * 8 / GIB / gbit, generation.planes, 1.0
     independent = False
     why = f"{gbit} Gbit dies are usual for {generation.name}"
-    while count > DIES_MAX:  # a drive that the year could not yet build
+    while count > DIES_MAX:  # larger dies than the year had
         gbit, count = 2 * gbit, count / 2
         why = f"dies of {gbit} Gbit: more than {DIES_MAX} would not fit a controller"
     if generation.independent and count < _PLANES * _busy(generation, usual):
@@ -677,7 +696,7 @@ def dies_of(raw_bytes: float, generation: Generation, bits: int, usual: Reads, o
     def missing(reads: Reads) -> str:
         return _missing(count * readers, width, generation, bits, reads)
 
-    while gbit > 64 and 2 * count <= DIES_MAX and (lacking := missing(own)):
+    while gbit > 64 and 2 * count <= DIES_MAX and (lacking := missing(stated)):
         gbit, count, slower = gbit // 2, 2 * count, 2 * slower
         why = f"as many as {lacking} need"
     return Dies(max(2, round(count)), planes, independent, slower, why)

@@ -1,4 +1,4 @@
-"""Values of a device file's text: what they are, and other ones in their stead."""
+"""Reading and replacing of values in the text of a device file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from writecliff.native_errors import as_user_errors
 
 
 def value_of(text: str, key: str) -> Any:
-    """The value of the dotted `key`. Raises ConfigError: the file has no such key."""
+    """Return the value of the dotted `key`.
+
+    Raises:
+        ConfigError: The file has no such key.
+    """
     value: Any = tomllib.loads(text)
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:
@@ -24,11 +28,13 @@ def value_of(text: str, key: str) -> Any:
 
 
 def with_values(text: str, changes: Mapping[str, tuple[str, str | None]]) -> str:
-    """The text with other values; the rest of it, comments included, stays.
+    """Return the text with changed values; all other text and comments are unchanged.
 
-    `changes` maps dotted keys to (TOML value, source); a source of None keeps the comment that is
-    there. A key that the file lacks is added to its table. Raises ConfigError: there is no such
-    table.
+    `changes` maps dotted keys to (TOML value, source); a source of None keeps the current comment.
+    A missing key is added to its table.
+
+    Raises:
+        ConfigError: The table of a key does not exist.
     """
     with as_user_errors():
         rows = [(key, value, source) for key, (value, source) in changes.items()]
@@ -44,7 +50,7 @@ def toml_word(text: str, key: str, value: Any) -> str:
         return json.dumps(value)
     try:
         is_text = isinstance(value_of(text, key), str)
-    except ConfigError:  # the file does not have it yet
+    except ConfigError:  # the file does not have the key yet
         is_text = False
     with suppress(tomllib.TOMLDecodeError):
         if not is_text and not isinstance(tomllib.loads(f"x = {value}")["x"], str):

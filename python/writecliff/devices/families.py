@@ -1,16 +1,16 @@
-"""Families of drives: one device file, and what the other capacities and cuts change of it.
+"""Families of drives: a device file, and the differences of other capacities and variants.
 
-A drive is sold in several capacities that differ in the number of dies and in little else. A
-family is a complete device file of one of them, followed by `[variants]` and a table a drive:
+A drive is sold in several capacities that differ mainly in the number of dies. A family is the
+complete device file of one of them, followed by `[variants]` and a table per drive:
 
     [variants]
     [variants.pm863-480]
     user_capacity = "480 GB"
     dies = 32  # source
 
-`user_capacity` and `dies` give capacity, geometry, the rated writes (the same number of drive
-writes) and the DRAM. Any other key is a dotted one of the device file and an exception that needs
-its own reason: `"controller.write_cache" = false`.
+`user_capacity` and `dies` determine capacity, geometry, the rated writes (an equal number of drive
+writes) and the DRAM. Other keys are dotted keys of the device file, exceptions that need a reason:
+`"controller.write_cache" = false`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Value = tuple[str, str]  # as TOML, and its source
 
 @dataclass(frozen=True)
 class Variant:
-    """One drive of a family. `changes` maps dotted keys to (TOML value, source)."""
+    """A drive of a family; `changes` maps dotted keys to (TOML value, source)."""
 
     name: str
     family: Path
@@ -46,12 +46,18 @@ class Variant:
 
 @lru_cache(maxsize=1)
 def variants() -> Mapping[str, Variant]:
-    """All drives of all families, by name. Raises ConfigError on a malformed family."""
-    return {one.name: one for path in sorted(FOLDER.glob("*.toml")) for one in _read(path)}
+    """Return all drives of all families, by name.
+
+    Raises:
+        ConfigError: The file of a family is invalid.
+    """
+    return {
+        variant.name: variant for path in sorted(FOLDER.glob("*.toml")) for variant in _read(path)
+    }
 
 
 def variant_text(variant: Variant) -> str:
-    """The device file of a variant: the family's, with the lines that differ written anew."""
+    """Return the device file of a variant: that of the family with the changed lines."""
     try:
         return with_values(_split(variant.family)[0], variant.changes)
     except ConfigError as error:
@@ -82,28 +88,28 @@ def _read(path: Path) -> list[Variant]:
     variants = []
     for name in _NAME.findall(tables_text):
         start = f"variants.{name}."
-        own = {k.removeprefix(start): v for k, v in tables.items() if k.startswith(start)}
-        variants.append(Variant(name, path, _changes(path, base, name, own)))
+        exceptions = {k.removeprefix(start): v for k, v in tables.items() if k.startswith(start)}
+        variants.append(Variant(name, path, _changes(path, base, name, exceptions)))
     return variants
 
 
 def _values(text: str, path: Path) -> dict[str, Value]:
-    """Values as TOML and their comments, by dotted key."""
+    """Return TOML values and their comments, by dotted key."""
     with as_user_errors():
         rows = _native.toml_rows(text, path.name)
     return {key: (value, comment) for key, value, comment, _ in rows}
 
 
 def _changes(
-    path: Path, base: Mapping[str, Value], name: str, own: dict[str, Value]
+    path: Path, base: Mapping[str, Value], name: str, exceptions: dict[str, Value]
 ) -> dict[str, Value]:
     changes = {"name": (f'"{name}"', ""), "model": (f'"simulated {name}"', "")}
     whole, whole_source = base["user_capacity"]
-    capacity, source = own.pop("user_capacity", (whole, whole_source))
+    capacity, source = exceptions.pop("user_capacity", (whole, whole_source))
     if capacity != whole:
         changes["user_capacity"] = (capacity, source or "marketed capacity")
-    if "dies" in own:
-        count, source = own.pop("dies")
+    if "dies" in exceptions:
+        count, source = exceptions.pop("dies")
         dies = int(count)
         channels = min(int(base["flash.channels"][0]), dies)
         if dies % channels:
@@ -114,7 +120,7 @@ def _changes(
         # Drive writes, not bytes, are what a family shares.
         rated = round(_bytes(base["rated_writes"][0]) * _bytes(capacity) / _bytes(whole) / 1e12)
         changes["rated_writes"] = (f'"{rated} TB"', "as many drive writes as the family")
-    return changes | own
+    return changes | exceptions
 
 
 def _bytes(value: str) -> int:

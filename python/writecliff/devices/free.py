@@ -1,4 +1,4 @@
-"""What measurements of a drive that was derived from its data sheet may move, for a fit."""
+"""Free parameters of a fit for a drive that was derived from its data sheet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FREE = {
     "controller.relocation_time": (0.2, 5.0),
     "slc_cache.program": (0.5, 2.0),
 }
-"""What measurements may move, and how far: up to six parameters of a fit."""
+"""Parameters that a fit may change, with bounds relative to their values."""
 
 
 def fit_specification(text: str, device: str, scale: float) -> str:

@@ -1,7 +1,7 @@
-"""Flash by the year, and interfaces: what is usual, and between which bounds parts were made.
+"""Typical figures of flash generations and interfaces, and bounds of actual parts.
 
-Round figures near those of the catalogue's device files, which name their sources. A data sheet
-decides within the bounds; without one they are a guess that its reason calls usual.
+Rounded figures near those of the catalogue's device files, which name their sources. A data sheet
+determines values within the bounds; without one, values are estimates with the reason "usual".
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ US, MS = 1e3, 1e6
 BITS = {"slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
 CYCLES = {"slc": 50_000, "mlc": 3000, "tlc": 2000, "qlc": 1000}
 PLP_CYCLES = {"slc": 100_000, "mlc": 10_000, "tlc": 5000, "qlc": 1500}
-PROGRAM_BOUNDS = (0.4, 2.5)  # of a generation's time, between its fastest and slowest parts
+PROGRAM_BOUNDS = (0.4, 2.5)  # fastest and slowest parts, relative to the generation's time
 READ_BOUNDS = (0.6, 1.6)
 DIES_MAX = 256
 CHANNEL_DIES_MAX = 64  # of a device file
-RAW_WHOLE_BYTES = 15_872 * GIB  # the most of a drive that can be simulated whole
+RAW_WHOLE_BYTES = 15_872 * GIB  # largest drive that can be simulated at full capacity
 RAW_MAX_BYTES = 1 << 50
 _SPARE = 1.05  # raw flash over user capacity, at least
 
 
 @dataclass(frozen=True)
 class Generation:
-    """Flash of some years. `read_us` and `program_us` of a page, by cell.
+    """A generation of flash; `read_us` and `program_us` are page times by cell type.
 
     Source of `erase_ms` of 3D flash from 64 layers on: B. Kim, M. Kim, "REO", Electronics 14(4),
     738, 2025 (3.5 ms for one pulse).
@@ -45,12 +45,13 @@ class Generation:
     program_us: dict[str, float]
     erase_ms: float
     bus_mb_s: int
-    independent: bool = False  # whether planes read independently of each other
+    independent: bool = False  # planes read independently of each other
 
     def die_gbit_of(self, bits: int) -> int:
-        """The size of a die. Four bits a cell have had dies of 1 Tbit since the first ones, of 64
-        layers in 2018 (ComputerBase, "QLC-3D-NAND: Micron bringt noch dieses Jahr ersten
-        Terabit-Flash", 2018).
+        """Return the size of a die in Gbit.
+
+        QLC dies have had 1 Tbit since the first generation, with 64 layers in 2018 (ComputerBase,
+        "QLC-3D-NAND: Micron bringt noch dieses Jahr ersten Terabit-Flash", 2018).
         """
         return max(self.die_gbit, 1024) if bits == 4 and self.last_year >= 2019 else self.die_gbit
 
@@ -79,7 +80,7 @@ GENERATIONS = (
 
 @dataclass(frozen=True)
 class Link:
-    """An interface: as reports show it, its payload, time of a command, queues."""
+    """An interface: its name in reports, payload rate, command time and queues."""
 
     name: str
     most_mb_s: float
@@ -100,16 +101,17 @@ LINKS = {
 
 
 def check_capacity(capacity: float) -> None:
-    """Raises ConfigError where no model of a drive of so many bytes can be derived."""
+    """Raise ConfigError if no drive of this capacity can be derived."""
     most = RAW_MAX_BYTES / _SPARE
     if not GIB <= capacity <= most:
         hint = f"models have {GIB / 1e9:.2f} GB to {most / 1e12:.1f} TB"
-        raise ConfigError(f"a capacity of {capacity / 1e9:,.2f} GB has no model", hint=hint)
+        raise ConfigError(f"a capacity of {capacity / 1e9:,.2f} GB is not supported", hint=hint)
 
 
 def raw_bytes_of(capacity: float) -> int:
-    """The next usual amount of flash that leaves 5 % spare: 2^n or 3 x 2^n GiB, and before 16 TiB
-    the most of which the simulator can map all.
+    """Return the smallest typical amount of flash with at least 5 % spare.
+
+    Amounts are 2^n or 3 x 2^n GiB, and the largest amount that can be simulated at full capacity.
     """
     check_capacity(capacity)
     sizes = {scale * 2**n * GIB for n in range(21) for scale in (1, 3)} | {RAW_WHOLE_BYTES}

@@ -1,4 +1,4 @@
-"""Sizes, times and rates as device files write them, for those who compute with them."""
+"""Conversion of sizes, times and rates in device files to numbers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from writecliff.errors import ConfigError
 from writecliff.input_files import shortened
 from writecliff.native_errors import as_user_errors
 
-NUMBER_MAX = 1e18  # of ns, bytes, bytes/s: 30 years, an exabyte
+NUMBER_MAX = 1e18  # in ns, bytes, bytes/s: 30 years, an exabyte
 
 
 def size_bytes(text: str) -> int:
-    """ "960 GB", "4 MiB". Raises ConfigError."""
+    """Return a size such as "960 GB" or "4 MiB" in bytes.
+
+    Raises:
+        ConfigError: The text is not a size.
+    """
     with as_user_errors():
         return _native.parse_size(text)
 
 
 def number(value: object) -> float:
-    """Any value of a device file as a number: times in ns, rates in bytes/s, sizes in bytes, lists
-    by their mean. Raises ConfigError.
+    """Return a value of a device file as a number.
+
+    Times are in ns, rates in bytes/s, sizes in bytes; lists are represented by their mean.
+
+    Raises:
+        ConfigError: The value is not a quantity, or too large.
     """
     if isinstance(value, list) and value:
         return sum(map(number, value)) / len(value)

@@ -1,6 +1,6 @@
-"""What a data sheet says of a drive: the fields, their units, and a file of answers.
+"""Fields of data sheets, their units, and files with their values.
 
-`derive.py` makes a device file of it.
+`derive.py` derives a device file from a data sheet.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def _field(unit: str, help: str, choices: tuple[str, ...] = ()) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class DataSheet:
-    """A data sheet: sizes in bytes, rates in bytes/s, times in ns; None where it does not say."""
+    """A data sheet: sizes in bytes, rates in bytes/s, times in ns; None: not specified."""
 
-    name: str = "my-drive"  # of the drive
+    name: str = "my-drive"  # name of the drive
     interface: str = _field("", "interface", INTERFACES)
     capacity: float = _field("size", "user capacity, such as 960GB")
     year: int = _field("year", "year in which it was introduced")
@@ -53,7 +53,7 @@ class DataSheet:
 
     @property
     def enterprise(self) -> bool:
-        """Whether its random writes are rated in steady state, as those with capacitors are."""
+        """True if its random writes are rated in steady state, as for drives with capacitors."""
         return bool(self.power_loss_protection)
 
     @property
@@ -63,7 +63,7 @@ class DataSheet:
 
     @property
     def has_cache(self) -> bool:
-        """Whether an SLC cache takes its first writes: client drives with three bits and more."""
+        """True if it has an SLC cache, as client drives with three or more bits per cell."""
         if self.slc_cache is not None:
             return self.slc_cache > 0
         return not self.enterprise and self.cell in ("tlc", "qlc", None) and self.year >= 2013
@@ -73,15 +73,19 @@ ANSWERS = tuple(fields(DataSheet))
 
 
 def answer(name: str, text: object) -> Any:
-    """The value of a field from what a user writes. Raises ConfigError."""
-    (item,) = (one for one in ANSWERS if one.name == name)
+    """Parse the text of a field.
+
+    Raises:
+        ConfigError: The text is not a valid value.
+    """
+    (item,) = (field for field in ANSWERS if field.name == name)
     unit, choices = item.metadata.get("unit", ""), item.metadata.get("choices", ())
     where = name.replace("_", "-")
     if unit == "flag":
-        known = {"yes": True, "no": False, "true": True, "false": False}
-        if str(text).lower() not in known:
+        flags = {"yes": True, "no": False, "true": True, "false": False}
+        if str(text).lower() not in flags:
             raise ConfigError(f"{where} is '{text}'", hint="yes or no")
-        return known[str(text).lower()]
+        return flags[str(text).lower()]
     if choices and str(text) not in choices:
         raise ConfigError.unknown(where, str(text), choices)
     if unit in ("", None):
@@ -98,16 +102,20 @@ def answer(name: str, text: object) -> Any:
 
 
 def _spaced(text: str) -> str:
-    """ "960GB" as device files have it; a bare 0 is a size."""
+    """Return a quantity in the form of device files; 0 without a unit is a size."""
     return "0 B" if text.strip() == "0" else text
 
 
 def sheet_of(answers: Mapping[str, object]) -> DataSheet:
-    """The data sheet of named answers, as text. Raises ConfigError: unknown, wrong, missing."""
-    known = [one.name for one in ANSWERS]
+    """Return the data sheet of texts by field.
+
+    Raises:
+        ConfigError: A field is unknown, invalid or missing.
+    """
+    names = [field.name for field in ANSWERS]
     for name in answers:
-        if name not in known:
-            raise ConfigError.unknown("answer", name, known)
+        if name not in names:
+            raise ConfigError.unknown("answer", name, names)
     missing = [name for name in REQUIRED if answers.get(name) is None]
     if missing:
         raise ConfigError(
@@ -122,5 +130,9 @@ _EXAMPLES = {"interface": "pcie4", "capacity": "1TB", "year": "2022"}
 
 
 def read_answers(path: Path) -> dict[str, object]:
-    """A TOML file of answers, by the names of the fields. Raises ConfigError."""
+    """Read a TOML file with values by field.
+
+    Raises:
+        ConfigError: The file cannot be read or is not valid TOML.
+    """
     return dict(read_toml(path))

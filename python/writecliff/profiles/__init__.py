@@ -1,8 +1,8 @@
-"""Ready workloads: the loads of servers and applications, as workload files.
+"""Ready-made workloads of servers and applications.
 
-A profile is a TOML file in this folder, named after the application, in the form that
-`writecliff run` takes. Its leading comment has a title and the source of its figures. This module
-finds profiles and fits them to a drive, a queue depth and a duration.
+A profile is a workload file in this folder, named after the application. Its leading comment has a
+title and the source of its figures. This module reads profiles and adapts them to a drive, a queue
+depth and a duration.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from writecliff.workload.load import load_workload_toml
 from writecliff.workload.model import SECOND_NS, Job, Workload
 
 FOLDER = Path(__file__).parent
-# A file is checked against a drive; this one has room for every profile.
+# Capacity for checks of a file, sufficient for all profiles.
 _ANY_CAPACITY_BYTES = 1 << 40
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A ready workload. `source` is the source of its sizes, mix and addresses."""
+    """A ready-made workload; `source` is that of its sizes, mix and addresses."""
 
     name: str
     title: str
@@ -36,17 +36,21 @@ class Profile:
 
     @property
     def threads(self) -> int:
-        """Threads of all jobs."""
+        """Number of threads of all jobs."""
         return sum(job.threads for job in self.jobs)
 
 
 def profile_names() -> list[str]:
-    """The names of all profiles, sorted."""
+    """Return the names of all profiles, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def profile_path(name: str) -> Path:
-    """The file of a profile. Raises ConfigError for an unknown name."""
+    """Return the path of a profile.
+
+    Raises:
+        ConfigError: The profile is unknown.
+    """
     names = profile_names()
     if name not in names:
         raise ConfigError.unknown("profile", name, names)
@@ -54,14 +58,22 @@ def profile_path(name: str) -> Path:
 
 
 def find_workload(path: Path) -> Path:
-    """The file at `path`, or of the profile with that name. Raises ConfigError."""
+    """Return a path, or the path of the profile with this name.
+
+    Raises:
+        ConfigError: The path is neither a file nor the name of a profile.
+    """
     if path.suffix or len(path.parts) != 1 or path.exists():
         return path
     return profile_path(path.name)
 
 
 def profile(name: str) -> Profile:
-    """Read a profile. Raises ConfigError for an unknown name."""
+    """Read a profile.
+
+    Raises:
+        ConfigError: The profile is unknown.
+    """
     path = profile_path(name)
     title, source = _header(path.read_text(encoding="utf-8"))
     jobs = load_workload_toml(path, _ANY_CAPACITY_BYTES).jobs
@@ -69,7 +81,7 @@ def profile(name: str) -> Profile:
 
 
 def _header(text: str) -> tuple[str, str]:
-    """Title and source from the leading comment."""
+    """Return title and source from the leading comment."""
     lines = []
     for line in text.splitlines():
         if not line.startswith("#"):
@@ -89,13 +101,15 @@ def profile_workload(
     sector_bytes: int = 512,
     seed: int | None = None,
 ) -> Workload:
-    """The profile `name` on a drive of `capacity_bytes`; None keeps the value of the file.
+    """Return the workload of a profile for a drive; None keeps the value of the file.
 
-    `queue_depth` and `threads` apply to jobs that go as fast as they can; a job with a rate keeps
-    its own. Block sizes are rounded up to multiples of `sector_bytes`, as the block layer does for
-    a file system. Raises ConfigError.
+    `queue_depth` and `threads` apply to jobs without a rate. Block sizes are rounded up to
+    multiples of `sector_bytes`, as the block layer does for a file system.
+
+    Raises:
+        ConfigError: The profile is unknown, or does not fit the drive.
     """
-    found = load_workload_toml(profile_path(name), capacity_bytes)
+    workload = load_workload_toml(profile_path(name), capacity_bytes)
 
     def at(job: Job) -> Job:
         if job.rate_iops is None and job.rate_bytes_per_s is None:
@@ -105,28 +119,30 @@ def profile_workload(
             job = job.with_duration_s(seconds)
         return _on_sectors(job, sector_bytes)
 
-    jobs = tuple(map(at, found.jobs))
-    return replace(found, jobs=jobs, seed=found.seed if seed is None else seed)
+    jobs = tuple(map(at, workload.jobs))
+    return replace(workload, jobs=jobs, seed=workload.seed if seed is None else seed)
 
 
 def volume_workload(
     name: str, capacity_bytes: int, volume_bytes: int, *, sector_bytes: int = 512, seed: int = 1
 ) -> Workload:
-    """The profile until it has moved `volume_bytes`, for preconditioning and endurance.
+    """Return the workload of a profile with an end by volume, for preconditioning and endurance.
 
-    Raises ConfigError for an unknown profile, or one of several jobs, which cannot share a volume.
+    Raises:
+        ConfigError: The profile is unknown, or has several jobs, which cannot share a volume.
     """
-    found = profile_workload(name, capacity_bytes, sector_bytes=sector_bytes, seed=seed)
-    if len(found.jobs) != 1:
+    workload = profile_workload(name, capacity_bytes, sector_bytes=sector_bytes, seed=seed)
+    if len(workload.jobs) != 1:
         raise ConfigError(
-            f"the profile '{name}' has {len(found.jobs)} jobs", hint="choose one with a single job"
+            f"the profile '{name}' has {len(workload.jobs)} jobs",
+            hint="choose a profile with a single job",
         )
-    job = replace(found.jobs[0], duration_ns=None, ios=None, volume_bytes=volume_bytes)
-    return replace(found, jobs=(job,))
+    job = replace(workload.jobs[0], duration_ns=None, ios=None, volume_bytes=volume_bytes)
+    return replace(workload, jobs=(job,))
 
 
 def _on_sectors(job: Job, sector_bytes: int) -> Job:
-    """Round blocks up to sectors: 0.5 KiB becomes 4 KiB on a drive with 4 KiB sectors."""
+    """Round block sizes up to sectors: 0.5 KiB becomes 4 KiB on a drive with 4 KiB sectors."""
     if all(size.bytes % sector_bytes == 0 for size in job.block_sizes):
         return job
     sizes: dict[int, float] = {}
@@ -138,5 +154,5 @@ def _on_sectors(job: Job, sector_bytes: int) -> Job:
 
 
 def seconds_of(workload: Workload) -> float:
-    """The duration of a workload, whose jobs all have durations."""
+    """Return the duration of a workload whose jobs all have durations."""
     return max((job.duration_ns or 0) / SECOND_NS for job in workload.jobs)

@@ -1,1 +1,1 @@
-"""What hosts do: the one definition of a workload, and fio's job files and JSON."""
+"""Workload model, workload files and fio job files."""

@@ -1,9 +1,9 @@
-"""What the data of a file are to a drive that compresses or stores no data twice.
+"""Compressibility and duplicates of the data of a file, for drives that compress or deduplicate.
 
-Drives are sensitive to what is written: the SNIA primer (2013, figures 15 and 16) sets a file of a
-database program against random data. A file is described by two shares, which simulated drives and
-fio (`buffer_compress_percentage`, `dedupe_percentage`) both take: how many of its 4 KiB blocks
-repeat an earlier one, and how much compression saves of the others.
+The performance of such drives depends on the data: the SNIA primer (2013, figures 15 and 16)
+compares a file of a database with random data. Two shares describe a file, which simulated drives
+and fio (`buffer_compress_percentage`, `dedupe_percentage`) accept: the 4 KiB blocks that repeat an
+earlier block, and the savings by compression of the other blocks.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from writecliff.errors import ConfigError
 
 BLOCK_BYTES = 4096  # the unit in which drives map, compress and compare data
-_COMPRESSED_MAX = 1 << 14  # blocks that are compressed, evenly over the file
-_LEVEL = 1  # of zlib: what hardware does in the time of a write
+_COMPRESSED_MAX = 1 << 14  # maximum number of compressed blocks, evenly spaced in the file
+_LEVEL = 1  # zlib level, similar to hardware compression during a write
 
 
 @dataclass(frozen=True)
 class DataPattern:
-    """The shares of a file, in whole percents, as fio takes them."""
+    """Shares of a file in whole percent, as fio requires."""
 
     compressible_pct: float  # of the data of blocks that are not duplicates
     duplicate_pct: float  # of the blocks
@@ -31,15 +31,17 @@ class DataPattern:
 
 
 def data_pattern_of(path: Path) -> DataPattern:
-    """Measure the file at `path`: every whole block of it. Raises ConfigError: not a readable file,
-    or smaller than a block.
+    """Measure all whole blocks of a file.
+
+    Raises:
+        ConfigError: The file cannot be read, or is smaller than a block.
     """
     try:
         size = path.stat().st_size
         if not path.is_file() or size < BLOCK_BYTES:
             raise ConfigError(
                 f"{path} is not a file of {BLOCK_BYTES} bytes or more",
-                hint="a data pattern is measured in blocks of it",
+                hint="choose a larger file: data patterns are measured by block",
             )
         return _measured(path, size // BLOCK_BYTES)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A model of the I/Os of a trace, from which a job draws its own.
+"""Model of the I/Os of a trace, from which a job generates I/Os.
 
 Mirrors `crates/synthesis/src/lib.rs`, which describes how a job uses it. Columns of a table
 have the same length. `writecliff.synthesis` fits models to traces.
@@ -17,7 +17,7 @@ Column = tuple[int, ...]
 class _Table:
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> Self:
-        """The table whose `asdict` was `given`; lists become tuples."""
+        """Rebuild a table from its `asdict`; lists become tuples."""
         return cls(**{key: _plain(value) for key, value in given.items()})
 
 
@@ -39,7 +39,7 @@ class ModelStreams(_Table):
 
 @dataclass(frozen=True)
 class ModelGaps(_Table):
-    """Times from the I/O before, in classes."""
+    """Times since the previous I/O, in classes."""
 
     values_ns: Column  # eight for each class: the means of its eighths
     idle_ns: int  # gaps from this on are stretched, so that each period has its length
@@ -57,9 +57,9 @@ class ModelStates(_Table):
 
 @dataclass(frozen=True)
 class ModelTransitions(_Table):
-    """How often a state follows another."""
+    """Numbers of transitions between states."""
 
-    phase: Column  # in which
+    phase: Column  # phase of the trace
     before: Column  # the state before
     after: Column  # the state after
     count: Column  # how often
@@ -77,7 +77,7 @@ class ModelPeriods(_Table):
 
 @dataclass(frozen=True)
 class ModelPlaces(_Table):
-    """Groups of places where runs begin, used alike."""
+    """Groups of start addresses of runs that are used alike."""
 
     stream: Column  # of the I/Os that begin there
     begin: Column  # when places are used first: in 2^-24 of the stream's I/Os that begin runs
@@ -95,7 +95,7 @@ class ModelPlaces(_Table):
 
 @dataclass(frozen=True)
 class ModelSweeps(_Table):
-    """I/Os that go through the addresses upwards; one row for each sequence."""
+    """Sequences of I/Os with ascending addresses, a row each."""
 
     begin: Column  # number of the first I/O within the pass
     end: Column  # and of the last
@@ -113,7 +113,7 @@ class ModelSweeps(_Table):
 
 @dataclass(frozen=True)
 class ModelMixes(_Table):
-    """Mixes of I/O streams, which sweeps that are alike share."""
+    """Mixes of I/O streams, which similar sweeps share."""
 
     sizes: Column  # rows of the other columns, those of the mixes one after another
     stream: Column  # I/O stream
@@ -145,7 +145,7 @@ _NO_CHAIN: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class IoModel:
-    """A model; the I/Os of one pass follow from it and its seed, and are repeated."""
+    """Model of the I/Os of a trace; a pass is generated from it and its seed, and repeated."""
 
     seed: int = 1  # of the pass
     range_bytes: int  # addresses are below this, relative to the job's offset
@@ -169,7 +169,7 @@ class IoModel:
 
     @property
     def of_streams(self) -> Iterator[tuple[int, int]]:
-        """Streams with I/Os of a pass; a stream may come more than once."""
+        """(Stream, number of I/Os) of a pass; a stream may occur several times."""
         if self.mixes is not None:
             return zip(self.mixes.stream, self.mixes.count, strict=True)
         moves = zip(self.transitions.after, self.transitions.count, strict=True)
@@ -177,13 +177,13 @@ class IoModel:
 
     @property
     def flushes(self) -> int:
-        """Of a pass."""
+        """Number of flushes of a pass."""
         letters = self.streams.operations
         return sum(count for stream, count in self.of_streams if letters[stream] == "f")
 
     @property
     def bytes(self) -> int:
-        """That a pass transfers."""
+        """Bytes that a pass transfers."""
         return sum(count * self.streams.lengths[stream] for stream, count in self.of_streams)
 
     @property
@@ -193,22 +193,22 @@ class IoModel:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables that it has."""
+        """Names of the tables in use."""
         if self.sweeps is not None:
             return ("streams", "sweeps", "mixes", "demand")
         return ("streams", "gaps", "states", "transitions", "periods", "places")
 
     @property
     def numbers(self) -> int:
-        """Numbers that the model consists of: how compact it is."""
+        """Number of values in the model, a measure of its size."""
         tables = [getattr(self, name) for name in self.tables]
-        columns = [getattr(table, one.name) for table in tables for one in fields(table)]
+        columns = [getattr(table, column.name) for table in tables for column in fields(table)]
         counted = sum(len(column) for column in columns if not isinstance(column, int))
         return counted + len(self.read_ranks) + len(self.write_ranks)
 
 
 def io_model_from_mapping(given: Mapping[str, Any]) -> IoModel:
-    """The model whose `asdict` was `given`."""
+    """Rebuild a model from its `asdict`."""
     return IoModel(
         seed=given["seed"],
         range_bytes=given["range_bytes"],

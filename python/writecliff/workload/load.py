@@ -1,4 +1,4 @@
-"""Reads workload files (.toml) and fio job files (.fio) as steps to run."""
+"""Reader of workload files (.toml) and fio job files (.fio)."""
 
 from __future__ import annotations
 
@@ -17,55 +17,44 @@ if TYPE_CHECKING:
     from writecliff.workload.fiojob import FioJobFile
 
 
-_LARGEST_DRIVE_BYTES = 1 << 60  # for checks where the drive is not known
+_LARGEST_DRIVE_BYTES = 1 << 60  # for checks without a drive
 _STREAMS_MAX = (1 << 16) - 1
 
 
 @dataclass(frozen=True)
 class LoadStep:
-    """One step of a file.
+    """A step of a workload file."""
 
-    workload      what runs: all of the step, or one of its rounds
-    rest_ns       of a rest: the time without I/O, which the single read of `workload` ends; else 0
-    measured      False: the step matters for the state of the drive alone
-    until_steady  rounds of `workload` repeat until steady state, `max_rounds` at most
-    """
-
-    workload: Workload
-    rest_ns: int = 0
-    measured: bool = True
-    until_steady: bool = False
-    max_rounds: int = 1
+    workload: Workload  # the whole step, or one of its rounds
+    rest_ns: int = 0  # idle time of a rest, before the single read of `workload`; 0: no rest
+    measured: bool = True  # False: the step only changes the state of the drive
+    until_steady: bool = False  # repeat rounds of `workload` until steady state
+    max_rounds: int = 1  # limit for `until_steady`
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """A step from what `asdict` or the native reader of workload files made of it."""
+        """Rebuild a step from its `asdict`, or from the native reader of workload files."""
         return cls(**{**data, "workload": workload_from_mapping(data["workload"])})
 
     def seeded(self, seed: int) -> LoadStep:
-        """The same step with another seed."""
+        """Return the step with another seed."""
         return replace(self, workload=replace(self.workload, seed=seed))
 
 
 @dataclass(frozen=True)
 class WorkloadFile:
-    """What a file asks for: steps, to be run one after the other.
-
-    `precondition` is the state that the file asks for ("sustained"), None if it leaves that open.
-    `expect` are limits on figures of the run. `notes` say what differs from fio. `fio` is the job
-    file itself, if it is one.
-    """
+    """Contents of a workload file or fio job file."""
 
     path: Path  # the file
-    steps: tuple[LoadStep, ...]  # in order
-    precondition: str | None = None
-    expect: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    fio: FioJobFile | None = None
+    steps: tuple[LoadStep, ...]  # in order of execution
+    precondition: str | None = None  # preconditioning ("sustained"); None: not specified
+    expect: tuple[str, ...] = ()  # limits on figures of the run
+    notes: tuple[str, ...] = ()  # differences from fio
+    fio: FioJobFile | None = None  # the fio job file, if it is one
 
     @property
     def workloads(self) -> list[Workload]:
-        """The workloads of the steps."""
+        """Workloads of the steps."""
         return [step.workload for step in self.steps]
 
 
@@ -74,8 +63,9 @@ def load_workload(
 ) -> WorkloadFile:
     """Read a workload or fio job file for a drive of `capacity_bytes`; `seed` replaces the file's.
 
-    Raises ConfigError, with file and line, if the file cannot be read, is not understood, asks for
-    what is not available, or reaches beyond the drive.
+    Raises:
+        ConfigError: The file cannot be read, is invalid, needs an unsupported feature, or exceeds
+            the drive; the message has file and line.
     """
     file = Path(path)
     check_workload_path(file)
@@ -92,8 +82,8 @@ def load_workload(
     _check_loads(loaded, capacity_bytes)
     if seed is None:
         return loaded
-    apart = 0 if loaded.fio is not None else 1  # fio's jobs share a seed
-    seeded = (step.seeded(seed + apart * number) for number, step in enumerate(loaded.steps))
+    step_seed = 0 if loaded.fio is not None else 1  # fio's jobs share a seed
+    seeded = (step.seeded(seed + step_seed * number) for number, step in enumerate(loaded.steps))
     return replace(loaded, steps=tuple(seeded))
 
 
@@ -102,14 +92,18 @@ def check_workload_path(path: Path) -> None:
     if path.suffix not in (".fio", ".toml"):
         raise ConfigError(
             f"{path} is neither a fio job file nor a workload file",
-            hint="name it .fio or .toml after what it holds",
+            hint="rename it to .fio or .toml, depending on its format",
         )
     with opened(path):
         pass
 
 
 def load_workload_toml(path: Path, capacity_bytes: int) -> Workload:
-    """Read a workload file of a single step. Raises ConfigError with file and line."""
+    """Read a workload file with a single step.
+
+    Raises:
+        ConfigError: The file is invalid, or has several steps.
+    """
     loaded = _read_toml(path, capacity_bytes)
     if len(loaded.steps) != 1:
         raise ConfigError(f"{path} has {len(loaded.steps)} steps where one is expected")
@@ -128,8 +122,12 @@ def _read_toml(path: Path, capacity_bytes: int) -> WorkloadFile:
 
 
 def check_load(load: Workload, capacity_bytes: int | None = None) -> None:
-    """Refuse what no drive of this capacity can run, or what would not fit into memory; without
-    one, what no drive could. Raises ConfigError.
+    """Check that a drive of this capacity can run a workload, and that it fits in memory.
+
+    Without a capacity, reject workloads that no drive can run.
+
+    Raises:
+        ConfigError: The workload cannot be run.
     """
     from writecliff import _native
     from writecliff.native_errors import as_user_errors
@@ -144,13 +142,13 @@ def check_load(load: Workload, capacity_bytes: int | None = None) -> None:
 
 
 def _check_loads(loaded: WorkloadFile, capacity_bytes: int) -> None:
-    """Refuse before anything is made for the run."""
+    """Check all steps before files of the run are created."""
     try:
         for workload in loaded.workloads:
             check_load(workload, capacity_bytes)
     except ConfigError as error:
-        said = str(error).removeprefix("workload: ")
-        raise ConfigError(f"{loaded.path}: {said}", hint=error.hint) from None
+        message = str(error).removeprefix("workload: ")
+        raise ConfigError(f"{loaded.path}: {message}", hint=error.hint) from None
 
 
 def _check_range(workload: Workload, capacity_bytes: int, path: Path) -> None:

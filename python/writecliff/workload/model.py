@@ -1,9 +1,8 @@
-"""What hosts do: the one definition of a workload, shared by every engine.
+"""Workload model, shared by all engines.
 
-A `Workload` is a set of `Job`s that run at the same time. It is what the Python API builds, what
-TOML files and fio job files are read into, and what both engines (simulated and fio) execute.
-The native crate `writecliff-workload` mirrors these classes field by field; `to_json` is the form
-that crosses the seam.
+A `Workload` is a set of `Job`s that run at the same time. The Python API, TOML files and fio job
+files produce workloads, and both engines (simulated and fio) execute them. The native crate
+`writecliff-workload` mirrors these classes field by field and reads the JSON of `to_json`.
 
 Units are in the names: `_bytes`, `_ns`, `_pct`. Offsets and sizes are in bytes on the device.
 """
@@ -35,8 +34,8 @@ class BlockSize:
 
     bytes: int  # of one I/O
     weight: float = 1.0  # its share of the I/Os, relative to that of the other sizes
-    # Random: share of the I/Os of this size that go on in order from a random address, each
-    # operation of each thread from its own: a sequential stream of a mix.
+    # Random: share of the I/Os of this size that form a sequential stream from a random address,
+    # with separate streams for each operation of each thread.
     sequential_pct: float = 0.0
 
 
@@ -50,7 +49,7 @@ class Zone:
 
 @dataclass(frozen=True)
 class Addresses:
-    """How random addresses are spread over the range.
+    """Distribution of random addresses over the range.
 
     kind:
 
@@ -89,9 +88,10 @@ class Addresses:
 
 @dataclass(frozen=True)
 class Segments:
-    """PTS active-range segments: `count` equal, non-touching pieces of the range that together hold
-    `amount_bytes`; their starts are drawn from `seed`. It is not the workload's, which differs from
-    step to step: all steps of a test must use the same segments.
+    """PTS active-range segments: equal, disjoint pieces of the range with `amount_bytes` in total.
+
+    Their starts are drawn from `seed`, which is separate from the workload's seed, because all
+    steps of a test must use the same segments.
     """
 
     count: int  # of the segments
@@ -99,13 +99,13 @@ class Segments:
     seed: int = 1  # of their starts
 
     def length(self, unit_bytes: int) -> int:
-        """Bytes of each segment, in whole blocks of `unit_bytes`; 0 if none fits."""
+        """Return the bytes of a segment, in whole blocks of `unit_bytes`; 0 if none fits."""
         return self.amount_bytes // self.count // unit_bytes * unit_bytes
 
 
 @dataclass(frozen=True)
 class OwnBlocks:
-    """Block sizes and alignment of one operation, where they differ from the job's."""
+    """Block sizes and alignment of an operation that differs from the job's."""
 
     block_sizes: tuple[BlockSize, ...]  # the mix of sizes
     align_bytes: int | None = None  # None: the block size of each I/O
@@ -113,9 +113,10 @@ class OwnBlocks:
 
 @dataclass(frozen=True, kw_only=True)
 class HostZones:
-    """Zones that the host keeps on a drive that has none (fio's `zonemode=zbd`): writes go in order
-    within each zone, and a full zone is reset before it is written again. All jobs of a workload
-    share the zones; range and offset of a job are whole zones.
+    """Zones that the host emulates on a drive without zones (fio's `zonemode=zbd`).
+
+    Writes are sequential within a zone, and a full zone is reset before it is written again. All
+    jobs of a workload share the zones; range and offset of a job are whole zones.
     """
 
     size_bytes: int  # of a zone
@@ -135,14 +136,13 @@ _TRIM_BYTES = 1 << 31  # length of the commands of a split TRIM
 
 @dataclass(frozen=True)
 class IoLog:
-    """I/Os that a job repeats in place of generated ones; columns of equal length.
+    """Recorded I/Os that a job repeats instead of generated I/Os, in columns of equal length.
 
-    TRIMs too long for a single command (4 GiB and more) are split into commands of 2 GiB, as
-    the kernel does for drives that take less at a time.
+    `operations` has a letter per I/O: r read, w write, t trim, f flush. Offsets are relative to the
+    start of the device; `times_ns` are arrivals since the job's start (empty: as fast as possible).
 
-    `operations` has a letter for each: r read, w write, t trim, f flush. Offsets are relative to
-    the start of the device; `times_ns` are arrivals since the job's start (empty: as fast as
-    possible).
+    TRIMs that are too long for a command (4 GiB and more) are split into commands of 2 GiB, as the
+    kernel does for drives with a lower limit.
     """
 
     operations: str  # a letter each
@@ -151,6 +151,7 @@ class IoLog:
     times_ns: tuple[int, ...] = ()  # arrivals, ascending
 
     def __post_init__(self) -> None:
+        """Split long TRIMs."""
         pairs = zip(self.operations, self.lengths, strict=False)
         if any(letter == "t" and length >= _COMMAND_BYTES for letter, length in pairs):
             self._split_trims()
@@ -176,15 +177,17 @@ class IoLog:
 
     @property
     def ios(self) -> int:
-        """Number of I/Os of one pass; flushes do not count."""
+        """Number of I/Os of a pass, without flushes."""
         return len(self.operations) - self.operations.count("f")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SteadyEnd:
-    """Ends a job when its last `window_ns` are steady: of the values measured each `check_ns`, from
-    `ramp_ns` on, none deviates from the mean by `limit` (or the slope of their least-squares line,
-    per value, is below it). Times are multiples of the workload's `interval_ns`.
+    """Condition that ends a job when its last `window_ns` are steady.
+
+    The window is steady if no value, measured each `check_ns` from `ramp_ns` on, deviates from the
+    mean by `limit`, or if the slope of the least-squares line per value is below `limit`. Times are
+    multiples of the workload's `interval_ns`.
     """
 
     metric: Literal["iops", "bandwidth", "latency"]  # of all operations together
@@ -198,9 +201,11 @@ class SteadyEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyTarget:
-    """Searches for the largest queue depth, up to the job's, at which `percentile` % of the I/Os of
-    a window complete within `latency_ns`; the results are those of a last window at that depth.
-    `keeps_running`: the search goes on until the job's own end.
+    """Search for the largest queue depth that meets a latency target.
+
+    At this depth, `percentile` % of the I/Os of a window complete within `latency_ns`. Depths range
+    up to the job's queue depth. Results are those of a last window at the depth found; with
+    `keeps_running` the search continues until the job's end.
     """
 
     latency_ns: int  # that I/Os must meet
@@ -211,7 +216,7 @@ class LatencyTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class LeastRate:
-    """Ends a job when, after two seconds, a cycle of an operation is slower than this."""
+    """Minimum rate: after two seconds, a cycle of an operation below it ends the job."""
 
     operation: Literal[0, 1, 2]  # read, write, trim, as in the measured series
     iops: float | None = None  # either this or bytes_per_s
@@ -221,11 +226,11 @@ class LeastRate:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One kind of load, issued by `threads` threads of `queue_depth` outstanding I/Os each.
+    """A load that is issued by `threads` threads with `queue_depth` outstanding I/Os each.
 
     Rates, volumes and I/O counts are totals over the job's threads. A job ends at the first of
-    `duration_ns`, `volume_bytes` and `ios` that it reaches; one of the three must be given. What it
-    measures may end it before: `until_steady`, `latency_target`, `least_rates`.
+    `duration_ns`, `volume_bytes` and `ios` that it reaches; at least one must be given. Its
+    measurements may end it earlier: `until_steady`, `latency_target`, `least_rates`.
     """
 
     name: str = "job"  # shown in results
@@ -287,20 +292,21 @@ class Job:
     least_rates: tuple[LeastRate, ...] = ()  # end: an operation is slower than one of them
 
     def __post_init__(self, block_size: int | str | None) -> None:
+        """Replace the mix of sizes if a single size is given."""
         if block_size is not None:
             size = parse_size(block_size) if isinstance(block_size, str) else block_size
             object.__setattr__(self, "block_sizes", (BlockSize(size),))
 
     def block_sizes_of(self, operation: str) -> tuple[BlockSize, ...]:
-        """The block sizes of "read", "write" or "trim"."""
-        own = {"write": self.writes, "trim": self.trims}.get(operation)
-        return self.block_sizes if own is None else own.block_sizes
+        """Return the block sizes of "read", "write" or "trim"."""
+        mix = {"write": self.writes, "trim": self.trims}.get(operation)
+        return self.block_sizes if mix is None else mix.block_sizes
 
     @property
     def all_block_sizes(self) -> tuple[BlockSize, ...]:
-        """The block sizes of all operations."""
-        own = (size for one in (self.writes, self.trims) if one for size in one.block_sizes)
-        return (*self.block_sizes, *own)
+        """Block sizes of all operations."""
+        others = (size for mix in (self.writes, self.trims) if mix for size in mix.block_sizes)
+        return (*self.block_sizes, *others)
 
     @property
     def is_scheduled(self) -> bool:
@@ -310,13 +316,13 @@ class Job:
         return rated or logged or self.model is not None
 
     def with_duration_s(self, seconds: float) -> Job:
-        """The same load for `seconds` of device time, without another end."""
+        """Return the load with a duration in seconds of device time as its only end."""
         return replace(self, duration_ns=round(seconds * SECOND_NS), volume_bytes=None, ios=None)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Jobs that run at the same time; `seed` fixes every random choice that they make."""
+    """Jobs that run at the same time; `seed` determines all their random choices."""
 
     name: str  # shown in results
     jobs: tuple[Job, ...]  # that run at the same time
@@ -324,13 +330,13 @@ class Workload:
     interval_ns: int = SECOND_NS  # width of the rows of the measured series
 
     def to_json(self) -> str:
-        """The form that the native crate reads; keys are the field names of these classes."""
+        """Return the JSON for the native crate, with the field names of these classes as keys."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
 
 @dataclass(frozen=True)
 class Access:
-    """What a workload asks for, as far as one value can say it; None for mixes and several jobs."""
+    """Summary of a workload in single values; None for mixes and several jobs."""
 
     pattern: Pattern | None = None
     block_bytes: int | None = None
@@ -340,7 +346,7 @@ class Access:
 
 
 def access_of(workload: Workload) -> Access:
-    """The columns by which a table of steps is read."""
+    """Return the summary of a workload for the columns of a table of steps."""
     if len(workload.jobs) != 1:
         return Access()
     job = workload.jobs[0]
@@ -350,7 +356,7 @@ def access_of(workload: Workload) -> Access:
 
 
 def workload_from_mapping(data: Mapping[str, Any]) -> Workload:
-    """Rebuild a `Workload` from what `to_json` wrote (already validated by the native crate)."""
+    """Rebuild a `Workload` from the JSON of `to_json`, which the native crate has validated."""
     rest = {key: value for key, value in data.items() if key != "jobs"}
     return Workload(jobs=tuple(_job(raw) for raw in data["jobs"]), **rest)
 
@@ -369,7 +375,7 @@ def _job(raw: Mapping[str, Any]) -> Job:
         "streams": tuple,
         "until_steady": lambda given: SteadyEnd(**given),
         "latency_target": lambda given: LatencyTarget(**given),
-        "least_rates": lambda given: tuple(LeastRate(**one) for one in given),
+        "least_rates": lambda given: tuple(LeastRate(**rate) for rate in given),
     }
     for name, read in readers.items():
         if job.get(name) is not None:

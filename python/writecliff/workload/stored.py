@@ -1,6 +1,6 @@
-"""Steps of a load as a manifest has them: every value of the type of its field, then in its range.
+"""Steps of a load from a manifest, checked for types and ranges.
 
-The types are those of the dataclasses of `model.py`; what is in range the native crate says.
+The dataclasses of `model.py` define the types, the native crate the ranges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 
 def stored_steps(data: object, where: object) -> tuple[LoadStep, ...]:
-    """The steps whose `asdict` was stored. Raises ConfigError with `where` and the place."""
+    """Rebuild steps from their stored `asdict`.
+
+    Raises:
+        ConfigError: A value is invalid; the message has `where` and the key.
+    """
     data = _without_ramps(data, where)
     as_type(data, list[_form(LoadStep)], where)  # type: ignore[misc, arg-type]
     steps = tuple(map(LoadStep.from_mapping, data))  # type: ignore[call-overload]
@@ -33,13 +37,13 @@ def _without_ramps(data: object, where: object) -> object:
     if not isinstance(data, list) or not all(isinstance(step, dict) for step in data):
         return data
     if any(step.get("ramp") is not None for step in data):
-        raise ConfigError(f"{where}: its ramp is a step, which this version cannot repeat")
+        raise ConfigError(f"{where}: its ramp is a separate step, which this version cannot repeat")
     return [{key: value for key, value in step.items() if key != "ramp"} for step in data]
 
 
 @cache
 def _form(kind: type) -> Any:
-    """A dataclass as a structure of msgspec, which has no dataclasses with `InitVar`."""
+    """Convert a dataclass to a msgspec structure, because msgspec does not support `InitVar`."""
     import msgspec
 
     hints: Mapping[str, Any] = get_type_hints(kind)
@@ -57,7 +61,7 @@ def _form(kind: type) -> Any:
 
 
 def _form_of(hint: Any) -> Any:
-    """The hint of a field, with structures for the dataclasses that have jobs in them."""
+    """Return the hint of a field, with structures for the dataclasses that contain jobs."""
     if hint == tuple[Job, ...]:
         return tuple[_form(Job), ...]  # type: ignore[misc]
     if hint == Workload:
@@ -71,9 +75,13 @@ BLOCK_SIZE = "block_size"
 
 
 def job_with(job: Job, name: str, text: str) -> Job:
-    """`job` with the field `name` read from `text`: a number, on or off, a word, a size for fields
-    of bytes and `block_size`, a time for fields of ns. Raises ConfigError: no such field, or one
-    that is not a single value, or an invalid value.
+    """Return `job` with the field `name` read from `text`.
+
+    The text is a number, on or off, a word, a size for fields of bytes and `block_size`, or a time
+    for fields of ns.
+
+    Raises:
+        ConfigError: The job has no such field, it is not a single value, or the text is invalid.
     """
     kinds = _single_values()
     if name == BLOCK_SIZE:
@@ -88,9 +96,9 @@ def job_with(job: Job, name: str, text: str) -> Job:
 
 
 def _single_values() -> dict[str, object]:
-    """The fields that hold one value, with its type."""
+    """Return the fields with a single value, and its type."""
     hints = get_type_hints(Job, vars(model))
-    found = {}
+    kinds = {}
     for field in fields(Job):
         hint = hints[field.name]
         parts = {part for part in getattr(hint, "__args__", ()) if part is not type(None)}
@@ -100,8 +108,8 @@ def _single_values() -> dict[str, object]:
         if kind is None and parts and all(isinstance(part, str) for part in parts):
             kind = tuple(sorted(parts))  # the words of a literal
         if kind is not None:
-            found[field.name] = kind
-    return found
+            kinds[field.name] = kind
+    return kinds
 
 
 def _read(name: str, kind: Any, text: str) -> Any:

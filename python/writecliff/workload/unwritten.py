@@ -1,4 +1,4 @@
-"""Which loads read addresses that nothing has written: a drive answers them without its flash."""
+"""Detection of loads that read unwritten addresses, which a drive serves without its flash."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ Range = tuple[int, int]  # begin and end in bytes
 
 
 def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
-    """Whether a job reads addresses of a new drive that the steps before it do not cover.
+    """Return True if a job reads addresses of a new drive that previous steps do not cover.
 
-    A step covers what it writes in order from begin to end. Random writes leave gaps.
+    A step covers the ranges that it writes sequentially from start to end. Random writes leave
+    gaps.
     """
     covered: list[Range] = []
     for step in steps:
@@ -28,22 +29,20 @@ def reads_unwritten(steps: Iterable[LoadStep], capacity_bytes: int) -> bool:
 def _reads(job: Job) -> bool:
     zones = job.host_zones
     if zones is not None and not (zones.begin_full or zones.read_unwritten):
-        return False  # only what it wrote
+        return False  # it reads only data that it wrote
     given = job.log.operations if job.log is not None else ""
     given += job.model.streams.operations if job.model is not None else ""
     return "r" in given if given else job.read_pct > 0
 
 
 def _range(job: Job, capacity_bytes: int) -> Range:
-    own = job.range_bytes if job.model is None else job.model.range_bytes
-    length = capacity_bytes - job.offset_bytes if own is None else own
+    given = job.range_bytes if job.model is None else job.model.range_bytes
+    length = capacity_bytes - job.offset_bytes if given is None else given
     return job.offset_bytes, job.offset_bytes + length
 
 
 def _fills(job: Job, there: Range) -> bool:
-    """Whether a job writes its whole range, as far as its definition tells. What is left of a last
-    block does not count.
-    """
+    """Return True if a job writes its whole range, except for a partial last block."""
     only_writes = job.pattern == "sequential" and not job.read_pct and not job.trim_pct
     by_volume = job.duration_ns is None and job.ios is None
     whole = job.segments is None and job.log is None and job.model is None and not job.hole_bytes
@@ -54,7 +53,7 @@ def _fills(job: Job, there: Range) -> bool:
 
 
 def _within(wanted: Range, covered: Iterable[Range]) -> bool:
-    """Whether the ranges together cover all of `wanted`."""
+    """Return True if the ranges together cover all of `wanted`."""
     begin, end = wanted
     for low, high in sorted(covered):
         if low > begin:

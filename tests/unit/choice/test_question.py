@@ -119,7 +119,10 @@ def test_candidates_by_name_pattern_file_and_capacity(tmp_path: Path) -> None:
         (["file:x", "pm863-960"], "file:x is a real drive"),
         (["pm863-480,,pm863-960"], "empty name"),
         (["./absent.toml", "pm863-960"], "absent.toml"),
-        (["/dev/shm/absent.toml", "pm863-960"], "there is no device file /dev/shm/absent.toml"),
+        (
+            ["/dev/shm/absent.toml", "pm863-960"],
+            "the device file /dev/shm/absent.toml does not exist",
+        ),
     ],
 )
 def test_invalid_candidates_are_rejected(words: list[str], message: str) -> None:

@@ -81,7 +81,7 @@ def test_device_hash_is_of_behaviour(cli: CommandLine, tmp_path: Path) -> None:
     ("name", "message", "hint"),
     [
         ("sata-tlc-12", "error: unknown simulated drive 'sata-tlc-12'", "'sata-tlc-120'"),
-        ("./none.toml", "error: there is no device file none.toml", None),
+        ("./none.toml", "error: the device file none.toml does not exist", None),
     ],
 )
 def test_wrong_names(cli: CommandLine, name: str, message: str, hint: str | None) -> None:

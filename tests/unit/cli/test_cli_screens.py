@@ -449,7 +449,7 @@ hint: see `writecliff run --help`
 """),
     "run a.txt --on sim:fake": snapshot("""\
 error: a.txt is neither a fio job file nor a workload file
-hint: name it .fio or .toml after what it holds
+hint: rename it to .fio or .toml, depending on its format
 """),
     "run nowhere.fio --on sim:fake": snapshot(
         "error: cannot read nowhere.fio: no such file or directory\n"

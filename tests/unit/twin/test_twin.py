@@ -123,7 +123,7 @@ def test_a_drive_too_small_for_a_model_is_refused_before_it_is_measured(
     small, run = write_small_drive(tmp_path), tmp_path / "run"
     found = cli(["twin", f"sim:{small}", "--gentle", "--output", str(run)])
     assert (found.code, run.exists()) == (2, False)
-    assert found.err.startswith("error: a capacity of 0.96 GB has no model")
+    assert found.err.startswith("error: a capacity of 0.96 GB is not supported")
 
 
 def test_hidden_drives_are_drawn_by_their_number() -> None:

@@ -1,8 +1,8 @@
-"""fio job files as workloads: `read_fio_job`, or `load_fio_job` for all that a file says.
+"""fio job files as workloads: `read_fio_job`, or `load_fio_job` for all details of a file.
 
-Every option of a file is honoured, accepted for a stated reason, or refused with file, line and
-reason. What is known of each option is in `options` and `options_unused`, from which the reference
-page is made (`python -m writecliff.workload.fiojob.reference`).
+Each option of a file is honoured, accepted without effect, or rejected with file, line and reason.
+`options` describes all options and is the source of the reference page (`python -m
+writecliff.workload.fiojob.reference`).
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ _BITS_MAX = 256
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be calculated."""
+    """An invalid expression."""
 
 
 def evaluate(text: str, number: Callable[[str], int]) -> int:
-    """The value of an expression, whose numbers `number` reads. Divisions round towards zero."""
+    """Evaluate an expression whose numbers `number` reads; divisions round towards zero."""
     tokens: list[str] = []
     position, stripped = 0, text.rstrip()
     while position < len(stripped):
@@ -45,7 +45,7 @@ def evaluate(text: str, number: Callable[[str], int]) -> int:
 
 
 def _expression(tokens: list[str], number: Callable[[str], int], lowest: int) -> int:
-    """Take an expression off the tokens that has no operator of a precedence below `lowest`."""
+    """Remove an expression without operators of a precedence below `lowest` from the tokens."""
     value = _atom(tokens, number)
     while tokens and _PRECEDENCE.get(tokens[0], 0) >= lowest:
         operator = tokens.pop(0)

@@ -1,4 +1,4 @@
-"""Direction and block sizes of a job: what is issued, in the terms of the model."""
+"""Conversion of direction and block sizes of a fio job."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _METADATA_BYTES = (8, 16, 64, 128)  # of a sector, in formats whose blocks inclu
 
 @dataclass(frozen=True)
 class Operations:
-    """What a job does: `used` are its operations, `read_pct` and `trim_pct` their mix.
+    """Operations of a job: `used` are the operations, `read_pct` and `trim_pct` their mix.
 
-    With commands in place of writes `used` are the operations of fio, whose options they follow.
+    If commands replace writes, `used` has the operations of fio, whose options apply.
     """
 
     pattern: Pattern
@@ -50,7 +50,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Block sizes of the operations in use, and what fio derives from all of them."""
+    """Block sizes of the operations in use, and values that fio derives from all sizes."""
 
     by_operation: Mapping[str, OwnBlocks]  # of the operations in use
     smallest: int  # of the operations in use
@@ -58,43 +58,44 @@ class Blocks:
 
     @property
     def common(self) -> OwnBlocks:
-        """Of the first operation in use: reads, where there are any."""
+        """Block sizes of the first operation in use, which is reads if there are any."""
         return next(iter(self.by_operation.values()))
 
     @property
     def writes(self) -> OwnBlocks | None:
-        """Of writes, where they differ from the first operation."""
-        own = self.by_operation.get("write")
-        return None if own == self.common else own
+        """Block sizes of writes; None if they are those of the first operation."""
+        writes = self.by_operation.get("write")
+        return None if writes == self.common else writes
 
     @property
     def sizes(self) -> tuple[BlockSize, ...]:
-        """The different sizes of all operations in use."""
-        every = (size for own in self.by_operation.values() for size in own.block_sizes)
+        """Distinct sizes of all operations in use."""
+        every = (size for mix in self.by_operation.values() for size in mix.block_sizes)
         return tuple(dict.fromkeys(every))
 
     @property
     def is_aligned(self) -> bool:
-        """Whether some operation is aligned to something else than its size."""
-        return any(own.align_bytes is not None for own in self.by_operation.values())
+        """True if an operation is not aligned to its size."""
+        return any(mix.align_bytes is not None for mix in self.by_operation.values())
 
     @property
     def largest(self) -> int:
+        """Largest size of all operations in use."""
         return max(size.bytes for size in self.sizes)
 
     @property
     def is_mix(self) -> bool:
-        """Whether some operation has several sizes."""
-        return any(len(own.block_sizes) > 1 for own in self.by_operation.values())
+        """True if an operation has several sizes."""
+        return any(len(mix.block_sizes) > 1 for mix in self.by_operation.values())
 
     def mean(self, operation: str) -> float:
-        """Mean block size of an operation in use."""
+        """Return the mean block size of an operation in use."""
         sizes = self.by_operation[operation].block_sizes
         return sum(s.bytes * s.weight for s in sizes) / sum(s.weight for s in sizes)
 
 
 def operations(settings: Settings) -> Operations:
-    """Read `rw` and the mix. Raises for what one job of the model cannot do."""
+    """Read `rw` and the mix; raise ConfigError for combinations that a `Job` cannot express."""
     name, _, modifier = settings.rw.partition(":")
     if name not in _DIRECTIONS:
         raise settings.error("rw", f"rw: '{name}' is unknown", f"one of {', '.join(_DIRECTIONS)}")
@@ -135,7 +136,7 @@ def operations(settings: Settings) -> Operations:
 def _sequential_shares(
     settings: Settings, pattern: Pattern, used: tuple[str, ...], run_ios: int
 ) -> Mapping[str, float]:
-    """The share of each operation's I/Os that continue where its last one ended, in percent."""
+    """Return the percentage of each operation's I/Os that continue at its previous I/O."""
     if pattern == "sequential":
         return {}
     shares = {
@@ -152,7 +153,7 @@ def _sequential_shares(
 
 
 def _with_write_modes(settings: Settings, ops: Operations) -> Operations:
-    """The operations with what becomes of the writes."""
+    """Return the operations after the conversion of writes to other commands."""
     converted = becomes(settings)
     check(settings, ops.used, converted)
     settings.notes += converted.notes
@@ -167,7 +168,7 @@ def _with_write_modes(settings: Settings, ops: Operations) -> Operations:
 
 
 def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | None:
-    """(bytes of a hole, bytes before it) of strided zones, which zonesize alone asks for too."""
+    """Return (bytes of a hole, bytes before it) of strided zones, also for zonesize alone."""
     mode = settings.zonemode or ("strided" if settings.zonesize else "none")
     if mode == "zbd":
         return None
@@ -187,7 +188,7 @@ def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | Non
 
 
 def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int]:
-    """(I/Os of a run, bytes of a hole) of what stands behind the colon of `rw`."""
+    """Return (I/Os of a run, bytes of a hole) of the modifier after the colon of `rw`."""
     if not text:
         return 1, 0
     try:
@@ -212,18 +213,21 @@ def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int
 
 
 def pick(triple: Triple[int], used: Iterable[str]) -> list[int]:
-    """The values of a read,write,trim list for the operations in use."""
+    """Return the values of a read,write,trim list for the operations in use."""
     return [triple.of(operation) for operation in used]
 
 
 def blocks(settings: Settings, ops: Operations) -> Blocks:
-    """Sizes, shares and alignment of each operation in use. Raises for parts of sectors."""
+    """Return sizes, shares and alignment of each operation; raise ConfigError for part sectors."""
     mixes = {
         operation: tuple((_data_bytes(settings, size), weight) for size, weight in mix)
         for operation in DIRECTIONS
         for mix in (_mix(settings, operation),)
     }
-    used = {operation: _own(settings, ops, operation, mixes[operation]) for operation in ops.used}
+    used = {
+        operation: _operation_blocks(settings, ops, operation, mixes[operation])
+        for operation in ops.used
+    }
     if ops.trim_first:
         if used["write"] != used["trim"]:
             settings.note(f"rw={settings.rw}: writes have the sizes of the trims before them")
@@ -233,10 +237,10 @@ def blocks(settings: Settings, ops: Operations) -> Blocks:
     return Blocks(used, smallest, unit)
 
 
-def _own(
+def _operation_blocks(
     settings: Settings, ops: Operations, operation: str, mix: tuple[tuple[int, float], ...]
 ) -> OwnBlocks:
-    """Fio aligns random addresses to the smallest block size, unless blockalign says otherwise."""
+    """Return the blocks of an operation; fio aligns random addresses to its smallest size."""
     for size, _ in mix:
         if size % SECTOR_BYTES:
             raise settings.error(
@@ -255,7 +259,7 @@ def _own(
 
 
 def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
-    """(bytes, weight) of one operation. fio prefers a split or a range to a plain size."""
+    """Return (bytes, weight) of an operation; fio prefers a split or a range to a single size."""
     if settings.bssplit is not None:
         if settings.bsrange is not None:
             raise settings.error("bssplit", "bssplit and bsrange exclude each other", "keep one")
@@ -268,7 +272,7 @@ def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
 
 
 def _data_bytes(settings: Settings, size: int) -> int:
-    """A block size without the metadata that its sectors include (extended LBA formats)."""
+    """Return a block size without the metadata of its sectors (extended LBA formats)."""
     if not size % SECTOR_BYTES or not any(map(settings.given, PROTECTION_INFORMATION)):
         return size
     for sector in (4096, SECTOR_BYTES):
@@ -284,9 +288,9 @@ def _data_bytes(settings: Settings, size: int) -> int:
 
 
 def _range_mix(low: int, high: int) -> tuple[tuple[int, float], ...]:
-    """How often fio draws each size of a range (io_u.c, get_next_buflen).
+    """Return the frequency of each size of a range in fio (io_u.c, get_next_buflen).
 
-    It draws from [low, low + high), cuts to a multiple of `low`, and to `high` at most.
+    fio draws from [low, low + high), rounds down to a multiple of `low`, and limits to `high`.
     """
     if low == high:
         return ((low, 1.0),)

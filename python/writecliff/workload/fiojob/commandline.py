@@ -1,9 +1,9 @@
-"""A command line of fio: `--name=x --rw=read job.fio --output-format=json`.
+"""Parser of fio command lines: `--name=x --rw=read job.fio --output-format=json`.
 
-fio 3.42, init.c `parse_cmd_line`: `--name` begins a job; options before the first one are global,
-for the job files, too; the first job file runs together with the jobs of the command line, further
-ones one after the other. An option has one or two hyphens, its value follows an equals sign or is
-the next word.
+fio 3.42, init.c `parse_cmd_line`: `--name` starts a job; options before the first job are global,
+also for job files; the first job file runs together with the jobs of the command line, further job
+files run one after the other. An option has one or two hyphens; its value follows an equals sign or
+is the next word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from writecliff.workload.fiojob.values import flag
 _HERE = SourceLocation(Path("command line"), 0)
 _FORMATS = ("normal", "json", "json+")
 
-# fio's options that concern no job. Those with an effect here are read below.
+# fio's options that do not concern jobs. Options with an effect here are read below.
 _WITH_VALUE = ("output", "output-format", "section", "aux-path")
 _WITHOUT_VALUE = ("parse-only", "readonly", "minimal")
 _NO_EFFECT = {
@@ -52,7 +52,7 @@ _FLAGS = frozenset(
 
 @dataclass
 class FioCommand:
-    """What a command line asks for."""
+    """A parsed command line."""
 
     sections: list[RawSection] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
@@ -64,14 +64,18 @@ class FioCommand:
     readonly: bool = False
 
     def load(self, capacity_bytes: int, environment: Mapping[str, str] | None = None) -> FioJobFile:
-        """The jobs for a drive of this capacity. Raises ConfigError for all problems at once."""
+        """Return the jobs for a drive of this capacity.
+
+        Raises:
+            ConfigError: The message has all problems.
+        """
         problems: list[ConfigError] = []
         sections = list(self.sections)
         for number, file in enumerate(self.files):
             read = read_sections(file, environment, problems)
-            own = next(section for section in read if not section.is_global)
+            first = next(section for section in read if not section.is_global)
             if number:
-                own.options.insert(0, RawOption("stonewall", None, own.location))
+                first.options.insert(0, RawOption("stonewall", None, first.location))
             sections += read
         if not any(not section.is_global for section in sections):
             raise ConfigError(
@@ -82,7 +86,11 @@ class FioCommand:
 
 
 def read_command_line(words: Sequence[str]) -> FioCommand:
-    """Read fio's words. Raises ConfigError for what is not an option of fio, or is refused."""
+    """Parse the words of a command line.
+
+    Raises:
+        ConfigError: An option is unknown or not supported.
+    """
     command, left = FioCommand(), list(words)
     only: list[str] = []
     while left:
@@ -110,7 +118,7 @@ def _takes_value(name: str) -> bool:
 
 
 def _of_command(command: FioCommand, name: str, value: str | None) -> bool:
-    """Whether it is an option of the command, not of a job."""
+    """Apply an option of the command; return False for an option of a job."""
     for reason, names in _REFUSED.items():
         if name in names.split():
             raise ConfigError(f"--{name} {reason}")
@@ -138,10 +146,10 @@ def _of_command(command: FioCommand, name: str, value: str | None) -> bool:
 
 def _add_option(command: FioCommand, name: str, value: str | None) -> None:
     if name not in by_name():
-        known = (*by_name(), *_WITH_VALUE, *_WITHOUT_VALUE)
+        names = (*by_name(), *_WITH_VALUE, *_WITHOUT_VALUE)
         raise ConfigError(
             f"unknown option '--{name}'",
-            hint=did_you_mean(name, known, "options are those of fio; see fio-options.md"),
+            hint=did_you_mean(name, names, "options are those of fio; see fio-options.md"),
         )
     if name == "name":
         command.sections.append(RawSection(value or "", _HERE))

@@ -1,4 +1,4 @@
-"""fio's I/O engines: which of them leave one I/O outstanding, and which touch no drive at all."""
+"""fio's I/O engines: synchronous engines, and engines that do not use a drive."""
 
 from __future__ import annotations
 

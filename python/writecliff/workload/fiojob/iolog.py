@@ -1,4 +1,4 @@
-"""fio's I/O logs, versions 2 and 3: the I/Os that a job repeats (`read_iolog`).
+"""Reader of fio's I/O logs, versions 2 and 3 (`read_iolog`).
 
 fio 3.42, iolog.c and HOWTO "Trace file format". A log of version 2 has no times but pauses
 (`wait`), counted from the one before; version 3 has a time for each line, in microseconds. Here an
@@ -44,7 +44,11 @@ class _Rows:
 
 
 def read_io_log(settings: Settings) -> IoLog:
-    """The I/Os of `read_iolog`. Raises ConfigError with file and line."""
+    """Read the I/Os of `read_iolog`.
+
+    Raises:
+        ConfigError: The log cannot be read or is invalid; the message has file and line.
+    """
     path = Path(str(settings.read_iolog))
     if ":" in path.name and not path.exists():
         raise settings.error("read_iolog", "read_iolog names several logs", "one for each job")

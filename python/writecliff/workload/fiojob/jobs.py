@@ -1,8 +1,8 @@
-"""One section of a job file as jobs of the model.
+"""Conversion of a section of a job file to jobs of the model.
 
-A section with `numjobs` is one job of several threads where its threads do the same and are
-reported together (`group_reporting`); otherwise each of its threads is a separate job, since fio
-gives each thread its own range, end and result.
+A section with `numjobs` is a job with several threads if its threads are equal and reported
+together (`group_reporting`). Otherwise each thread is a separate job, because fio gives each thread
+a separate range, end and result.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _RATE_MIN, _RATE_MAX = (
 
 
 def section_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
-    """The jobs of one section; what differs from fio becomes notes of the settings.
+    """Return the jobs of a section; differences from fio are added to the notes of the settings.
 
-    What is not available joins the problems of the settings, with file and line; there are no jobs
-    then.
+    Unsupported features are added to the problems of the settings, with file and line; the result
+    is then empty.
     """
     if settings.attempt(drive_engine, settings) is None:
         return ()
@@ -92,7 +92,7 @@ def _jobs_of_threads(
 
 
 def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
-    """The fields of a job that depend on nothing but its options; None for those with a problem."""
+    """Return the fields of a job that depend only on its options; None for invalid options."""
     readers: dict[str, Callable[[Settings, Operations], Any]] = {
         "queue_depth": queue_depth,
         "streams": streams,
@@ -100,12 +100,12 @@ def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
         "dsync": dsync,
         "ends": lambda settings, ops: ends_by_result(settings, ops.used),
     }
-    found = {name: settings.attempt(read, settings, ops) for name, read in readers.items()}
-    chosen = found.pop("streams") or (0,)
+    host = {name: settings.attempt(read, settings, ops) for name, read in readers.items()}
+    chosen = host.pop("streams") or (0,)
     several = len(chosen) > 1
     return (
-        found
-        | (found.pop("ends") or {})
+        host
+        | (host.pop("ends") or {})
         | {
             "name": settings.job_name,
             "stream": 0 if several else chosen[0],
@@ -120,7 +120,7 @@ def _host_fields(settings: Settings, ops: Operations) -> dict[str, Any]:
 
 
 def _log_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
-    """The jobs of a log, one for each thread."""
+    """Return the jobs of a log, one per thread."""
     log = read_io_log(settings)
     end = max(map(sum, zip(log.offsets, log.lengths, strict=True)))
     if end > capacity_bytes:
@@ -167,7 +167,7 @@ def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
 def _common_job(
     settings: Settings, ops: Operations, sizes: Blocks, rate: Pace, host: dict[str, Any]
 ) -> Job:
-    """Everything that the threads of a section have in common, for one thread."""
+    """Return a job with the fields that the threads of a section share."""
     in_turn = not settings.file_service_type.startswith("sequential")
     return Job(
         **host,
@@ -204,15 +204,15 @@ def _thread_job(
 
 
 def _shared_job(job: Job, threads: int) -> Job:
-    """The same load by several threads: rates, volumes and counts of a job are totals."""
+    """Return the job for several threads: rates, volumes and counts become totals."""
 
     def total(value: Any) -> Any:
         return None if value is None else value * threads
 
     totals = ("rate_iops", "rate_bytes_per_s", "volume_bytes", "ios")
     least = (
-        replace(one, iops=total(one.iops), bytes_per_s=total(one.bytes_per_s))
-        for one in job.least_rates
+        replace(rate, iops=total(rate.iops), bytes_per_s=total(rate.bytes_per_s))
+        for rate in job.least_rates
     )
     return replace(
         job,
@@ -241,7 +241,7 @@ def _add_general_notes(settings: Settings) -> None:
 def addresses(
     settings: Settings, ops: Operations, blocks: Blocks, length: int
 ) -> tuple[Addresses, int]:
-    """The distribution, and the range without what no zone covers."""
+    """Return the distribution, and the part of the range that zones cover."""
     if settings.sprandom:
         return _sprandom(settings, ops), length
     if _has_map(settings, ops, blocks):
@@ -303,14 +303,16 @@ def _has_map(settings: Settings, ops: Operations, blocks: Blocks) -> bool:
 
 
 def _deviation_pct(spread_pct: float) -> float:
-    """Fio adds a uniform number of this spread to a mean of twelve over the whole range, whose own
-    deviation is a twelfth of the range (lib/gauss.c).
+    """Return the standard deviation of fio's normal distribution, in percent of the range.
+
+    fio adds a uniform number of this spread to the mean of twelve numbers over the whole range,
+    which has a deviation of a twelfth of the range (lib/gauss.c).
     """
     return math.sqrt((100 / 12) ** 2 + spread_pct**2 / 12)
 
 
 def _sprandom(settings: Settings, ops: Operations) -> Addresses:
-    """As in fio: one thread of random writes of one size; `bs` is the drive's indirection unit."""
+    """Return the addresses of sprandom: one thread of random writes with the size of a unit."""
     if (ops.pattern, ops.used, settings.numjobs) != ("random", ("write",), 1):
         raise settings.error("sprandom", "sprandom needs rw=randwrite and numjobs=1", "set them")
     share = settings.spr_op
@@ -320,7 +322,7 @@ def _sprandom(settings: Settings, ops: Operations) -> Addresses:
 
 
 def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) -> None:
-    """Add a note for everything about addresses that is not as in fio."""
+    """Add notes on addresses that differ from fio."""
     if settings.sprandom:
         if settings.spr_cs:
             settings.note("spr_cs: repeated writes are not delayed by a region")
@@ -349,12 +351,12 @@ def add_notes_on_addresses(settings: Settings, ops: Operations, blocks: Blocks) 
 # Range and end of a thread of a job: size, offset, loops, runtime.
 #
 # fio 3.33: filesetup.c (`get_start_offset`, `setup_files`), backend.c (`io_bytes_exceeded`,
-# `keep_running`). The file of fio is the drive here, so a job that would grow a file is an error.
+# `keep_running`). The drive replaces fio's file, so a job that would grow a file is an error.
 
 
 @dataclass(frozen=True)
 class Extent:
-    """Range and ends of one thread; at least one end is given."""
+    """Range and ends of a thread; at least one end is given."""
 
     offset_bytes: int
     range_bytes: int
@@ -364,7 +366,7 @@ class Extent:
 
 
 def offset(settings: Settings, blocks: Blocks, capacity: int, thread: int) -> int:
-    """Start of a thread's range; offsets in percent are rounded up to whole blocks."""
+    """Return the start of a thread's range; percentages are rounded up to whole blocks."""
     increment = _bytes(settings.offset_increment, capacity)
     start: Size = settings.offset
     value = _bytes(start, capacity) + thread * increment
@@ -381,7 +383,7 @@ def _bytes(size: Size, capacity: int) -> int:
 def extent(
     settings: Settings, ops: Operations, blocks: Blocks, capacity: int, thread: int
 ) -> Extent:
-    """Range and end of one thread. Raises if they leave the drive or hold no block."""
+    """Return range and end of a thread; raise ConfigError if they exceed the drive or are empty."""
     start = offset(settings, blocks, capacity, thread)
     if start >= capacity:
         raise settings.error(
@@ -425,7 +427,7 @@ def extent(
 def _sizes(
     settings: Settings, ops: Operations, blocks: Blocks, capacity: int, start: int
 ) -> tuple[int, int]:
-    """(length of the range, bytes of one pass) of a thread."""
+    """Return (length of the range, bytes of a pass) of a thread."""
     size: Size | None = settings.size
     length = size.bytes if size is not None and size.percent is None else 0
     if settings.filesize is not None:
@@ -472,7 +474,7 @@ def _check_fill(settings: Settings, ops: Operations) -> None:
 
 
 def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
-    """The range that fio really uses: sequential I/O finishes its last block if there is room."""
+    """Return the range that fio uses: sequential I/O completes its last block if it fits."""
     if len(blocks.sizes) > 1 or (ops.pattern == "random" and blocks.is_aligned):
         return length - length % SECTOR_BYTES
     block = blocks.sizes[0].bytes
@@ -483,7 +485,7 @@ def _whole(ops: Operations, blocks: Blocks, length: int, room: int) -> int:
 def _volume(
     settings: Settings, ops: Operations, blocks: Blocks, *, one_pass: int, length: int, whole: int
 ) -> int:
-    """Bytes of all passes, in whole blocks: fio issues until the limit is reached.
+    """Return the bytes of all passes, in whole blocks: fio issues I/Os until it reaches the limit.
 
     It makes `loops` passes, then more while it is below `io_size`, and stops at `io_size * loops`.
     """
@@ -511,7 +513,7 @@ def _volume(
 
 
 def _endless(settings: Settings, ops: Operations) -> bool:
-    """Whether a pass of fio is endless: random I/O without a map of the blocks done."""
+    """Return True if a pass of fio has no end: random I/O without a random map."""
     return ops.pattern == "random" and (
         settings.norandommap
         or settings.random_distribution.kind != "random"
@@ -530,7 +532,7 @@ def _endless(settings: Settings, ops: Operations) -> bool:
 
 @dataclass(frozen=True)
 class Pace:
-    """Rates of one thread, over its operations."""
+    """Rates of a thread."""
 
     rate_iops: float | None = None
     rate_bytes_per_s: float | None = None
@@ -540,7 +542,7 @@ class Pace:
 
 
 def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
-    """The rate of one thread. Raises for limits on only one of two operations."""
+    """Return the rate of a thread; raise ConfigError for a limit on one of two operations."""
     by_bytes = pick(settings.rate, ops.used)
     by_ios = pick(settings.rate_iops, ops.used)
     if any(settings.rate.items()) and any(settings.rate_iops.items()):
@@ -585,7 +587,7 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
 def _note_shares(
     settings: Settings, ops: Operations, blocks: Blocks, option: str, rates: list[int]
 ) -> None:
-    """Add a note if the rates of reads and writes make another mix than rwmixread."""
+    """Add a note if the rates of reads and writes result in a mix other than rwmixread."""
     ios = [
         rate / blocks.mean(op) if option == "rate" else rate
         for rate, op in zip(rates, ops.used, strict=True)
@@ -599,14 +601,15 @@ def _note_shares(
 
 
 def _smallest(blocks: Blocks, operation: str) -> int:
-    own = blocks.by_operation.get(operation, blocks.common)
-    return min(size.bytes for size in own.block_sizes)
+    mix = blocks.by_operation.get(operation, blocks.common)
+    return min(size.bytes for size in mix.block_sizes)
 
 
 def with_pauses(job: Job, settings: Settings) -> Job:
-    """The job of a thread with its pauses: after a number of I/Os, or after a time of I/O.
+    """Add pauses to the job of a thread: after a number of I/Os, or after a time of I/O.
 
-    Raises ConfigError for a time of I/O together with what a `Job` cannot combine with it.
+    Raises:
+        ConfigError: A `Job` cannot combine a time of I/O with another option.
     """
     pause_ns, burst_ns = settings.thinktime * _US, settings.thinktime_iotime * _US
     if not pause_ns or not burst_ns:

@@ -1,4 +1,4 @@
-"""What is known of one fio option, and the field or table row that says so."""
+"""Description of a fio option, and the fields and table rows that define it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from writecliff.workload.fiojob.values import Context, Reader, flag, optional_st
 
 
 class Treatment(Enum):
-    """What happens to an option of a job file."""
+    """Treatment of an option of a job file."""
 
     HONOURED = "honoured"
     REPORTING = "honoured in the fio-shaped JSON"
@@ -21,10 +21,10 @@ class Treatment(Enum):
 
 @dataclass(frozen=True)
 class Option:
-    """One option. `text` says how it is honoured, why it has no effect, or why it is refused.
+    """A fio option; `text` is its meaning, or the reason why it has no effect or is rejected.
 
-    A refused option is accepted with a value in `neutral`, with which it has no effect.
-    `store_as` names the option whose value this one sets, in the form that `read` returns.
+    A rejected option is accepted with a value in `neutral`, with which it has no effect.
+    `store_as` is the name of the option whose value this option sets, in the form of `read`.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Option:
 
     @property
     def key(self) -> str:
+        """Name of the option as a Python identifier."""
         return self.store_as or self.name
 
 
@@ -48,9 +49,9 @@ def option(
     *aliases: str,
     treatment: Treatment = Treatment.HONOURED,
 ) -> Any:
-    """A field of `FioOptions`, named after its option; without a default it is None (flags: off).
+    """Define a field of `FioOptions` with the name of its option; the default is None (flags: off).
 
-    The annotation of the field must be the type that `read` returns.
+    The annotation of the field must be the return type of `read`.
     """
     off = False if read is flag else None
     value = off if default is None else read(default, Context())
@@ -59,12 +60,12 @@ def option(
 
 
 def reported(read: Reader, default: str | None, text: str, *aliases: str) -> Any:
-    """A field of `FioOptions` that only the fio-shaped JSON follows."""
+    """Define a field of `FioOptions` that affects only the JSON in fio's format."""
     return option(read, default, text, *aliases, treatment=Treatment.REPORTING)
 
 
 def unused(treatment: Treatment, table: Mapping[str, str]) -> Iterator[Option]:
-    """The options of a table in `options_unused`."""
+    """Yield the options of a table of unused options."""
     for reason, names in table.items():
         for words in names.split():
             spellings, _, neutral = words.partition("=")

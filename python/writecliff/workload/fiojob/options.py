@@ -1,4 +1,4 @@
-"""The fio options that have an effect: type, reader, meaning and default of each, in one place.
+"""Options of fio: type, reader, meaning and default of each.
 
 To add an option, add one field here and use it as an attribute of `Settings` (`settings.bs`). The
 reader, the errors and the reference page `docs/reference/fio-options.md` follow from the field.
@@ -32,25 +32,25 @@ _LOG_NAME = "\0"  # a log file named after its job
 
 
 def numbers(text: str, context: read.Context) -> tuple[int, ...]:
-    """A list between commas, with ranges: `0,2,4-7`."""
-    found: list[int] = []
+    """Read a list with ranges: `0,2,4-7`."""
+    listed: list[int] = []
     for part in text.split(","):
         ends = [read.integer(0, 65535)(end, context) for end in part.split("-")]
         if len(ends) > 2:
             raise read.FioValueError(f"'{part}' is not a range")
-        found += range(ends[0], ends[-1] + 1)
-    if len(found) > 128:
-        raise read.FioValueError(f"{len(found)} numbers; fio takes 128")
-    return tuple(found)
+        listed += range(ends[0], ends[-1] + 1)
+    if len(listed) > 128:
+        raise read.FioValueError(f"{len(listed)} numbers; fio takes 128")
+    return tuple(listed)
 
 
 def log_name(text: str, context: read.Context) -> str:
-    """The prefix of a log file; without a value, the name of the job."""
+    """Read the prefix of a log file; without a value it is the name of the job."""
     return text.strip() or _LOG_NAME
 
 
 def named_after_job(prefix: str | None, job: str) -> str:
-    """The prefix of a log file."""
+    """Return the prefix of a log file of a job."""
     return job if prefix in (None, _LOG_NAME) else str(prefix)
 
 
@@ -59,7 +59,7 @@ _PERCENTILES = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99"
 
 @dataclass(kw_only=True)
 class FioOptions:
-    """The options in force for one job; each defaults to fio's own default."""
+    """The options of a job; defaults are those of fio."""
 
     # Jobs and their order
     name: str | None = option(read.string, None, "name of the job in results")
@@ -397,10 +397,12 @@ class FioOptions:
 
     @property
     def shows_clat(self) -> bool:
+        """True if the JSON has completion latencies."""
         return not (self.gtod_reduce or self.disable_clat)
 
     @property
     def shows_lat(self) -> bool:
+        """True if the JSON has total latencies."""
         return not (self.gtod_reduce or self.disable_lat)
 
 
@@ -408,7 +410,7 @@ def _fdp(text: str, context: read.Context) -> str:
     return "fdp" if read.boolean(text, context) else "none"
 
 
-# Options that set the value of another one.
+# Options that set the value of another option.
 _STORED_AS = (
     Option("rwmixwrite", Treatment.HONOURED, read.complement, "100 minus rwmixread",
            store_as="rwmixread"),
@@ -420,7 +422,7 @@ _STORED_AS = (
 
 @cache
 def all_options() -> tuple[Option, ...]:
-    """Every known option."""
+    """Return all known options."""
     used = [replace(field.metadata["option"], name=field.name) for field in fields(FioOptions)]
     no_effect = unused(Treatment.NO_EFFECT, NO_EFFECT)
     return (*used, *_STORED_AS, *no_effect, *unused(Treatment.REFUSED, REFUSED))
@@ -428,7 +430,7 @@ def all_options() -> tuple[Option, ...]:
 
 @cache
 def by_name() -> dict[str, Option]:
-    """Options by name and by alias."""
+    """Return options by name and by alias."""
     table: dict[str, Option] = {}
     for row in all_options():
         for name in (row.name, *row.aliases):

@@ -1,4 +1,4 @@
-"""Writes the page docs/reference/fio-options.md from the option tables.
+"""Generator of the page docs/reference/fio-options.md from the option tables.
 
 python -m writecliff.workload.fiojob.reference > docs/reference/fio-options.md
 """
@@ -29,7 +29,7 @@ _HEADINGS = {
 
 
 def markdown() -> str:
-    """The page, with one table per treatment."""
+    """Return the page, with a table per treatment."""
     parts = [_INTRODUCTION]
     for treatment, (heading, middle, last) in _HEADINGS.items():
         rows = [("Option", middle, last), ("---", middle and "---", "---")]

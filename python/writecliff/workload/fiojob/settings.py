@@ -1,4 +1,4 @@
-"""The options in force for one job: its own over those of the [global] sections before it."""
+"""Options of a job: those of its section, and of the [global] sections before it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _PRIORITIES = {"kb_base": -1, "unit_base": -1, "filename": 1, "filename_format":
 
 @dataclass(kw_only=True)
 class Settings(FioOptions):
-    """Values of options as attributes; `notes` is what the user should know of them.
+    """Values of options as attributes, with notes for the user.
 
-    `locations` holds where each option that was given stands, by its canonical name.
+    `locations` has the location of each option in the file, by canonical name.
     """
 
     section: str
@@ -31,31 +31,32 @@ class Settings(FioOptions):
     locations: dict[str, SourceLocation] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     problems: list[ConfigError] = field(default_factory=list)  # of the whole file
-    failed: bool = False  # whether some of the options given so far were not understood
+    failed: bool = False  # an option was invalid
 
     def given(self, name: str) -> bool:
-        """Whether an option stands in the file, in the section or in [global]."""
+        """Return True if the file sets an option, in the section or in [global]."""
         return name in self.locations
 
     @property
     def job_name(self) -> str:
+        """Name of the job in results and notes."""
         return self.name or self.section
 
     def note(self, text: str) -> None:
-        """Tell the user how the job differs from what fio would do."""
+        """Add a note for the user on a difference from fio."""
         self.notes.append(f"job {self.job_name}: {text}")
 
     def error(self, names: str, message: str, hint: str | None = None) -> ConfigError:
-        """The error for a problem with an option, to be raised.
+        """Return the error for a problem with an option.
 
-        Its location is that of the first of `names` (between blanks) that the file gives, else that
-        of the section.
+        Its location is that of the first of `names` (separated by blanks) in the file, or that of
+        the section.
         """
         given = (self.locations[name] for name in names.split() if name in self.locations)
         return fail(next(given, self.location), message, hint)
 
     def attempt(self, read: Callable[..., T], *arguments: Any, **named: Any) -> T | None:
-        """What `read` returns; None if it raises ConfigError, which joins the problems."""
+        """Call `read` and return its result; on a ConfigError add it to the problems: None."""
         try:
             return read(*arguments, **named)
         except ConfigError as problem:
@@ -63,8 +64,9 @@ class Settings(FioOptions):
             return None
 
     def child(self, section: RawSection) -> Settings:
-        """The settings of a section: these, with its own options over them; the problems of those
-        options join the file's.
+        """Return the settings of a section: a copy of these, overridden by its options.
+
+        Problems of its options are added to those of the file.
         """
         settings = copy(self)
         settings.section, settings.location = section.name, section.location
@@ -73,10 +75,10 @@ class Settings(FioOptions):
         return settings
 
     def apply(self, options: list[RawOption]) -> None:
-        """Lay options over these, in the order in which fio does: units first."""
+        """Apply options in fio's order: units first."""
         before = len(self.problems)
-        known = [raw for raw in options if self.attempt(_known, raw)]
-        for raw, option in _in_order(known):
+        valid = [raw for raw in options if self.attempt(_option_of, raw)]
+        for raw, option in _in_order(valid):
             self.attempt(self._apply, raw, option)
         self.failed |= len(self.problems) > before
 
@@ -108,18 +110,18 @@ class Settings(FioOptions):
 def written_options(options: list[RawOption]) -> dict[str, str]:
     """Return options as fio 3.41 lists them in its JSON: canonical names in the order of parsing.
 
-    The value of an option without one, such as `time_based`, is empty; fio 3.33 leaves it out.
+    Options without a value, such as `time_based`, have an empty value; fio 3.33 omits them.
     """
-    known = [raw for raw in options if raw.name in by_name()]
-    return {option.name: raw.value or "" for raw, option in _in_order(known)}
+    written = [raw for raw in options if raw.name in by_name()]
+    return {option.name: raw.value or "" for raw, option in _in_order(written)}
 
 
 def _in_order(options: list[RawOption]) -> list[tuple[RawOption, Option]]:
-    known = [(raw, _known(raw)) for raw in options]
-    return sorted(known, key=lambda pair: _PRIORITIES.get(pair[1].name, 0))
+    pairs = [(raw, _option_of(raw)) for raw in options]
+    return sorted(pairs, key=lambda pair: _PRIORITIES.get(pair[1].name, 0))
 
 
-def _known(raw: RawOption) -> Option:
+def _option_of(raw: RawOption) -> Option:
     option = by_name().get(raw.name)
     if option is None:
         hint = did_you_mean(raw.name, by_name(), "see docs/reference/fio-options.md")

@@ -1,7 +1,7 @@
-"""The lists of fio with a share at each entry: bssplit, zoned random_distribution, write_mode.
+"""Readers of fio's lists with shares: bssplit, zoned random_distribution, write_mode.
 
-fio 3.33, options.c: an entry without a share takes part in what the others leave. Shares are whole
-percentages. A list for reads, writes and trims has commas between its parts.
+fio 3.33, options.c: entries without a share divide the remainder equally. Shares are whole
+percentages. Commas separate the lists for reads, writes and trims.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from writecliff.workload.fiojob.values import (
 class Distribution:
     """A random_distribution: its kind, its parameter, and the zones as (access %, size).
 
-    `parameter` is zipf's theta, pareto's h or normal's spread in percent. `absolute`: the sizes are
-    bytes; else they are percent of the range.
+    `parameter` is zipf's theta, pareto's h or normal's spread in percent. Sizes are in bytes if
+    `absolute`, else in percent of the range.
     """
 
     kind: str = "random"
@@ -40,7 +40,7 @@ _WRITE_MODES = ("write", "uncor", "zeroes", "verify", "zone_append")
 
 
 def _directions(text: str) -> list[str]:
-    """The parts for reads, writes and trims; a missing one is as the one before it."""
+    """Return the lists for reads, writes and trims; a missing list equals the previous list."""
     parts = text.strip().split(",")
     if len(parts) > 3:
         raise FioValueError(f"'{text}' has more than three parts", "read,write,trim")
@@ -58,7 +58,7 @@ def _entries(text: str) -> list[tuple[str, str | None]]:
 
 
 def _share(text: str | None, entry: str, context: Context) -> int | None:
-    """A percentage; 0 counts as missing, as in fio."""
+    """Read a percentage; 0 counts as missing, as in fio."""
     if text is None:
         return None
     match = re.fullmatch(r"(\d+)(\.\d*)?%?", text)
@@ -70,7 +70,7 @@ def _share(text: str | None, entry: str, context: Context) -> int | None:
 
 
 def _fill(shares: list[int | None], what: str) -> list[int]:
-    """Give the entries without a share their part of what the others leave."""
+    """Divide the remainder among the entries without a share."""
     given = sum(share for share in shares if share is not None)
     missing = shares.count(None)
     if given > 100:
@@ -80,7 +80,7 @@ def _fill(shares: list[int | None], what: str) -> list[int]:
 
 
 def bssplit(text: str, context: Context) -> Triple[Split]:
-    """(size in bytes, weight) pairs for reads, writes and trims."""
+    """Read (size in bytes, weight) pairs for reads, writes and trims."""
     return Triple(*(_block_sizes(part, context) for part in _directions(text)))
 
 
@@ -107,7 +107,7 @@ def _block_sizes(text: str, context: Context) -> Split:
 
 
 def write_modes(text: str, context: Context) -> WriteModes:
-    """(mode, share in percent) of `write_mode`: one mode, or `mode/share:mode/share`."""
+    """Read (mode, share in percent) of `write_mode`: one mode, or `mode/share:mode/share`."""
     parts = [part.strip().partition("/") for part in text.strip().split(":")]
     for mode, slash, share in parts:
         if mode not in _WRITE_MODES:
@@ -126,7 +126,7 @@ def write_modes(text: str, context: Context) -> WriteModes:
 
 
 def distribution(text: str, context: Context) -> Distribution:
-    """random_distribution. Raises for distributions that the model does not have."""
+    """Read random_distribution; raise FioValueError for unsupported distributions."""
     kind, _, rest = text.strip().partition(":")
     if kind in ("random", "uniform"):
         return Distribution()
@@ -156,7 +156,7 @@ _PARAMETERS = {
 
 
 def _with_parameter(kind: str, rest: str) -> Distribution:
-    """`zipf:theta[:centre]`, `pareto:h[:centre]`, `normal:spread[:centre]`."""
+    """Read `zipf:theta[:centre]`, `pareto:h[:centre]` or `normal:spread[:centre]`."""
     name, default = _PARAMETERS[kind]
     value_text, _, centre_text = rest.partition(":")
     try:
@@ -177,7 +177,7 @@ def _with_parameter(kind: str, rest: str) -> Distribution:
 
 
 def _sequence(text: str, context: Context) -> tuple[int, ...]:
-    """Numbers of blocks; fio takes 64."""
+    """Read block numbers, at most 64."""
     blocks = tuple(number(part, context) for part in text.split(",") if part.strip())
     if not 0 < len(blocks) <= 64 or min(blocks) < 0:
         raise FioValueError(f"'{text}' is no list of 1 to 64 blocks", "such as sequence:2,0,1")

@@ -1,5 +1,4 @@
-"""Ends by what a job measures: fio's steadystate, latency_target and rate_min, in the terms of the
-model.
+"""Conversion of fio's ends by measurement: steadystate, latency_target and rate_min.
 
 fio 3.42: steadystate.c, io_u.c (`lat_target_check`), backend.c (`__check_min_rate`).
 """
@@ -25,7 +24,7 @@ _METRICS: dict[str, Literal["iops", "bandwidth", "latency"]] = {
 
 @dataclass(frozen=True)
 class SteadyCriterion:
-    """What `steadystate` is judged by: `limit` in % of the mean, IOPS, bytes/s or ns."""
+    """Criterion of `steadystate`; `limit` is in % of the mean, IOPS, bytes/s or ns."""
 
     metric: Literal["iops", "bandwidth", "latency"]
     slope: bool
@@ -34,7 +33,11 @@ class SteadyCriterion:
 
 
 def steady_criterion(text: str, context: Context) -> SteadyCriterion:
-    """`iops:2%`, `bw_slope:0.1%`, `lat:50us`. Raises FioValueError."""
+    """Read a criterion: `iops:2%`, `bw_slope:0.1%`, `lat:50us`.
+
+    Raises:
+        FioValueError: The criterion is invalid.
+    """
     what, _, limit = text.strip().partition(":")
     name, _, slope = what.partition("_")
     if name not in _METRICS or slope not in ("", "slope"):
@@ -63,7 +66,7 @@ def _limit(name: str, text: str, relative: bool, context: Context) -> float:
 
 
 def ends_by_result(settings: object, used: tuple[str, ...]) -> dict[str, object]:
-    """The fields of a `Job` for one thread. Raises ConfigError where they contradict each other."""
+    """Return the fields of a `Job` for a thread; raise ConfigError for contradictory options."""
     return {
         "until_steady": _until_steady(settings),
         "latency_target": _latency_target(settings),
@@ -72,9 +75,9 @@ def ends_by_result(settings: object, used: tuple[str, ...]) -> dict[str, object]
 
 
 def interval_ns(settings: Any) -> int | None:
-    """The longest interval of the series at whose ends all of this can be judged; None: any."""
+    """Return the longest interval of the series that suits all criteria; None: any."""
     if settings.latency_target:
-        # Some intervals a window, because one is left out after a change of depth.
+        # Several intervals per window, because an interval is skipped after a change of depth.
         return int(max(settings.latency_window * _US // 4, 1))
     times = []
     if settings.steadystate is not None and settings.steadystate_duration:
@@ -134,11 +137,11 @@ def _latency_target(settings: Any) -> LatencyTarget | None:
 
 def _least_rates(settings: Any, used: tuple[str, ...]) -> tuple[LeastRate, ...]:
     cycle_ns = settings.rate_cycle * 1_000_000
-    found = []
+    rates = []
     for operation in used:
         number: Any = DIRECTIONS.index(operation)
         if least := settings.rate_min.of(operation):
-            found.append(LeastRate(operation=number, bytes_per_s=float(least), cycle_ns=cycle_ns))
+            rates.append(LeastRate(operation=number, bytes_per_s=float(least), cycle_ns=cycle_ns))
         elif least := settings.rate_iops_min.of(operation):
-            found.append(LeastRate(operation=number, iops=float(least), cycle_ns=cycle_ns))
-    return tuple(found)
+            rates.append(LeastRate(operation=number, iops=float(least), cycle_ns=cycle_ns))
+    return tuple(rates)

@@ -1,7 +1,6 @@
-"""Job files as steps: groups of jobs that run together, one group after the other.
+"""Conversion of job files to steps: groups of jobs that run together.
 
-This is where options that concern several jobs take effect: stonewall, wait_for, reporting groups,
-start delays.
+Handles options that concern several jobs: stonewall, wait_for, reporting groups, start delays.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from writecliff.workload.model import SECOND_NS, Job, Workload
 
 @dataclass(frozen=True)
 class FioSection:
-    """One job section: its options, its group, and which jobs of the step belong to it."""
+    """A job section: its options, its group, and its jobs in the step."""
 
     name: str
     options: Mapping[str, str]  # as written, canonical names
@@ -49,7 +48,7 @@ class FioStep:
 
 @dataclass(frozen=True)
 class FioJobFile:
-    """A job file, ready to run. `notes` tell the user what differs from fio."""
+    """A converted job file; `notes` describe differences from fio."""
 
     path: Path
     global_options: Mapping[str, str]
@@ -58,13 +57,13 @@ class FioJobFile:
 
     @property
     def workloads(self) -> list[Workload]:
-        """All workloads in the order in which they run."""
+        """All workloads in order of execution."""
         return [step.workload for step in self.steps]
 
 
 @dataclass(frozen=True)
 class _Section:
-    """A job section that was read."""
+    """A converted job section."""
 
     settings: Settings
     jobs: tuple[Job, ...]
@@ -88,9 +87,11 @@ def load_fio_job(
 ) -> FioJobFile:
     """Read a fio job file for a drive of this capacity.
 
-    `sections` runs only these jobs, as fio's --section; `environment` replaces the process's for
-    ${NAME}. Raises one `ConfigError` naming file, line and option of everything that is not
-    understood or cannot be honoured; nothing is ignored silently.
+    `sections` selects jobs, as fio's --section; `environment` replaces that of the process for
+    ${NAME}.
+
+    Raises:
+        ConfigError: The message lists all invalid and unsupported options with file and line.
     """
     file = Path(path)
     problems: list[ConfigError] = []
@@ -105,11 +106,11 @@ def of_sections(
     sections: tuple[str, ...],
     problems: list[ConfigError],
 ) -> FioJobFile:
-    """The same of sections that were read; `problems` are those met so far."""
+    """Convert sections to a job file; `problems` are the errors so far."""
     defaults = Settings(section="global", location=SourceLocation(file, 0), problems=problems)
     global_options: dict[str, str] = {}
     steps: list[_Group] = [[]]
-    found: set[str] = set()
+    names: set[str] = set()
     group_id, in_group = 0, 0
     for raw in read:
         if raw.is_global:
@@ -119,10 +120,10 @@ def of_sections(
             continue
         if sections and raw.name not in sections:
             continue
-        found.add(raw.name)
+        names.add(raw.name)
         before = len(problems)
         settings = defaults.child(raw)
-        # Options that were not understood have consequences that would only confuse.
+        # Invalid options would cause confusing errors later.
         understood = raw.is_whole and len(problems) == before and not defaults.failed
         jobs = settings.attempt(section_jobs, settings, capacity_bytes) if understood else ()
         if (settings.stonewall or settings.new_group) and in_group:
@@ -135,7 +136,7 @@ def of_sections(
     problems += [
         ConfigError(f"{file}: has no job section [{name}]")
         for name in sections
-        if name not in found
+        if name not in names
     ]
     groups = [step for step in steps if step]
     notes = defaults.attempt(_target_notes, groups)
@@ -145,21 +146,21 @@ def of_sections(
 
 
 def all_of(file: Path, problems: list[ConfigError]) -> ConfigError:
-    """One error for all problems of a file, each once."""
+    """Return an error with all distinct problems of a file."""
     unique = list({str(problem): problem for problem in problems}.values())
     if len(unique) == 1:
         return unique[0]
-    lines = (f"{one} ({one.hint})" if one.hint else str(one) for one in unique)
+    lines = (f"{problem} ({problem.hint})" if problem.hint else str(problem) for problem in unique)
     return ConfigError(f"{file}: {len(unique)} problems\n  " + "\n  ".join(lines))
 
 
 def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Workload]:
-    """The workloads of a job file, to be run one after the other; see `load_fio_job`."""
+    """Return the workloads of a job file in order of execution; see `load_fio_job`."""
     return load_fio_job(path, device_capacity_bytes=device_capacity_bytes).workloads
 
 
 def _check_together(settings: Settings, step: _Group) -> None:
-    """Raises for the job with which too many would run at once."""
+    """Raise ConfigError if too many jobs would run at the same time."""
     count = sum(len(section.jobs) for section in step)
     if count > TOGETHER_MAX:
         raise settings.error(
@@ -170,7 +171,7 @@ def _check_together(settings: Settings, step: _Group) -> None:
 
 
 def _begins_step(settings: Settings, steps: list[_Group]) -> bool:
-    """Whether a job waits for all before it. Raises if it waits for only some of them."""
+    """Return True if a job waits for all previous jobs; raise ConfigError if only for some."""
     if settings.stonewall:
         return bool(steps[-1])
     awaited = settings.wait_for
@@ -197,14 +198,14 @@ def _finish(
     notes: list[str],
     problems: list[ConfigError],
 ) -> FioJobFile:
-    """Steps of the collected sections, with checks that concern several jobs."""
+    """Return the steps of the sections, after checks that concern several jobs."""
     steps = []
     spent_ns: int | None = 0
     for index, group in enumerate(groups):
         stem = printable(path.stem)
         name = stem if len(groups) == 1 else f"{stem}-{index + 1}"
         settings = group[0].settings
-        before = [job for earlier in groups[:index] for one in earlier for job in one.jobs]
+        before = [job for earlier in groups[:index] for section in earlier for job in section.jobs]
         zones_written = any(job.host_zones and job.read_pct < 100 for job in before)
         step = settings.attempt(
             _step, name, group, spent_ns=spent_ns, zones_written=zones_written, notes=notes
@@ -223,7 +224,7 @@ def _finish(
 
 
 def _once(every: Iterable[Settings]) -> Iterator[str]:
-    """What is said once for all jobs."""
+    """Yield notes that are shown once for all jobs."""
     given = {name for settings in every for name in settings.locations}
     if "verify" in given:
         yield "verify: data are not stored, so verification is skipped"
@@ -236,7 +237,7 @@ def _once(every: Iterable[Settings]) -> Iterator[str]:
 
 
 def _target_notes(groups: list[_Group]) -> list[str]:
-    """One drive replaces all names; jobs on different drives cannot be one run."""
+    """Return notes on replaced file names; raise ConfigError for jobs on different drives."""
     names: dict[str, Settings] = {}
     for section in (section for group in groups for section in group):
         filename = named_file(section.settings)
@@ -254,13 +255,13 @@ def _target_notes(groups: list[_Group]) -> list[str]:
 
 
 def _ends_all(section: _Section, group: _Group) -> bool:
-    """Whether the jobs of the step end with those of this section."""
+    """Return True if all jobs of the step end with those of this section."""
     if not section.settings.exitall:
         return False
-    mine = [one for one in group if one.group_id == section.group_id]
+    mine = [other for other in group if other.group_id == section.group_id]
     if section.settings.exit_what != "group" or len(mine) == len(group):
         return True
-    if sum(len(one.jobs) for one in mine) > 1:
+    if sum(len(other.jobs) for other in mine) > 1:
         raise section.settings.error(
             "exitall exit_what",
             "exit_what=group: ending one of several reporting groups is not available",
@@ -274,23 +275,27 @@ def _step(
 ) -> FioStep:
     jobs: list[Job] = []
     sections = []
-    delays_ns = [_delay_ns(one, spent_ns) for one in group]
+    delays_ns = [_delay_ns(section, spent_ns) for section in group]
     _check_delays(group, delays_ns)
-    for one, delay_ns in zip(group, delays_ns, strict=True):
-        indices = tuple(range(len(jobs), len(jobs) + len(one.jobs)))
-        ends_all = _ends_all(one, group)
-        jobs += (replace(job, ends_all=ends_all, start_delay_ns=delay_ns or 0) for job in one.jobs)
-        sections.append(FioSection(one.name, one.written, one.settings, one.group_id, indices))
-    check_shared((one.settings, one.jobs) for one in group)
+    for section, delay_ns in zip(group, delays_ns, strict=True):
+        indices = tuple(range(len(jobs), len(jobs) + len(section.jobs)))
+        ends_all = _ends_all(section, group)
+        jobs += (
+            replace(job, ends_all=ends_all, start_delay_ns=delay_ns or 0) for job in section.jobs
+        )
+        sections.append(
+            FioSection(section.name, section.written, section.settings, section.group_id, indices)
+        )
+    check_shared((section.settings, section.jobs) for section in group)
     in_state = with_state(jobs, written=zones_written, notes=notes)
     workload = Workload(name, in_state, _seed(group, notes), _interval_ns(group))
     return FioStep(workload, tuple(sections))
 
 
 def _interval_ns(group: _Group) -> int:
-    """The width of the series: log_avg_msec, and what ends by results can be judged by."""
-    widths = [one.settings.log_avg_msec for one in group if one.settings.log_avg_msec]
-    needed = [needs for one in group if (needs := interval_ns(one.settings)) is not None]
+    """Return the interval of the series, which suits log_avg_msec and ends by measurement."""
+    widths = [section.settings.log_avg_msec for section in group if section.settings.log_avg_msec]
+    needed = [needs for section in group if (needs := interval_ns(section.settings)) is not None]
     asked = [min(widths) * 1_000_000] if widths else []
     return math.gcd(*asked, *needed) or SECOND_NS
 
@@ -332,12 +337,12 @@ def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
                 "startdelay",
                 "startdelay after a step without a runtime is not available: fio counts it from"
                 " its own start",
-                "give the jobs before it time_based and a runtime, or put the job first",
+                "set time_based and runtime for the previous jobs, or move the job to the front",
             )
 
 
 def _seed(group: _Group, notes: list[str]) -> int:
-    seeds = [one.settings.randseed for one in group if one.settings.given("randseed")]
+    seeds = [section.settings.randseed for section in group if section.settings.given("randseed")]
     if len(set(seeds)) > 1:
         notes.append(f"randseed differs between jobs; {seeds[0]} is the seed of all of them")
     return seeds[0] if seeds else group[0].settings.randseed

@@ -1,7 +1,7 @@
-"""The job file itself: sections, comments, includes, environment variables, keywords.
+"""Parser of job files: sections, comments, includes, environment variables, keywords.
 
-Yields (option, value, file, line) without knowing what options mean. The rules are those of
-fio 3.33, init.c `__parse_jobs_ini` and options.c `fio_option_dup_subs`, `fio_keyword_replace`.
+Yields (option, value, file, line) and does not interpret options. Rules of fio 3.33, init.c
+`__parse_jobs_ini` and options.c `fio_option_dup_subs`, `fio_keyword_replace`.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from writecliff.errors import ConfigError, printable
 from writecliff.input_files import read_bytes, shortened, whole_number
 from writecliff.workload.fiojob.arithmetic import ExpressionError, evaluate
 
-_INCLUDES_MAX = 16  # deeper than any real nesting: files that include each other
-INCLUDED_MAX = 1000  # files included in all, the same one counted each time
-JOBS_MAX = 10_000  # of a file, a thread that is reported apart counted as one; 40 KB each
-TOGETHER_MAX = 2000  # of these, in one step; the simulator has the same bound
-VALUE_CHARACTERS_MAX = 4096  # of an option
+_INCLUDES_MAX = 16  # nesting depth; deeper nesting is a cycle
+INCLUDED_MAX = 1000  # total number of included files, with repetitions
+JOBS_MAX = 10_000  # jobs of a file, with threads that are reported separately; 40 KB each
+TOGETHER_MAX = 2000  # jobs of a step, as in the simulator
+VALUE_CHARACTERS_MAX = 4096  # length of an option's value
 
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """File and line, written `file:line` in messages; line 0 is the file as a whole."""
+    """File and line; line 0 refers to the whole file."""
 
     path: Path
     line: int
 
     def __str__(self) -> str:
+        """Return `file:line`, as in messages."""
         return f"{self.path}:{self.line}" if self.line else str(self.path)
 
 
 @dataclass(frozen=True)
 class RawOption:
-    """One line `name=value`; `value` is None without an equals sign."""
+    """A line `name=value`; `value` is None without an equals sign."""
 
     name: str
     value: str | None
@@ -45,20 +46,21 @@ class RawOption:
 
 @dataclass
 class RawSection:
-    """One `[section]`; fio takes every name that begins with "global" as global."""
+    """A `[section]`; in fio all names that start with "global" are global sections."""
 
     name: str
     location: SourceLocation
     options: list[RawOption] = field(default_factory=list)
-    is_whole: bool = True  # False: some of its lines could not be read
+    is_whole: bool = True  # False: it has invalid lines
 
     @property
     def is_global(self) -> bool:
+        """True for a section of options for all following jobs."""
         return self.name.startswith("global")
 
 
 def fail(location: SourceLocation, message: str, hint: str | None = None) -> ConfigError:
-    """The error for a problem at a location, to be raised."""
+    """Return the error for a problem at a location."""
     return ConfigError(f"{location}: {message}", hint=hint)
 
 
@@ -67,8 +69,12 @@ def read_sections(
     environment: Mapping[str, str] | None = None,
     problems: list[ConfigError] | None = None,
 ) -> list[RawSection]:
-    """The sections of a job file. Raises `ConfigError` with file and line; with `problems`, those
-    of single lines are added to it instead.
+    """Return the sections of a job file.
+
+    Errors of single lines are added to `problems`, if given.
+
+    Raises:
+        ConfigError: The file cannot be read or is invalid; the message has file and line.
     """
     reader = _FileReader(os.environ if environment is None else environment)
     sections: list[RawSection] = []
@@ -95,7 +101,7 @@ def read_sections(
 
 
 def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation, str]]:
-    """Lines with content, without comments. `origin` is the location that asked for the file."""
+    """Yield non-empty lines without comments; `origin` is the location that includes the file."""
     try:
         text = read_bytes(path).decode("utf-8", "surrogateescape")
     except ConfigError as error:
@@ -117,7 +123,7 @@ def _section_name(text: str, location: SourceLocation) -> str:
 
 
 class _FileReader:
-    """Turns lines into options, with includes and substitutions."""
+    """Converter of lines to options, with includes and substitutions."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -173,7 +179,7 @@ class _FileReader:
         return re.sub(r"\$\{([^}]*)\}", value, text)
 
     def _with_keywords(self, text: str, location: SourceLocation) -> str:
-        """Replace $pagesize, $mb_memory and $ncpus; only such a line is then calculated."""
+        """Replace $pagesize, $mb_memory and $ncpus, and evaluate arithmetic on such lines only."""
         replaced = text
         for keyword, value in _keywords().items():
             replaced = replaced.replace(keyword, str(value))
@@ -198,7 +204,7 @@ def _plain(token: str) -> int:
 
 
 def _keywords() -> dict[str, int]:
-    """Fio's reserved words, about the machine that reads the file."""
+    """Return the values of fio's keywords on this machine."""
     page = os.sysconf("SC_PAGE_SIZE")
     return {
         "$pagesize": page,

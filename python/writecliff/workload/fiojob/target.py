@@ -1,4 +1,4 @@
-"""The host's side of a job that matters to a drive: engine, queue depth, files, data, streams."""
+"""Conversion of host options of a job: engine, queue depth, files, data, streams."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HINT_STREAMS = {"none": 0, "short": 2, "medium": 3, "long": 4, "extreme": 5}
 
 
 def drive_engine(settings: Settings) -> str:
-    """The I/O engine. Raises for one that touches no drive."""
+    """Return the I/O engine; raise ConfigError for engines that do not use a drive."""
     engine = settings.ioengine.partition(":")[0]
     if engine in SYNCHRONOUS | ASYNCHRONOUS or engine.startswith(("external", "/", "./")):
         return engine
@@ -34,7 +34,7 @@ def drive_engine(settings: Settings) -> str:
 
 
 def queue_depth(settings: Settings, ops: Operations) -> int:
-    """The depth that a drive would see. Raises for what does not keep the queue full."""
+    """Return the queue depth; raise ConfigError for options that do not keep the queue full."""
     engine, depth = drive_engine(settings), settings.iodepth
     if engine in SYNCHRONOUS and settings.io_submit_mode == "offload":
         raise settings.error(
@@ -76,7 +76,7 @@ def _check_refill(settings: Settings, depth: int) -> None:
 
 
 def named_file(settings: Settings) -> str | None:
-    """The file or drive that a job names. Raises if it names several."""
+    """Return the file or drive of a job; raise ConfigError if it has several."""
     filename = settings.filename
     if filename is None or filename in _NO_DRIVES:
         return None
@@ -90,9 +90,9 @@ def named_file(settings: Settings) -> str | None:
 
 
 def compressible_pct(settings: Settings) -> float:
-    """How compressible the written data are; random data are not, zeros wholly."""
-    own = _own_compressible_pct(settings)
-    return own + (100 - own) * becomes(settings).zeros_pct / 100
+    """Return the compressible share of the data: 0 for random data, 100 for zeros."""
+    declared = _own_compressible_pct(settings)
+    return declared + (100 - declared) * becomes(settings).zeros_pct / 100
 
 
 def _own_compressible_pct(settings: Settings) -> float:
@@ -106,7 +106,7 @@ def _own_compressible_pct(settings: Settings) -> float:
 
 
 def dsync(settings: Settings, ops: Operations) -> bool:
-    """Whether each write is to be on the media when it completes."""
+    """Return True if each write must be on the media when it completes."""
     if "write" not in ops.used:
         return False
     if settings.sync != "none":
@@ -125,7 +125,7 @@ def dsync(settings: Settings, ops: Operations) -> bool:
 
 
 def flush_every_writes(settings: Settings, ops: Operations) -> int:
-    """Writes between flushes, 0 for none or where every write is synchronous."""
+    """Return the number of writes between flushes; 0: no flushes, or all writes synchronous."""
     if "write" not in ops.used:
         return 0
     for name in ("end_fsync", "fsync_on_close"):
@@ -140,7 +140,7 @@ def flush_every_writes(settings: Settings, ops: Operations) -> int:
 
 
 def streams(settings: Settings, ops: Operations) -> tuple[int, ...]:
-    """The streams of the writes. Raises where options ask for different ones."""
+    """Return the streams of the writes; raise ConfigError if options contradict each other."""
     chosen: dict[str, tuple[int, ...]] = {}
     if settings.write_hint != "none":
         chosen["write_hint"] = (_HINT_STREAMS[settings.write_hint],)

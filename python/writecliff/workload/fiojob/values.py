@@ -1,8 +1,8 @@
-"""Readers of values as fio writes them: sizes, times, lists, ranges.
+"""Readers of values in fio's notation: sizes, times, lists, ranges.
 
-The rules are those of fio 3.33 (parse.c, options.c; HOWTO "Parameter types"), except where fio
-accepts what is certainly a mistake (`1.5g` is one byte to fio, `10min` is ten microseconds):
-that is an error here. Readers take the text and a `Context`, and raise `FioValueError`.
+Rules of fio 3.33 (parse.c, options.c; HOWTO "Parameter types"), except that certain mistakes are
+errors here: fio reads `1.5g` as one byte and `10min` as ten microseconds. Readers have the
+arguments text and `Context`, and raise `FioValueError`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ class FioValueError(ValueError):
     """An invalid value; the caller adds the option, file and line."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
+        """Store the message and a hint."""
         super().__init__(message)
         self.hint = hint
 
 
 @dataclass
 class Context:
-    """What a reader depends on, and its notes for the user."""
+    """Settings that a reader depends on, and its notes for the user."""
 
     kb_base: int = 1024
     notes: list[str] = field(default_factory=list)
@@ -59,22 +60,23 @@ class Size:
 
 @dataclass(frozen=True)
 class Triple(Generic[T]):
-    """A value for reads, writes and trims each; None where a list leaves it as it was."""
+    """Values for reads, writes and trims; None: the list does not change the value."""
 
     read: T
     write: T
     trim: T
 
     def over(self, earlier: Triple[T]) -> Triple[T]:
-        """This list laid over an earlier one: what it does not name stays."""
+        """Return this list, with missing values from an earlier list."""
         pairs = zip(self.items(), earlier.items(), strict=True)
         return Triple(*(old if new is None else new for new, old in pairs))
 
     def items(self) -> tuple[T, T, T]:
+        """Values for reads, writes and trims."""
         return (self.read, self.write, self.trim)
 
     def of(self, direction: str) -> T:
-        """The value for "read", "write" or "trim"."""
+        """Return the value for "read", "write" or "trim"."""
         return dict(zip(DIRECTIONS, self.items(), strict=True))[direction]
 
 
@@ -82,7 +84,7 @@ Reader = Callable[[str, Context], Any]
 
 
 def number(text: str, context: Context) -> int:
-    """A whole number; fio lets every number have a unit of bytes (`iodepth=1k` is 1024)."""
+    """Read a whole number; fio allows byte units on all numbers (`iodepth=1k` is 1024)."""
     value = _number(text.strip(), context)
     if abs(value) > LARGEST:
         raise FioValueError(f"'{text.strip()}' is too large")
@@ -106,7 +108,7 @@ def _number(text: str, context: Context) -> int:
 
 
 def whole_percent(text: str, context: Context) -> int:
-    """Return a whole percentage. A fraction is cut off with a note, as in fio."""
+    """Read a whole percentage; a fraction is truncated with a note, as in fio."""
     match = re.fullmatch(r"(\d+)\.\d*", text.strip())
     if match is None:
         return _at_least(0, number(text, context), 100)
@@ -121,7 +123,7 @@ def _fraction_hint(text: str) -> str | None:
 
 
 def _byte_unit(suffix: str, text: str, context: Context) -> int:
-    """Fio's units: with kb_base 1024 (the default) k and kB are 1024, and KiB is 1000."""
+    """Return fio's unit: with kb_base 1024 (the default) k and kB are 1024, and KiB is 1000."""
     unit = suffix.lower()
     if unit in ("", "b"):
         return 1
@@ -139,7 +141,7 @@ def _byte_unit(suffix: str, text: str, context: Context) -> int:
 
 
 def size(text: str, context: Context) -> Size:
-    """Bytes, percent, or zones (`z`)."""
+    """Read a size in bytes, percent, or zones (`z`)."""
     stripped = text.strip()
     match = re.fullmatch(r"(\d+)(\.\d*)?\s*%", stripped)
     if match:
@@ -165,7 +167,7 @@ def _at_least(minimum: int, value: int, maximum: int | None = None) -> int:
 
 
 def integer(minimum: int = 0, maximum: int = 2**31 - 1) -> Reader:
-    """A number within bounds. fio ignores what follows a separator here; that is an error."""
+    """Return a reader of numbers within bounds; text after a separator is an error."""
 
     def read(text: str, context: Context) -> int:
         return _at_least(minimum, number(text, context), maximum)
@@ -174,7 +176,7 @@ def integer(minimum: int = 0, maximum: int = 2**31 - 1) -> Reader:
 
 
 def time_us(default_unit: str) -> Reader:
-    """Microseconds; a bare number is in `default_unit` ("s" or "us")."""
+    """Return a reader of times in microseconds; numbers without a unit are in `default_unit`."""
 
     def read(text: str, context: Context) -> int:
         match = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip())
@@ -194,14 +196,14 @@ def time_us(default_unit: str) -> Reader:
 
 
 def boolean(text: str, context: Context) -> bool:
-    """0 or 1; fio accepts neither yes and no nor true and false."""
+    """Read 0 or 1; fio does not accept yes, no, true and false."""
     if text.strip() not in ("0", "1"):
         raise FioValueError(f"'{text}' is neither 0 nor 1")
     return text.strip() == "1"
 
 
 def share(text: str, context: Context) -> float:
-    """A number from 0 to 1."""
+    """Read a number from 0 to 1."""
     values = floats(text, context)
     if len(values) != 1 or not 0 <= values[0] <= 1:
         raise FioValueError(f"'{text.strip()}' is not a share", "0 to 1 is possible")
@@ -209,16 +211,17 @@ def share(text: str, context: Context) -> float:
 
 
 def inverted(text: str, context: Context) -> bool:
+    """Read the inverse of a flag."""
     return not boolean(text, context)
 
 
 def complement(text: str, context: Context) -> int:
-    """rwmixwrite, kept as the share of the reads."""
+    """Read rwmixwrite as the share of reads."""
     return 100 - whole_percent(text, context)
 
 
 def flag(text: str, context: Context) -> bool:
-    """Set by its name alone; `=0` takes it back."""
+    """Read a flag, which is set without a value and cleared by `=0`."""
     if text.strip() == "":
         return True
     if not re.fullmatch(r"\d+", text.strip()):
@@ -227,17 +230,19 @@ def flag(text: str, context: Context) -> bool:
 
 
 def string(text: str, context: Context) -> str:
+    """Read a text, which must not be empty."""
     if not text.strip():
         raise FioValueError("needs a value")
     return text.strip()
 
 
 def optional_string(text: str, context: Context) -> str:
+    """Read a text, which may be empty."""
     return text.strip()
 
 
 def choice(*names: str, **same: str) -> Reader:
-    """One of `names`; `same` maps other spellings to one of them."""
+    """Return a reader of one of `names`; `same` maps other spellings to them."""
 
     def read(text: str, context: Context) -> str:
         chosen = text.strip()
@@ -251,9 +256,10 @@ def choice(*names: str, **same: str) -> Reader:
 
 
 def triple(minimum: int = 0, maximum: int | None = None, value: Reader = number) -> Reader:
-    """`read[,write[,trim]]`; what is left out follows fio's rules (`4k` all, `,8k` not reads).
+    """Return a reader of `read[,write[,trim]]`, with fio's rules for missing values.
 
-    fio also splits at : and -; a comma at the end leaves what follows as it was.
+    `4k` applies to all operations, `,8k` not to reads. fio also splits at : and -; after a comma at
+    the end, the remaining values are unchanged.
     """
 
     def read(text: str, context: Context) -> Triple[int | None]:
@@ -277,7 +283,7 @@ def triple(minimum: int = 0, maximum: int | None = None, value: Reader = number)
 
 
 def ranges(text: str, context: Context) -> Triple[tuple[int, int] | None]:
-    """`min-max[,min-max[,min-max]]`, for reads, writes and trims."""
+    """Read `min-max[,min-max[,min-max]]`, for reads, writes and trims."""
     parts: list[tuple[int, int] | None] = []
     for part in text.split(","):
         if not part.strip():
@@ -296,7 +302,7 @@ def ranges(text: str, context: Context) -> Triple[tuple[int, int] | None]:
 
 
 def number_range(text: str, context: Context) -> tuple[int, int]:
-    """`n` or `low-high`, as of filesize; a single number is both ends."""
+    """Read `n` or `low-high`; a single number is both ends."""
     ends = [_at_least(1, number(end, context)) for end in text.strip().split("-")]
     if len(ends) > 2:
         raise FioValueError(f"'{text}' is not a range")
@@ -304,7 +310,7 @@ def number_range(text: str, context: Context) -> tuple[int, int]:
 
 
 def floats(text: str, context: Context) -> tuple[float, ...]:
-    """Numbers between colons, as of percentile_list; fio takes at most 20."""
+    """Read up to 20 numbers separated by colons, as in percentile_list."""
     values = []
     for part in text.strip().split(":"):
         try:
@@ -317,6 +323,7 @@ def floats(text: str, context: Context) -> tuple[float, ...]:
 
 
 def percentiles(text: str, context: Context) -> tuple[float, ...]:
+    """Read up to 20 percentiles separated by colons."""
     values = floats(text, context)
     for value in values:
         if not 0 < value <= 100:

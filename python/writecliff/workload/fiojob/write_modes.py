@@ -1,9 +1,9 @@
-"""Commands that fio sends in place of writes: `write_mode` (NVMe) and `sg_write_mode` (SCSI).
+"""Commands that fio sends instead of writes: `write_mode` (NVMe) and `sg_write_mode` (SCSI).
 
-A simulated drive reads, writes and trims. Each command becomes what costs a drive the same work, as
-in the NVMe controller of a served drive; the notes say what is left out. fio draws the mode of each
-I/O of a mix and takes the addresses from one sequence (engines/io_uring.c), so the operations of
-such a job continue from one position.
+A simulated drive reads, writes and trims. Each command is converted to the operation with the same
+work for a drive, as in the NVMe controller of a served drive; notes describe the differences. fio
+draws the mode of each I/O of a mix and takes the addresses from one sequence (engines/io_uring.c),
+so all operations of such a job share a position.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from writecliff.workload.fiojob.splits import WriteModes
 _READ = "as reads, and counted as reads: the drive reads its media, and data cross its link"
 _COMPARED = f"{_READ}; nothing is compared, so no such command fails"
 _ZEROS = "as writes of data that compress to nothing, which cross the link like other data"
-# What each mode becomes, and the note on it.
+# Operation that replaces each mode, and the note on it.
 _BECOMES = {
     "write": ("write", ""),
     "write_stream": ("write", ""),
@@ -36,7 +36,7 @@ _BECOMES = {
 
 @dataclass(frozen=True)
 class Becomes:
-    """Shares in percent of what the writes of a job become; the rest are writes."""
+    """Percentages of the writes of a job that are converted to other operations."""
 
     read_pct: float = 0.0
     trim_pct: float = 0.0
@@ -47,7 +47,7 @@ class Becomes:
 
 
 def becomes(settings: Settings) -> Becomes:
-    """What the writes of a job become. Raises for what has no equivalent on a simulated drive."""
+    """Return the conversion of writes; raise ConfigError for modes without an equivalent."""
     option = "sg_write_mode"
     modes: WriteModes = ((settings.sg_write_mode, 100),)
     if settings.given("write_mode"):
@@ -75,7 +75,7 @@ def _nvme(settings: Settings) -> WriteModes:
 
 
 def check(settings: Settings, used: tuple[str, ...], converted: Becomes) -> None:
-    """Raise where operations that writes became would mix with others, or are waited for."""
+    """Raise ConfigError if converted writes mix with other operations, or options count them."""
     if not (converted.read_pct or converted.trim_pct):
         return
     if used != ("write",):

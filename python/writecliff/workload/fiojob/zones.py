@@ -1,8 +1,8 @@
-"""Zones of `zonemode=zbd`: writes go in order within each, as fio does on a drive without zones.
+"""Conversion of `zonemode=zbd`: sequential writes within zones, as in fio on a drive without zones.
 
 fio 3.42, zbd.c: `init_zone_info` (a drive without zones), `zbd_verify_sizes` (the range is whole
-zones), `zbd_setup_files` (limits). Zones have their size from the file; a file for a zoned drive
-may leave it to the drive, which a simulated drive cannot tell.
+zones), `zbd_setup_files` (limits). The job file sets the size of a zone. Job files for zoned drives
+may omit it, but a simulated drive does not report one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _ZONES_MAX = 1 << 20  # of the native crate
 
 
 def zone_bytes(settings: Settings) -> int:
-    """The size of a zone; 0 if there are none."""
+    """Return the size of a zone; 0 without zones."""
     return settings.zonesize or (_DEFAULT_BYTES if settings.zonemode == "zbd" else 0)
 
 
 def resolve(settings: Settings) -> bool:
-    """Turn sizes in zones (`8z`) to bytes; true. Raises if zones have no size."""
+    """Convert sizes in zones (`8z`) to bytes; raise ConfigError if zones have no size."""
     for name in ("size", "io_size", "offset", "offset_increment"):
         value = getattr(settings, name)
         if isinstance(value, Size) and value.zones is not None:
@@ -39,7 +39,7 @@ def resolve(settings: Settings) -> bool:
 def host_zones(
     settings: Settings, ops: Operations, blocks: Blocks, drive_bytes: int
 ) -> HostZones | None:
-    """The zones of a job with zonemode=zbd. Raises for what fio refuses, or the model lacks."""
+    """Return the zones of a job with zonemode=zbd; raise ConfigError if fio or the model cannot."""
     if settings.zonemode != "zbd":
         return None
     _check_course(settings, ops)
@@ -103,7 +103,7 @@ def _check_sizes(
         raise settings.error(
             "zonecapacity", f"zonecapacity {capacity} is larger than a zone of {size}"
         )
-    if ops.used == ("trim",) and {one.bytes for one in blocks.sizes} != {size}:
+    if ops.used == ("trim",) and {block.bytes for block in blocks.sizes} != {size}:
         raise settings.error(
             "bs", f"trims reset whole zones, and bs is not {size}", "use bs=zonesize for trims"
         )
@@ -118,7 +118,7 @@ def _check_sizes(
 def whole_zones(
     settings: Settings, ops: Operations, blocks: Blocks, start: int, length: int
 ) -> tuple[int, int, int]:
-    """(start, length, bytes of one pass) of a range in whole zones. Raises if it holds none."""
+    """Return (start, length, bytes of a pass) in whole zones; raise ConfigError if it has none."""
     size = zone_bytes(settings)
     begin, end = -(-start // size) * size, (start + length) // size * size
     if begin >= end:
@@ -139,7 +139,7 @@ def whole_zones(
 
 
 def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
-    """Raise if jobs of a step differ in what they share: the zones of the drive."""
+    """Raise ConfigError if jobs of a step differ in the zones that they share."""
     first: HostZones | None = None
     for settings, jobs in sections:
         for zones in filter(None, (job.host_zones for job in jobs)):
@@ -158,8 +158,9 @@ def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
 
 
 def with_state(jobs: Iterable[Job], *, written: bool, notes: list[str]) -> tuple[Job, ...]:
-    """The jobs of a step with zones that are full at first, if an earlier step wrote (`written`) or
-    a job needs data that none of its writes makes.
+    """Return the jobs of a step, with full zones at first if the jobs need existing data.
+
+    Zones are full if an earlier step wrote (`written`), or if a job needs data but does not write.
     """
     every = tuple(jobs)
     zoned = [job for job in every if job.host_zones is not None]
