@@ -134,7 +134,7 @@ class MeasurementObserver:
             Stopped: `stop` is set.
         """
         if self.stop.is_set():
-            raise Stopped("stopped while it was measured")
+            raise Stopped("the measurement was stopped")
 
 
 def measure_all(

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 Log = Callable[[str], None]
 # By name. The module with this name in this folder runs the experiment.
 EXPERIMENTS = {
-    "fms-fio": "four sequential writers of unequal lifetimes and six random readers, streams off "
-    "and on",
-    "fms-cassandra": "a real Cassandra's writes, captured and replayed on a drive, streams off and "
-    "on",
+    "fms-fio": "four sequential writers with different data lifetimes, six random readers, streams "
+    "off and on",
+    "fms-cassandra": "captured writes of a real Cassandra, replayed on a drive, streams off and on",
 }
 # By name: module and class of the application.
 LIVE = {
@@ -32,8 +31,8 @@ LIVE = {
     "streams-rocksdb": ("rocksdb", "RocksDB"),
 }
 ABOUT_LIVE = {
-    "fms-cassandra": "a real Cassandra on a served drive, its commit log in a stream of its own",
-    "streams-rocksdb": "a real RocksDB on a served drive, its log and levels in streams",
+    "fms-cassandra": "a real Cassandra on a served drive, with its commit log in a separate stream",
+    "streams-rocksdb": "a real RocksDB on a served drive, with streams for its log and levels",
 }
 
 

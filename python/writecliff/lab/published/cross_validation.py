@@ -160,7 +160,7 @@ def _with(drive: ComparedDrive, values: Values) -> ComparedDrive:
 
 # -- folds: figures that are held out together -----------------------------------------------------
 
-# All figures under a load are in the same fold, whatever their metrics and drives, because the mean
+# All figures under a load, of any metric and drive, are in the same fold, because the mean
 # latency of a load determines its IOPS, and the improvement of one drive that of the other. A fold
 # therefore depends only on the loads of the whole table, not on the figures that a fit uses. The
 # loads of each source are spread over as many folds as possible, so that no fit loses all figures.

@@ -119,7 +119,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
         scale=scale,
         intro="A full drive at the rated wear of its flash, with a read every 1,000 s, for a year.",
         verdict=f"At 55 C the data are expected to be lost at a rate of {uber[1]:.1e} per bit read "
-        f"after {MONTHS} months; with refresh {uber[0]:.1e} (JESD218 asks for 1e-16), at the cost "
+        f"after {MONTHS} months; with refresh {uber[0]:.1e} (JESD218 requires 1e-16), at the cost "
         f"of {ends[0].refreshed_units or 0:,} relocated reclaim units.",
         variants=VARIANTS,
         findings=(
@@ -185,9 +185,9 @@ def _kept_plots(years: list[Year]) -> tuple[Plot, ...]:
 
     x = "Months"
     return (
-        Plot("rber", "Raw bit error rate to expect, worst block", x, "Errors per bit",
+        Plot("rber", "Expected raw bit error rate, worst block", x, "Errors per bit",
              _curves(years, VARIANTS, "rber_max"), limits=(("code corrects", 72 / 8192),)),
-        Plot("uber", "Uncorrectable bit error rate to expect", x, "Codewords lost per bit read",
+        Plot("uber", "Expected uncorrectable bit error rate", x, "Codewords lost per bit read",
              _curves(years, VARIANTS, "uber"), y_log=True,
              limits=(("JESD218 enterprise", 1e-16), ("JESD218 client", 1e-15))),
         Plot("retries", "Retries of random reads", x, "Retries per read", of(_retries)),
@@ -201,7 +201,7 @@ def _kept_plots(years: list[Year]) -> tuple[Plot, ...]:
 def _read_plots(years: list[Year]) -> tuple[Plot, ...]:
     labels = ("refresh", "no refresh")
     return (
-        Plot("read-disturb", "Read disturb: raw bit error rate of the block that is read most",
+        Plot("read-disturb", "Read disturb: raw bit error rate of the most-read block",
              "Months of reads", "Errors per bit", _curves(years, labels, "rber_max"),
              limits=(("code corrects", 72 / 8192),)),
     )  # fmt: skip

@@ -209,7 +209,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     raw = describe_device(without, file_name).raw_bytes or 1
     return Result(
         name="die-failure",
-        title="A die is lost: parity across dies",
+        title="Die failure: parity across dies",
         drive=device.name,
         scale=scale,
         intro=f"Random 4 KiB reads of a full drive, {QUEUE_DEPTH} outstanding; at 0 s one of its "

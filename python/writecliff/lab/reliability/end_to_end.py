@@ -71,7 +71,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     silent = [int(row.silent_reads or 0) for row in ends]
     return Result(
         name="end-to-end-protection",
-        title="End-to-end protection: what is served wrong, and what is found",
+        title="End-to-end protection: wrong reads and detected errors",
         drive=device.name,
         scale=scale,
         intro=f"A full drive under {READ_PCT:g} % random reads and {100 - READ_PCT:g} % writes of "
@@ -100,8 +100,8 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
                 for label, rows in zip(LAYERS, counters, strict=True)
             ])
             for name, title, counter in (
-                ("silent", "Reads that returned wrong data in silence", "silent_reads"),
-                ("reported", "Reads that failed because wrong data were found", "reported_reads"),
+                ("silent", "Reads that silently returned wrong data", "silent_reads"),
+                ("reported", "Reads that failed because of detected errors", "reported_reads"),
             )
         ),
         settings=settings,
