@@ -319,7 +319,7 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     [
         (["--device", "/dev/no-such-device", "--for", "1s"], "/dev/no-such-device: no such device"),
         (["--device", "/tmp", "--for", "1s"], "a directory, not a block device"),
-        (["--device", "LOOP", "--for", "0s"], "--for is 0s; it must be above 0"),
+        (["--device", "LOOP", "--for", "0s"], "--for must be above 0, not 0s"),
         (["--device", "LOOP", "--for", "1s", "--", "true"], "exclude each other"),
         (["--device", "LOOP", "--reads", "--for", "1s"], "--reads does not apply to --device"),
         (["--device", "LOOP", "--", "no-such-program"], "no-such-program: no such program"),
@@ -345,7 +345,7 @@ def test_an_idle_device_is_an_error_and_its_trace_says_so(
     output = tmp_path / "t.parquet"
     answer = cli(["capture", "-o", str(output), "--device", loop, "--", "true"])
     assert answer.code == 2
-    assert f"error: {loop} had nothing to do: the trace has no requests" in answer.err
+    assert f"error: {loop} had no requests during the capture" in answer.err
     trace = read_trace(output)
     assert trace.rows == 0
     assert f"no request reached {loop}" in trace.metadata["notes"]

@@ -42,7 +42,7 @@ def make_twin(
     output: PathLike | None = None,
     name: str | None = None,
     device_file: PathLike | None = None,
-    said: Mapping[str, object] | None = None,
+    answers: Mapping[str, object] | None = None,
     progress: RunProgress | None = None,
     log: Log = lambda text: None,
     **options: Any,
@@ -66,7 +66,7 @@ def make_twin(
         procedure.check_purge(simulated=identity.simulated)
         with output_path(output, "runs", Twin.name, identity.target) as directory:
             execute(procedure, engine, directory, progress)
-    return twin_of_run(directory, name=name, device_file=file, said=said, log=log)
+    return twin_of_run(directory, name=name, device_file=file, answers=answers, log=log)
 
 
 def new_device_file(path: PathLike | None) -> Path | None:
@@ -81,7 +81,7 @@ def twin_of_run(
     *,
     name: str | None = None,
     device_file: Path | None = None,
-    said: Mapping[str, object] | None = None,
+    answers: Mapping[str, object] | None = None,
     log: Log = lambda text: None,
 ) -> TwinMade:
     """Fit a twin to the measurements in `run` (a directory of `writecliff twin`).
@@ -97,7 +97,7 @@ def twin_of_run(
 
     evidence = read_evidence(run)
     called = name or name_of(evidence.identity.model)
-    fitted = make_twin(evidence, run / FOLDER, called, said=said or {}, log=log)
+    fitted = make_twin(evidence, run / FOLDER, called, said=answers or {}, log=log)
     path = device_file or run / DEVICE_NAME
     result = keep(fitted, evidence, run, called, path)
     return TwinMade(path, result, write_twin_page(result, run))

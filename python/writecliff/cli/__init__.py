@@ -1,1 +1,1 @@
-"""The command line: commands, words for people, progress, exit codes."""
+"""The command line: commands, tables, progress, exit codes."""

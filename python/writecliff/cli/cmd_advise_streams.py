@@ -30,14 +30,15 @@ def advise_streams(
 ) -> int:
     """Compare ways to assign a trace's writes to streams, and recommend the best.
 
-    Recommended are no streams, or rules: yours (--streams), else the program's own write hints, or
-    the preset for its program. Schemes that work inside a drive or driver, and an oracle that knows
-    when data become invalid, are shown as bounds. Also shows what tagging errors cost.
+    The recommendation is either no streams, or rules: yours (--streams), else the program's own
+    write hints, or the preset for its program. Schemes inside a drive or driver, and an oracle that
+    knows when data become invalid, are shown as bounds. The page also shows the cost of tagging
+    errors.
 
     Parameters
     ----------
     trace
-        The trace, from `writecliff capture`.
+        The trace, recorded by `writecliff capture`.
     counts
         A comma-separated list of stream counts to compare (default: 2,4,8).
     output
@@ -54,21 +55,21 @@ def advise_streams(
         log(f"{NAMES[cell.scheme]}, {cell.streams} streams{wrong}: {cell.waf:.3f}")
 
     with watched(work_shown(Screen())):
-        found = advise(trace, options.target, counts=numbers, on_cell=log_cell, **options.given())
-    page = write_page(found, output or Path("stream-advice.html"))
+        advice = advise(trace, options.target, counts=numbers, on_cell=log_cell, **options.given())
+    page = write_page(advice, output or Path("stream-advice.html"))
     if json:
         from writecliff.api.answers.tests import StreamAdvice
 
-        emit_json(StreamAdvice.of(advice_mapping(found), report=page))
+        emit_json(StreamAdvice.of(advice_mapping(advice), report=page))
     else:
-        print(_text(found, page))
+        print(_text(advice, page))
     return 0
 
 
-def _text(found: Advice, page: Path) -> str:
+def _text(advice: Advice, page: Path) -> str:
     from writecliff.replay.advice import BOUNDS, NAMES, verdict
 
-    setup = found.setup
+    setup = advice.setup
     rows = [
         (
             NAMES[cell.scheme] + (" (bound)" if cell.scheme in BOUNDS else ""),
@@ -78,9 +79,9 @@ def _text(found: Advice, page: Path) -> str:
             "-" if (years := setup.years(cell.waf)) is None else f"{years:.3g}",
             latency_text(cell.read_p9999_ns),
         )
-        for cell in found.cells
+        for cell in advice.cells
     ]
     header = ("assignment", "streams", "WAF", "endurance", "years", "read p99.99")
-    answer, *more = verdict(found)
+    answer, *more = verdict(advice)
     lines = [table(header, rows, "lrrrrr"), "", *more, "", str(page), answer]
     return "\n".join(lines)

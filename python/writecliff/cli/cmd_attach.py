@@ -13,25 +13,27 @@ def attach(
 ) -> int:
     """Attach a drive that is served over NVMe/TCP to this machine, and print its block device.
 
-    Needs root, nvme-cli and the kernel module nvme-tcp, which is loaded. The drive may be one of
-    `writecliff serve --listen` or any other. It stays attached until `writecliff attach --detach`.
+    This needs root and nvme-cli, and loads the kernel module nvme-tcp. Any NVMe/TCP drive can be
+    attached, also drives of `writecliff serve --listen`. The drive stays attached until
+    `writecliff attach --detach`.
 
     Parameters
     ----------
     address
-        The drive: nvme-tcp://HOST:PORT if one is served there, else nvme-tcp://HOST:PORT/NQN. With
-        --detach, its block device, such as /dev/nvme0n1, or its NVMe qualified name.
+        The drive: nvme-tcp://HOST:PORT if one drive is served there, else
+        nvme-tcp://HOST:PORT/NQN. With --detach, its block device, such as /dev/nvme0n1, or its NVMe
+        qualified name.
     host_nqn
-        Call this machine so, such as nqn.2014-08.org.nvmexpress:uuid:UUID (default: the name in
-        /etc/nvme/hostnqn).
+        NVMe qualified name of this machine as a host, such as nqn.2014-08.org.nvmexpress:uuid:UUID
+        (default: the name in /etc/nvme/hostnqn).
     detach
-        Detach the drive. A drive that is in use, such as by a mounted file system, is left alone.
+        Detach the drive. A drive in use, for example by a mounted file system, is not detached.
     """
     from writecliff.api.machine import attach_drive, detach_drive
 
     if detach:
         if host_nqn is not None:
-            raise ConfigError("--detach takes no --host-nqn", hint="leave out one of them")
+            raise ConfigError("--host-nqn does not apply to --detach", hint="leave out one of them")
         gone = detach_drive(address)
         if json:
             emit_json(gone)

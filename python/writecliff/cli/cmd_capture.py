@@ -47,10 +47,11 @@ def capture(
 ) -> int:
     """Run a command and trace its file I/O: file, thread, process and write hint of each write.
 
-    A preloaded library traces the command and every process that it starts; its exit code is passed
-    on. Statically linked programs, io_uring and writes through mapped memory are not traced, but
-    reported. With --device, the trace has what all programs ask a block device for, as its driver
-    gets it. With --stack, both are captured and shown side by side. These two need root.
+    A preloaded library traces the command and every process that it starts; the exit code is that
+    of the command. Statically linked programs, io_uring and writes through mapped memory are not
+    traced, but reported. With --device, the trace has the requests of all programs to a block
+    device, as its driver receives them. With --stack, both are captured and shown side by side.
+    --device and --stack need root.
 
     Parameters
     ----------
@@ -59,33 +60,33 @@ def capture(
     output
         The trace to write (default: traces/NAME-TIME.parquet); with --stack, a new folder.
     root
-        Trace only files below this folder, with paths relative to it (with --stack by default the
-        current folder).
+        Trace only files below this folder, with paths relative to it (with --stack, the default is
+        the current folder).
     reads
         Trace reads as well.
     repair_hints
         Repeat a write hint that the kernel refused because it was not 64 bits wide.
     app
-        Trace a ready-made load instead of a command: rocksdb, postgres or cassandra.
+        Trace a ready-made application load instead of a command: rocksdb, postgres or cassandra.
     records
-        With --app: records loaded first (postgres: accounts).
+        With --app: records to load first (postgres: accounts).
     operations
-        With --app: operations on them (postgres: transactions).
+        With --app: operations to run on them (postgres: transactions).
     folder
-        With --app: folder of its data (default: a temporary folder).
+        With --app: folder of the application's data (default: a temporary folder).
     recover
         Build the trace from the events file of a killed capture.
     via
-        "preload" or "strace", which is several times slower but also traces static programs, and
+        "preload", or "strace", which is several times slower but also traces static programs, and
         mapped files when they are synced.
     device
         Trace the requests to this block device, such as /dev/nvme0n1 or a partition, while the
-        command runs; without a command, until --for is over or Ctrl-C.
+        command runs; without a command, for the time of --for or until Ctrl-C.
     for_
-        With --device and no command: how long, such as 90s or 1h.
+        With --device and no command: length of the capture, such as 90s or 1h.
     stack
-        Show what becomes of the command's I/O on its way through page cache, file system and block
-        layer to the drive: the page stack.html, CSV, and both traces.
+        Show the command's I/O at each step from page cache, file system and block layer to the
+        drive, in the page stack.html, as CSV, and in both traces.
     """
     if stack:
         _check_alone(
@@ -139,12 +140,12 @@ def capture(
 def _check_choice(
     command: tuple[str, ...], app: str | None, recover: Path | None, **of_app: object
 ) -> None:
-    """One of three things to capture, and options of the ready loads only with them."""
+    """Check that there is one thing to capture, and that options of loads have a load."""
     given = [bool(command), app is not None, recover is not None]
     if sum(given) == 0:
         raise ConfigError(
             "nothing to capture",
-            hint="writecliff capture -- COMMAND, or --app rocksdb, postgres or cassandra",
+            hint="give a command after --, or --app rocksdb, postgres or cassandra",
         )
     if sum(given) > 1:
         raise ConfigError("a command, --app and --recover exclude each other", hint="give one")
@@ -155,7 +156,7 @@ def _check_choice(
 
 
 def _check_alone(option: str, **others: object) -> None:
-    """`others` have no effect with `option`."""
+    """Check that options without effect beside `option` are not given."""
     for name, value in others.items():
         if value not in (None, False, "preload"):
             raise ConfigError(
@@ -191,7 +192,7 @@ def _show(done: Captured, *, as_json: bool) -> None:
         ("hints", audit + (f"; refused: {errors}" if errors else "")),
         *(("note", note) for note in metadata["notes"]),
     ]
-    # The command owns stdout.
+    # The command's output goes to stdout.
     log(pairs(lines))
 
 
@@ -207,8 +208,10 @@ def capture_block(
     *,
     as_json: bool,
 ) -> int:
-    """Run `writecliff capture --device`; the exit code. Raises as `capture_device` does, and
-    TargetError for a device that had nothing to do.
+    """Run `writecliff capture --device` and return the exit code.
+
+    Raises:
+        TargetError: The device had no requests; further errors as of `capture_device`.
     """
     from writecliff.api import capture_device
     from writecliff.cli.progress import WorkView
@@ -245,8 +248,8 @@ def capture_block(
         )
     if not sum(metadata["requests"].values()) and not done.exit_code:
         raise TargetError(
-            f"{device} had nothing to do: the trace has no requests",
-            hint="name the device that the file system is on, as findmnt shows it",
+            f"{device} had no requests during the capture",
+            hint="give the device of the file system, as findmnt shows it",
         )
     return done.exit_code
 
@@ -254,12 +257,12 @@ def capture_block(
 def _seconds(text: str) -> float:
     seconds = units.parse_time(text) / NS_PER_S
     if seconds <= 0:
-        raise ConfigError(f"--for is {text}; it must be above 0", hint="for example --for 1h")
+        raise ConfigError(f"--for must be above 0, not {text}", hint="for example --for 1h")
     return seconds
 
 
 def _device_lines(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What was captured, as names and figures."""
+    """Return the counts of a device capture, as names and figures."""
     seconds = metadata["duration_ns"] / NS_PER_S
     counts = [
         (word, f"{count:,}, {units.size(size)}" if size else f"{count:,}")
@@ -291,8 +294,10 @@ _HEADER = ("step", "reads", "read", "writes", "written", "amplification", "syncs
 def capture_stack(
     command: Sequence[str], output: Path | None, root: Path | None, *, as_json: bool
 ) -> int:
-    """Run `writecliff capture --stack`; the exit code of the command. Raises ConfigError, and as
-    `api.capture_stack` does.
+    """Run `writecliff capture --stack` and return the exit code of the command.
+
+    Raises:
+        ConfigError: There is no command; further errors as of `api.capture_stack`.
     """
     from writecliff.api import capture_stack as run
     from writecliff.report.io_stack import write_stack
@@ -312,7 +317,7 @@ def capture_stack(
 
         emit_json(StackCapture(report=page, folder=folder, **stack.mapping()))
     else:
-        log(_stack_text(stack, page))  # the command owns stdout
+        log(_stack_text(stack, page))  # the command's output goes to stdout
     return stack.exit_code
 
 

@@ -1,4 +1,4 @@
-"""Show what a block trace says of its workload."""
+"""Show the workload in a block trace."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def characterise(
     csv: OutputPath = None,
     json: JsonFlag = False,
 ) -> int:
-    """Show what a block trace says of its workload: streams, sizes, bursts, working set, reuse.
+    """Show the workload in a block trace: streams, sizes, bursts, working set, reuse.
 
-    Reads traces of 15 formats, packed or not, in one pass and bounded memory. Sizes, sequentiality
-    and arrivals are exact; what is about single blocks is sampled in long traces, with the error
-    stated.
+    The command reads traces of 15 formats, compressed or not, in one pass and bounded memory.
+    Sizes, sequentiality and arrivals are exact. In long traces, measures of single blocks are
+    sampled, and the page states their error.
 
     Parameters
     ----------
@@ -39,19 +39,19 @@ def characterise(
     format_
         Read the trace in this format (default: recognised by content).
     columns
-        The meaning of the columns of a CSV or Parquet file of your own, such as
+        The meaning of the columns of your own CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
         Read only this member of an archive.
     against
-        Another trace, shown beside the first one.
+        A second trace, shown beside the first.
     on
         Replay the writes on this simulated drive, to find their write amplification: sim:NAME or
         sim:PATH.toml.
     output
         The HTML file to write (default: workload.html); an existing file is replaced.
     csv
-        A folder to write the numbers of all figures and tables to.
+        The folder for the data of all figures and tables as CSV.
     """
     from writecliff.api import characterise_trace, write_page
     from writecliff.cli.cmd_trace import skipped_line, summary
@@ -60,9 +60,9 @@ def characterise(
 
     given: dict[str, Any] = {"format": format_, "columns": columns, "member": member}
     traces = [trace, *([] if against is None else [against])]
-    # Measured one after another they are one part, of so many bytes; replays between are others.
-    whole = 0 if against is None or on is not None else sum(_bytes(one, given) for one in traces)
-    found = []
+    # Traces that are measured in sequence share one progress bar; replays between have their own.
+    whole = 0 if against is None or on is not None else sum(_bytes(path, given) for path in traces)
+    traits = []
     read = 0
     with WorkView(Screen()).showing("measuring") as view:
         for path in traces:
@@ -71,24 +71,24 @@ def characterise(
                 view.file(begin / whole, read / whole)
             else:
                 view.part(f"measuring {path}")
-            found.append(characterise_trace(path, **given, on=on, progress=view))
-    page = write_page(found, output or Path("workload.html"), csv=csv)
+            traits.append(characterise_trace(path, **given, on=on, progress=view))
+    page = write_page(traits, output or Path("workload.html"), csv=csv)
     if json:
-        other = found[1].mapping() if against is not None else None
+        other = traits[1].mapping() if against is not None else None
         from writecliff.api.answers.traces import Characterised
 
-        emit_json(Characterised.of(found[0].mapping(), against=other, report=page))
+        emit_json(Characterised.of(traits[0].mapping(), against=other, report=page))
         return 0
-    for one in found:
-        lines = [("trace", str(one.trace)), *summary(one.mapping())]
-        lines += [("skipped", skipped_line(skipped)) for skipped in one.skipped]
-        print(pairs([*lines, *(("note", note) for note in one.notes)]) + "\n")
+    for measured in traits:
+        lines = [("trace", str(measured.trace)), *summary(measured.mapping())]
+        lines += [("skipped", skipped_line(skipped)) for skipped in measured.skipped]
+        print(pairs([*lines, *(("note", note) for note in measured.notes)]) + "\n")
     print(pairs([("report", str(page))]))
     return 0
 
 
 def _bytes(trace: Path, given: Mapping[str, Any]) -> int:
-    """The size of a trace, which is opened for it. Raises ConfigError: it is none."""
+    """Return the size of a trace in bytes. Raises ConfigError if it is not a trace."""
     from writecliff.traces.examples import trace_path
     from writecliff.traces.source import open_trace
 

@@ -43,58 +43,59 @@ def choose(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Find the drive for a load, by limits, weights and prices.
+    """Find the best drive for a load, by limits, weights and prices.
 
-    Each drive is preconditioned and runs the same load. The page says who wins, why each loser
-    loses, how sure that is, and what would change the answer. The exit code is 3 if no drive meets
-    all limits.
+    Each drive is preconditioned and runs the same load. The page names the best drive, explains why
+    each other drive loses, states the confidence, and shows changes that would alter the answer.
+    The exit code is 3 if no drive meets all limits.
 
     Parameters
     ----------
     workload
-        The load: a workload file, a fio job file, a ready-made one (`writecliff profile list`), or
-        a block trace, from which a workload is synthesised as by `writecliff trace synthesise`.
+        The load: a workload file, a fio job file, a ready-made workload (`writecliff profile
+        list`), or a block trace, from which a workload is synthesised as by `writecliff trace
+        synthesise`.
     candidates
-        The drives: names of `writecliff device list`, patterns such as "pm863-*", device files,
-        today (the default: current drives) or all; with commas between, or repeated.
+        The drives, separated by commas or repeated: names of `writecliff device list`, patterns
+        such as "pm863-*", device files, today (the default: current drives) or all.
     capacity
-        Only candidates of this capacity, such as 1TB..2TB.
+        Capacity of the candidates, such as 1TB..2TB (default: any).
     limit
         A limit on a figure, such as "p99.99 <= 2 ms", "life >= 5 years", "iops >= 50000" or
         "reads/p99.9 <= 500 us"; may be repeated.
     weight
-        How much a figure counts, as FIGURE=WEIGHT; may be repeated (default: p99.99, life, price
-        with a price list, and IOPS where drives run as fast as they can, 1 each).
+        Weight of a figure, as FIGURE=WEIGHT; may be repeated (default: 1 each for p99.99, life,
+        price with a price list, and IOPS if the load has no rate).
     prices
         A CSV file of drives and prices, in any currency.
     writes_per_day
-        What is written in a day, such as 2TB, to count life (default: the load's rate, all day).
+        Volume written per day, such as 2TB, for the lifetime (default: the load's rate, all day).
     overprovision
-        Run each drive with these over-provisionings too, in percent: 28 or 14,28.
+        Over-provisionings to run each drive with in addition to its own, in percent: 28 or 14,28.
     precondition
-        The state of the drives: fill, sustained, used:40%, none (default: as the load asks, else
-        sustained).
+        Initial state of the drives: fill, sustained, used:40%, none (default: that of the load,
+        else sustained).
     duration
-        The length of each job that has one, such as 30min.
+        Length of each job that has a duration, such as 30min.
     seeds
-        Runs of each drive (default: 1). Each is a repetition: it prepares a drive of its own with a
-        seed of its own. Intervals are then those of the mean over the seeds.
+        Runs per drive (default: 1). Each repetition prepares another drive with another seed;
+        intervals are then those of the mean over the seeds.
     scale
-        Simulate drives at most so many times smaller (default: 16); 1: whole.
+        Largest factor by which drives are scaled down (default: 16); 1 simulates whole drives.
     what_if
-        Run the first three drives again with more spare, another queue depth or rate, streams
-        (default: yes, or as the choice to resume was started).
+        Repeat the runs of the first three drives with more spare flash, another queue depth or
+        rate, and streams (default: yes; with --resume, as the choice was started).
     output
         Directory of the runs; it must be empty or not exist (default: choices/LOAD-TIME).
     resume
-        Resume the choice in this directory. Limits, weights, prices and --no-what-if may be given
-        anew: what is measured already is ranked again.
+        Resume the choice in this directory. Limits, weights, prices and --no-what-if may change:
+        existing measurements are ranked again.
     store
-        The store that the new runs are of (default: WRITECLIFF_STORE, else the current folder).
+        The store for the new runs (default: WRITECLIFF_STORE, else the current folder).
     jobs
-        Runs at a time (default: one per core, as memory allows).
+        Number of simultaneous runs (default: one per core, as memory allows).
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Run on a Dask cluster: local, or the address of a scheduler (tcp://HOST:PORT).
     quiet
         Show no progress on stderr.
     """
@@ -102,11 +103,11 @@ def choose(
 
     check_jobs(jobs)
     if resume is not None:
-        kept = (workload, candidates, capacity, writes_per_day, overprovision, precondition,
+        fixed = (workload, candidates, capacity, writes_per_day, overprovision, precondition,
                 duration, seeds, scale, output)  # fmt: skip
-        if any(option is not None and option != () for option in kept):
+        if any(option is not None and option != () for option in fixed):
             raise ConfigError(
-                "a choice is resumed with the load and drives it was started with",
+                "a choice is resumed with the load and drives of its start",
                 hint="with --resume, give only limits, weights, prices and --no-what-if",
             )
         again = ask_again(resume, limits=limit, weights=weight, prices=prices, what_if=what_if)

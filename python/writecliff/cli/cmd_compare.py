@@ -1,4 +1,4 @@
-"""Compare runs: who is better at what, and by more than noise."""
+"""Compare the figures of runs, and judge their differences."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ def compare(
     csv: OutputPath = None,
     json: JsonFlag = False,
 ) -> int:
-    """Compare runs: what differs in their set-up, and who is better at what by how much.
+    """Compare runs: differences of their set-up and of their figures.
 
-    Takes any runs that measured something in common: of different drives, or of one drive with
-    another firmware, option or seed. A suite counts as one, each run of a sweep as one. Figures by
-    block size, mix or queue depth stand side by side, with differences and the best marked. The
-    last line says whether a difference is more than noise, at 5 % for all figures together.
+    The runs must have figures in common: they may be of different drives, or of one drive with
+    another firmware, option or seed. A suite counts as one run, each run of a sweep separately.
+    Figures by block size, mix or queue depth stand side by side, with differences, and the best is
+    marked. The last line states if a difference is more than noise, at 5 % for all figures
+    together.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def compare(
     output
         The HTML file to write (default: comparison.html); an existing file is replaced.
     pdf
-        Also write it as PDF, next to the HTML file: comparison.pdf.
+        Also write a PDF next to the HTML file: comparison.pdf.
     csv
         A folder for the data of every figure and table as CSV; created if needed.
     """
@@ -49,41 +50,45 @@ def compare(
 
     path = output or Path("comparison.html")
     paper = paper_of(path, output, pdf=pdf, csv=csv)
-    found = compare_runs(*paths)
-    page = write_page(found, path, pdf=paper, csv=csv)
+    comparison = compare_runs(*paths)
+    page = write_page(comparison, path, pdf=paper, csv=csv)
     if json:
-        emit_json(comparison_answer(found, page, pdf=paper, csv=csv))
+        emit_json(comparison_answer(comparison, page, pdf=paper, csv=csv))
     else:
-        show_comparison(found, *filter(None, (page, paper, csv)))
+        show_comparison(comparison, *filter(None, (page, paper, csv)))
     return 0
 
 
-def show_comparison(found: Comparison, *files: Path) -> None:
-    """Print what differs, the figures (a long list in groups), where the page is (and its other
-    forms), and the verdict.
-    """
+def show_comparison(comparison: Comparison, *files: Path) -> None:
+    """Print the differences, the figures (a long list in groups), the files and the verdict."""
     from writecliff.report.comparison.groups import LONG_LIST, groups_of, groups_table
     from writecliff.report.comparison.page import differences_table, figures_table
 
-    differing = differences_table(found)
+    differing = differences_table(comparison)
     if differing is not None:
         print(differing.grid().text(), "\n", sep="")
-    if len(found.figures) > LONG_LIST:
-        print(groups_table(groups_of(found.figures), found.labels).grid().text())
-        print(f"all {len(found.figures)} figures are on the page")
+    if len(comparison.figures) > LONG_LIST:
+        print(groups_table(groups_of(comparison.figures), comparison.labels).grid().text())
+        print(f"all {len(comparison.figures)} figures are on the page")
     else:
-        print(figures_table(found).grid().text())
-    print("", *files, found.verdict, sep="\n")
+        print(figures_table(comparison).grid().text())
+    print("", *files, comparison.verdict, sep="\n")
 
 
 def paper_of(page: Path, output: Path | None, *, pdf: bool, csv: Path | None) -> Path | None:
-    """The file for the PDF, beside the page; None unless `pdf`. `page` is `output` if that is
-    given. Raises ConfigError: one file for both, a directory in the place of a file, or the other
-    way round.
+    """Return the PDF file beside the page; None unless `pdf`.
+
+    `page` is `output` if that is given.
+
+    Raises:
+        ConfigError: HTML and PDF would be the same file, or a path is a directory instead of a
+            file or the reverse.
     """
     paper = page.with_suffix(".pdf") if pdf else None
     if paper == page:
-        raise ConfigError(f"{page} cannot be HTML and PDF", hint=f"--output {page.stem}.html --pdf")
+        raise ConfigError(
+            f"{page} cannot be HTML and PDF at once", hint=f"--output {page.stem}.html --pdf"
+        )
     for file in filter(None, (output, paper)):
         if file.is_dir():
             raise ConfigError(f"{file} is a directory", hint=f"give a file: {file / 'report.html'}")

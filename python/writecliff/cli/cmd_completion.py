@@ -14,12 +14,12 @@ FOLDER = Path(__file__).with_name("shells")
 def completion(shell: Literal["bash", "zsh", "fish"], *, json: JsonFlag = False) -> int:
     """Print a script that completes commands, options, drives, workloads and runs in a shell.
 
-    The script asks the program at every Tab, so it need not be made anew when the program changes.
+    The script calls the program at every Tab, so it needs no update when the program changes.
 
     Parameters
     ----------
     shell
-        bash, zsh or fish.
+        The shell: bash, zsh or fish.
     """
     script = (FOLDER / shell).read_text(encoding="utf-8")
     if json:

@@ -12,8 +12,8 @@ from writecliff.errors import ConfigError
 
 GROUP = "tests and suites", 7
 DRIVE = "sim:sata-tlc-120"
-# Six drive fills instead of four, so that the picture shows the drive settled, and rounds of 10
-# minutes instead of 31, so that it has rounds enough: the report discloses both.
+# Six drive fills instead of four, so that the picture shows the settled drive, and rounds of 10
+# minutes instead of 31, for enough rounds; the report discloses both.
 DRIVE_FILLS = 6.0
 ROUND_MINUTES = 10.0
 
@@ -30,16 +30,14 @@ def demo(
     Parameters
     ----------
     on
-        The simulated drive.
+        The simulated drive (sim:NAME).
     output
         Directory of the run and its report; it must be empty or not exist.
     quiet
         Show no progress on stderr.
     """
     if not on.startswith("sim:"):
-        raise ConfigError(
-            f"the demo runs on simulated drives only, not on {on}", hint="give --on sim:NAME"
-        )
+        raise ConfigError(f"the demo needs a simulated drive, not {on}", hint="give --on sim:NAME")
     from writecliff.api import run_test
 
     run = run_test(
@@ -58,6 +56,6 @@ def demo(
         return 0
     log("")
     print(run.page)
-    log(f"open it in a browser; run the whole test with: writecliff test wsat --on {on}")
+    log(f"open the report in a browser; run the whole test with: writecliff test wsat --on {on}")
     print(run.verdict)
     return 0

@@ -1,4 +1,4 @@
-"""List, show, export and make simulated drives, probe real ones."""
+"""Show, export and create simulated drives; probe real drives."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ def show(
     whole: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Show the parameters of a simulated drive, each with its source, or what a real one says.
+    """Show the parameters of a simulated drive with their sources, or a real drive.
 
     Parameters
     ----------
     name
         A name from `writecliff device list`, the path of a .toml file, or a block device such as
-        /dev/nvme0n1: its identity, health, and the write hints and streams that reach it.
+        /dev/nvme0n1 (its identity, health, and the write hints and streams that reach it).
     sheet
         Show a simulated drive as a data sheet: stated and published values with their sources, and
-        what it does under the loads of data sheets, measured now.
+        its performance under the loads of data sheets, measured now.
     page
-        Write the sheet to this HTML file too.
+        Also write the sheet to this HTML file.
     whole
-        Measure the whole drive for the sheet, with its slowest I/Os; without it a drive scaled down
-        to some GB, in seconds.
+        Measure the whole drive for the sheet, including its slowest I/Os; the default is a drive
+        scaled down to some GB, which takes seconds.
     """
     if sheet or page is not None or whole:
         return show_sheet(name, page, whole=whole, as_json=json)
@@ -111,23 +111,23 @@ def show(
         for row in values
         if row["source"] or "." in row["key"]
     ]
-    print(table(("key", "value", "source, or the reasoning behind it"), rows))
+    print(table(("key", "value", "source or rationale"), rows))
     return 0
 
 
 @app.command
 def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> int:
-    """Print the device file of a simulated drive, a variant of a family written out whole.
+    """Print the device file of a simulated drive; a variant of a family is written in full.
 
-    A copy to change: `writecliff device export sata-tlc-120 --output my.toml`, then run it with
-    `--on sim:my.toml`.
+    To modify a drive, export it (`writecliff device export sata-tlc-120 --output my.toml`), edit
+    the file, and use it with `--on sim:my.toml`.
 
     Parameters
     ----------
     name
         A name from `writecliff device list`, or the path of a .toml file.
     output
-        Write it to this file, which must not exist (default: stdout).
+        Write the device file to this path, which must not exist (default: stdout).
     """
     from writecliff.devices import read_device_file
     from writecliff.store.files import write_atomically
@@ -135,7 +135,7 @@ def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> i
     text, _ = read_device_file(name.removeprefix("sim:"))
     if output is not None:
         if output.exists():
-            raise ConfigError(f"{output} exists", hint="give another name")
+            raise ConfigError(f"{output} exists", hint="give another name, or remove the file")
         write_atomically(output, encoded(text))
     if json:
         from writecliff.api.answers.devices import DeviceFile
@@ -152,37 +152,37 @@ def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> i
 def probe_command(path: str, *, json: JsonFlag = False) -> int:
     """Test which write hints and streams the kernel and a real drive accept. Writes nothing.
 
-    Tries every hint (F_SET_RW_HINT) and restores the previous one; reads the queue's write streams;
-    queries an NVMe drive for FDP and the Streams directive if nvme-cli is installed, and a SCSI
-    drive for its permanent streams.
+    The command tries every hint (F_SET_RW_HINT) and restores the previous one; reads the queue's
+    write streams; queries an NVMe drive for FDP and the Streams directive if nvme-cli is installed,
+    and a SCSI drive for its permanent streams.
 
     Parameters
     ----------
     path
-        A block device, a file, or a folder (tried with an unnamed file in it).
+        A block device, a file, or a folder (probed with an unnamed file in it).
     """
     from writecliff.engines.blockdev.data_placement_probe import probe, verdict
 
-    found = probe(path)
+    probed = probe(path)
     if json:
         from writecliff.api.answers.devices import ProbedDrive
 
-        emit_json(ProbedDrive(**found.mapping()))
+        emit_json(ProbedDrive(**probed.mapping()))
         return 0
-    rows = [(answer.call, answer.hint, answer.refused or "accepted") for answer in found.hints]
+    rows = [(answer.call, answer.hint, answer.refused or "accepted") for answer in probed.hints]
     print(table(("call", "hint", "kernel"), rows))
     print()
-    shown = asdict(found)
+    shown = asdict(probed)
     for name in ("hints", "notes", "path"):
         shown.pop(name)
     shown["streams"] = shown["streams"] and ", ".join(
         f"{name} {value}" for name, value in shown["streams"].items()
     )
-    permanent = found.permanent_streams
+    permanent = probed.permanent_streams
     shown["permanent_streams"] = None if permanent is None else permanent.count or "none"
     print(pairs((label(name), _seen_text(name, value)) for name, value in shown.items()))
     print()
-    for sentence in (*verdict(found), *found.notes):
+    for sentence in (*verdict(probed), *probed.notes):
         print(sentence)
     return 0
 
@@ -194,7 +194,7 @@ def _seen_text(name: str, value: Any) -> str:
 
 
 def _report_text(name: str, value: Any) -> str:
-    """Types of handles are many and mostly alike."""
+    """Format a value of an FDP report; the many handles of a type are counted."""
     if name == "handles":
         return ", ".join(f"{value.count(kind)} {kind}" for kind in dict.fromkeys(value))
     return value_text(name, value)
@@ -204,14 +204,14 @@ _UNIT_SUFFIXES = ("_bytes", "_ns", "_pct")
 
 
 def label(name: str) -> str:
-    """A field's name without its unit, which `value_text` shows."""
+    """Return the name of a field without its unit, which `value_text` shows."""
     for suffix in _UNIT_SUFFIXES:
         name = name.removesuffix(suffix)
     return name.replace("_", " ")
 
 
 def value_text(name: str, value: Any) -> str:
-    """A field's value with the unit that its name tells."""
+    """Format the value of a field with the unit in its name."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -232,32 +232,32 @@ def value_text(name: str, value: Any) -> str:
 
 
 def show_sheet(name: str, page: Path | None, *, whole: bool, as_json: bool) -> int:
-    """Measure the drive and print its sheet; write it to `page` if that is given."""
+    """Measure a drive, print its data sheet, and write it to `page` if given."""
     from writecliff.devices import is_real_drive
 
     if is_real_drive(name):
         raise ConfigError(
-            "a sheet is of a simulated drive",
+            f"--sheet, --page and --whole are for simulated drives, not for {name}",
             hint="`writecliff test datacentre` measures the loads of data sheets on real drives",
         )
     from writecliff.published.data_sheet import of_groups, page_of, sheet_of
     from writecliff.published.measure import ComparedDrive
     from writecliff.report.pages import write_page
 
-    found = sheet_of(ComparedDrive.preset(name.removeprefix("sim:")), whole=whole, log=log)
+    measured = sheet_of(ComparedDrive.preset(name.removeprefix("sim:")), whole=whole, log=log)
     if page is not None:
-        write_page(page_of(found), page)
+        write_page(page_of(measured), page)
     if as_json:
         from writecliff.api.answers.devices import DataSheet
 
-        emit_json(DataSheet.of(found.mapping(), page=page))
+        emit_json(DataSheet.of(measured.mapping(), page=page))
         return 0
-    for group, rows in of_groups(found.rows):
+    for group, rows in of_groups(measured.rows):
         print(f"{group}\n")
         print(table(("", "value", "source"), [(r.name, r.value, r.source) for r in rows], "lrl"))
         print()
-    if found.not_stated:
-        print(f"not stated: {', '.join(found.not_stated)}")
+    if measured.not_stated:
+        print(f"not stated: {', '.join(measured.not_stated)}")
     if page is not None:
         print(page)
     return 0
@@ -267,7 +267,11 @@ _UNITS = {"temperature_c": " °C", "power_on_hours": " h", "percentage_used": " 
 
 
 def show_real_drive(path: str, *, json: bool) -> int:
-    """Print what a block device says of itself; nothing is written. Raises TargetError."""
+    """Print identity, health and data placement of a block device, without writing to it.
+
+    Raises:
+        TargetError: The device cannot be identified.
+    """
     from writecliff.engines.blockdev.data_placement_probe import probe, verdict
     from writecliff.engines.blockdev.identity import identify_device, is_nvme
     from writecliff.engines.blockdev.nvme.drive import NvmeDrive
@@ -279,12 +283,12 @@ def show_real_drive(path: str, *, json: bool) -> int:
     disk = whole_disk(system, device_at(system, Path(path)))
     node = str(disk.node(system))
     identity, health = identify_device(system, disk, node), health_report(system, disk, node)
-    found = probe(node, system)
+    probed = probe(node, system)
     power = power_states(NvmeDrive(system, disk)) if is_nvme(disk) else None
     if json:
         from writecliff.api.answers.devices import RealDrive
 
-        emit_json(RealDrive(identity, health, power, found.mapping()))
+        emit_json(RealDrive(identity, health, power, probed.mapping()))
         return 0
     print(pairs(_identity_lines(identity)))
     print()
@@ -296,13 +300,12 @@ def show_real_drive(path: str, *, json: bool) -> int:
         print()
         print(pairs(_power_lines(power)))
     print()
-    for sentence in (*verdict(found), *found.notes):
+    for sentence in (*verdict(probed), *probed.notes):
         print(sentence)
     return 0
 
 
 def _identity_lines(identity: DeviceIdentity) -> Iterator[tuple[str, str]]:
-
     left_out = ("simulated", "remarks", "device_hash", "rated_cycles", "rated_tbw_bytes")
     for name, value in asdict(identity).items():
         if name not in left_out and not (name == "backing" and value is None):
@@ -320,7 +323,7 @@ def _power_lines(power: PowerStates) -> Iterator[tuple[str, str]]:
 
 
 def _health_lines(health: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The summary, then the counters of the drive's log that are not zero."""
+    """Yield the summary, then the non-zero counters of the drive's log."""
     for name, value in health.items():
         if isinstance(value, dict | list):
             continue

@@ -1,4 +1,4 @@
-"""Show what this machine can do, and how to get what is missing."""
+"""Show which tools this machine lacks, and how to add them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _MARKS = {"ok": "ok", "limited": "limited", "missing": "-"}
 
 
 def doctor(*, json: JsonFlag = False) -> int:
-    """Show what this machine can do, and how to get what is missing. Changes nothing.
+    """Show which tools this machine lacks, and how to add them. Changes nothing.
 
-    Simulated drives need none of it. What is missing only limits what the second column names.
+    Simulated drives need none of them. A missing tool only limits the use in the second column.
     """
     from writecliff.api.machine import check_machine
 
@@ -19,13 +19,12 @@ def doctor(*, json: JsonFlag = False) -> int:
     if json:
         emit_json(answer)
         return 0
-    found = answer.checks
-    rows = [(one.name, _MARKS[one.state], one.purpose, one.found) for one in found]
+    checks = answer.checks
+    rows = [(check.name, _MARKS[check.state], check.purpose, check.found) for check in checks]
     print(table(("", "", "for", "found"), rows))
-    remedies = [one for one in found if one.remedy]
+    remedies = [check for check in checks if check.remedy]
     if remedies:
-        print("\nTo get what is missing:")
-        print(
-            table(("", ""), [(f"  {one.name}", one.remedy) for one in remedies]).partition("\n")[2]
-        )
+        lines = [(f"  {check.name}", check.remedy) for check in remedies]
+        print("\nTo add what is missing:")
+        print(table(("", ""), lines).partition("\n")[2])
     return 0

@@ -1,4 +1,4 @@
-"""Run a command line of fio on a simulated drive."""
+"""Run a fio command line on a simulated drive."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def fio(
     precondition: str | None = None,
     quiet: bool = False,
 ) -> int:
-    """Run a command line of fio on a simulated drive.
+    """Run a fio command line on a simulated drive.
 
     All other options are fio's: `--name=x --rw=randread --bs=4k`, job files, `--section`,
     `--output`, `--output-format=normal|json|json+`, `--parse-only`, `--readonly`, `--aux-path`.
-    With `alias fio='writecliff fio --on sim:sata-tlc-120'` scripts that call fio run as they are.
+    With `alias fio='writecliff fio --on sim:sata-tlc-120'`, scripts that call fio run unchanged.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def fio(
     seed
         Seed of the drive and of all random choices (default: randseed of the jobs).
     precondition
-        State to bring the drive to first, as of `writecliff run` (default: fill if unwritten
-        addresses would be read, else none).
+        Initial state of the drive, as for `writecliff run` (default: fill if the jobs read
+        unwritten addresses, else none).
     quiet
         Show no progress and no notes on stderr.
     """

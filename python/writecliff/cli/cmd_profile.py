@@ -20,23 +20,25 @@ app = App(name="profile", help=__doc__)
 
 @app.command(name="list")
 def list_(*, json: JsonFlag = False) -> int:
-    """List the ready-made workloads; `writecliff run NAME` runs one."""
+    """List the ready-made workloads, which `writecliff run NAME` runs."""
     from writecliff.profiles import profile, profile_names
 
-    found = [profile(name) for name in profile_names()]
+    profiles = [profile(name) for name in profile_names()]
     if json:
         from writecliff.api.answers.traces import ListedProfile, ProfileList
 
-        emit_json(ProfileList([ListedProfile(**_fields(item)) for item in found]))
+        emit_json(ProfileList([ListedProfile(**_fields(item)) for item in profiles]))
         return 0
-    rows = [(item.name, _sizes(item), _reads(item), _pattern(item), item.title) for item in found]
+    rows = [
+        (item.name, _sizes(item), _reads(item), _pattern(item), item.title) for item in profiles
+    ]
     print(table(("profile", "block sizes", "reads", "pattern", "description"), rows))
     return 0
 
 
 @app.command
 def show(name: str, *, json: JsonFlag = False) -> int:
-    """Print a ready-made workload as a file, to copy and edit.
+    """Print a ready-made workload as a file to copy and edit.
 
     Parameters
     ----------
@@ -45,13 +47,13 @@ def show(name: str, *, json: JsonFlag = False) -> int:
     """
     from writecliff.profiles import profile
 
-    found = profile(name)
+    chosen = profile(name)
     if json:
         from writecliff.api.answers.traces import Profile
 
-        emit_json(Profile(**_fields(found)))
+        emit_json(Profile(**_fields(chosen)))
         return 0
-    sys.stdout.write(found.path.read_text(encoding="utf-8"))
+    sys.stdout.write(chosen.path.read_text(encoding="utf-8"))
     return 0
 
 

@@ -41,7 +41,7 @@ class RealOptions:
     """For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed."""
 
     wipe_signatures: bool = False
-    """For /dev/ targets: overwrite partition tables and file systems found on the drive."""
+    """For /dev/ targets: overwrite the partition tables and file systems on the drive."""
 
     size: str | None = None
     """For file: targets: size of the file to create, such as 10GB or 8GiB."""
@@ -50,8 +50,8 @@ class RealOptions:
     """Speed of the replay relative to the recording."""
 
     wrap: bool = False
-    """Wrap addresses beyond the end of the drive around to its start; else such a trace is
-    refused."""
+    """Wrap addresses beyond the end of the drive to its start; by default the replay of such a
+    trace is refused."""
 
     volume: str | None = None
     """Replay only this volume of the trace."""
@@ -80,27 +80,27 @@ def replay(
 ) -> int:
     """Replay a trace on a drive.
 
-    On a simulated drive the trace is made to fit, and the answer is what its streams gain. On a
-    real drive or a file each I/O is issued at its own time, whatever the drive does meanwhile. How
-    late each was is measured, and all of them are kept, as a trace that `writecliff characterise
-    --against` compares with the original.
+    On a simulated drive, the trace is fitted to the drive, and the result is the effect of its
+    streams. On a real drive or a file, each I/O is issued at its recorded time, independent of
+    completions. The lateness of each I/O is measured, and the issued I/Os are stored as a trace
+    that `writecliff characterise --against` compares with the original.
 
     Parameters
     ----------
     trace
-        The trace: of `writecliff capture`; for a real drive in any format of `writecliff trace
-        formats`.
+        The trace, recorded by `writecliff capture`; for a real drive in any format of `writecliff
+        trace formats`.
     assign
-        How writes are assigned to streams: none, rules, sfr, multi-queue, sepbit or oracle
-        (default: rules if --streams is given, else none).
+        Assignment of writes to streams: none, rules, sfr, multi-queue, sepbit or oracle (default:
+        rules if --streams is given, else none).
     count
-        Streams to use (default: all that the drive has).
+        Number of streams to use (default: all streams of the drive).
     mistag
-        Percentage of the writes that are assigned to a wrong stream.
+        Percentage of the writes to assign to a wrong stream.
     output
-        Directory of the run, with its report; it must be empty or not exist; on a real drive the
-        trace of what was issued (default: runs/replay-TRACE-TARGET-TIME, or the same .parquet in
-        traces).
+        Directory of the run with its report, which must be empty or not exist; on a real drive,
+        the trace of the issued I/Os (default: runs/replay-TRACE-TARGET-TIME, or the same .parquet
+        in traces).
     """
     from writecliff.engines.target import is_simulated
 
@@ -140,8 +140,8 @@ def replay(
     print(_streams(setup, done))
     print(f"\n{pairs((('run', str(directory)), ('report', str(run.page))))}")
     print(f"\n{verdict_text(setup, done)}")
-    if said := [*end.lines()]:
-        print(f"\n{pairs(said)}")
+    if lines := [*end.lines()]:
+        print(f"\n{pairs(lines)}")
     return end.end(junit)
 
 
@@ -223,43 +223,43 @@ def _streams(setup: ReplaySetup, done: Replayed) -> str:
     return table(("stream", "written", "median lifetime", "mostly from"), rows, "rrrl")
 
 
-_OF_BOTH = ("on", "seed")  # options of `TraceOptions` that real drives have, too
+_OF_BOTH = ("on", "seed")  # options of `TraceOptions` that also apply to real drives
 _SECOND_NS = 1_000_000_000
 _QUANTILES = {"p50": 0.5, "p99": 0.99, "p99_9": 0.999}
 
 
 def check_real(options: TraceOptions, **others: object) -> None:
-    """Refuse options that have no effect on a real drive. Raises ConfigError."""
+    """Check that no option is given that has no effect on a real drive. Raises ConfigError."""
     changed = [
-        one.name
-        for one in fields(options)
-        if one.name not in _OF_BOTH
-        and getattr(options, one.name) != getattr(NO_TRACE_OPTIONS, one.name)
+        field.name
+        for field in fields(options)
+        if field.name not in _OF_BOTH
+        and getattr(options, field.name) != getattr(NO_TRACE_OPTIONS, field.name)
     ]
     changed += [name for name, value in others.items() if value not in (None, False, ())]
     if changed:
         name = "streams" if changed[0] == "rules" else changed[0].replace("_", "-")
         raise ConfigError(
             f"--{name} is for simulated drives",
-            hint="a real drive gets the I/Os of the trace as they are, at their times",
+            hint="a real drive replays the I/Os of the trace unchanged, at their times",
         )
 
 
 def check_simulated(real: RealOptions) -> None:
-    """Refuse options that have no effect on a simulated drive. Raises ConfigError."""
+    """Check that no option is given that has no effect on a simulated drive. Raises ConfigError."""
     given = [name for name, value in vars(real).items() if value != getattr(ON_SIMULATED, name)]
     if given:
         raise ConfigError(
             f"--{given[0].replace('_', '-')} is for real drives and files",
-            hint="a simulated drive is made to fit the trace; `writecliff trace convert` reads "
-            "other formats",
+            hint="a trace is fitted to a simulated drive; `writecliff trace convert` reads other "
+            "formats",
         )
 
 
 def replay_timed(
     trace: Path, options: TraceOptions, real: RealOptions, output: Path | None, *, as_json: bool
 ) -> int:
-    """Replay, keep what was issued, and show how far times were kept."""
+    """Replay a trace, store the issued I/Os, and show the accuracy of their times."""
     from writecliff.api import replay_timed as run
     from writecliff.cli.progress import WorkView
     from writecliff.cli.screen import Screen
@@ -315,10 +315,10 @@ def _answer(trace: Path, target: str, speed: float, done: TraceIssued, output: P
 
 
 def _times(of: Any) -> dict[str, float | None]:
-    found: dict[str, float | None] = {"mean": of.mean_ns}
-    found |= {name: of.quantile(q).value_ns for name, q in _QUANTILES.items()}
-    found["max"] = of.max_ns
-    return {name: None if value is None else value / 1e6 for name, value in found.items()}
+    times: dict[str, float | None] = {"mean": of.mean_ns}
+    times |= {name: of.quantile(q).value_ns for name, q in _QUANTILES.items()}
+    times["max"] = of.max_ns
+    return {name: None if value is None else value / 1e6 for name, value in times.items()}
 
 
 def _timed_lines(
@@ -338,13 +338,13 @@ def _timed_lines(
 
 
 def _responses(done: TraceIssued) -> list[tuple[str, ...]]:
-    """Response times, which count from when an I/O was due."""
+    """Return the response times by operation, counted from the scheduled time of each I/O."""
     rows = []
-    for name, one in done.operations.items():
-        of = one["response"]
+    for name, totals in done.operations.items():
+        of = totals["response"]
         at = (of.quantile(q).value_ns for q in _QUANTILES.values())
         rows.append((
-            name, f"{one['ios']:,}", units.size(one["bytes"]), units.latency(of.mean_ns),
+            name, f"{totals['ios']:,}", units.size(totals["bytes"]), units.latency(of.mean_ns),
             *(units.latency(value) for value in at), units.latency(of.max_ns),
         ))  # fmt: skip
     return rows

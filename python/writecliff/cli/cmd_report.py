@@ -21,7 +21,7 @@ def report(
     power_offset: float = 0.0,
     json: JsonFlag = False,
 ) -> int:
-    """Write the report of a run; print its path and the outcome in one line.
+    """Write the report of a run, and print its path and a one-line outcome.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ def report(
     output
         The HTML file to write (default: report.html in the run directory).
     pdf
-        Also write it as PDF, next to the HTML file: report.pdf.
+        Also write a PDF next to the HTML file: report.pdf.
     csv
         A folder for the data of every figure and table as CSV; created if needed.
     power
-        The log of a power meter (CSV: seconds, watts), which is kept in the run directory: reports
-        of IOPS and of the comparison by block size show power over time.
+        The log of a power meter (CSV: seconds, watts), copied to the run directory; the reports of
+        IOPS and of the comparison by block size then show power over time.
     power_offset
-        What the meter's time was, in seconds, when the run's first step began.
+        Time of the meter, in seconds, at the start of the run's first step.
     """
     from writecliff.api import load_run
 

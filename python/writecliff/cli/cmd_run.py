@@ -1,4 +1,4 @@
-"""Run one workload (.fio or .toml) on a drive."""
+"""Run a workload (.fio or .toml) on a drive."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def run(
     output_format: Form = "table",
     json: JsonFlag = False,
 ) -> int:
-    """Run a job or workload file on a drive: results, and a run directory with a report.
+    """Run a job or workload file on a drive, and write a run directory with a report.
 
-    The run can be resumed, reported and compared like that of a test.
+    The run can be resumed, reported and compared like a test.
 
     Parameters
     ----------
@@ -59,17 +59,17 @@ def run(
         A fio job file (.fio), a workload file (.toml), or the name of a ready-made workload
         (`writecliff profile list`).
     seed
-        Seed of all random choices, preconditioning included: runs with other seeds are independent
-        repetitions (default: that of the file for the load, 1 for the drive).
+        Seed of all random choices, including preconditioning; runs with different seeds are
+        independent repetitions (default: that of the file for the load, 1 for the drive).
     precondition
-        State to bring the drive to first. fill: write the whole capacity once, 128 KiB
-        sequentially; sustained: then twice, 4 KiB at random; used:40%: the same with 40 % of the
-        capacity; act: twice sequentially, as for ACT; none: leave the drive as it is (default:
-        what the file says; else fill for a simulated drive whose unwritten addresses would be
-        read, none otherwise). Simulated drives are prepared once and cached; a real drive is
-        purged first, and it takes hours.
+        Initial state of the drive. fill: the whole capacity written once, 128 KiB sequentially;
+        sustained: then twice, 4 KiB at random; used:40%: the same with 40 % of the capacity; act:
+        written twice sequentially, as for ACT; none: the current state (default: that of the file;
+        else fill for a simulated drive whose unwritten addresses would be read, otherwise none).
+        States of simulated drives are cached. A real drive is purged first, and preconditioning
+        takes hours.
     output_format
-        table for people, json (stable and small, times in ns), or fio-json as fio prints it.
+        Output: table, json (stable and small, times in ns), or fio-json (the format of fio).
     """
     form: Form = "json" if json else output_format
     if form == "fio-json" and run.baseline is not None:
@@ -106,8 +106,8 @@ def run(
             screen.log(f"note: {note}")
         if procedure.why == FOR_READS:
             screen.log(
-                "note: reads of what was never written need no flash: the drive is filled first "
-                "(--precondition none: it is taken as it is)"
+                "note: reads of unwritten addresses would not access the flash, so the drive is "
+                "filled first (--precondition none omits this)"
             )
         if run.dry_run:
             return show_plan(procedure, engine, form == "json", writes=procedure.writes)
@@ -127,12 +127,12 @@ def _resumed(
     *,
     given: bool,
 ) -> int:
-    """Resume the run in `run.resume`, whose manifest has all that the file said."""
+    """Resume the run in `run.resume`, whose manifest has the contents of the file."""
     if file is not None or given:
-        what = "a workload" if file is not None else "--precondition or --seed"
+        given_text = "a workload" if file is not None else "--precondition or --seed"
         raise ConfigError(
-            f"{what} cannot be given with --resume",
-            hint="a run is resumed as it was started: drop it",
+            f"{given_text} cannot be given with --resume",
+            hint="a run resumes with the options of its start: leave it out",
         )
     if form == "fio-json":
         raise ConfigError("--output-format fio-json cannot be given with --resume",
@@ -218,7 +218,7 @@ def _show(run: Run, end: Outcome) -> None:
 
 
 class _View(ProgressView):
-    """The view of a run, which keeps the whole result of each load."""
+    """The progress of a run, and the whole result of each load."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__(screen)
@@ -241,15 +241,15 @@ def result_table(load: Load) -> str:
     """Return a row per job and operation; open loads have a second row with service times."""
     header = ("job", "operation", "IOPS", "MB/s", "mean", *(name for name, _ in QUANTILES), "max")
     rows = []
-    for one in load.done:
+    for totals in load.done:
         rates = ("-", "-")
-        if one.iops is not None and one.bytes_per_s is not None:
-            per_s = "-" if one.operation == FLUSH else f"{one.bytes_per_s / 1e6:,.1f}"
-            rates = (units.number(one.iops), per_s)
-        rows.append((one.job, one.operation, *rates, *_latency_cells(one.latency())))
-        if one.scheduled:
-            cells = _latency_cells(one.latency("service"))
-            rows.append((one.job, f"{one.operation} (service)", "", "", *cells))
+        if totals.iops is not None and totals.bytes_per_s is not None:
+            per_s = "-" if totals.operation == FLUSH else f"{totals.bytes_per_s / 1e6:,.1f}"
+            rates = (units.number(totals.iops), per_s)
+        rows.append((totals.job, totals.operation, *rates, *_latency_cells(totals.latency())))
+        if totals.scheduled:
+            cells = _latency_cells(totals.latency("service"))
+            rows.append((totals.job, f"{totals.operation} (service)", "", "", *cells))
     ios, size = sum(row.ios for row in load.rows), sum(row.bytes for row in load.rows)
     rounds = ""
     if load.view is not None:
@@ -281,20 +281,23 @@ def _latency_cells(histogram: Histogram | None) -> list[str]:
 
 
 def causes_table(load: Load) -> str:
-    """A row per operation and band of percentiles, with the shares of its largest causes; empty if
-    they were not recorded.
+    """Tabulate the latency causes of each operation and percentile band.
+
+    Each row has the shares of the largest causes. Empty if the causes were not recorded.
     """
     rows = []
-    for one in load.done:
-        for band in () if one.causes is None else one.causes.bands():
+    for totals in load.done:
+        for band in () if totals.causes is None else totals.causes.bands():
             named = ", ".join(f"{name} {share:.0f} %" for name, share in band.largest())
-            rows.append((one.job, one.operation, band.name, latency_text(band.latency_ns), named))
+            rows.append(
+                (totals.job, totals.operation, band.name, latency_text(band.latency_ns), named)
+            )
     header = ("job", "operation", "band", "mean", "spent on")
     return table(header, rows, "lllrl") if rows else ""
 
 
 def data_placement_lines(shown: Mapping[str, Any]) -> list[str]:
-    """The interface after a step, as its JSON has it, as a line or two of text."""
+    """Return the data placement interface after a step, in a line or two of text."""
     lines = []
     if shown["interface"] == "nvme-fdp":
         sizes = (
@@ -304,8 +307,8 @@ def data_placement_lines(shown: Mapping[str, Any]) -> list[str]:
         lines.append(f"FDP: {', '.join(sizes)}; {shown['limit']} placement handles")
         seen = [f"{name} {units.number(count)}" for name, count in shown["events"].items() if count]
         if seen:
-            kept = len(shown["log"])
-            log = f"; {kept} of them in the log (--json has it)" if kept else ""
+            logged = len(shown["log"])
+            log = f"; {logged} of them in the log (--json has it)" if logged else ""
             lines.append(f"events: {', '.join(seen)}{log}")
     elif shown["open_streams"] or shown["overflow_bytes"]:
         named = ", ".join(map(str, shown["open_streams"])) or "none"

@@ -58,10 +58,10 @@ class SelectionOptions:
 
     where: str | None = None
     """Runs that meet an SQL condition on the columns of `runs` (see the reference of the run
-    store): "capacity_bytes > 1e12 and seed = 2"."""
+    store), such as "capacity_bytes > 1e12 and seed = 2"."""
 
     sort: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-created_utc"
-    """Sort by a column of `runs`; with - before it, in descending order."""
+    """Sort by a column of `runs`, in descending order after a leading "-"."""
 
     limit: Whole = None
     """Maximum number of runs."""
@@ -81,8 +81,10 @@ ALL_RUNS = SelectionOptions()
 
 
 def opened_store(location: str | None) -> Store:
-    """Open the store of --store or the environment, and show the progress of reading it. Raises
-    ConfigError.
+    """Open the store of --store or the environment, and show the progress of reading it.
+
+    Raises:
+        ConfigError: The store does not exist or cannot be read.
     """
     from writecliff.api import open_store
     from writecliff.cli.progress import WorkView
@@ -105,35 +107,36 @@ def list_(
 ) -> int:
     """List the runs of a store, latest first."""
     opened = opened_store(store)
-    found = opened.rows(**selection.arguments())
+    rows = opened.rows(**selection.arguments())
     if json:
         from writecliff.api.answers.runs import RunsList
         from writecliff.api.store import plain
 
-        emit_json(RunsList(opened.location, plain(found)))
+        emit_json(RunsList(opened.location, plain(rows)))
         return 0
     from writecliff.cli.runs_view import runs_table
 
-    print(runs_table(found) if found else f"no runs in {opened.location}")
+    print(runs_table(rows) if rows else f"no runs in {opened.location}")
     return 0
 
 
 @app.command
 def show(run: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
-    """Show a run: its set-up, figures with intervals, limits and tags.
+    """Show a run: set-up, figures with intervals, limits and tags.
 
     Parameters
     ----------
     run
-        Its name, the path of its directory, or what only its name begins with.
+        The run: its name, the path of its directory, or the start of its name if no other run's
+        name starts so.
     """
     from writecliff.cli.runs_view import run_text
 
-    found = opened_store(store).details(run)
+    details = opened_store(store).details(run)
     if json:
-        emit_json(found)
+        emit_json(details)
     else:
-        print(run_text(found))
+        print(run_text(details))
     return 0
 
 
@@ -144,18 +147,22 @@ def tag(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Add tags to a run and remove tags: `runs tag RUN +baseline -draft`.
+    """Add tags to a run and remove tags, as in `runs tag RUN +baseline -draft`.
 
     Parameters
     ----------
     run
-        Its name, the path of its directory, or what only its name begins with.
+        The run: its name, the path of its directory, or the start of its name if no other run's
+        name starts so.
     changes
-        +TAG adds a tag, -TAG removes it; without any, the tags are shown.
+        +TAG adds a tag, -TAG removes it; without changes, the tags are shown.
     """
     for change in changes:
         if change[:1] not in ("+", "-"):
-            raise ConfigError(f"'{change}' neither adds nor removes", hint=f"give +{change}")
+            raise ConfigError(
+                f"'{change}' neither adds nor removes a tag",
+                hint=f"give +{change} to add it, or -{change} to remove it",
+            )
     opened = opened_store(store)
     (name,) = opened.names([run])
     added, removed = ([c[1:] for c in changes if c[0] == sign] for sign in "+-")
@@ -182,9 +189,9 @@ def delete(
     Parameters
     ----------
     runs
-        Their names or paths; none with a selection by --test, --where and the like.
+        Names or paths of the runs; omitted with a selection by --test, --where and the like.
     yes
-        Do not ask.
+        Delete without confirmation.
     """
     opened = opened_store(store)
     chosen = opened.names(runs, selection.given(), suites=True)
@@ -202,7 +209,7 @@ def delete(
 
 
 def _confirmed(runs: Sequence[str], location: str) -> bool:
-    """Ask on the terminal. Raises ConfigError: no terminal."""
+    """Ask for confirmation on the terminal. Raises ConfigError without a terminal."""
     if not sys.stdin.isatty():
         raise ConfigError(f"{len(runs)} runs would be deleted", hint="confirm with --yes")
     for run in runs[:10]:
@@ -220,25 +227,25 @@ def index(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Bring the catalogue of a store up to date, with the figures of all runs.
+    """Update the catalogue of a store with the figures of all runs.
 
-    Other commands do as much of it as they need. The catalogue follows from the run directories:
-    deleting its folder .writecliff loses nothing.
+    Other commands update as much of it as they need. The catalogue is derived from the run
+    directories, so its folder .writecliff can be deleted without loss.
 
     Parameters
     ----------
     rebuild
-        Make it from nothing, whatever it says.
+        Rebuild the catalogue from the run directories.
     tables
-        Also copy rounds, intervals and histograms for SQL.
+        Also copy rounds, intervals and histograms for SQL queries.
     """
-    found = opened_store(store).index(rebuild=rebuild, tables=tables, note=_warn)
+    updated = opened_store(store).index(rebuild=rebuild, tables=tables, note=_warn)
     if json:
-        emit_json(found)
+        emit_json(updated)
         return 0
-    for run in found.damaged:
+    for run in updated.damaged:
         print(f"{printable(run.run)}: {printable(run.damage)}")
-    print(f"{found.runs} runs, {found.read} read, {found.gone} gone")
+    print(f"{updated.runs} runs, {updated.read} read, {updated.gone} removed")
     return 0
 
 
@@ -253,23 +260,23 @@ def sql(
 ) -> int:
     """Query all runs with SQL.
 
-    The dialect is DuckDB; the views are runs, figures, tags, rounds, intervals, histograms.
-    Columns have units in their names; docs/reference/run-store.md describes them. The first query
-    over rounds, intervals or histograms copies these tables of all runs together. Statements cannot
-    read or write files, attach databases or load extensions unless --allow-files is given.
+    The dialect is DuckDB; the views are runs, figures, tags, rounds, intervals, histograms. Column
+    names include units; docs/reference/run-store.md describes them. The first query over rounds,
+    intervals or histograms copies these tables of all runs together. Statements cannot read or
+    write files, attach databases or load extensions without --allow-files.
 
     Parameters
     ----------
     query
-        Such as "select test, count(*) from runs group by test".
+        The query, such as "select test, count(*) from runs group by test".
     csv
         Print all rows as CSV.
     allow_files
-        Let the query read and write any of your files and load extensions of DuckDB, also from the
-        network. Give it only for queries that you wrote or have read.
+        Allow the query to read and write any of your files and to load extensions of DuckDB, also
+        from the network. Use it only for queries that you wrote or have read.
     """
     if csv and json:
-        raise ConfigError("--csv and --json exclude each other")
+        raise ConfigError("--csv and --json exclude each other", hint="leave out one of them")
     opened = opened_store(store)
     answer, notes = opened.query(query, allow_files=allow_files)
     for note in notes:
@@ -317,9 +324,9 @@ def _is_number(field: Any) -> bool:
 def diff(first: str, second: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
     """Compare two runs: set-up, versions and host, and figures.
 
-    Each figure of run B is better than that of run A, worse or equal, or it cannot be told: a
-    difference counts if it is more than noise, at 5 % for all figures together. In all, B is better
-    if some figures are and none is worse.
+    Each figure of run B is better than that of run A, worse, equal, or undecided. A difference
+    counts if it is more than noise, at 5 % for all figures together. Overall, B is better if some
+    figures are better and none is worse.
 
     Parameters
     ----------
@@ -331,11 +338,11 @@ def diff(first: str, second: str, *, store: StoreOption = None, json: JsonFlag =
     from writecliff.api.store import difference_answer
     from writecliff.cli.runs_view import difference_text
 
-    found = opened_store(store).diff(first, second)
+    difference = opened_store(store).diff(first, second)
     if json:
-        emit_json(difference_answer(found))
+        emit_json(difference_answer(difference))
     else:
-        print(difference_text(found))
+        print(difference_text(difference))
     return 0
 
 
@@ -353,7 +360,7 @@ def export(
     Parameters
     ----------
     runs
-        Their names or paths; none with a selection by --test, --where and the like.
+        Names or paths of the runs; omitted with a selection by --test, --where and the like.
     output
         The archive: .zip, .tar, .tar.gz or .tar.xz. With --tables, the folder.
     tables
@@ -380,9 +387,9 @@ def import_(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Copy runs, archives and results of fio into a store.
+    """Copy runs, archives and fio results into a store.
 
-    They go below its folder `imports`, under the names that they have.
+    The copies are in its folder `imports`, under their names.
 
     Parameters
     ----------
@@ -390,9 +397,10 @@ def import_(
         Run directories, suites, folders of them, archives, or fio's JSON output (latencies need
         that of --output-format=json+).
     tag
-        A tag for each of the runs; may be repeated.
+        A tag for each imported run; may be repeated.
     capacity
-        Of the drive of a result of fio, such as 960GB (default: the largest size of its jobs).
+        Capacity of the drive of a fio result, such as 960GB (default: the largest size of its
+        jobs).
     """
     from writecliff.units import parse_size
 

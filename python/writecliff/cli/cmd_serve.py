@@ -54,59 +54,59 @@ def serve(
 ) -> int:
     """Serve a simulated drive in real time, until Ctrl-C or SIGTERM.
 
-    Programs use it as a block device that takes the time that the simulated drive takes. The
-    address is printed on stderr when the drive is ready.
+    Programs use the drive as a block device with the timing of the simulated drive. The address is
+    printed on stderr when the drive is ready.
 
     Parameters
     ----------
     device
         The drive: sim:NAME or sim:PATH.toml.
     listen
-        Accept NVMe/TCP hosts at HOST:PORT, such as 127.0.0.1:4420; may be given more than once. The
-        host's network is trusted: there is neither TLS nor a password.
+        Accept NVMe/TCP hosts at HOST:PORT, such as 127.0.0.1:4420; may be repeated. Use it only in
+        a trusted network: there is neither TLS nor a password.
     allow_host
-        Of NVMe/TCP hosts, admit only this one, by its NVMe qualified name; may be given more than
-        once.
+        Accept only this NVMe/TCP host, given by its NVMe qualified name; may be repeated.
     nbd
-        Accept NBD clients (QEMU, nbd-client, libnbd, fio) at unix:PATH or HOST:PORT; may be given
-        more than once. There is no access control: who can connect can read and write.
+        Accept NBD clients (QEMU, nbd-client, libnbd, fio) at unix:PATH or HOST:PORT; may be
+        repeated. There is no access control: every client that connects can read and write.
     fast
-        Answer as soon as the data are there: the drive's state changes, its time stands still.
+        Answer each request as soon as its data are available. The drive changes its state, but its
+        clock stands still.
     slow_down
         Stretch the drive's time by this factor, for drives that are faster than this machine.
     state
-        Restore drive and data from this file if it exists; write it at the end. Nothing that was
-        acknowledged is lost if the server is killed: two more files beside it hold that meanwhile.
+        Restore drive and data from this file if it exists, and write it at the end. Acknowledged
+        data survive a kill of the server: two more files beside it hold them in the meantime.
     contents
-        Keep the data in this sparse file instead of in memory.
+        Store the data in this sparse file instead of in memory.
     compress
         Compress the data in memory (LZ4).
     memory
-        Refuse writes when the data take more memory than this, such as 8GB.
+        Refuse writes if the data need more memory than this, such as 8GB.
     precondition
-        State of a new drive: none, fill, sustained or used:40%.
+        Initial state of a new drive: none, fill, sustained or used:40%.
     seed
-        Of the drive's random choices.
+        Seed of the drive's random choices.
     output
-        Keep a run directory there, with a report and a trace of all requests for `writecliff
-        replay` and `writecliff advise-streams`; it must be empty or not exist.
+        Directory of the run, which must be empty or not exist. It gets a report and a trace of all
+        requests for `writecliff replay` and `writecliff advise-streams`.
     trace
-        Of a run directory: "none" keeps no trace.
+        Trace in the run directory: full, or none.
     metrics
-        Show figures for Prometheus at http://HOST:PORT/metrics; a port alone is on 127.0.0.1.
+        Serve figures for Prometheus at http://HOST:PORT/metrics; a port alone is on 127.0.0.1.
     cut_at_write
         Cut the power when the drive receives its nth write. SIGUSR1 and `writecliff serve
         power-cut` cut it at any time.
     cut_after
-        Cut the power after this time of the drive, such as "30 s", or a random one such as
-        "10 s..60 s". With --fast, which has no time, it is the wall's.
+        Cut the power after this time of the drive, such as "30 s", or after a random time, such as
+        "10 s..60 s". With --fast, it is wall time.
     cuts
-        Cut it so often, counted anew from when the drive is ready again (default: once).
+        Number of power cuts; the count starts again when the drive is ready (default: 1).
     cut_seed
-        Of the random moments, and of what a power cut loses where the drive does not tell; each
-        further cut takes the next one.
+        Seed of the random times, and of the data that a power cut loses if the drive does not
+        determine them; each further cut uses the next seed.
     quiet
-        Show nothing on stderr but the addresses and warnings.
+        Show only addresses and warnings on stderr.
     """
     from writecliff.serve import DriveServer, ServeOptions
     from writecliff.serve.addresses import check_nvme_addresses
@@ -117,10 +117,13 @@ def serve(
             hint="give --listen 127.0.0.1:4420, or --nbd unix:/tmp/drive.sock or 127.0.0.1:10809",
         )
     if allow_host and not listen:
-        raise ConfigError("--allow-host is about hosts of NVMe/TCP", hint="give --listen, too")
+        raise ConfigError("--allow-host requires --listen", hint="give --listen, too")
     check_nvme_addresses(listen)
     if fast and slow_down is not None:
-        raise ConfigError("--fast has no time that --slow-down could stretch")
+        raise ConfigError(
+            "--slow-down cannot be given with --fast, which has no timing",
+            hint="leave out one of them",
+        )
     options = ServeOptions(
         slow_down=None if fast else 1.0 if slow_down is None else slow_down,
         state=state,
@@ -131,7 +134,7 @@ def serve(
         seed=seed,
     )
     if trace == "none" and output is None:
-        raise ConfigError("--trace is about what --output keeps", hint="give --output, too")
+        raise ConfigError("--trace requires --output", hint="give --output, too")
     if output is not None:
         from writecliff.store.files import check_unused
 
@@ -140,7 +143,7 @@ def serve(
     ended = threading.Event()
     from writecliff.signals import TERMINATIONS, handling
 
-    server = DriveServer(device, options)  # may take long, and has nothing to lose
+    server = DriveServer(device, options)  # may take long, but a stop cannot lose anything yet
     server.seed_cuts(cut_seed)
     with (
         handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()),
@@ -173,19 +176,25 @@ def serve(
 def _plan(
     cut_at_write: int | None, cut_after: str | None, cuts: int | None
 ) -> dict[str, Any] | None:
-    """The planned power cuts, as `DriveServer.plan_cuts` takes them. Raises ConfigError."""
+    """Return the planned power cuts, as arguments of `DriveServer.plan_cuts`.
+
+    Raises:
+        ConfigError: The options contradict each other, or a time or count is invalid.
+    """
     if cut_at_write is None and cut_after is None:
         if cuts is not None:
             raise ConfigError(
-                "--cuts needs moments", hint="give --cut-at-write or --cut-after, too"
+                "--cuts requires a time", hint="give --cut-at-write or --cut-after, too"
             )
         return None
     if cut_at_write is not None and cut_after is not None:
-        raise ConfigError("--cut-at-write and --cut-after are two plans; leave one of them out")
+        raise ConfigError(
+            "--cut-at-write and --cut-after exclude each other", hint="leave out one of them"
+        )
     if cut_at_write is not None and cut_at_write < 1:
-        raise ConfigError("--cut-at-write counts writes from 1")
+        raise ConfigError(f"--cut-at-write must be at least 1, not {cut_at_write}")
     if cuts is not None and cuts < 1:
-        raise ConfigError("--cuts must be 1 or more")
+        raise ConfigError(f"--cuts must be at least 1, not {cuts}")
     often = {"cuts": 1 if cuts is None else cuts}
     if cut_after is None:
         return {"write": cut_at_write, **often}
@@ -193,8 +202,8 @@ def _plan(
     times = units.parse_time(first), units.parse_time(last or first)
     if not 0 < times[0] <= times[1]:
         raise ConfigError(
-            f"--cut-after is '{cut_after}', which is no time from now on",
-            hint='give "30 s", or "10 s..60 s" for a random one',
+            f"--cut-after must be a time above 0 or an ascending range, not '{cut_after}'",
+            hint='give "30 s", or "10 s..60 s" for a random time',
         )
     return {"after_ns": times, **often}
 
@@ -207,7 +216,7 @@ def _session(
     trace: str,
     metrics: str | None,
 ) -> dict[str, Any]:
-    """Serve until `ended`, keep the session in `output`, and stop the drive; the session."""
+    """Serve until `ended`, stop the drive, and return the session; `output` is its directory."""
     from contextlib import ExitStack
 
     from writecliff.serve.control import ControlServer
@@ -221,7 +230,7 @@ def _session(
         try:
             stack.enter_context(ControlServer(server))
         except EngineError as error:
-            log(f"warning: `writecliff serve power-cut` will not find this drive: {error}")
+            log(f"warning: `writecliff serve power-cut` cannot reach this drive: {error}")
         if metrics is not None:
             exposed = stack.enter_context(MetricsServer(server, metrics))
             log(f"metrics at {exposed.url}")
@@ -246,13 +255,14 @@ def _serve(
     screen: Screen,
     looks: Sequence[Callable[[Snapshot], None]],
 ) -> Snapshot:
-    """Serve until `ended`, and stop the drive; returns it as it was then. `looks` get a snapshot
-    each second, and the last one.
+    """Serve until `ended`, stop the drive, and return its last snapshot.
+
+    `looks` are called with a snapshot each second, and with the last one.
     """
     from writecliff.serve.session import lateness_warning
 
     if server.recovered:
-        log("the server before was killed: the drive has all that it was sent, and its data")
+        log("the previous server was killed: the drive has recovered all data that it had received")
     for address in server.addresses:
         log(f"serving {server.identity.target} at {address}")
     for warning in server.warnings:
@@ -281,12 +291,12 @@ def _text(summary: Mapping[str, Any]) -> str:
     from writecliff.serve.session import answer_text
 
     lines = [("served", f"{summary['target']} for {units.duration(summary['wall_s'] * 1e9)}")]
-    for name, one in summary["operations"].items():
-        if one["requests"]:
-            text = f"{one['requests']:,} ({units.number(one['iops'])} IOPS), "
-            text += units.size(one["bytes"])
-            if one["latency"]["mean_ns"] is not None:
-                latency = one["latency"]
+    for name, totals in summary["operations"].items():
+        if totals["requests"]:
+            text = f"{totals['requests']:,} ({units.number(totals['iops'])} IOPS), "
+            text += units.size(totals["bytes"])
+            if totals["latency"]["mean_ns"] is not None:
+                latency = totals["latency"]
                 text += f", mean {latency_text(latency['mean_ns'])}"
                 text += f", 99 % {latency_text(latency['p99_ns'])}"
             lines.append((name, text))
@@ -300,15 +310,19 @@ def _text(summary: Mapping[str, Any]) -> str:
 
 
 def streams_text(now: Snapshot) -> tuple[str, str] | None:
-    """Streams or placement handles in use, and their share of what was written; None for a drive
-    that has neither and clients that name none.
+    """Return the streams or placement handles in use, with their shares of the written data.
+
+    Returns:
+        A name and a text; None for a drive without streams or handles whose clients use none.
     """
     placement, used = now.data_placement, now.streams
     if placement is None and len(used) < 2:
         return None
-    total = sum(one.bytes for one in used)
-    most = sorted(used, key=lambda one: -one.bytes)[:_STREAMS_SHOWN]
-    shares = [f"{one.number}: {units.percent(one.bytes / total, 0)}" for one in most if total]
+    total = sum(stream.bytes for stream in used)
+    most = sorted(used, key=lambda stream: -stream.bytes)[:_STREAMS_SHOWN]
+    shares = [
+        f"{stream.number}: {units.percent(stream.bytes / total, 0)}" for stream in most if total
+    ]
     shares += [f"{len(used) - len(most)} more"] if len(used) > len(most) else []
     if placement is None:
         name, count = "streams", f"{len(used)} used"
@@ -320,38 +334,39 @@ def streams_text(now: Snapshot) -> tuple[str, str] | None:
 
 
 def undone_text(pages: int, undone_as: str) -> str:
-    """Return the pages that a power cut has undone, and why NVMe allows it, in words."""
-    what = {"unacknowledged": "unacknowledged writes", "unflushed": "writes without a flush"}
+    """Describe the pages that a power cut has undone, and why NVMe allows it."""
+    reasons = {"unacknowledged": "unacknowledged writes", "unflushed": "writes without a flush"}
     noun = "page" if pages == 1 else "pages"
-    return f"{pages:,} {noun} of {what[undone_as]} undone (allowed)"
+    return f"{pages:,} {noun} of {reasons[undone_as]} undone (allowed)"
 
 
 def cut_text(cut: PowerCut) -> str:
-    """What a power cut did, on one line."""
+    """Describe the effects of a power cut, on one line."""
     text = f"after {cut.writes:,} writes, {cut.outstanding:,} requests without a reply, "
     text += undone_text(cut.pages_undone, cut.undone_as)
     text += f" of {cut.pages_open:,} that were not durable"
     if cut.rebuild_ns is not None:
         text += f"; ready again after {units.latency(cut.rebuild_ns)}"
     else:
-        text += "; its mapping as if all had been written, because its loss is not modelled"
+        text += "; the mapping is as if all data had been written, because its loss is not modelled"
     return text
 
 
 def rebuild_text(cut: PowerCut) -> str:
-    """What the drive did until it was ready again, on one line; empty if it is not known."""
+    """Describe the recovery of the drive, on one line; empty if it is not known."""
     if cut.rebuild_parts_ns is None:
         return ""
     done = [f"{name} {units.latency(time)}" for name, time in cut.rebuild_parts_ns.items() if time]
     if cut.hold_up_ns:
         done.insert(0, f"capacitors {units.latency(cut.hold_up_ns)}")
-    return f"mapping found again: {', '.join(done)}" if done else ""
+    return f"mapping rebuilt: {', '.join(done)}" if done else ""
 
 
 class ServeView:
-    """Figures of the last moment; `look` takes them, `render` draws them."""
+    """Figures of the last second: `look` takes them, `render` draws them."""
 
     def __init__(self, server: DriveServer) -> None:
+        """Start with the first snapshot of the server."""
         from writecliff.serve.figures import difference
 
         self._server, self._between = server, difference
@@ -359,13 +374,13 @@ class ServeView:
         self._figures: Figures = difference(server.first, server.first, recent=True)
 
     def look(self) -> Snapshot:
-        """Take the figures since the last look."""
+        """Take the figures since the last call, and return the snapshot."""
         before, self._now = self._now, self._server.snapshot()
         self._figures = self._between(before, self._now, recent=True)
         return self._now
 
     def render(self) -> RenderableType:
-        """A row for each operation, and the state of drive and server below."""
+        """Return a row for each operation, and the state of drive and server below."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -373,13 +388,13 @@ class ServeView:
         table = Table.grid(padding=(0, 2))
         heads = ("", "IOPS", "MB/s", "mean", "50 %", "99 %", "99.9 %")
         table.add_row(*(Text(head, style="dim") for head in heads))
-        for name, one in self._figures.operations.items():
-            latency = one.latency
+        for name, figures in self._figures.operations.items():
+            latency = figures.latency
             names = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
             table.add_row(
                 name,
-                units.number(one.iops),
-                units.number(one.bytes_per_s / units.MB_S.size, 1),
+                units.number(figures.iops),
+                units.number(figures.bytes_per_s / units.MB_S.size, 1),
                 *(latency_text(latency[key]) for key in names),
             )
         state = Table.grid(padding=(0, 2))
@@ -415,29 +430,30 @@ class ServeView:
 
 @app.command
 def power_cut(drive: str | None = None, *, json: JsonFlag = False) -> int:
-    """Cut the power of a drive that you serve on this machine, and give it back.
+    """Cut the power of a drive that you serve on this machine, and restore it.
 
-    Connections to the drive end without replies, what it had not made durable is lost, and it finds
-    its mapping again. The command ends when the drive takes commands, and says what it did.
+    Connections to the drive end without replies, data that are not durable are lost, and the drive
+    rebuilds its mapping. The command returns when the drive accepts commands again, and prints the
+    effects of the cut.
 
     Parameters
     ----------
     drive
-        What `writecliff serve` printed as its address, such as nvme-tcp://127.0.0.1:4420 or
-        nbd+unix:/tmp/drive.sock, or the number of its process; not needed if there is one only.
+        The address that `writecliff serve` printed, such as nvme-tcp://127.0.0.1:4420 or
+        nbd+unix:/tmp/drive.sock, or the number of its process; optional if there is only one.
     """
     from writecliff.serve import PowerCut
     from writecliff.serve.control import find_served, served_drives
 
-    found = find_served(served_drives(), drive)
-    answer = found.power_cut()
+    served = find_served(served_drives(), drive)
+    answer = served.power_cut()
     if json:
         from writecliff.api.answers.served import PowerCutDone
 
-        emit_json(PowerCutDone(found.target, found.addresses, found.pid, **answer))
+        emit_json(PowerCutDone(served.target, served.addresses, served.pid, **answer))
         return 0
     number, cut = answer["number"], PowerCut(**answer["cut"])
-    print(f"{found.target}: power cut {number}: {cut_text(cut)}")
+    print(f"{served.target}: power cut {number}: {cut_text(cut)}")
     if rebuild := rebuild_text(cut):
         print(rebuild)
     return 0

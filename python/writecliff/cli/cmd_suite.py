@@ -47,12 +47,12 @@ def suite(
     dry_run: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run all tests of an edition on a drive, each from a purge, and write one summary.
+    """Run all tests of an edition on a drive, each after a purge, and write one summary.
 
     Parameters
     ----------
     edition
-        pts-e (enterprise) or pts-c (client).
+        The edition: pts-e (enterprise) or pts-c (client).
     revision
         Revision of the standard.
     tests
@@ -61,15 +61,15 @@ def suite(
     set_
         An option of one test, as TEST.OPTION=VALUE; may be repeated.
     quick
-        On a simulated drive, the whole suite at a fraction of its capacity; on a real one, a form
-        too short for steady state. Every page is stamped NOT PTS-CONFORMANT.
+        Scale a simulated drive down to a fraction of its capacity; shorten the tests of a real
+        drive, too much for steady state. Every page is stamped NOT PTS-CONFORMANT.
     no_purge
-        Begin every test without a purge, for a real drive that was purged by other means (behind
+        Start every test without a purge, for a real drive that was purged by other means (behind
         USB, RAID or virtio, or with the vendor's tool); every page is stamped.
     seed
         Seed of all random choices (default: 1).
     dry_run
-        Show what would be run and how long it would take; touch nothing.
+        Show the runs and their estimated time without running them or writing anything.
     """
     check_jobs(options.jobs)
     check_scheduler(options.scheduler, [target.on])
@@ -101,22 +101,22 @@ def suite(
 
 
 def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
-    """`iops.threads=8` for each test."""
+    """Parse settings such as `iops.threads=8`; return the options by test."""
     from writecliff.cli.test_commands import setting
 
-    found: dict[str, dict[str, Any]] = {}
+    options: dict[str, dict[str, Any]] = {}
     for text in texts:
         test, dot, rest = text.strip().partition(".")
         if not dot or "=" in test:
             raise ConfigError(
                 f"--set '{text}' is not TEST.OPTION=VALUE", hint="for example --set iops.threads=8"
             )
-        found.setdefault(test, {}).update([setting(test, rest)])
-    return found
+        options.setdefault(test, {}).update([setting(test, rest)])
+    return options
 
 
 def _show_plan(members: Mapping[str, Member], target: TargetOptions, as_json: bool) -> int:
-    """Bounds on a real drive, estimates by pilots on a simulated one."""
+    """Show the plan: bounds for a real drive, estimates by pilots for a simulated drive."""
     with opened(target, seed=1, look_only=True) as engine:
         planned = plan_members(members, engine, note=log)
     if as_json:
@@ -145,7 +145,7 @@ def _bounds(plans: Mapping[str, Plan]) -> str:
 
 
 def _estimates(plans: Mapping[str, Plan]) -> str:
-    """A row per test and one for all; a test that no pilot run could estimate has no figures."""
+    """Return a row per test and a total; a test without a possible pilot has no figures."""
     totals = [0.0] * 5
     rows = []
     for name, plan in plans.items():
@@ -157,8 +157,8 @@ def _estimates(plans: Mapping[str, Plan]) -> str:
         totals = [total + figure for total, figure in zip(totals, figures, strict=True)]
         rows.append((name, *_estimate_cells(*figures)))
     missing = [name for name, plan in plans.items() if plan.estimate is None]
-    known = f"{len(plans) - len(missing)} of {len(plans)}" if missing else "all"
-    rows.append((known, *_estimate_cells(*totals)))
+    label = f"{len(plans) - len(missing)} of {len(plans)}" if missing else "all"
+    rows.append((label, *_estimate_cells(*totals)))
     header = ("test", "steps", "device time", "written", "drive fills", "CPU time here")
     text = table(header, rows, "lrrrrr")
     if missing:

@@ -1,4 +1,4 @@
-"""Run a test or load with settings varied."""
+"""Run a test or load with varied settings."""
 
 from __future__ import annotations
 
@@ -49,31 +49,32 @@ def sweep(
     list_: ListFlag = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run a test or load with settings varied, each time from a purge; compare on one page.
+    """Run a test or load with varied settings, each time after a purge; compare on one page.
 
     Parameters
     ----------
     name
-        A predefined sweep, see --list: active-range, over-provisioning, write-cache, ...
+        A predefined sweep of --list: active-range, over-provisioning, write-cache, ...
     test
         The test to run (default: wsat).
     workload
-        The load to run instead of a test: a workload file, a fio job file, or a ready-made one.
+        The load to run instead of a test: a workload file, a fio job file, or a ready-made
+        workload.
     vary
-        Instead of a name: what is varied, as KEY=V1,V2,... or, with --sample, KEY=LOW..HIGH or
+        Settings to vary, instead of a name: KEY=V1,V2,... or, with --sample, KEY=LOW..HIGH or
         KEY=LOW..HIGH:log. KEY is an option of the test, overprovision_pct, device.KEY of the
         simulated drive's file (device.ftl.gc), or load.KEY or load.JOB.KEY of a load
-        (load.queue_depth). Given several times, every combination is run.
+        (load.queue_depth). If repeated, every combination is run.
     values
         Other values for a predefined sweep, as V1,V2,...
     sample
-        Draw so many combinations instead of running all.
+        Number of combinations to draw, instead of running all.
     method
-        How to draw them: random, or latin-hypercube, which covers each range evenly.
+        Method to draw them: random, or latin-hypercube, which covers each range evenly.
     sample_seed
         Seed of the draw.
     set_
-        An option of the test that stays the same, as OPTION=VALUE; may be repeated.
+        A fixed option of the test, as OPTION=VALUE; may be repeated.
     list_
         List the predefined sweeps.
     """
@@ -95,21 +96,22 @@ def sweep(
     from writecliff.suite.factors import sample as drawn
 
     factors = _factors(name, vary, values)
-    what, common = _base(test, workload, set_, target)
+    test_name, common = _base(test, workload, set_, target)
     texts = grid(factors) if sample is None else drawn(factors, sample, method, sample_seed)
     keys = [_key(factor.key) for factor in factors]
     cells = [
-        {key: _value(what, key, text) for key, text in zip(keys, row, strict=True)} for row in texts
+        {key: _value(test_name, key, text) for key, text in zip(keys, row, strict=True)}
+        for row in texts
     ]
     folder = start_sweep(
-        what, cells, common, target.checked(), output=options.output, store=options.store,
+        test_name, cells, common, target.checked(), output=options.output, store=options.store,
         opening=target.opening(), expect=options.expect,
     )  # fmt: skip
     return run_members(folder, target, options, as_json=json)
 
 
 def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[Factor]:
-    """What is varied, each key once."""
+    """Return the varied settings, each key once."""
     from writecliff.suite.factors import Factor, factor_of
     from writecliff.suite.sweep import PRESETS
 
@@ -121,7 +123,7 @@ def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:
             raise ConfigError(
-                f"--vary {twice} is given twice", hint="list all of its values in one"
+                f"--vary {twice} is given twice", hint="list all its values in one --vary"
             )
         return factors
     if name not in PRESETS:
@@ -134,17 +136,19 @@ def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[
 def _base(
     test: str | None, workload: Path | None, set_: Sequence[str], target: TargetOptions
 ) -> tuple[str, dict[str, Any]]:
-    """The test that is run, and the options that stay the same."""
+    """Return the test to run, and its fixed options."""
     from writecliff.cli.test_commands import setting
 
     if workload is not None and (test is not None or set_):
-        raise ConfigError("--workload cannot be given with --test or --set")
+        raise ConfigError(
+            "--workload cannot be given with --test or --set", hint="leave out one of them"
+        )
     options = dict(setting(test or "wsat", text) for text in set_)
     return sweep_base(test, workload, target_of(target.on), options, target.opening())
 
 
 def _key(key: str) -> str:
-    """Options are written with either dash."""
+    """Return a key with underscores: options may be written with either dash."""
     return key if "." in key else key.replace("-", "_")
 
 

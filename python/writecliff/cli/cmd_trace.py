@@ -1,4 +1,4 @@
-"""Convert block traces; write workloads that behave like them."""
+"""Convert block traces; write workloads that resemble them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def convert(
     member: str | None = None,
     json: JsonFlag = False,
 ) -> int:
-    """Write a trace in another format: Parquet for `writecliff replay`, or one of other programs.
+    """Write a trace in another format: Parquet for `writecliff replay`, or that of other programs.
 
-    Packed files (gz, zst, bz2) and archives (tar) are read as they are.
+    Compressed files (gz, zst, bz2) and archives (tar) are read directly.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def convert(
     output
         The file to write.
     to
-        Its format: parquet, fio-iolog, msr or blkparse (default: by its suffix .parquet, .log,
-        .csv or .txt).
+        Format of the output: parquet, fio-iolog, msr or blkparse (default: by its suffix .parquet,
+        .log, .csv or .txt).
     format_
         Read the trace in this format (default: recognised by content).
     columns
-        The meaning of the columns of a CSV or Parquet file of your own, such as
+        The meaning of the columns of your own CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
         Read only this member of an archive.
@@ -84,12 +84,12 @@ def convert(
         ("written", f"{done.output}, {done.written_as}, {units.size(output.stat().st_size)}"),
         ("I/Os", f"{done.ios:,}"),
         *(
-            (("left out", f"{done.left_out:,} that the format cannot have"),)
+            (("left out", f"{done.left_out:,} that the format cannot represent"),)
             if done.left_out
             else ()
         ),
-        *((("moved", f"{done.moved:,} to the time of the one before"),) if done.moved else ()),
-        *(("skipped", skipped_line(one)) for one in done.skipped),
+        *((("moved", f"{done.moved:,} to the previous I/O's time"),) if done.moved else ()),
+        *(("skipped", skipped_line(skipped)) for skipped in done.skipped),
         *(("note", note) for note in done.notes),
     ]
     log(pairs(lines))
@@ -101,7 +101,7 @@ def formats(*, json: JsonFlag = False) -> int:
     """List the formats in which traces are read and written."""
     from writecliff.traces.formats import all_formats
 
-    rows = [one.mapping() for one in all_formats()]
+    rows = [trace_format.mapping() for trace_format in all_formats()]
     if json:
         from writecliff.api.answers.traces import TraceFormat, TraceFormats
 
@@ -114,20 +114,22 @@ def formats(*, json: JsonFlag = False) -> int:
 
 @app.command
 def examples(*, json: JsonFlag = False) -> int:
-    """List the captured traces that ship with writecliff; example:NAME stands for the file."""
+    """List the captured traces that ship with writecliff; use them as example:NAME."""
     from writecliff.traces.examples import SCHEME
     from writecliff.traces.examples import examples as all_examples
 
-    found = all_examples()
+    shipped = all_examples()
     if json:
         from writecliff.api.answers.traces import TraceExample, TraceExamples
 
         examples = [
-            TraceExample(one.name, one.title, one.path, one.path.stat().st_size) for one in found
+            TraceExample(example.name, example.title, example.path, example.path.stat().st_size)
+            for example in shipped
         ]
         emit_json(TraceExamples(examples))
         return 0
-    print(table(("trace", "load"), [(SCHEME + one.name, one.title) for one in found], "ll"))
+    rows = [(SCHEME + example.name, example.title) for example in shipped]
+    print(table(("trace", "load"), rows, "ll"))
     return 0
 
 
@@ -144,11 +146,11 @@ def synthesise(
     csv: OutputPath = None,
     json: JsonFlag = False,
 ) -> int:
-    """Write a workload that behaves like a block trace, and show how near it comes.
+    """Write a workload that resembles a block trace, and show how closely it does.
 
     The workload has the trace's mix, sizes, runs, hot areas, bursts and idle times, within stated
-    bounds. Its I/Os are drawn anew, in a range without what the trace never used. A fio job file
-    says as much of it as fio can.
+    bounds. Its I/Os are drawn at random, in a range without the addresses that the trace never
+    used. The fio job file has the properties that fio can reproduce.
 
     Parameters
     ----------
@@ -157,20 +159,20 @@ def synthesise(
     format_
         Read the trace in this format (default: recognised by content).
     columns
-        The meaning of the columns of a CSV or Parquet file of your own, such as
+        The meaning of the columns of your own CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
         Read only this member of an archive.
     on
-        Play trace and workload on this simulated drive and compare write amplification, IOPS and
+        Run trace and workload on this simulated drive and compare write amplification, IOPS and
         response times: sim:NAME or sim:PATH.toml.
     seed
-        The seed of the workload's I/Os.
+        Seed of the workload's I/Os.
     output
         The folder for workload.toml, workload.fio and the page synthetic.html (default:
-        TRACE-synthetic); files in it that have these names are replaced.
+        TRACE-synthetic); existing files of these names are replaced.
     csv
-        A folder to write the numbers of all figures and tables to.
+        The folder for the data of all figures and tables as CSV.
     """
     from writecliff.api import synthesise_trace
     from writecliff.cli.progress import WorkView
@@ -186,51 +188,54 @@ def synthesise(
         view.part(text)
 
     with WorkView(screen).showing("reading") as view:
-        found = synthesise_trace(
+        result = synthesise_trace(
             trace, format=format_, columns=columns, member=member, on=on, seed=seed,
             progress=view, on_part=on_part,
         )  # fmt: skip
     folder = output or Path(f"{trace.name.split('.')[0].replace(':', '-')}-synthetic")
-    workload, job = found.write(folder)
-    page = write_page(synthetic_page(found), folder / "synthetic.html", csv=csv)
+    workload, job = result.write(folder)
+    page = write_page(synthetic_page(result), folder / "synthetic.html", csv=csv)
     if json:
         files = {"workload": workload, "fio_job": job, "report": page}
         from writecliff.api.answers.traces import Synthesised
 
-        emit_json(Synthesised.of(found.mapping(), **files))
+        emit_json(Synthesised.of(result.mapping(), **files))
         return 0
-    print(pairs(_summary(found, skipped=[skipped_line(one) for one in found.skipped])) + "\n")
+    print(
+        pairs(_summary(result, skipped=[skipped_line(skipped) for skipped in result.skipped]))
+        + "\n"
+    )
     head = ("", "trace", "workload", "difference", "bound")
     rows = [
         (row.name, row.text(row.trace), row.text(row.synthetic), row.difference_text,
          row.bound_text)
-        for row in found.rows
+        for row in result.rows
     ]  # fmt: skip
     print(table(head, rows, "lrrrr") + "\n")
-    if found.played is not None:
-        print(_played(found.played) + "\n")
+    if result.played is not None:
+        print(_played(result.played) + "\n")
     print(pairs([("workload", str(workload)), ("fio job", str(job)), ("report", str(page))]))
     return 0
 
 
-def _summary(found: Synthesised, skipped: list[str]) -> list[tuple[str, str]]:
-    model = found.model
+def _summary(result: Synthesised, skipped: list[str]) -> list[tuple[str, str]]:
+    model = result.model
     return [
-        ("trace", f"{found.trace}, {', '.join(found.formats)}"),
+        ("trace", f"{result.trace}, {', '.join(result.formats)}"),
         ("I/Os", f"{model.ios:,} in {units.duration(model.duration_ns)}"),
         ("model", f"{model.numbers:,} numbers, {units.size(model.range_bytes)} of addresses"),
-        ("measures", _kept(found)),
+        ("measures", _bounds_text(result)),
         *(("skipped", line) for line in skipped),
-        *(("note", note) for note in found.notes),
+        *(("note", note) for note in result.notes),
     ]
 
 
-def _kept(found: Synthesised) -> str:
-    promised = sum(row.within is not None for row in found.rows)
-    if not found.missed:
+def _bounds_text(result: Synthesised) -> str:
+    promised = sum(row.within is not None for row in result.rows)
+    if not result.missed:
         return f"all {promised} within their bounds"
-    names = ", ".join(row.name for row in found.missed)
-    return f"{promised - len(found.missed)} of {promised} within their bounds; not: {names}"
+    names = ", ".join(row.name for row in result.missed)
+    return f"{promised - len(result.missed)} of {promised} within their bounds; not: {names}"
 
 
 def _played(played: Played) -> str:
@@ -239,10 +244,10 @@ def _played(played: Played) -> str:
     head = (f"on {played.target}", "trace", "workload", "difference", "fio job", "difference")
     rows = [
         (
-            one.name, one.text(one.trace), one.text(one.workload), _difference(one.difference_pct),
-            one.text(one.job), _difference(one.job_difference_pct),
+            row.name, row.text(row.trace), row.text(row.workload), _difference(row.difference_pct),
+            row.text(row.job), _difference(row.job_difference_pct),
         )
-        for one in rows_of(played)
+        for row in rows_of(played)
     ]  # fmt: skip
     return table(head, rows, "lrrrrr")
 
@@ -254,18 +259,18 @@ def _difference(value_pct: float | None) -> str:
 NS_PER_S = 1e9
 
 
-def skipped_line(one: Skipped) -> str:
-    """What was skipped for one reason."""
-    return f"{one.lines:,} lines: {one.reason}, first in line {one.first_line:,}"
+def skipped_line(skipped: Skipped) -> str:
+    """Return a line about the skipped lines of one reason."""
+    return f"{skipped.lines:,} lines: {skipped.reason}, first in line {skipped.first_line:,}"
 
 
 def summary(of: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The measures of a trace in a few lines."""
+    """Return the measures of a trace in a few lines."""
     seconds, arrivals = of["duration_s"], of["arrivals"]
     streams = [
-        f"{one['share_pct']:.0f} % {one['access']} {one['operation']} "
-        f"{units.size(one['size_bytes'])}"
-        for one in of["streams"][:4]
+        f"{stream['share_pct']:.0f} % {stream['access']} {stream['operation']} "
+        f"{units.size(stream['size_bytes'])}"
+        for stream in of["streams"][:4]
     ]
     per_year = of["drive"]["writes_per_year_bytes"]
     lines = [
@@ -285,12 +290,12 @@ def summary(of: Mapping[str, Any]) -> list[tuple[str, str]]:
     if (depth := of["queue_depth"]) is not None:
         lines.append(("queue depth", f"mean {depth['mean']:.1f}, p99 {depth['p99']}"))
     if (response := of["response_ms"]) is not None:
-        said = [
-            f"{name} mean {one['mean']:.3g} ms, p99 {one['p99']:.3g} ms"
+        times = [
+            f"{name} mean {values['mean']:.3g} ms, p99 {values['p99']:.3g} ms"
             for name in ("read", "write")
-            if (one := response[name]) is not None
+            if (values := response[name]) is not None
         ]
-        lines.append(("response", "; ".join(said)))
+        lines.append(("response", "; ".join(times)))
     if per_year is not None:
         lines.append(("a year", f"{units.size(per_year)} written"))
     return lines

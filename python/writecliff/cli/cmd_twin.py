@@ -1,4 +1,4 @@
-"""Make a twin of a drive, or check a drive against its twin."""
+"""Create a twin of a drive, or check a drive against its twin."""
 
 from __future__ import annotations
 
@@ -41,50 +41,50 @@ def twin(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Make a twin of a drive, or check a drive against its twin.
+    """Create a twin of a drive, or check a drive against its twin.
 
-    Measures what identifies the drive, fits a model to a part of it, and writes a device file with
-    the source of each value. The other part of the measurements was kept aside by a rule stated
-    before: the error of the twin is that of these. A 1 TB drive takes two hours at most, if it
-    writes 200 MB/s in order; --dry-run says how long and how much is written.
+    The command measures the drive, fits a model to part of the measurements, and writes a device
+    file with the source of each value. The other measurements were held out by a rule that was
+    fixed in advance; they determine the error of the twin. A drive of 1 TB takes at most two hours
+    if it writes 200 MB/s sequentially; --dry-run shows the time and the volume of writes.
 
     Parameters
     ----------
     drive
-        The drive, in place of --on: /dev/NAME, file:PATH, sim:NAME or sim:PATH.toml.
+        The drive, instead of --on: /dev/NAME, file:PATH, sim:NAME or sim:PATH.toml.
     name
-        Name of the twin (default: of the drive's model).
+        Name of the twin (default: that of the drive's model).
     device_file
-        Write the twin to this file, too, which must not exist (default: only twin.toml in the
-        run directory).
+        Also write the twin to this file, which must not exist (default: only twin.toml in the run
+        directory).
     check
-        Make no twin: compare the drive with this device file, drive of the catalogue, or TOML file
-        of a data sheet's answers (see `writecliff device new --answers`). The exit code is 3 if a
-        kind of load is degraded.
+        Instead of creating a twin, compare the drive with this device file, drive of the catalogue,
+        or TOML file with a data sheet's answers (see `writecliff device new --answers`). The exit
+        code is 3 if any kind of load is degraded.
     gentle
-        Only read, on the drive as it is; nothing is written. The twin's writes are defaults.
+        Only read the drive in its current state, without writing. The twin's writes are defaults.
     seconds
-        The length of a load (default: 10).
+        Length of a load in seconds (default: 10).
     overwrite_minutes
-        The most of random overwrites, in minutes (default: 25).
+        Time limit of random overwrites, in minutes (default: 25).
     rest
         Seconds of rest before the last burst of writes (default: 60).
     no_purge
         Do not purge a real drive.
     sheet
-        A TOML file of what its data sheet says, as for `writecliff device new --answers`: year,
-        cell, dram, tbw and others that no measurement tells.
+        A TOML file with data sheet values, as for `writecliff device new --answers`: year, cell,
+        dram, tbw and others that measurements cannot reveal.
     seed
         Seed of all random choices (default: 1).
     output
         Directory of the run; it must be empty or not exist (default: runs/twin-TARGET-TIME).
     resume
-        Go on with the run in this directory: with its measurements, or, where these are complete,
-        with the fit, or with --check.
+        Resume the run in this directory, with its measurements; if these are complete, with the
+        fit or --check.
     store
-        The store that the new run is of (default: WRITECLIFF_STORE, else the current folder).
+        The store for the new run (default: WRITECLIFF_STORE, else the current folder).
     dry_run
-        Show what would be done and how much would be written; touch nothing.
+        Show the plan and the volume of writes without touching the drive.
     quiet
         Show no progress on stderr.
     """
@@ -93,10 +93,10 @@ def twin(
 
     if drive is not None:
         if target.on is not None:
-            raise ConfigError("the drive is given twice", hint="drop --on")
+            raise ConfigError("the drive is given twice", hint="leave out --on")
         target = replace(target, on=drive)
     device_file = new_device_file(device_file)
-    said = _said(sheet)
+    answers = _answers(sheet)
     given = {
         "gentle": gentle or None,
         "seconds": seconds,
@@ -119,19 +119,19 @@ def twin(
         return _checked(run, check, screen, as_json=json)
     from writecliff.api.twin import twin_of_run
 
-    made = twin_of_run(run, name=name, device_file=device_file, said=said, log=screen.log)
+    made = twin_of_run(run, name=name, device_file=device_file, answers=answers, log=screen.log)
     _show(made, run, as_json=json)
     return 0
 
 
-def _said(sheet: Path | None) -> dict[str, object]:
+def _answers(sheet: Path | None) -> dict[str, object]:
     from writecliff.devices.sheet import read_answers
 
     return {} if sheet is None else read_answers(sheet)
 
 
 def _check_expected(expected: str) -> None:
-    """Refuse what cannot be compared with before hours of measurements."""
+    """Check that the drive can be compared with `expected`, before hours of measurements."""
     from writecliff.devices import show_device
     from writecliff.devices.sheet import read_answers, sheet_of
     from writecliff.twin.check import is_sheet
@@ -139,7 +139,7 @@ def _check_expected(expected: str) -> None:
     if is_sheet(expected):
         sheet_of(read_answers(Path(expected)))
     elif what := show_device(expected).without_flash:
-        raise ConfigError(f"{expected} is {what}", hint="give a drive with flash")
+        raise ConfigError(f"{expected} is {what}", hint="give a drive with flash memory")
 
 
 def _measured(
@@ -154,7 +154,7 @@ def _measured(
     dry_run: bool,
     json: bool,
 ) -> Path | int:
-    """The directory of complete measurements; the exit code of a dry run."""
+    """Return the directory of complete measurements; for a dry run, its exit code."""
     from writecliff.api import execute
     from writecliff.api.plans import check_permission
     from writecliff.cli.options import RunOptions
@@ -168,7 +168,7 @@ def _measured(
             name = next(iter(options)).replace("_s", "").replace("_", "-")
             raise ConfigError(
                 f"--{name} cannot be given with --resume",
-                hint="a run is resumed with the options it was started with",
+                hint="a run resumes with the options of its start: leave it out",
             )
         if _is_complete(resume):
             return resume
@@ -201,22 +201,22 @@ def _checked(run: Path, expected: str, screen: Screen, *, as_json: bool) -> int:
     from writecliff.api.twin import check_run
 
     done: TwinChecked = check_run(run, expected, log=screen.log)
-    found = done.check
+    checked = done.check
     if as_json:
         from writecliff.api.answers.choices import TwinCheck
 
-        emit_json(TwinCheck.of(found.mapping(), run=run, report=done.page))
+        emit_json(TwinCheck.of(checked.mapping(), run=run, report=done.page))
     else:
         from writecliff.cli.output import table
 
         rows = [
-            (one.name, one.outcome, f"{one.worse_pct:+.1f} %", f"{one.allowed_pct:.0f} %",
-             str(one.figures))
-            for one in found.kinds
+            (kind.name, kind.outcome, f"{kind.worse_pct:+.1f} %", f"{kind.allowed_pct:.0f} %",
+             str(kind.figures))
+            for kind in checked.kinds
         ]  # fmt: skip
         print(table(("load", "", "worse by", "allowed", "figures"), rows, "llrrr"))
-        print(f"\n{done.page}\n{found.verdict}")
-    return EXIT_DEGRADED if found.degraded else 0
+        print(f"\n{done.page}\n{checked.verdict}")
+    return EXIT_DEGRADED if checked.degraded else 0
 
 
 def _show(made: TwinMade, run: Path, *, as_json: bool) -> None:
@@ -230,7 +230,7 @@ def _show(made: TwinMade, run: Path, *, as_json: bool) -> None:
     errors = result.errors
     lines = [
         ("twin", f"sim:{made.device_file}"),
-        ("kept aside", f"{errors.figures} figures"),
+        ("held out", f"{errors.figures} figures"),
         *(
             (f"  {name}", "-" if value is None else f"{value:.1f} % off (median)")
             for name, value in (
@@ -239,7 +239,7 @@ def _show(made: TwinMade, run: Path, *, as_json: bool) -> None:
                 ("99th percentiles", errors.tails_pct),
             )
         ),
-        *(("not told apart", text) for text in result.not_told_apart),
+        *(("not distinguished", text) for text in result.not_told_apart),
         ("run", str(run)),
         ("report", str(made.page)),
         ("verdict", result.verdict),

@@ -1,4 +1,4 @@
-"""Look at the runs of a store in a browser."""
+"""Browse the runs of a store in a dashboard."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def ui(
 ) -> int:
     """Serve a dashboard of a run store on this machine, until Ctrl-C or SIGTERM.
 
-    The address is printed when it is ready. It holds a token, without which nothing is answered.
-    Needs the extra `ui`.
+    The address is printed when the dashboard is ready. It contains a token, which every request
+    needs. The dashboard requires the extra `ui`.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ def ui(
         The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else the
         current folder).
     port
-        Listen at this port; 0: any that is free.
+        Port to listen at; 0 selects a free port.
     listen
-        Listen at this address of the machine. At others than 127.0.0.1, whoever has the token can
-        look from other machines; it is sent unencrypted.
+        Address to listen at. With an address other than 127.0.0.1, anybody with the token has
+        access from other machines; the token is sent unencrypted.
     allow_changes
-        Let tags be changed and runs be deleted.
+        Allow changes of tags and deletion of runs.
     token
         The token, of at least 16 letters and digits (default: a new one each time).
     """
@@ -55,7 +55,7 @@ def ui(
         else Access(token, frozenset((listen,))),
     )
     if is_open_to_others(options):
-        log("warning: other machines can reach this; the token is sent unencrypted")
+        log("warning: other machines can reach the dashboard; the token is sent unencrypted")
 
     def ready(address: str) -> None:
         if json:

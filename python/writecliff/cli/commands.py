@@ -1,10 +1,10 @@
 """The commands: the root help screen, and the application that runs them.
 
-A command is one file, `cmd_NAME.py`. The first line of its docstring is the command's line on the
-root screen, `GROUP = "drives", 2` its group and its position in the group ("hidden": not on that
-screen); the command is the `App` called `app` in it, or else the function NAME. These are read
-from the text of the file, so that `writecliff --help` loads neither the commands nor cyclopts. The
-commands of the lab are in `writecliff.lab.commands`, which is loaded by name.
+A command is one file, `cmd_NAME.py`. The first line of its docstring describes the command on the
+root screen. `GROUP = "drives", 2` is its group and its position in the group; "hidden" commands are
+not on the screen. The command is the `App` named `app` in the file, or else the function NAME.
+These are read from the text of the file, so that `writecliff --help` loads neither the commands nor
+cyclopts. The commands of the lab are in `writecliff.lab.commands`, which is loaded by name.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ MOVED = {
     "torture": ("lab", "torture"),
     "validate": ("lab", "validate"),
 }
-"""Current commands by their names in 0.1, which work until 0.2."""
+"""Current commands by their names in version 0.1, which are accepted until 0.2."""
 
 
 class Command:
-    """One command, as its file declares it: `target` is "module:attribute"."""
+    """A command as its file declares it. `target` is "module:attribute"."""
 
     def __init__(self, position: tuple[int, int], name: str, help: str, target: str) -> None:
+        """Set the fields; `position` is that of the group, and that in the group."""
         self.position = position  # of the group, and in the group
         self.name = name
         self.help = help
@@ -63,22 +64,22 @@ class Command:
 
     @property
     def shown(self) -> bool:
-        """`True` if the root screen lists the command."""
+        """True if the root screen lists the command."""
         return self.position[0] < len(GROUPS)
 
 
 @cache
 def commands() -> tuple[Command, ...]:
-    """All commands of the product, in the order of the root screen."""
+    """Return all commands of the product, in the order of the root screen."""
     return read_commands(__file__, "writecliff.cli", (*GROUPS, "hidden"))
 
 
 def read_commands(file: str, package: str, groups: tuple[str, ...]) -> tuple[Command, ...]:
     """Return the commands of the package of `file`, in the order of `groups`."""
-    folder = os.path.dirname(file)  # noqa: PTH120 - pathlib takes longer than the rest
+    folder = os.path.dirname(file)  # noqa: PTH120 - pathlib takes longer to import
     names = (name for name in os.listdir(folder) if name.startswith("cmd_"))
-    found = (_command(f"{folder}/{name}", package, groups) for name in names)
-    return tuple(sorted(found, key=lambda command: (command.position, command.name)))
+    read = (_command(f"{folder}/{name}", package, groups) for name in names)
+    return tuple(sorted(read, key=lambda command: (command.position, command.name)))
 
 
 def _command(path: str, package: str, groups: tuple[str, ...]) -> Command:
@@ -97,13 +98,13 @@ def _command(path: str, package: str, groups: tuple[str, ...]) -> Command:
 
 
 def root_screen() -> str:
-    """The text of `writecliff --help`."""
+    """Return the text of `writecliff --help`."""
     width = max(len(command.name) for command in commands())
     lines = [f"Usage: {PROGRAM} COMMAND", "", TAGLINE]
     for number, group in enumerate(GROUPS):
-        own = (command for command in commands() if command.position[0] == number)
+        members = (command for command in commands() if command.position[0] == number)
         lines += ["", f"{group.capitalize()}:"]
-        lines += [f"  {command.name:{width}}  {command.help}" for command in own]
+        lines += [f"  {command.name:{width}}  {command.help}" for command in members]
     simulated, described, file, device = (name for name, _ in TARGETS)
     lines += [
         "",
@@ -116,7 +117,7 @@ def root_screen() -> str:
 
 
 def build_app() -> App:
-    """The application; commands are still not loaded."""
+    """Return the application, without loading its commands."""
     from cyclopts import Parameter
 
     from writecliff.cli.helptext import AppWithExamples, PlainHelp
@@ -131,7 +132,7 @@ def build_app() -> App:
         print_error=False,
         exit_on_error=False,
         result_action="return_value",
-        suppress_keyboard_interrupt=False,  # `main` has its own words for it
+        suppress_keyboard_interrupt=False,  # `main` reports it
     )
     for command in commands():
         app.command(command.target, name=command.name)

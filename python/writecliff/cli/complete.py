@@ -1,9 +1,9 @@
-"""What can stand at the cursor of a command line: the shells ask at every Tab.
+"""Completion of a command line at the cursor, which shells request at every Tab.
 
-`writecliff completion words -- WORD...` gets the words after the program, the last as far as it is
-typed. It prints `words`, or `files` if a path of the user's may stand there too; then a line for
-each possible word, with its description behind a tab. Values of options that have a name of their
-own are found without cyclopts, which takes longer to load than all the rest.
+`writecliff completion words -- WORD...` gets the words after the program, the last one incomplete.
+It prints `words`, or `files` if a path is possible too, then a line for each possible word, with
+its description after a tab. Values of options with fixed names are found without cyclopts, which
+takes longer to load than everything else.
 """
 
 from __future__ import annotations
@@ -22,30 +22,32 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """Words that fit, each with a description, and whether a path may stand there too."""
+    """Possible words, each with a description; `files` is True if a path is possible too."""
 
     words: Sequence[tuple[str, str]]
     files: bool = False
 
     def text(self) -> str:
-        """The lines for the shell."""
+        """Return the lines for the shell."""
         lines = [f"{word}\t{' '.join(about.split())}" for word, about in self.words]
         return "\n".join(["files" if self.files else "words", *lines])
 
 
 def answer(words: Sequence[str]) -> Answer:
-    """What can stand in place of the last of `words`."""
+    """Return the possible completions of the last of `words`."""
     *before, typed = words or [""]
-    if "--" in before:  # a command of others
+    if "--" in before:  # arguments of another program
         return Answer((), files=True)
     option, equals, value = typed.partition("=")
     if equals and option.startswith("--"):
-        found = _value_of(option, before, value)
-        return Answer([(f"{option}={word}", about) for word, about in found.words], found.files)
+        completed = _value_of(option, before, value)
+        return Answer(
+            [(f"{option}={word}", about) for word, about in completed.words], completed.files
+        )
     if not before:
-        known = [(c.name, c.help) for c in commands() if c.shown]
-        known.append((LAB[0], LAB_ABOUT))
-        return _fitting([*known, ("--help", ""), ("--version", "")], typed)
+        names = [(c.name, c.help) for c in commands() if c.shown]
+        names.append((LAB[0], LAB_ABOUT))
+        return _fitting([*names, ("--help", ""), ("--version", "")], typed)
     if before[-1] in OPTIONS:
         return _named(OPTIONS[before[-1]], typed)
     app, path, rest = _command(before)
@@ -55,23 +57,23 @@ def answer(words: Sequence[str]) -> Answer:
     if typed.startswith("-"):
         return _fitting([*_options(arguments), ("--help", "")], typed)
     if app is not None and not rest and (below := _subcommands(app)):
-        names = _fitting(below, typed)
+        commands_below = _fitting(below, typed)
         if app.default_command is None:
-            return names
+            return commands_below
         values = _position(" ".join(path), arguments, rest, typed)
-        return Answer([*names.words, *values.words], values.files)
+        return Answer([*commands_below.words, *values.words], values.files)
     return _position(" ".join(path), arguments, rest, typed)
 
 
-def _fitting(known: Sequence[tuple[str, str]], typed: str, *, files: bool = False) -> Answer:
-    return Answer([one for one in known if one[0].startswith(typed)], files)
+def _fitting(words: Sequence[tuple[str, str]], typed: str, *, files: bool = False) -> Answer:
+    return Answer([entry for entry in words if entry[0].startswith(typed)], files)
 
 
 def _named(values: Values, typed: str) -> Answer:
-    """Values that have a name of their own; those of a list are separated by commas."""
+    """Return the matching values; those of a list are separated by commas."""
     begin = typed[: typed.rfind(",") + 1] if values.is_list else ""
-    found = [(begin + word, about) for word, about in values.find(typed.removeprefix(begin))]
-    return _fitting(found, typed, files=values.files)
+    matches = [(begin + word, about) for word, about in values.find(typed.removeprefix(begin))]
+    return _fitting(matches, typed, files=values.files)
 
 
 def _value_of(option: str, before: Sequence[str], typed: str) -> Answer:
@@ -83,7 +85,7 @@ def _value_of(option: str, before: Sequence[str], typed: str) -> Answer:
 
 
 def _command(before: Sequence[str]) -> tuple[App | None, list[str], list[str]]:
-    """The command that the words before the cursor name, their names, and the words after."""
+    """Return the command before the cursor, the words of its name, and the words after it."""
     app, path, rest = build_app(), list[str](), list(before)
     while rest and rest[0] in app and not rest[0].startswith("-"):
         path.append(rest.pop(0))
@@ -92,7 +94,7 @@ def _command(before: Sequence[str]) -> tuple[App | None, list[str], list[str]]:
 
 
 def _arguments(app: App | None) -> Sequence[Argument]:
-    """Of a command that does something itself."""
+    """Return the arguments of a command; none if it only has commands below it."""
     if app is None or app.default_command is None:
         return []
     return list(app.assemble_argument_collection(parse_docstring=True))
@@ -101,7 +103,7 @@ def _arguments(app: App | None) -> Sequence[Argument]:
 def _subcommands(app: App) -> list[tuple[str, str]]:
     names = [name for name in app if not name.startswith("-")]
     shown = [(name, app[name]) for name in names]
-    return [(name, one.help.strip().split("\n")[0]) for name, one in shown if one.show]
+    return [(name, sub.help.strip().split("\n")[0]) for name, sub in shown if sub.show]
 
 
 def _is_switch(argument: Argument) -> bool:
@@ -110,7 +112,7 @@ def _is_switch(argument: Argument) -> bool:
 
 
 def _takes_value(arguments: Sequence[Argument], word: str) -> Argument | None:
-    """The option `word` if its value comes next."""
+    """Return the option `word` if its value comes next."""
     for argument in arguments:
         if word in argument.names and word.startswith("-"):
             return None if _is_switch(argument) else argument
@@ -118,18 +120,18 @@ def _takes_value(arguments: Sequence[Argument], word: str) -> Argument | None:
 
 
 def _options(arguments: Sequence[Argument]) -> list[tuple[str, str]]:
-    """All options but those that only undo a default."""
-    found = []
+    """Return all options except those that only undo a default."""
+    options = []
     for argument in arguments:
         if argument.index is not None or not argument.show:
             continue
         undone = set(argument.negatives) if not _shows_negative(argument) else set()
-        found += [
+        options += [
             (name, _text(argument))
             for name in argument.names
             if name.startswith("--") and name not in undone
         ]
-    return found
+    return options
 
 
 def _shows_negative(argument: Argument) -> bool:
@@ -141,7 +143,7 @@ def _text(argument: Argument) -> str:
 
 
 def _of_argument(argument: Argument, typed: str) -> Answer:
-    """Its choices; paths if it takes a path; else what nobody can know."""
+    """Return the choices of an argument; paths if it takes a path; otherwise nothing."""
     if choices := argument.get_choices():
         return _fitting([(choice, "") for choice in choices], typed)
     return Answer((), files=_is_path(argument.hint))
@@ -152,7 +154,7 @@ def _is_path(hint: Any) -> bool:
 
 
 def _position(path: str, arguments: Sequence[Argument], rest: Sequence[str], typed: str) -> Answer:
-    """What stands without an option: by the command, else by the type."""
+    """Return the completions of a positional argument, by command or else by type."""
     places = [argument for argument in arguments if argument.index is not None]
     index, skip = 0, False
     for word in rest:

@@ -1,7 +1,7 @@
 """Values of options and arguments that have names: drives, tests, workloads, runs.
 
-Each function gets what is typed of the value and returns names with descriptions. It changes
-nothing, and loads little: it runs at every Tab.
+Each function gets the incomplete value and returns names with descriptions. It changes nothing and
+loads little, because it runs at every Tab.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_RUNS = 500
 
 
 class Values(NamedTuple):
-    """How to find the names, whether paths may stand there too, whether several, by commas."""
+    """A source of names; paths may be possible too, and a list may have several names."""
 
     find: Callable[[str], Names]
     files: bool = False
@@ -26,7 +26,7 @@ class Values(NamedTuple):
 
 
 def targets(typed: str) -> Names:
-    """Drives: simulated ones, block devices of this machine, files."""
+    """Return drives: simulated drives, block devices of this machine, files."""
     for scheme in ("sim:", "file:"):
         if typed.startswith(scheme) and re.match(r"[./~]", typed.removeprefix(scheme)):
             return _paths(scheme, typed.removeprefix(scheme), "toml" if scheme == "sim:" else "")
@@ -38,24 +38,24 @@ def targets(typed: str) -> Names:
 
 
 def simulated_targets(typed: str) -> Names:
-    """Simulated drives, `sim:NAME` and `sim:PATH.toml`."""
+    """Return simulated drives, `sim:NAME` and `sim:PATH.toml`."""
     if typed.startswith("sim:") and re.match(r"[./~]", typed.removeprefix("sim:")):
         return _paths("sim:", typed.removeprefix("sim:"), "toml")
     return [(f"sim:{name}", "") for name, _ in devices(typed)]
 
 
 def devices(typed: str) -> Names:
-    """Drives of the catalogue."""
+    """Return the drives of the catalogue."""
     from writecliff.devices import preset_names
 
     return [(name, "") for name in preset_names()]
 
 
 def _paths(scheme: str, typed: str, suffix: str) -> Names:
-    """Files and folders that begin so; a folder ends in "/"."""
-    found = sorted(glob(f"{escape(os.path.expanduser(typed))}*"))  # noqa: PTH111, PTH207
-    folders = [path for path in found if os.path.isdir(path)]  # noqa: PTH112
-    files = [path for path in found if path.endswith(suffix) and path not in folders]
+    """Return files and folders that start with the typed path; a folder ends in "/"."""
+    paths = sorted(glob(f"{escape(os.path.expanduser(typed))}*"))  # noqa: PTH111, PTH207
+    folders = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
+    files = [path for path in paths if path.endswith(suffix) and path not in folders]
     shown = [*files, *(f"{path}/" for path in folders)]
     if typed.startswith("~"):
         home = os.path.expanduser("~")  # noqa: PTH111
@@ -71,40 +71,40 @@ def _block_devices() -> Names:
 
 
 def tests(typed: str) -> Names:
-    """Tests of the standard, and campaigns."""
+    """Return the tests of the standard, and the campaigns."""
     from writecliff.procedures.registry import PROCEDURES
 
     return [(name, entry.title) for name, entry in PROCEDURES.items()]
 
 
 def editions(typed: str) -> Names:
-    """Editions of the standard."""
+    """Return the editions of the standard."""
     return [("pts-e", "enterprise"), ("pts-c", "client")]
 
 
 def workloads(typed: str) -> Names:
-    """Ready-made workloads."""
+    """Return the ready-made workloads."""
     from writecliff.profiles import FOLDER
 
     return sorted((path.stem, "") for path in FOLDER.glob("*.toml"))
 
 
 def rules(typed: str) -> Names:
-    """Rules that assign writes to streams."""
+    """Return the rules that assign writes to streams."""
     from writecliff.capture.rules import presets
 
     return [(name, "") for name in presets()]
 
 
 def sweeps(typed: str) -> Names:
-    """Predefined sweeps."""
+    """Return the predefined sweeps."""
     from writecliff.suite.sweep import PRESETS
 
     return [(name, "") for name in PRESETS]
 
 
 def runs(typed: str) -> Names:
-    """Runs of the store, the name in the store first; a store that cannot be read has none."""
+    """Return the runs of the store; a store that cannot be read has none."""
     from writecliff.errors import WritecliffError
     from writecliff.runs.location import is_remote, store_location
     from writecliff.runs.place import open_place
@@ -112,8 +112,8 @@ def runs(typed: str) -> Names:
     try:
         location = store_location()
         if is_remote(location):
-            return []  # the network is not for a Tab
-        return [(one.run, "") for one in islice(open_place(location).find(), _MOST_RUNS)]
+            return []  # a Tab must not wait for the network
+        return [(run.run, "") for run in islice(open_place(location).find(), _MOST_RUNS)]
     except (OSError, WritecliffError):
         return []
 
@@ -133,7 +133,7 @@ OPTIONS = {
     "--baseline": RUNS,
     "--resume": RUNS,
 }
-"""Options by name; one name means the same with every command that has it."""
+"""Options by name; a name has the same meaning with every command."""
 
 POSITIONS = {
     "compare": RUNS,
@@ -151,4 +151,4 @@ POSITIONS = {
     "suite": Values(editions),
     "sweep": Values(sweeps),
 }
-"""What commands take without an option."""
+"""Values of positional arguments, by command."""

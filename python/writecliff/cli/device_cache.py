@@ -1,4 +1,4 @@
-"""List and remove the prepared drives that are kept."""
+"""List and remove cached states of prepared drives."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def list_(*, json: JsonFlag = False) -> int:
 
 @app.command
 def prune(size: str | None = None, *, all_: bool = False, json: JsonFlag = False) -> int:
-    """Remove prepared states: those that another build of the simulator made, then the oldest.
+    """Remove cached states: those of other builds of the simulator, then the oldest.
 
-    A state that is missing is made again by the next command that needs it.
+    The next command that needs a missing state prepares it again.
 
     Parameters
     ----------
     size
-        What may stay, such as "5 GB" (default: the limit of the cache, WRITECLIFF_CACHE_LIMIT or
-        20 GB).
+        Size to which the cache is reduced, such as "5 GB" (default: the limit of the cache,
+        WRITECLIFF_CACHE_LIMIT or 20 GB).
     all_
         Remove every state.
     """
     from writecliff.api.machine import cached_drives, prune_cache
 
     if all_ and size is not None:
-        raise ConfigError("--all leaves no size", hint="give one of them")
+        raise ConfigError("--all and a size exclude each other", hint="give one of them")
     done = prune_cache(0 if all_ else None if size is None else units.parse_size(size))
     if json:
         emit_json(done)
@@ -67,7 +67,7 @@ def _table(drives: Sequence[CachedDrive]) -> str:
             ", ".join(drive.steps),
             units.size(drive.size_bytes),
             drive.used,
-            "" if drive.current else "of another build",
+            "" if drive.current else "from another build",
         )
         for drive in drives
     ]

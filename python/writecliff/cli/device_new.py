@@ -1,4 +1,4 @@
-"""`writecliff device new`: from a data sheet to a drive."""
+"""`writecliff device new`: a simulated drive from a data sheet."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @Parameter(name="*", group=Group("Data sheet", sort_key=0))
 @dataclass(frozen=True, kw_only=True)
 class SheetOptions:
-    """Values of the data sheet; values that it does not state are left out."""
+    """Values of the data sheet; omit those that it does not state."""
 
     interface: str | None = None
     """sata, sas, pcie3, pcie4 or pcie5."""
@@ -30,16 +30,16 @@ class SheetOptions:
     """User capacity, such as 960GB."""
 
     year: str | None = None
-    """Year in which the drive was introduced: it determines the generation of its flash."""
+    """Year of introduction, which determines the generation of the flash."""
 
     cell: str | None = None
     """slc, mlc, tlc or qlc (default: mlc up to 2012, then tlc)."""
 
     power_loss_protection: str | None = None
-    """yes or no: capacitors. If yes, the rated random writes are taken as those in steady state."""
+    """yes or no: capacitors. If yes, the rated random writes are those in steady state."""
 
     dram: str | None = None
-    """yes or no."""
+    """yes or no: a DRAM for the mapping."""
 
     sequential_read: str | None = None
     """Rate of sequential reads, such as 550MB/s."""
@@ -51,7 +51,7 @@ class SheetOptions:
     """Rate of sequential writes once the SLC cache is full."""
 
     write_while_folding: str | None = None
-    """Rate of sequential writes while the full SLC cache is folded and no flash is free."""
+    """Rate of sequential writes while the full SLC cache is folded and has no free flash."""
 
     slc_cache: str | None = None
     """Size of the SLC cache, 0 for none (default: 1.2 % of the capacity for client drives)."""
@@ -75,7 +75,7 @@ class SheetOptions:
     """Rated writes (TBW), such as 600TB."""
 
     form_factor: str | None = None
-    """Such as "M.2 2280"; shown on sheets, as the next two."""
+    """Form factor, such as "M.2 2280"; shown on sheets, like the next two."""
 
     uber: str | None = None
     """Uncorrectable bit error rate, such as "1 sector in 10^17 bits"."""
@@ -96,17 +96,18 @@ def new(
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
     json: JsonFlag = False,
 ) -> int:
-    """Make a simulated drive from a data sheet, and show how well it meets the sheet.
+    """Create a simulated drive from a data sheet, and compare it with the sheet.
 
-    Asks for what is missing on a terminal. Writes the device file with a reason beside each value,
-    the figures of the sheet as a table (.csv), and a specification of a fit (.fit.toml).
+    On a terminal, the command asks for missing values. It writes the device file with a rationale
+    for each value, the figures of the sheet as a table (.csv), and a specification for a fit
+    (.fit.toml).
 
     Parameters
     ----------
     name
         Name of the drive (default: my-drive).
     answers
-        A TOML file of the options below, with underscores: capacity = "960GB".
+        A TOML file with the options below, with underscores: capacity = "960GB".
     output
         The device file to write, which must not exist (default: NAME.toml).
     check
@@ -128,23 +129,23 @@ def new(
     given |= {key: value for key, value in vars(sheet).items() if value is not None}
     if name is not None:
         given["name"] = name
-    found = sheet_of(_asked(given))
-    path = output or Path(f"{found.name}.toml")
+    new_sheet = sheet_of(_asked(given))
+    path = output or Path(f"{new_sheet.name}.toml")
     table_path, fit_path = path.with_suffix(".csv"), path.with_suffix(".fit.toml")
-    for one in (path, table_path, fit_path):
-        if one.exists():
-            raise ConfigError(f"{one} exists", hint="give another name with --output")
-    text = device_text(found)
+    for file in (path, table_path, fit_path):
+        if file.exists():
+            raise ConfigError(f"{file} exists", hint="give another name with --output")
+    text = device_text(new_sheet)
     device = str(path) if path.is_absolute() else f"./{path}"
-    figures = sheet_figures(found, device)
+    figures = sheet_figures(new_sheet, device)
     scale = fitting_scale(text, device, SMALL_BYTES)
     rows = simulate(text, device, figures, log) if check and figures else ()
-    for one, content in (
+    for file, content in (
         (path, text),
         (table_path, figures_csv(figures)),
         (fit_path, fit_specification(text, device, scale)),
     ):
-        write_atomically(one, content.encode())
+        write_atomically(file, content.encode())
     if json:
         from writecliff.api.answers.devices import NewDrive, SheetFigure
 
@@ -157,9 +158,10 @@ def new(
         return 0
     if rows:
         print(_table(rows), end="\n\n")
-    print(f"{path}: run it with --on sim:{device}, see its reasons with `writecliff device show`")
+    print(f"{path}: use it with --on sim:{device}; `writecliff device show` explains its values")
     print(
-        f"measured more? add it to {table_path}, then `writecliff lab fit {fit_path} --figures ...`"
+        f"to use more measurements, add them to {table_path} and run "
+        f"`writecliff lab fit {fit_path} --figures ...`"
     )
     if rows:
         print(_verdict(rows))
@@ -167,16 +169,16 @@ def new(
 
 
 def _asked(given: Mapping[str, object]) -> Mapping[str, object]:
-    """What was given; on a terminal that of every field, if what is required is missing."""
+    """Return the given values; if required values are missing, ask for all on a terminal."""
     from writecliff.devices.sheet import ANSWERS, REQUIRED
 
     missing = any(given.get(name) is None for name in REQUIRED)
     if not missing or not sys.stdin.isatty():
         return given
-    found = dict(given)
-    log("What the data sheet does not say: leave empty.")
+    answers = dict(given)
+    log("Leave an answer empty if the data sheet does not state the value.")
     for item in ANSWERS:
-        if item.name in found or item.name == "name":
+        if item.name in answers or item.name == "name":
             continue
         choices = item.metadata.get("choices", ()) or (
             ("yes", "no") if item.metadata["unit"] == "flag" else ()
@@ -185,8 +187,8 @@ def _asked(given: Mapping[str, object]) -> Mapping[str, object]:
         sys.stderr.write(f"{item.metadata['help']}{words}: ")
         sys.stderr.flush()
         if text := sys.stdin.readline().strip():
-            found[item.name] = text
-    return found
+            answers[item.name] = text
+    return answers
 
 
 def _table(rows: Sequence[Row]) -> str:
@@ -208,12 +210,12 @@ def _value(value: float, unit: str) -> str:
 
 
 def _verdict(rows: Sequence[Row]) -> str:
-    """The outcome in one line."""
+    """Return the outcome in one line."""
     errors = [(abs(error), error, row) for row in rows if (error := row.error_pct) is not None]
     if not errors:
         return "no figure of the sheet could be simulated"
     near = sum(size <= 10 for size, *_ in errors)
-    _, error, worst = max(errors, key=lambda one: one[0])
+    _, error, worst = max(errors, key=lambda entry: entry[0])
     return (
         f"{near} of {len(rows)} figures of the sheet are met within 10 %; the worst is "
         f"{worst.figure.metric} of {worst.figure.label}, {error:+.1f} %"

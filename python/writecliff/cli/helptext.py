@@ -1,7 +1,7 @@
-"""How the help of a command looks: plain text, each option on its line, its text below it.
+"""Help screens as plain text: each option on a line, its description below.
 
-cyclopts calls the formatter; boxes and colours would only get in the way of pipes and screen
-readers, and its own plain form wraps text at odd places.
+cyclopts calls this formatter. Its default form has boxes and colours, which disturb pipes and
+screen readers, and its own plain form wraps text at unsuitable places.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
-WIDTH_MIN, WIDTH_MAX = 20, 88  # below, words would be cut
-# Placeholders of values: by the name of an option that takes text or a number, and by the unit at
-# the end of a name.
+WIDTH_MIN, WIDTH_MAX = 20, 88  # narrower lines would cut words
+# Placeholders of values: by the name of a text or number option, and by the unit at the end of a
+# name.
 _METAVARS = {
     "on": "DEVICE", "candidates": "DEVICE", "device": "DEVICE", "destroy": "SERIAL",
     "expect": "LIMIT", "limit": "LIMIT", "weight": "FIGURE=WEIGHT", "vary": "KEY=VALUES",
@@ -58,7 +58,7 @@ _OF_TYPE = {"STR": "TEXT", "INT": "N", "FLOAT": "FACTOR"}
 
 
 def _metavar(name: str, given: str) -> str:
-    """Return the placeholder of an option's value; `given`: the placeholder of cyclopts."""
+    """Return the placeholder of an option's value; `given` is that of cyclopts."""
     plain = given.removesuffix("...")
     if plain not in _OF_TYPE:
         return given
@@ -69,12 +69,12 @@ def _metavar(name: str, given: str) -> str:
 
 
 def _width(console: Console) -> int:
-    """Of a line of text; COLUMNS may be anything."""
+    """Return the width of a line of text, whatever COLUMNS contains."""
     return max(WIDTH_MIN, min(console.width, WIDTH_MAX))
 
 
 def _text(value: Any) -> str:
-    """The plain text of what cyclopts hands over: a string, a rich Text or its InlineText."""
+    """Return the plain text of a value of cyclopts: a string, a rich Text or its InlineText."""
     if value is None:
         return ""
     if hasattr(value, "primary_renderable"):
@@ -99,6 +99,7 @@ class PlainHelp:
     """A cyclopts help formatter."""
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        """Print a panel of options or commands."""
         if not panel.entries:
             return
         lines = ["Options:" if panel.title == "Parameters" else f"{panel.title}:"]
@@ -114,9 +115,11 @@ class PlainHelp:
         self._print(console, "\n".join(lines) + "\n")
 
     def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
+        """Print the usage line."""
         self._print(console, f"Usage: {_text(usage).removeprefix('Usage:').strip()}\n")
 
     def render_description(self, console: Console, options: ConsoleOptions, text: Any) -> None:
+        """Print the description of a command, in wrapped paragraphs."""
         width = _width(console)
         paragraphs = _text(text).split("\n\n")
         for paragraph in paragraphs:

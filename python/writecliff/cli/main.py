@@ -1,8 +1,8 @@
-"""Entry point: dispatch, exit codes, and how errors are shown.
+"""Entry point: dispatch, exit codes, and output of errors.
 
 Exit codes: 0 done, 1 failed, 2 usage, configuration or target, 3 a limit is missed (see limits.py),
-130 interrupted. stdout carries data only; diagnostics go to stderr. With `--json` an error is one
-JSON object on stderr:
+130 interrupted. stdout has data only; diagnostics go to stderr. With `--json` an error is one JSON
+object on stderr:
 
     {"error": {"message": "...", "hint": "..." or null, "exit_code": 2}}
 """
@@ -34,10 +34,10 @@ _END_OF_LINE = re.compile(r"\n(?!  )")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: that of the process) and return the exit code."""
-    if argv is None:  # a process of our own
+    if argv is None:  # the program, not a call from another process
         lean()
     arguments = list(sys.argv[1:] if argv is None else argv)
-    end = arguments.index("--") if "--" in arguments else len(arguments)  # of our options
+    end = arguments.index("--") if "--" in arguments else len(arguments)  # end of our options
     ours, others = arguments[:end], arguments[end:]
     debug = "--debug" in ours
     arguments = [argument for argument in ours if argument != "--debug"] + others
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _run(arguments, debug=debug, as_json=as_json)
         finally:
-            if runs := sys.modules.get("writecliff.api.runs"):  # else it has made nothing
+            if runs := sys.modules.get("writecliff.api.runs"):  # not imported: nothing reserved
                 runs.remove_unused()
 
 
@@ -83,7 +83,7 @@ def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
             _print_traceback()
         return _os_error(error, as_json)
     except BaseException as error:
-        if type(error).__name__ == "PanicException":  # of the native module, past its seam
+        if type(error).__name__ == "PanicException":  # a panic of the native module
             from writecliff.native_errors import internal_error
 
             error = internal_error(error).with_traceback(error.__traceback__)
@@ -96,7 +96,7 @@ def _run(arguments: list[str], *, debug: bool, as_json: bool) -> int:
 
 
 def _complete(arguments: list[str]) -> int:
-    """What a shell asks for at every Tab: past cyclopts, because it has to be quick."""
+    """Print completions for a shell, without cyclopts, because they must be fast."""
     from writecliff.cli.complete import answer
 
     print(answer(arguments[1:]).text())
@@ -104,7 +104,7 @@ def _complete(arguments: list[str]) -> int:
 
 
 def _present_names(arguments: list[str], *, quiet: bool) -> list[str]:
-    """Replace a command name of 0.1 by the present name, and print a hint unless `quiet`."""
+    """Replace a command name of 0.1 by the current name, and print a hint unless `quiet`."""
     name, *rest = arguments
     if name not in MOVED:
         return arguments
@@ -116,7 +116,7 @@ def _present_names(arguments: list[str], *, quiet: bool) -> list[str]:
 
 
 def _silence_libraries() -> None:
-    from writecliff.quiet import silence_libraries  # for commands: help and completion load none
+    from writecliff.quiet import silence_libraries  # not needed for help and completion
 
     silence_libraries()
 
@@ -135,7 +135,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
-    """Report an error on stderr, as text or as JSON; returns `code`."""
+    """Print an error on stderr, as text or as JSON, and return `code`."""
     try:
         if as_json:
             import json
@@ -143,7 +143,7 @@ def complain(message: str, hint: str | None, code: int, as_json: bool) -> int:
             body = {"error": {"message": message, "hint": hint, "exit_code": code}}
             print(json.dumps(body), file=sys.stderr)
         else:
-            # A message of several lines indents the others; an end of line in a name is none.
+            # Continuation lines of a message are indented; other line ends belong to names.
             print("error: " + _END_OF_LINE.sub(r"\\n", message), file=sys.stderr)
             if hint:
                 print(f"hint: {hint}", file=sys.stderr)
@@ -162,7 +162,7 @@ def _os_error(error: OSError, as_json: bool) -> int:
 
 
 def _unexpected(error: Exception, as_json: bool) -> int:
-    """A bug: one line, and the traceback in a file for a bug report."""
+    """Report a bug on one line, with the traceback in a file for a bug report."""
     import tempfile
 
     name = "" if isinstance(error, InternalError) else f"{type(error).__name__}: "
@@ -175,7 +175,7 @@ def _unexpected(error: Exception, as_json: bool) -> int:
             _report(error, file)
         hint = f"this is a bug in writecliff, please report it with {file.name}"
     except OSError:
-        hint = "this is a bug in writecliff, please report it with what --debug prints"
+        hint = "this is a bug in writecliff, please report it with the output of --debug"
     return complain(message, hint, EXIT_FAILED, as_json)
 
 
@@ -195,14 +195,14 @@ def _print_traceback() -> None:
 
 
 def _open_closed_streams() -> None:
-    """A shell's `>&-` leaves no stream at all: replace it by one that discards everything."""
+    """Replace streams that a shell closed (`>&-`) by streams that discard everything."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 def _silence_stdout() -> None:
-    """The reader of a pipe has gone: keep the interpreter from complaining when it exits."""
+    """Discard output after the reader of a pipe has gone, so that the interpreter exits quietly."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)

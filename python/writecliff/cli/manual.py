@@ -1,7 +1,7 @@
-"""Manual pages, generated from the command line's own help.
+"""Manual pages, generated from the help of the command line.
 
 `python -m writecliff.cli.manual FOLDER` writes `writecliff.1`, and `writecliff-COMMAND.1` for each
-command, with a part for each of its subcommands. `tools/build-wheel` puts them into the wheel.
+command, with a section for each of its subcommands. `tools/build-wheel` adds them to the wheel.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 _OPTION = re.compile(r"^  (-\S.*|[A-Z][A-Z_.\[\]]*.*)$")
 _ENVIRONMENT = (
     ("WRITECLIFF_STORE", "The store of runs: a folder, or the URL of an object store."),
-    ("WRITECLIFF_CACHE", "Where states of prepared simulated drives are kept."),
-    ("NO_COLOR", "If set, nothing is coloured."),
+    ("WRITECLIFF_CACHE", "The folder for states of prepared simulated drives."),
+    ("NO_COLOR", "If set, output has no colours."),
 )
-_WIDTH = 100_000  # of help: nothing is wrapped, man does that
+_WIDTH = 100_000  # disables wrapping, which man does itself
 
 
 def roff(text: str) -> str:
-    """Text as a line of a page: no character of it is a request or an escape."""
+    """Escape a text as a line of a page, so that no character is a request or an escape."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("^", "\\(ha").replace("~", "\\(ti")
     text = text.replace("`", "\\(ga").replace("'", "\\(aq").replace('"', "\\(dq")
     text = "".join(c if c.isascii() else f"\\[u{ord(c):04X}]" for c in text)
@@ -47,13 +47,13 @@ def roff(text: str) -> str:
 
 
 def pages() -> dict[str, str]:
-    """All pages, by file name."""
+    """Return all pages, by file name."""
     app = build_app()
-    found = {f"{PROGRAM}.1": _root_page()}
+    texts = {f"{PROGRAM}.1": _root_page()}
     for command in commands():
-        found[f"{PROGRAM}-{command.name}.1"] = _command_page(app, command.name, command.help)
-    found[f"{PROGRAM}-{LAB[0]}.1"] = _command_page(app, LAB[0], LAB_ABOUT)
-    return found
+        texts[f"{PROGRAM}-{command.name}.1"] = _command_page(app, command.name, command.help)
+    texts[f"{PROGRAM}-{LAB[0]}.1"] = _command_page(app, LAB[0], LAB_ABOUT)
+    return texts
 
 
 def _head(title: str, about: str) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _below(app: App, words: tuple[str, ...]) -> Iterator[str]:
 
 
 def _help(app: App, words: Sequence[str], heading: str) -> Iterator[str]:
-    """The help screen of a command: usage, paragraphs, and its options as tagged paragraphs."""
+    """Yield the help of a command: usage, paragraphs, and options as tagged paragraphs."""
     parts = _screen(app, words).split("\n\n")
     usage = parts[0].removeprefix("Usage: ")
     yield f"{heading} SYNOPSIS" if heading == ".SH" else f"{heading} Synopsis"
@@ -119,7 +119,7 @@ def _help(app: App, words: Sequence[str], heading: str) -> Iterator[str]:
 
 
 def _entries(body: str) -> Iterator[str]:
-    """Options with their text below them, or commands with their text beside them."""
+    """Yield options with their descriptions, or commands with theirs."""
     for line in body.splitlines():
         if line.startswith("      "):
             yield roff(line.strip())
@@ -141,7 +141,7 @@ def _screen(app: App, words: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write all pages into a folder."""
+    """Write all pages into the folder in `arguments`."""
     (folder,) = map(Path, arguments)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _whole(_type: Any, tokens: Sequence[Token]) -> int:
-    """A whole number in decimal digits; cyclopts itself would round 2.7 threads to 3."""
+    """Parse a whole number; cyclopts itself would round 2.7 threads to 3."""
     text = tokens[0].value
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError("not a whole number")
@@ -31,31 +31,37 @@ def _whole(_type: Any, tokens: Sequence[Token]) -> int:
 
 
 def _no_device(_type: Any, path: Path | None) -> None:
-    """Refuse a device as the place of an output, before hours are spent. Raises ConfigError."""
+    """Refuse a device as an output path before the run. Raises ConfigError."""
     if path is not None:
         check_output(path)
 
 
 MadePath = Annotated[Path, Parameter(validator=_no_device)]
-"""The annotation of a file or folder that is made."""
+"""The annotation of a required output file or folder."""
 OutputPath = Annotated[Path | None, Parameter(validator=_no_device, group=OUTPUT)]
-"""The same of one that need not be given."""
+"""The annotation of an optional output file or folder."""
 Whole = Annotated[int | None, Parameter(converter=_whole)]
-"""The annotation of an option that is a whole number or not given."""
+"""The annotation of an optional whole number."""
 ListFlag = Annotated[bool, Parameter(name="--list")]
-"""The annotation of `list_`, which lists what a command can be given by name."""
+"""The annotation of `list_`, which lists the names that a command accepts."""
 Settings = Annotated[tuple[str, ...], Parameter(name="--set")]
 """The annotation of `set_`, options of tests as text."""
 
 
 Scheduler = str | None
-"""The annotation of `scheduler`: where runs are made instead of here."""
+"""The annotation of `scheduler`, the cluster that executes runs instead of this machine."""
 
 
 @contextmanager
 def on_scheduler(address: Scheduler, *, workers: int | None = None) -> Iterator[None]:
-    """Have independent simulations run on Dask while the block runs: "local", or the address of a
-    scheduler; None changes nothing. Raises ConfigError.
+    """Run independent simulations on Dask inside the block.
+
+    Args:
+        address: "local", or the address of a scheduler; None changes nothing.
+        workers: Number of local workers.
+
+    Raises:
+        ConfigError: The scheduler cannot be reached, or Dask is not installed.
     """
     if address is None:
         yield
@@ -68,25 +74,33 @@ def on_scheduler(address: Scheduler, *, workers: int | None = None) -> Iterator[
 
 
 def check_jobs(jobs: int | None) -> None:
-    """Raises ConfigError, before anything is made on disk."""
+    """Check the number of simultaneous runs, before anything is written.
+
+    Raises:
+        ConfigError: It is less than 1.
+    """
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs must be at least 1, not {jobs}")
 
 
 def check_scheduler(address: Scheduler, targets: Sequence[str | None]) -> None:
-    """Raises ConfigError, before anything is made on disk, for drives of this machine."""
+    """Check that a scheduler can run the targets, before anything is written.
+
+    Raises:
+        ConfigError: A target is not simulated, so it belongs to this machine.
+    """
     from writecliff.engines.target import is_simulated
 
     for target in targets:
         if address is not None and target is not None and not is_simulated(target):
             raise ConfigError(
-                f"{target} is of this machine: its tests cannot run on a scheduler",
-                hint="drop --scheduler",
+                f"{target} belongs to this machine, so its tests cannot run on a scheduler",
+                hint="leave out --scheduler",
             )
 
 
 def test_names(text: str | None) -> list[str] | None:
-    """The names in a list of tests; None: all. Raises ConfigError for an empty list."""
+    """Return the names in a list of tests; None for all. Raises ConfigError for an empty list."""
     if text is None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -104,7 +118,7 @@ _Advanced = Annotated[str | None, Parameter(group=ADVANCED)]
 @Parameter(name="*", group=DRIVE)
 @dataclass(frozen=True, kw_only=True)
 class TargetOptions:
-    """Options of the target: the drive, and permission to destroy its data."""
+    """Options of the target: the drive, and the permission to destroy its data."""
 
     on: Annotated[str | None, Parameter(name="--on")] = None
     """The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."""
@@ -113,38 +127,42 @@ class TargetOptions:
     """For /dev/ targets: the drive's serial number, to confirm that its data may be destroyed."""
 
     wipe_signatures: bool = False
-    """For /dev/ targets: overwrite partition tables and file systems found on the drive."""
+    """For /dev/ targets: overwrite the partition tables and file systems on the drive."""
 
     power_state: int | None = None
-    """For NVMe drives, and simulated ones with power states: the one to test the drive in. A real
-    drive is set back at the end."""
+    """For NVMe drives, and simulated drives with power states: the state to test the drive in. The
+    previous state of a real drive is restored at the end."""
 
     size: str | None = None
     """For file: targets: size of the file to create, such as 10GB or 8GiB."""
 
     nand_type: _Advanced = None
-    """For real drives: the type of their flash, for the report's header; drives do not tell."""
+    """For real drives: type of the flash, for the report's header (drives do not report it)."""
 
     form_factor: _Advanced = None
-    """For real drives: their form factor, for the report's header."""
+    """For real drives: form factor, for the report's header."""
 
     sponsor: _Advanced = None
-    """The sponsor of the test, for the report's header."""
+    """Sponsor of the test, for the report's header."""
 
     note: _Advanced = None
-    """A remark, for the report's header."""
+    """Remark for the report's header."""
 
     attribute_latency: Annotated[bool, Parameter(group=ADVANCED)] = False
-    """For simulated SSDs: record what the latency of I/Os is spent on, by percentile; slower."""
+    """For simulated SSDs: record the causes of I/O latency, by percentile; slower."""
 
     def checked(self) -> str:
-        """Return the target. Raises ConfigError: no target, or an option without effect on it."""
+        """Return the target.
+
+        Raises:
+            ConfigError: There is no target, or an option has no effect on it.
+        """
         target = target_of(self.on)
         _check_options_fit(self, target)
         return target
 
     def opening(self) -> dict[str, Any]:
-        """Keyword arguments of `open_target`."""
+        """Return the keyword arguments of `open_target`."""
         return {
             "destroy_serial": self.destroy,
             "allow_signatures": self.wipe_signatures,
@@ -158,14 +176,14 @@ class TargetOptions:
 
 
 def target_of(on: str | None) -> str:
-    """The target that --on names. Raises ConfigError if it is not given."""
+    """Return the target of --on. Raises ConfigError if it is not given."""
     if on is None:
         raise ConfigError("no target given", hint="give --on, for example --on sim:sata-tlc-120")
     return on
 
 
 def _check_options_fit(options: TargetOptions, target: str) -> None:
-    """An option that has no effect on this kind of target would hide a mistake."""
+    """Refuse options without effect on this kind of target, because they are mistakes."""
     for option, given, kinds in (
         ("--size", options.size is not None, ("file:",)),
         ("--destroy", options.destroy is not None, ("/dev/",)),
@@ -174,14 +192,14 @@ def _check_options_fit(options: TargetOptions, target: str) -> None:
         ("--attribute-latency", options.attribute_latency, ("sim:",)),
     ):
         if given and not target.startswith(kinds):
-            hint = f"only to {' and '.join(kinds)}"
+            hint = f"it applies only to {' and '.join(kinds)}"
             raise ConfigError(f"{option} does not apply to {target}", hint=hint)
     for option, text in (
         ("--nand-type", options.nand_type),
         ("--form-factor", options.form_factor),
     ):
         if text is not None and target.startswith("sim:"):
-            hint = "a simulated drive's file says what it is"
+            hint = "the device file of a simulated drive states it"
             raise ConfigError(f"{option} does not apply to {target}", hint=hint)
 
 
@@ -191,12 +209,13 @@ def opened(
     """Return a context manager that yields the engine of the target and closes it afterwards.
 
     Args:
-        options: the target.
-        seed: that of the drive.
-        look_only: do not claim a real drive.
+        options: The target.
+        seed: Seed of the drive.
+        look_only: True to leave a real drive unclaimed.
 
     Raises:
-        TargetError, ConfigError.
+        TargetError: The drive cannot be opened.
+        ConfigError: There is no target, or an option has no effect on it.
     """
     from writecliff.api.runs import opened as opened_target
 
@@ -209,16 +228,16 @@ class OutcomeOptions:
     """Limits and baseline of a new run, and its store."""
 
     baseline: Path | None = None
-    """Compare with this run, suite or saved answer, and end with the verdict of the comparison; the
-    exit code is 3 if a figure is worse by more than noise."""
+    """Compare the run with this run, suite or saved answer, and print the verdict; the exit code is
+    3 if a figure is worse by more than noise."""
 
     expect: tuple[str, ...] = ()
-    """A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps for all runs
-    with this figure, or "TEST.iops >= 100000" for some; may be repeated. If the limit is missed,
-    the exit code is 3."""
+    """A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps it applies to
+    all runs with this figure, or with "TEST.iops >= 100000" to those of a test; may be repeated.
+    The exit code is 3 if a limit is missed."""
 
     junit: OutputPath = None
-    """Write limits and the comparison with the baseline to this file, as JUnit's XML."""
+    """Write limits and the comparison with the baseline to this file, as JUnit XML."""
 
     store: str | None = None
     """The store for new runs (default: WRITECLIFF_STORE, else the current folder)."""
@@ -227,17 +246,17 @@ class OutcomeOptions:
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(OutcomeOptions):
-    """Where a run is kept, and whether it is resumed or only planned."""
+    """Options of a run: its directory, and whether it is resumed or only planned."""
 
     output: OutputPath = None
     """Directory of the run; it must be empty or not exist (default: runs/NAME-TARGET-TIME)."""
 
     resume: Path | None = None
-    """Resume the unfinished run in this directory, with the options it was started with."""
+    """Resume the unfinished run in this directory, with the options of its start."""
 
     dry_run: bool = False
-    """Show what would be done and how much would be written; touch nothing. The exit code is 2 if
-    the run would be refused."""
+    """Show the plan and the volume of writes without touching the drive. The exit code is 2 if the
+    run would be refused."""
 
     quiet: bool = False
     """Show no progress on stderr."""
@@ -246,20 +265,20 @@ class RunOptions(OutcomeOptions):
 @Parameter(name="*", group=OUTPUT)
 @dataclass(frozen=True, kw_only=True)
 class SetOptions(OutcomeOptions):
-    """Where the runs of a suite or sweep are kept, and how they are run."""
+    """Options of a suite or sweep: its directory, and the execution of its runs."""
 
     output: OutputPath = None
     """Directory of the runs; it must be empty or not exist (default: suites/EDITION-TARGET-TIME or
     sweeps/OPTION-TARGET-TIME)."""
 
     resume: Path | None = None
-    """Resume the unfinished runs in this directory, with the options they were started with."""
+    """Resume the unfinished runs in this directory, with the options of their start."""
 
     jobs: Whole = None
-    """Runs at a time on a simulated drive (default: one per core, as memory allows)."""
+    """Number of simultaneous runs on a simulated drive (default: one per core, by memory)."""
 
     scheduler: Scheduler = None
-    """Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT)."""
+    """Run on a Dask cluster: local, or the address of a scheduler (tcp://HOST:PORT)."""
 
     quiet: bool = False
     """Show no progress on stderr."""
@@ -268,7 +287,7 @@ class SetOptions(OutcomeOptions):
 @Parameter(name="*", group=Group("Replay", sort_key=1.5))
 @dataclass(frozen=True, kw_only=True)
 class TraceOptions:
-    """The drive on which a trace is replayed, its size, and the length of the replay."""
+    """The drive for the replay of a trace, its size, and the length of the replay."""
 
     on: Annotated[str | None, Parameter(name="--on", group=DRIVE)] = None
     """The drive: sim:NAME or sim:PATH.toml."""
@@ -280,53 +299,55 @@ class TraceOptions:
     """Scale the drive down until the files fill this percentage of it at their peak."""
 
     whole_drive: bool = False
-    """Use the drive at its full size, however empty the trace leaves it."""
+    """Use the drive at its full size, even if the trace leaves it almost empty."""
 
     units: Whole = None
-    """Reclaim units of the scaled drive (default: as many as keep their size)."""
+    """Reclaim units of the scaled drive (default: the number that preserves their size)."""
 
     fills: float | None = None
     """Repeat the trace until this many drive fills are written; the second half is measured
     (default: 6, and more on a small drive)."""
 
     repeat: Whole = None
-    """Repeat the trace this many times instead."""
+    """Repeat the trace this many times, instead of by drive fills."""
 
     writeback: str = "by-trace"
-    """When writes reach the drive: page-cache (at fsync, after 30 s, or when 1 GiB waits, as Linux
-    does; direct and synchronous writes at once), immediate (all at once), or by-trace (immediate
-    for the trace of a served drive, else page-cache)."""
+    """Time at which writes reach the drive: page-cache (at fsync, after 30 s, or when 1 GiB waits,
+    as in Linux; direct and synchronous writes immediately), immediate (all writes immediately), or
+    by-trace (immediate for the trace of a served drive, else page-cache)."""
 
     writes_per_day: str | None = None
-    """Data written to the drive per day, such as 500GB, to compute its lifetime (default: the
-    rate of the trace)."""
+    """Data written to the drive per day, such as 500GB, for its lifetime (default: the rate of the
+    trace)."""
 
     allocator: str = "next-fit"
-    """How the file system allocates space: next-fit, first-fit or folders."""
+    """Space allocation of the file system: next-fit, first-fit or folders."""
 
     trim: Annotated[bool, Parameter(negative="--no-trim")] = True
-    """Trim what the file system frees; otherwise the drive keeps it until it is overwritten."""
+    """Trim space that the file system frees; otherwise the drive keeps it until overwritten."""
 
     copies: int = 1
-    """Copies of the traced program that run side by side on the drive, out of step."""
+    """Copies of the traced program that run concurrently on the drive, out of step."""
 
     seed: int = 1
     """Seed of all random choices."""
 
     timed: Annotated[bool, Parameter(negative="--no-timed")] = True
-    """Replay the end on the timed clock too, with reads of live data, to measure latencies."""
+    """Also replay the end with timing and with reads of live data, to measure latencies."""
 
     queue_depth: int = 32
     """Outstanding writes in the timed part."""
 
     readers: int = 4
-    """Outstanding random 4 KiB reads of live data beside them."""
+    """Outstanding random 4 KiB reads of live data beside the writes."""
 
     @property
     def target(self) -> str:
+        """The target of --on. Raises ConfigError if it is not given."""
         return target_of(self.on)
 
     def sizing(self) -> Sizing:
+        """Return the sizing of drive and trace."""
         from writecliff.replay.model import Sizing
 
         return Sizing(
@@ -341,7 +362,7 @@ class TraceOptions:
         )
 
     def given(self) -> dict[str, Any]:
-        """Keyword arguments of `api.replay_trace` and `api.advise_streams`."""
+        """Return the keyword arguments of `api.replay_trace` and `api.advise_streams`."""
         per_day = self.writes_per_day
         return {
             "rules": self.rules,

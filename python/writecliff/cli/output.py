@@ -1,4 +1,4 @@
-"""How the commands print: figures with units, tables, JSON on stdout, diagnostics on stderr."""
+"""Output of commands: figures with units, tables, JSON on stdout, diagnostics on stderr."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ NOTHING_DONE = "\nnothing was done (--dry-run)"
 
 
 def log(text: str) -> None:
-    """A line of diagnostics; a closed stderr must not end a test that runs for hours."""
+    """Print a line of diagnostics; a closed stderr must not end a test that runs for hours."""
     with suppress(OSError):
-        sys.stderr.write(f"{text}\n")  # one write: threads do not mix their lines
+        sys.stderr.write(f"{text}\n")  # a single write, so that threads do not mix their lines
         sys.stderr.flush()
 
 
@@ -71,8 +71,8 @@ def _plain(value: Any) -> Any:
         config = value.__struct_config__
         fields = msgspec.structs.asdict(value).items()
         tag = {config.tag_field: config.tag} if config.tag_field else {}
-        known = {key: item for key, item in fields if item is not msgspec.UNSET}
-        return {**tag, **_plain(known)}
+        present = {key: item for key, item in fields if item is not msgspec.UNSET}
+        return {**tag, **_plain(present)}
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -88,24 +88,24 @@ def _plain(value: Any) -> Any:
 
 
 def latency_text(latency_ns: float | None) -> str:
-    """A latency with three significant digits: "1.50 ms"; "-" where it is not known."""
+    """Format a latency with three significant digits, as "1.50 ms"; "-" if it is None."""
     return units.latency(latency_ns, digits=3)
 
 
 def factor_text(value: float | None) -> str:
-    """A factor such as write amplification: "1.73"; "-" where it is not known."""
+    """Format a factor such as write amplification, as "1.73"; "-" if it is None."""
     return units.number(value, 2)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: str = "") -> str:
-    """A plain aligned table. `right` has an "r" for every column set flush right, "l" otherwise."""
+    """Return an aligned table; `right` has an "r" for each right-aligned column, otherwise "l"."""
     from writecliff.shown import Grid
 
     return Grid(header, [*rows], right.ljust(len(header), "l")).text()
 
 
 def pairs(items: Iterable[tuple[str, str]]) -> str:
-    """Lines of "name  value", values aligned."""
-    known = list(items)
-    width = max((len(name) for name, _ in known), default=0)
-    return "\n".join(f"{name:{width}}  {value}".rstrip() for name, value in known)
+    """Return lines of "name  value" with aligned values."""
+    lines = list(items)
+    width = max((len(name) for name, _ in lines), default=0)
+    return "\n".join(f"{name:{width}}  {value}".rstrip() for name, value in lines)

@@ -1,4 +1,4 @@
-"""Progress on stderr: occasional lines, or on a terminal a block that is redrawn."""
+"""Progress on stderr: lines at intervals, or on a terminal a block that is redrawn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def opening_lines(
     procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
 ) -> list[str]:
-    """What is about to happen, before the drive is touched."""
+    """Return the lines that describe a run before it accesses the drive."""
     lines = [
         f"{plan.title} on {identity.target}: {drive_text(identity)}",
         *([f"the drive is {identity.scale_text}"] if identity.scale_text else []),
@@ -40,22 +40,23 @@ def opening_lines(
 
 
 def drive_text(identity: DeviceIdentity) -> str:
-    """Vendor, model, serial number and capacity."""
+    """Return vendor, model, serial number and capacity."""
     who = " ".join(filter(None, (identity.vendor, identity.model, identity.serial)))
     return f"{who or 'unknown drive'}, {units.size(identity.capacity_bytes)}"
 
 
 def written_text(plan: Plan, identity: DeviceIdentity) -> str:
-    """How much a run writes at most, and what share of the drive's rated endurance that is; first
-    by the measured speed of the drive if there is one, then by its link.
+    """Return the bound on a run's writes, and its share of the drive's rated endurance.
+
+    The bound is that of the drive's measured speed, if known, and that of its link.
     """
     if plan.write_bytes_max is None:
         return "no upper bound"
-    surely = f"at most {_amount(plan.write_bytes_max, identity)}"
+    by_link = f"at most {_amount(plan.write_bytes_max, identity)}"
     if plan.write_bytes_likely is None or plan.write_bytes_likely >= plan.write_bytes_max:
-        return surely
+        return by_link
     likely = _amount(plan.write_bytes_likely, identity)
-    return f"likely at most {likely}, at twice the speed of its reads; by its link {surely}"
+    return f"likely at most {likely}, at twice the speed of its reads; by its link {by_link}"
 
 
 def _amount(size: int, identity: DeviceIdentity) -> str:
@@ -68,7 +69,7 @@ def _amount(size: int, identity: DeviceIdentity) -> str:
 
 
 def step_line(row: StepRow) -> str:
-    """A finished step as one line."""
+    """Return a completed step as one line."""
     parts = [
         f"round {row.round}" if row.round else row.phase,
         row.label,
@@ -89,7 +90,7 @@ def _latency_parts(row: StepRow) -> tuple[str, str, str]:
 
 
 def steady_lines(round_number: int, decision: Decision) -> list[str]:
-    """A steady-state decision, one line per variable: measured excursions and those allowed."""
+    """Return a steady-state decision, a line per variable with measured and allowed excursions."""
     from writecliff.report.steady import excursions_text
 
     return [
@@ -100,9 +101,10 @@ def steady_lines(round_number: int, decision: Decision) -> list[str]:
 
 
 class WorkView:
-    """A `WorkHook` that prints occasional lines, or redraws one line on a terminal."""
+    """A `WorkHook` that prints lines at intervals, or redraws one line on a terminal."""
 
     def __init__(self, screen: Screen) -> None:
+        """Show progress on `screen`."""
         self._screen = screen
         self._silence, self._pace = Silence(), Pace()
         self._work: Work | None = None
@@ -116,6 +118,7 @@ class WorkView:
             yield WorkProgress(self, what)
 
     def __call__(self, work: Work) -> None:
+        """Show `work` if it is time for a line."""
         if self._work is None or work.what != self._work.what:
             self._pace = Pace()
         self._work = work
@@ -124,7 +127,7 @@ class WorkView:
 
     @property
     def text(self) -> str:
-        """Return a line: elapsed time, part, figures, share, remaining time."""
+        """Elapsed time, part, figures, share and remaining time, on one line."""
         work, taken_s = self._work, self._pace.taken_s
         if work is None:
             return ""
@@ -152,12 +155,13 @@ def work_shown(screen: Screen) -> Callable[[int], Callable[[int], None]]:
 
 
 class ProgressView(FollowedRun):
-    """Shows a test on a screen. Events only store what they carry; `render` draws it.
+    """The progress of a test on a screen. Events only store their data; `render` draws it.
 
-    `samples_only`: in a log, only the last step of each round, which is its sample.
+    With `samples_only`, a log has only the last step of each round, which is its sample.
     """
 
     def __init__(self, screen: Screen, *, samples_only: bool = False) -> None:
+        """Show progress on `screen`."""
         super().__init__()
         self._screen = screen
         self._samples_only = samples_only
@@ -170,32 +174,38 @@ class ProgressView(FollowedRun):
     def begin(
         self, procedure: Procedure, identity: DeviceIdentity, plan: Plan, run_directory: Path
     ) -> None:
+        """Print the plan and start the block on a terminal."""
         super().begin(procedure, identity, plan, run_directory)
         for line in opening_lines(procedure, identity, plan, run_directory):
             self._screen.log(line)
         self._block.enter_context(self._screen.showing(self.render))
 
     def resumed(self, rows_stored: int, rows_again: int) -> None:
+        """Print the number of stored steps."""
         text = f"resuming after {rows_stored} stored steps"
         self._screen.log(
             f"{text}; {rows_again} of them are repeated and compared" if rows_again else text
         )
 
     def phase(self, name: str, detail: str = "") -> None:
+        """Print the result of a phase."""
         super().phase(name, detail)
         if detail:
             self._screen.log(f"{name}: {detail}")
 
     def stage_begin(self, stage: Stage) -> None:
+        """Forget the steady state of the previous stage."""
         self._decision = None
         super().stage_begin(stage)
 
     def step_progress(self, progress: Progress) -> None:
+        """Print the position in the run at intervals, in a log."""
         super().step_progress(progress)
         if not self._screen.terminal and self._silence.too_long():
             self._screen.log(self.where)
 
     def step_end(self, row: StepRow, history: History, *, again: bool) -> None:
+        """Print a completed step, in a log."""
         super().step_end(row, history, again=again)
         self._row = row
         if not self._samples_only and not self._screen.terminal:
@@ -203,6 +213,7 @@ class ProgressView(FollowedRun):
             self._screen.log(step_line(row) + ("  (repeated, same result)" if again else ""))
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:
+        """Print the sample or the steady-state decision of a round."""
         self._decision = decision
         if self._samples_only and self._row is not None and not self._screen.terminal:
             self._screen.log(step_line(self._row))
@@ -211,15 +222,17 @@ class ProgressView(FollowedRun):
                 self._screen.log(line)
 
     def note(self, text: str) -> None:
+        """Print a warning."""
         self._screen.log(text, warning=True)
 
     def end(self, status: str, reason: str) -> None:
+        """Print the end of the run, with its wall time."""
         self._block.close()
         took = units.duration((time.monotonic() - self._began_s) * 1e9)
         self._screen.log(f"{status} after {took} of wall time: {reason}")
 
     def render(self) -> RenderableType:
-        """Where the test is, what the drive does, how steady it is, how long it may still take."""
+        """Return the position in the run, figures of the drive, steady state and time remaining."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table

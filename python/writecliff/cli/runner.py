@@ -1,4 +1,4 @@
-"""From parsed options to a finished run: what every `writecliff test NAME` does."""
+"""Execution of `writecliff test NAME`: from parsed options to a finished run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def run_test(
     name: str, given: Mapping[str, Any], target: TargetOptions, run: RunOptions, *, as_json: bool
 ) -> int:
-    """Run the test `name` with the options that were `given`, or resume `run.resume`."""
+    """Run the test `name` with `given` options, or resume `run.resume`; return the exit code."""
     baseline = read_baseline(run.baseline)
     limits = check_limits(run.expect, run.junit)
     if run.resume is not None:
@@ -40,7 +40,7 @@ def run_test(
             option = next(iter(given)).replace("_", "-")
             raise ConfigError(
                 f"--{option} cannot be given with --resume",
-                hint="a run is resumed with the options it was started with",
+                hint="a run resumes with the options of its start: leave it out",
             )
         procedure, target, directory = run_to_resume(name, target, run)
         check_limits_of(procedure, limits)
@@ -64,10 +64,15 @@ def run_test(
 def run_to_resume(
     name: str, target: TargetOptions, run: RunOptions
 ) -> tuple[Procedure, TargetOptions, Path]:
-    """Procedure, target and directory of the run to resume. Raises ConfigError, StoreError."""
+    """Return procedure, target and directory of the run to resume.
+
+    Raises:
+        ConfigError: The run cannot be resumed with these options.
+        StoreError: The run is damaged.
+    """
     assert run.resume is not None
     if run.output is not None:
-        raise ConfigError("--output cannot be given with --resume", hint="drop --output")
+        raise ConfigError("--output cannot be given with --resume", hint="leave out --output")
     stored = stored_run(run.resume, name)
     if target.on is None:
         target = replace(target, on=stored.on)
@@ -87,10 +92,10 @@ def refused(refusal: WritecliffError | None) -> int:
 
 
 def show_plan(procedure: Procedure, engine: Engine, as_json: bool, *, writes: bool = True) -> int:
-    """Show what a run would do and cost, and do nothing.
+    """Show the plan and cost of a run without running it.
 
     Returns:
-        The exit code: that of the run if it would be refused.
+        The exit code; that of the run if it would be refused.
     """
     planned = plan_run(procedure, engine, writes=writes, note=log)
     identity, plan = planned.identity, planned.plan
@@ -122,7 +127,7 @@ def _bounds(text: Callable[[Any], str], low: Any, high: Any) -> str:
 
 
 def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[tuple[str, str]]:
-    """What a run is expected to take, and how that was estimated."""
+    """Return the expected cost of a run, and the basis of the estimate."""
     if estimate is None:
         why = "no pilot run was possible" if identity.simulated else "no pilot runs on real drives"
         return [("expected", f"within these bounds; {why}")]
@@ -135,12 +140,16 @@ def estimate_lines(estimate: Estimate | None, identity: DeviceIdentity) -> list[
     counts = [f"{estimate.steps} steps", f"complete rounds: {loops}" if loops else ""]
     pilots = "a pilot run" if estimate.pilots == 1 else f"{estimate.pilots} pilot runs, the last"
     last = estimate.apart_pct
-    apart = "" if last is None else f"; the last two differ by {last:.1f} %"
+    difference = "" if last is None else f"; the last two differ by {last:.1f} %"
     return [
         ("expected", ", ".join(filter(None, what))),
         ("", "; ".join(filter(None, counts))),
-        ("", f"roughly {units.duration(estimate.wall_time_s * 1e9)} of wall time on this machine"),
-        ("", f"from {pilots} at 1/{estimate.scale:.3g} scale, in {estimate.took_s:.1f} s{apart}"),
+        ("", f"about {units.duration(estimate.wall_time_s * 1e9)} of wall time on this machine"),
+        (
+            "",
+            f"from {pilots} at 1/{estimate.scale:.3g} scale, in {estimate.took_s:.1f} s"
+            f"{difference}",
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Runs on a terminal."""
+"""Tables and texts about stored runs, for a terminal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from writecliff.api.answers.runs import RunDetails
     from writecliff.runs.difference import RunDifference
 
-_WIDEST = 60  # of the last column of a list
+_WIDEST = 60  # characters in the last column of a list
 
 
 def cell(value: Any) -> str:
-    """A value of a query on a terminal or in CSV."""
+    """Format a value of a query for a terminal or CSV."""
     value = plain(value)
     if value is None:
         return ""
@@ -29,31 +29,31 @@ def cell(value: Any) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-def runs_table(found: Sequence[Mapping[str, Any]]) -> str:
-    """A line for each run, and how many there are."""
+def runs_table(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Return a line for each run, and their number."""
     rows = []
-    for one in found:
-        begun = one["created_utc"]
-        when = "" if begun is None else f"{begun.replace(tzinfo=UTC).astimezone():%Y-%m-%d %H:%M}"
-        says = one["damage"] if one["status"] == "damaged" else one["verdict"]
-        limits = " (limit missed)" if one["limits_met"] is False else ""
-        tags = ", ".join(one["tags"] or ())
-        says = printable(says or "")
-        short = says if len(says) <= _WIDEST else f"{says[: _WIDEST - 1]}…"
-        cells = (one["run"], one["status"] + limits, one["test"] or "", one["target"] or "", when,
+    for run in runs:
+        start = run["created_utc"]
+        when = "" if start is None else f"{start.replace(tzinfo=UTC).astimezone():%Y-%m-%d %H:%M}"
+        outcome = run["damage"] if run["status"] == "damaged" else run["verdict"]
+        limits = " (limit missed)" if run["limits_met"] is False else ""
+        tags = ", ".join(run["tags"] or ())
+        outcome = printable(outcome or "")
+        short = outcome if len(outcome) <= _WIDEST else f"{outcome[: _WIDEST - 1]}…"
+        cells = (run["run"], run["status"] + limits, run["test"] or "", run["target"] or "", when,
                  tags)  # fmt: skip
         rows.append((*map(printable, cells), short))
-    head = ("run", "status", "test", "target", "begun", "tags", "outcome")
+    head = ("run", "status", "test", "target", "started", "tags", "outcome")
     count = units.plural(len(rows), "run")
     return f"{table(head, rows)}\n\n{count}"
 
 
-def run_text(found: RunDetails) -> str:
-    """A run for people."""
+def run_text(details: RunDetails) -> str:
+    """Describe a run: its columns, figures and limits."""
     from writecliff.report.expectations import Judged
     from writecliff.report.headline import Interval, interval_text, value_text
 
-    run = found.run
+    run = details.run
     lines = []
     for name, value in run.items():
         if value is None or value in ("", []):
@@ -65,45 +65,45 @@ def run_text(found: RunDetails) -> str:
             text = units.duration(value)
         lines.append((name.removesuffix("_bytes").removesuffix("_ns"), printable(text)))
     rows = []
-    for one in found.figures:
+    for figure in details.figures:
         interval = None
-        if one.low is not None and one.high is not None:
-            interval = Interval(one.low, one.high, of=one.interval_of or "")
-        shown = f"{value_text(one.value)}{interval_text(interval)} {one.unit}".rstrip()
-        rows.append((printable(one.key.lstrip("/")), shown, "" if one.steady else "*"))
+        if figure.low is not None and figure.high is not None:
+            interval = Interval(figure.low, figure.high, of=figure.interval_of or "")
+        shown = f"{value_text(figure.value)}{interval_text(interval)} {figure.unit}".rstrip()
+        rows.append((printable(figure.key.lstrip("/")), shown, "" if figure.steady else "*"))
     parts = [pairs(lines)]
     if rows:
         parts.append(table(("figure", "value (95 % interval)", ""), rows, "lrl"))
-    if not all(one.steady for one in found.figures):
+    if not all(figure.steady for figure in details.figures):
         parts.append("* not in steady state")
-    judged = [f"limit {Judged(**item).said}" for item in found.expectations]
+    judged = [f"limit {Judged(**item).said}" for item in details.expectations]
     return "\n\n".join([*parts, *(["\n".join(map(printable, judged))] if judged else [])])
 
 
-def difference_text(found: RunDifference) -> str:
+def difference_text(difference: RunDifference) -> str:
     """Return the difference of two runs as text for the terminal."""
     from writecliff.report.comparison.page import differences_table, figure_names
     from writecliff.report.headline import interval_text, value_text
 
-    compared = found.compared
+    compared = difference.compared
     parts = []
     differing = differences_table(compared)
     rows = [] if differing is None else [[*map(printable, row)] for row in differing.rows]
     rows += [[*map(printable, (what, mine or "-", its or "-"))]
-             for what, mine, its in found.environment
+             for what, mine, its in difference.environment
              if what not in {row[0] for row in rows}]  # fmt: skip
     if rows:
         parts.append(table(("", "A", "B"), rows))
     else:
         parts.append("set-up, versions and host are the same")
     cells = []
-    for name, (figure, word) in zip(figure_names(compared), found.judgements, strict=True):
+    for name, (figure, word) in zip(figure_names(compared), difference.judgements, strict=True):
         values = ("-" if v is None else f"{value_text(v.value)}{interval_text(v.interval)}"
                   for v in figure.values)  # fmt: skip
         cells.append((printable(name), figure.one.unit, *values, figure.margin_text, word))
     if cells:
-        head = ("figure", "unit", "A", "B", "apart", "B is")
+        head = ("figure", "unit", "A", "B", "difference", "B is")
         parts.append(table(head, cells, "llrrrl"))
-    parts.append(f"A: {printable(found.names[0])}\nB: {printable(found.names[1])}")
-    parts.append(f"{printable(found.verdict)}\nB in all: {found.judgement}")
+    parts.append(f"A: {printable(difference.names[0])}\nB: {printable(difference.names[1])}")
+    parts.append(f"{printable(difference.verdict)}\nB in all: {difference.judgement}")
     return "\n\n".join(parts)

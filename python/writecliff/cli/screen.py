@@ -1,5 +1,7 @@
-"""What a command shows on stderr while it works: lines that stay and, on a terminal, a block of
-figures below them that is redrawn. With --quiet, nothing.
+"""Output of a running command on stderr.
+
+It has permanent lines and, on a terminal, a block of figures below them that is redrawn. With
+--quiet there is no output.
 """
 
 from __future__ import annotations
@@ -19,15 +21,16 @@ _REFRESH_HZ = 4
 
 
 class Screen:
-    """stderr of one command. Any thread may log."""
+    """The stderr of a command. It is thread-safe."""
 
     def __init__(self, *, quiet: bool = False, console: Console | None = None) -> None:
+        """Use `console`, or stderr as it is; with `quiet`, discard everything."""
         self.terminal = console is not None or (not quiet and sys.stderr.isatty())
         self._quiet = quiet
         self._console = console
 
     def log(self, text: str, *, warning: bool = False) -> None:
-        """A line that stays."""
+        """Print a permanent line."""
         if self._quiet:
             return
         text = f"warning: {text}" if warning else text
@@ -42,7 +45,7 @@ class Screen:
     def showing(
         self, render: Callable[[], RenderableType], *, keep: bool = False
     ) -> Iterator[None]:
-        """On a terminal, redraw what `render` returns while the body runs; `keep` the last one."""
+        """On a terminal, redraw the result of `render` while the body runs; `keep` the last one."""
         if not self.terminal:
             yield
             return

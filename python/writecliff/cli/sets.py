@@ -1,4 +1,4 @@
-"""What suites and sweeps have in common on the command line: their directory and their runs."""
+"""The common part of the commands `suite`, `sweep` and `choose`: directory and progress."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 def stored_folder(
     path: Path, kind: Kind, target: TargetOptions, others: Sequence[object]
 ) -> SuiteFolder:
-    """The directory to resume. Raises ConfigError: it holds another kind or is of another drive, or
-    one of `others`, the options that a directory keeps from its start, is given.
+    """Open the directory of a set to resume it.
+
+    Raises:
+        ConfigError: It has another kind of set, or is of another drive; or one of `others` is
+            given, options that a set keeps from its start.
     """
     if any(other is not None and other != () for other in others):
         raise ConfigError(
-            f"a {kind} is resumed with the options it was started with",
-            hint="with --resume, give only what opens the target",
+            f"a {kind} is resumed with the options of its start",
+            hint="with --resume, give only options of the target",
         )
     return open_set(path, kind, target.on)
 
@@ -43,9 +46,9 @@ def stored_folder(
 def run_members(
     folder: SuiteFolder, target: TargetOptions, options: SetOptions, *, as_json: bool
 ) -> int:
-    """Run what is not done yet, write the summary page, and print its path."""
+    """Run the remaining members, write the summary page, and print its path."""
     baseline = read_baseline(options.baseline)
-    tests = {*folder.members} | {one.test for one in folder.members.values()}
+    tests = {*folder.members} | {member.test for member in folder.members.values()}
     limits = check_limits(options.expect, options.junit, tests)
     check_set_limits(options.expect, folder.members)
     if target.on is None:
@@ -67,13 +70,13 @@ def run_members(
         emit_json(done.answer(end))
         return end.end(options.junit)
     _show(done.written)
-    if said := [*end.lines()]:
-        print(pairs(said))
+    if lines := [*end.lines()]:
+        print(pairs(lines))
     return end.end(options.junit)
 
 
 def _show(page: SuitePage) -> None:
-    """A sweep ends with its settings side by side, a suite with the answer of each test."""
+    """Print the comparison of a sweep, or the verdict of each test of a suite."""
     from writecliff.cli.cmd_compare import show_comparison
     from writecliff.report.sweep_page import knee_text
 
@@ -87,13 +90,14 @@ def _show(page: SuitePage) -> None:
 
 
 class SetView:
-    """A row per run on a terminal: how long it has run, how far its stage is, what it does.
+    """The progress of a set: a row per run, with its time, progress and current step.
 
-    Below them how many are done, and how long the rest may take. In a log, the lines of each run,
-    and where one is if there are none for long. Events come from several threads.
+    A terminal also shows the number of completed runs and the time remaining. A log has the lines
+    of each run, and its progress after a long silence. It is thread-safe.
     """
 
     def __init__(self, screen: Screen, names: Sequence[str]) -> None:
+        """Show the runs `names` on `screen`."""
         self._screen = screen
         self._names = names
         self._start_s = time.monotonic()
@@ -108,6 +112,7 @@ class SetView:
         self._names, self._start_s = list(names), time.monotonic()
 
     def log(self, event: ChildEvent) -> None:
+        """Show an event of a run."""
         now_s = time.monotonic()
         self._began_s.setdefault(event.name, now_s)
         if event.fraction == 1.0 and event.kind == "line":
@@ -126,6 +131,7 @@ class SetView:
         self._screen.log("; ".join(filter(None, (f"[{clock}] {event.name}: {event.text}", left))))
 
     def render(self) -> RenderableType:
+        """Return the rows of all runs, and their total progress."""
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
@@ -144,8 +150,9 @@ class SetView:
         return grid
 
     def _left(self) -> str | None:
-        """How many runs are done, the share of the work, and how long the rest may take; None of a
-        single run.
+        """Return the number of completed runs, the progress and the time remaining.
+
+        None for a single run.
         """
         if len(self._names) < 2:
             return None

@@ -1,8 +1,7 @@
-"""stdout and stderr of a command: any text can be written, and none of it moves the cursor.
+r"""stdout and stderr of a command, which accept any text and never let it move the cursor.
 
-Names of files, drives, jobs and runs come from others. They may hold escape sequences, or
-characters that the encoding of the terminal does not have; both are written as escapes such as
-\\x1b.
+Names of files, drives, jobs and runs come from others. They may contain escape sequences, or
+characters outside the encoding of the terminal; both are written as escapes such as \x1b.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ TYPE_CHECKING = False  # see errors.py
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-# Control characters but for tabs and ends of lines, separators of lines, marks of direction.
+# Control characters except tabs and line ends, line separators, direction marks.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029"
     "\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -27,33 +26,35 @@ _UNSAFE = re.compile(
 
 
 class SafeStream:
-    """A text stream without what is unsafe on a terminal; in all else the stream that it is on."""
+    """A text stream that escapes unsafe characters, and otherwise acts as the `raw` stream."""
 
     def __init__(self, raw: TextIO) -> None:
+        """Write to `raw`."""
         self.raw = raw
 
     def write(self, text: str) -> int:
-        """Write the text, as escapes where need be; returns its length."""
-        self.raw.write(_UNSAFE.sub(lambda found: printable(found[0]), text))
+        """Write the text, with escapes where necessary, and return its length."""
+        self.raw.write(_UNSAFE.sub(lambda match: printable(match[0]), text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each of the lines."""
+        """Write each line."""
         for line in lines:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the `raw` stream."""
         return getattr(self.raw, name)
 
 
 def raw(stream: TextIO) -> TextIO:
-    """The stream below, for what draws on a terminal."""
+    """Return the unescaped stream, for libraries that draw on a terminal."""
     return stream.raw if isinstance(stream, SafeStream) else stream
 
 
 @contextmanager
 def safe_streams() -> Iterator[None]:
-    """Within the block, stdout and stderr take any text."""
+    """Let stdout and stderr accept any text inside the block."""
     before = sys.stdout, sys.stderr
     for stream in before:
         if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":

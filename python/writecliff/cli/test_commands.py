@@ -1,8 +1,7 @@
-"""`writecliff test NAME`: one command for every test, built from the test's own options.
+"""`writecliff test NAME`: a command for every test, built from the options of the test.
 
-An option's name, type, help and standard value come from the dataclass of the procedure, so that
-the command line always matches it. `test_commands.NAME` is the
-command of the test NAME.
+Name, type, help and standard value of an option come from the dataclass of the procedure, so the
+command line always matches it. `test_commands.NAME` is the command of the test NAME.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from writecliff.procedures.registry import PROCEDURES, procedure_class
 
 Command = Callable[..., int]
 _SWITCH = Literal["on", "off"]
-_FLAGS = ("quick", "no_purge")  # without a value; all other switches are on or off
+_FLAGS = ("quick", "no_purge")  # options without a value; all other switches are on or off
 
 
 def __getattr__(name: str) -> Command:
-    """The command of a test, by the test's name with underscores."""
+    """Return the command of a test, by the test's name with underscores."""
     test = name.replace("_", "-")
     if test not in PROCEDURES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
@@ -36,7 +35,7 @@ def __getattr__(name: str) -> Command:
 
 
 def command_for(name: str) -> Command:
-    """The function behind `writecliff test NAME`."""
+    """Return the function behind `writecliff test NAME`."""
     kind = _options_type(name)
     nothing = kind()
 
@@ -64,11 +63,11 @@ def command_for(name: str) -> Command:
 def _help(name: str) -> str:
     entry = PROCEDURES[name]
     whose = "the campaign's" if entry.campaign else "the standard's"
-    return f"{entry.help}\n\nOptions that are not at {whose} value are disclosed in the report."
+    return f"{entry.help}\n\nOptions that differ from {whose} values are disclosed in the report."
 
 
 def _options_type(name: str) -> type:
-    """A dataclass with the procedure's options, each of them not given unless it is."""
+    """Return a dataclass with the options of the procedure, whose defaults mean "not given"."""
     source = procedure_class(name).options_type
     hints = get_type_hints(source, vars(sys.modules[source.__module__]))
     members = [
@@ -77,12 +76,12 @@ def _options_type(name: str) -> type:
         if not item.metadata["measured"]
     ]
     kind = make_dataclass(f"{source.__name__}Given", members, frozen=True)
-    kind.__module__ = __name__  # else cyclopts takes it for one of Python's own types
+    kind.__module__ = __name__  # otherwise cyclopts treats it as a built-in type
     return Parameter(name="*")(kind)
 
 
 def _annotation(item: Field[Any], hint: Any) -> Any:
-    """How cyclopts reads the option: whole numbers as such, switches as words, lists as text."""
+    """Return the type of an option for cyclopts: whole numbers, on or off, lists as text."""
     text = Parameter(help=_option_help(item))
     plain = _without_none(hint)
     choices = item.metadata.get("choices", ())
@@ -123,7 +122,7 @@ def _option_help(item: Field[Any]) -> str:
 
 
 def _standard(rule: Rule) -> str:
-    """The standard's or campaign's value, by edition where they differ."""
+    """Return the value of the standard or campaign, by edition if they differ."""
     exceptions = [f"{key}: {value_text(value)}" for key, value in rule.values.items() if key != "*"]
     if "*" not in rule.values:
         return ", ".join(exceptions)
@@ -132,7 +131,7 @@ def _standard(rule: Rule) -> str:
 
 
 def _given(name: str, options: Any) -> Mapping[str, Any]:
-    """What the user gave, in the types of the procedure's options."""
+    """Return the given options, in the types of the procedure."""
     source = procedure_class(name).options_type
     given = {}
     for item in fields(source):
@@ -148,18 +147,20 @@ def _given(name: str, options: Any) -> Mapping[str, Any]:
 
 
 def _sample(item: Field[Any]) -> tuple[Any, ...] | None:
-    """Example values of an option that is a list: its default, or the standard's; else None."""
+    """Return example values of a list option, the default or the standard's; otherwise None."""
     rule = rule_of(item)
     values = [item.default, *(rule.values.values() if rule is not None else ())]
     return next((value for value in values if isinstance(value, tuple)), None)
 
 
 def _words(item: Field[Any], text: str) -> list[Any]:
-    """A comma-separated list, in the type of the option's default values."""
+    """Parse a comma-separated list, in the type of the option's default values."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
-        known = ", ".join(item.metadata["choices"]) or "values separated by commas"
-        raise ConfigError(f"--{item.name.replace('_', '-')} is empty", hint=f"give a list: {known}")
+        example = ", ".join(item.metadata["choices"]) or "values separated by commas"
+        raise ConfigError(
+            f"--{item.name.replace('_', '-')} is empty", hint=f"give a list: {example}"
+        )
     sample = _sample(item) or ()
     kind = type(next(iter(sample), ""))
     try:
@@ -172,9 +173,10 @@ def _words(item: Field[Any], text: str) -> list[Any]:
 
 
 def option_from_text(test: str, name: str, text: str) -> Any:
-    """The value of an option that is given as text (`suite --set`).
+    """Return the value of an option given as text (`suite --set`).
 
-    Raises ConfigError for an option that the test does not have, or an invalid value.
+    Raises:
+        ConfigError: The test does not have the option, or the value is invalid.
     """
     if test not in PROCEDURES:
         raise ConfigError.unknown("test", test, PROCEDURES)
@@ -202,7 +204,7 @@ def _plain_value(test: str, name: str, kind: type, text: str) -> Any:
 
 
 def setting(test: str, text: str) -> tuple[str, Any]:
-    """An option and its value from `OPTION=VALUE`. Raises ConfigError as `option_from_text`."""
+    """Parse `OPTION=VALUE`. Raises ConfigError as `option_from_text`."""
     option, equals, value = text.partition("=")
     if not equals:
         raise ConfigError(

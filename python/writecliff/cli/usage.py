@@ -1,4 +1,4 @@
-"""cyclopts' usage errors as one line of ours, with the nearest option or command as the hint."""
+"""Conversion of cyclopts' usage errors: one line, with the nearest option or command as hint."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _VERSION_WORDS = ("version", "v")
 
 
 class UsageError(WritecliffError):
-    """A command line that cannot mean anything."""
+    """An invalid command line."""
 
     exit_code = 2
 
 
 def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
-    """What is wrong with `arguments`, in one line, and what is close to what was meant."""
+    """Return the error in `arguments` on one line, with the nearest valid word as hint."""
     chain = " ".join((PROGRAM, *(error.command_chain or ())))
     hint = f"see `{chain} --help`"
     unknown = _unknown_option(error)
@@ -52,7 +52,7 @@ def usage_error(error: CycloptsError, arguments: list[str]) -> UsageError:
 
 
 def _invalid_value(error: CoercionError, token: Token, hint: str) -> UsageError:
-    """A text that is not what the option takes: one of its choices, a number, nothing at all."""
+    """Return the error of a value that is not a choice, a number, or not expected at all."""
     option = token.keyword or (error.argument.name if error.argument else "")
     what = f"invalid value '{token.value}' for {option}"
     choices = error.argument.get_choices() if error.argument else None
@@ -64,8 +64,8 @@ def _invalid_value(error: CoercionError, token: Token, hint: str) -> UsageError:
 
 
 def _unknown_word(error: CycloptsError, word: str, chain: str) -> UsageError:
-    known, hint = _command_names(error), f"see `{chain} --help`"
-    if not known:
+    names, hint = _command_names(error), f"see `{chain} --help`"
+    if not names:
         return UsageError(f"unexpected argument '{word}' for `{chain}`", hint=hint)
     if word.strip("-/").lower() in _HELP_WORDS:
         pass
@@ -74,7 +74,7 @@ def _unknown_word(error: CycloptsError, word: str, chain: str) -> UsageError:
     elif chain == PROGRAM and word in PROCEDURES:
         hint = f"did you mean `{PROGRAM} test {word}`?"
     else:
-        hint = did_you_mean(word, known, f"commands: {', '.join(known)}")
+        hint = did_you_mean(word, names, f"commands: {', '.join(names)}")
     return UsageError(f"unknown command '{word}' for `{chain}`", hint=hint)
 
 

@@ -49,7 +49,7 @@ def test_states_are_listed_with_what_they_are(cli: CommandLine, folder: Path) ->
     assert sorted(one["size_bytes"] for one in found["states"]) == sizes
     assert found["size_bytes"] == sum(sizes)
     shown = cli("device cache list").out
-    assert "of another build" in shown
+    assert "from another build" in shown
     assert "2 states, " in shown and "at most 20" in shown
 
 

@@ -85,7 +85,7 @@ def test_report_elsewhere_and_as_json(cli: CommandLine, stored: Path) -> None:
         ("report r --output x.pdf --pdf", "x.pdf cannot be HTML and PDF"),
         ("report r --csv r/manifest.json", "r/manifest.json is not a directory"),
         ("report r --csv none/x", "none is not a directory"),
-        ("demo --on /dev/sda", "simulated drives only, not on /dev/sda"),
+        ("demo --on /dev/sda", "needs a simulated drive, not /dev/sda"),
         ("demo --on sim:fake --output r", "r exists and is not empty"),
         ("demo --on sim:unknown", "no simulated drive 'sim:unknown'"),
     ],

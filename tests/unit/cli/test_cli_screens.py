@@ -135,29 +135,29 @@ Tests and suites:
   test            Run a test of the standard, or a published campaign.
   suite           Run all tests of an edition on a drive.
   report          Write the report of a run.
-  compare         Compare runs: who is better at what, and by more than noise.
-  sweep           Run a test or load with settings varied.
-  choose          Find the drive for a load, by limits, weights and prices.
+  compare         Compare runs: which is better in which figure, by more than noise.
+  sweep           Run a test or load with varied settings.
+  choose          Find the best drive for a load, by limits, weights and prices.
   demo            See a write cliff in a minute.
   runs            List, query, tag, compare and move runs.
-  ui              Look at the runs of a store in a browser.
+  ui              Browse the runs of a store in a dashboard.
 
 Workloads and traces:
-  run             Run one workload (.fio or .toml) on a drive.
-  fio             Run a command line of fio on a simulated drive.
+  run             Run a workload (.fio or .toml) on a drive.
+  fio             Run a fio command line on a simulated drive.
   profile         List and show ready-made workloads.
   capture         Trace the I/O of a command or of a block device.
   replay          Replay a trace on a drive.
   advise-streams  Find the best stream assignment for a trace.
-  trace           Convert block traces; write workloads that behave like them.
-  characterise    Show what a block trace says of its workload.
+  trace           Convert block traces; write workloads that resemble them.
+  characterise    Show the workload in a block trace.
 
 Drives:
-  device          List, show, export and make simulated drives, probe real ones.
-  twin            Make a twin of a drive, or check a drive against its twin.
+  device          List, show, export and create simulated drives; probe real drives.
+  twin            Create a twin of a drive, or check a drive against its twin.
   serve           Serve a simulated drive to other programs.
   attach          Attach a drive that is served over NVMe/TCP, or detach it.
-  doctor          Show what this machine can do, and how to get what is missing.
+  doctor          Show the capabilities of this machine, and how to add missing ones.
 
 Drives: sim:NAME and sim:PATH.toml are simulated; file:PATH and /dev/NAME are
 tested by fio, which destroys their data (see --destroy).
@@ -242,51 +242,50 @@ Drive:
       For /dev/ targets: the drive's serial number, to confirm that its data may be
       destroyed.
   --wipe-signatures
-      For /dev/ targets: overwrite partition tables and file systems found on the drive.
+      For /dev/ targets: overwrite the partition tables and file systems on the drive.
   --power-state N
-      For NVMe drives, and simulated ones with power states: the one to test the drive
-      in. A real drive is set back at the end.
+      For NVMe drives, and simulated drives with power states: the state to test the
+      drive in. The previous state of a real drive is restored at the end.
   --size SIZE
       For file: targets: size of the file to create, such as 10GB or 8GiB.
 
 Output:
   --baseline PATH
-      Compare with this run, suite or saved answer, and end with the verdict of the
-      comparison; the exit code is 3 if a figure is worse by more than noise.
+      Compare the run with this run, suite or saved answer, and print the verdict; the
+      exit code is 3 if a figure is worse by more than noise.
   --expect LIMIT...
-      A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps for
-      all runs with this figure, or "TEST.iops >= 100000" for some; may be repeated. If
-      the limit is missed, the exit code is 3.
+      A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps it
+      applies to all runs with this figure, or with "TEST.iops >= 100000" to those of a
+      test; may be repeated. The exit code is 3 if a limit is missed.
   --junit PATH
-      Write limits and the comparison with the baseline to this file, as JUnit's XML.
+      Write limits and the comparison with the baseline to this file, as JUnit XML.
   --store STORE
       The store for new runs (default: WRITECLIFF_STORE, else the current folder).
   --output PATH
       Directory of the run; it must be empty or not exist (default:
       runs/NAME-TARGET-TIME).
   --resume PATH
-      Resume the unfinished run in this directory, with the options it was started with.
+      Resume the unfinished run in this directory, with the options of its start.
   --dry-run
-      Show what would be done and how much would be written; touch nothing. The exit
-      code is 2 if the run would be refused.
+      Show the plan and the volume of writes without touching the drive. The exit code
+      is 2 if the run would be refused.
   --quiet
       Show no progress on stderr.
   --json
       Print the answer as JSON (keys: docs/reference/json-commands.md).
 
 Advanced:
-  --nand-type NAME
-      For real drives: the type of their flash, for the report's header; drives do not
-      tell.
-  --form-factor NAME
-      For real drives: their form factor, for the report's header.
+  --nand-type TEXT
+      For real drives: type of the flash, for the report's header (drives do not report
+      it).
+  --form-factor TEXT
+      For real drives: form factor, for the report's header.
   --sponsor NAME
-      The sponsor of the test, for the report's header.
-  --note REMARK
-      A remark, for the report's header.
+      Sponsor of the test, for the report's header.
+  --note TEXT
+      Remark for the report's header.
   --attribute-latency
-      For simulated SSDs: record what the latency of I/Os is spent on, by percentile;
-      slower.
+      For simulated SSDs: record the causes of I/O latency, by percentile; slower.
 
 Examples:
   writecliff test wsat --on sim:sata-tlc-120 --quick
@@ -525,7 +524,7 @@ def test_broken_pipe_is_quiet() -> None:
 @pytest.mark.parametrize(
     ("command", "detail"),
     [
-        ("capture", "its exit code is passed on"),
+        ("capture", "the exit code is that of the command"),
         ("compare", "A suite counts as one"),
         ("lab validate streams", "persistent isolation pays off"),
     ],

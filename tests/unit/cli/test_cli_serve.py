@@ -189,13 +189,13 @@ def test_power_is_cut_after_times_and_by_the_command(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--cut-at-write", "0"), "--cut-at-write counts writes from 1"),
-        (("--cuts", "2"), "--cuts needs moments"),
+        (("--cut-at-write", "0"), "--cut-at-write must be at least 1, not 0"),
+        (("--cuts", "2"), "--cuts requires a time"),
         (("--cut-at-write", "1", "--cut-after", "1 s"), "are two plans"),
-        (("--cut-after", "2 s..1 s"), "is no time from now on"),
-        (("--cut-after", "0 s"), "is no time from now on"),
+        (("--cut-after", "2 s..1 s"), "must be a time above 0"),
+        (("--cut-after", "0 s"), "must be a time above 0"),
         (("--cut-after", "soon"), "invalid time 'soon'"),
-        (("--cut-after", "1 s", "--cuts", "0"), "--cuts must be 1 or more"),
+        (("--cut-after", "1 s", "--cuts", "0"), "--cuts must be at least 1, not 0"),
     ],
 )
 def test_plans_of_power_cuts_are_checked(

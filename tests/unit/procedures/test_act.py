@@ -97,10 +97,10 @@ def test_a_range_of_records_is_read_in_whole_sectors() -> None:
 def test_an_old_configuration_file(tmp_path: Path) -> None:
     file = tmp_path / "act.txt"
     file.write_text(OLD_FILE)
-    found = read_config(file)
-    assert found.devices == ("/dev/sdb",)
-    assert len(found.notes) == 4
-    procedure = Act.from_mapping(found.options)
+    config = read_config(file)
+    assert config.devices == ("/dev/sdb",)
+    assert len(config.notes) == 4
+    procedure = Act.from_mapping(config.options)
     rates = procedure.rates()
     assert procedure.options.model == "3.x"
     assert procedure.multiple == 3
@@ -118,7 +118,7 @@ def test_what_is_echoed_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("read-reqs-per-second: 5", "did you mean 'read-reqs-per-sec'"),
         ("read-reqs-per-sec: many", "whole number"),
@@ -126,17 +126,17 @@ def test_what_is_echoed_is_read_again(tmp_path: Path) -> None:
         ("device-names: /dev/sda,/dev/sdb", "2 devices"),
     ],
 )
-def test_mistakes_are_reported_with_their_line(line: str, said: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported_with_their_line(line: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "act.conf"
     file.write_text(f"# comment\n{line}\n")
     with pytest.raises(ConfigError) as caught:
         read_config(file)
-    assert said in f"{caught.value} {caught.value.hint}"
+    assert message in f"{caught.value} {caught.value.hint}"
     assert "act.conf" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"load": "fast"}, "invalid load"),
         ({"large_block_op_kbytes": 96}, "power of two"),
@@ -147,8 +147,8 @@ def test_mistakes_are_reported_with_their_line(line: str, said: str, tmp_path: P
         ({"load": "1.5x", "search": True}, "whole multiple"),
     ],
 )
-def test_options_that_cannot_be(options: dict[str, object], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_options_that_cannot_be(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         act(**options)
 
 
@@ -173,15 +173,15 @@ def row(over: dict[int, int], *, reads: int = 1000, lag_s: float = 0.0, behind_s
     [({1: 49}, True), ({1: 50}, False), ({8: 9}, True), ({8: 10}, False), ({64: 1}, False)],
 )
 def test_the_limits_are_less_than(over: dict[int, int], passed: bool) -> None:
-    (found,) = slices_of([row(over)], 1)
-    assert found.passed is passed
+    (first_slice,) = slices_of([row(over)], 1)
+    assert first_slice.passed is passed
 
 
 def test_a_slice_is_of_all_its_reads_and_an_incomplete_one_is_left_out() -> None:
     rows = [row({1: 90}), row({1: 0}), row({1: 900})]
-    (found,) = slices_of(rows, 2)
-    assert found.over_pct[1] == pytest.approx(4.5)
-    assert found.passed
+    (first_slice,) = slices_of(rows, 2)
+    assert first_slice.over_pct[1] == pytest.approx(4.5)
+    assert first_slice.passed
 
 
 def test_lag_adds_up_over_steps_and_stops_the_test() -> None:
@@ -205,8 +205,8 @@ def search(limit: int, first: int, most: int) -> tuple[list[int], int]:
 
 @pytest.mark.parametrize("limit", range(40))
 def test_the_search_finds_the_largest_load(limit: int) -> None:
-    tried, found = search(limit, 4, 32)
-    assert found == min(limit, 32)
+    tried, largest = search(limit, 4, 32)
+    assert largest == min(limit, 32)
     assert len(tried) == len(set(tried)) <= 10
 
 

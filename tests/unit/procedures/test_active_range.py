@@ -25,10 +25,10 @@ def test_the_client_suite_has_a_run_for_each_active_range() -> None:
     members = plan_suite("pts-c", "sim:sata-tlc-120")
     ranges = ["100-8gib", "100-16gib", "75-8gib", "75-16gib"]
     assert list(members) == [
-        *(f"iops-{one}" for one in ranges),
-        *(f"tp-{one}" for one in ranges),
-        *(f"lat-{one}" for one in ranges),
-        *(f"wsat-{one}" for one in ranges),
+        *(f"iops-{suffix}" for suffix in ranges),
+        *(f"tp-{suffix}" for suffix in ranges),
+        *(f"lat-{suffix}" for suffix in ranges),
+        *(f"wsat-{suffix}" for suffix in ranges),
     ]
     for name, member in members.items():
         procedure = procedure_from_mapping(member.test, member.options)
@@ -51,7 +51,7 @@ def test_enterprise_tests_do_not_claim_the_client_edition(test: str) -> None:
         key: procedure_from_mapping(test, dict(zip(("edition", "revision"), key, strict=True)))
         for key in (("pts-e", "1.x"), ("pts-c", "1.x"), ("pts-c", "2.0"))
     }
-    assert [one.edition for one in editions.values()] == [
+    assert [procedure.edition for procedure in editions.values()] == [
         "PTS-E 1.1",
         "PTS-E 1.1 test, client settings",
         "PTS 2.0.2 test, client settings",
@@ -61,7 +61,7 @@ def test_enterprise_tests_do_not_claim_the_client_edition(test: str) -> None:
 def test_segments_are_disclosed_where_the_edition_has_none() -> None:
     def deviations(**options: object) -> list[str]:
         test = Iops(IopsOptions(**options))  # type: ignore[arg-type]
-        return [str(one) for one in test.deviations()]
+        return [str(deviation) for deviation in test.deviations()]
 
     assert deviations(edition="pts-e", ar_amount_gib=8.0) == [
         "ar_amount_gib is 8; required by PTS active range: all of it"
@@ -108,8 +108,8 @@ def test_tp_goes_on_in_the_segments() -> None:
     (fill,) = test.wipc(DRIVE, 1 << 20)
     assert fill.workload.jobs[0].segments is None  # all of the active range
     reads, writes = stage.steps(History(), 1)
-    for one in (reads, writes):
-        (job,) = one.workload.jobs
+    for access in (reads, writes):
+        (job,) = access.workload.jobs
         assert job.segments is not None and job.segments.length(1 << 20) == 4 << 20
     # In whole, 8 GiB laid end to end.
     done = [row(0.0, 5 << 30, threads=1), row(0.0, 5 << 30, threads=1)]
@@ -186,7 +186,7 @@ def test_reads_and_writes_of_a_mix_have_streams_of_their_own() -> None:
 def test_every_sequential_step_of_a_test_continues() -> None:
     test = Tp(TpOptions())
     for stage in test.stages(DRIVE):
-        assert all(one.continues for one in stage.steps(History(), 1))
+        assert all(step.continues for step in stage.steps(History(), 1))
 
 
 @pytest.mark.parametrize(("amount_gib", "pct"), [(120.0, 100.0), (16.0, 5.0)])

@@ -63,23 +63,23 @@ def test_a_load_writes_no_more_than_its_rates_and_mixes_allow(
 
 
 def test_what_the_engine_knows_of_the_drive_bounds_it() -> None:
-    """44.7 drive fills were said of a small NVMe drive that could write 40 MB/s."""
+    """The bound of a small NVMe drive that writes 40 MB/s is not 44.7 drive fills."""
     drive = SimEngine("nvme-tlc-960").identify()
     test = procedure_from_mapping("wsat", {"end": ["time"], "time_hours": 0.001})
-    link, known = plan_of(test, drive), plan_of(test, drive, lambda load: 40e6)
+    link, measured = plan_of(test, drive), plan_of(test, drive, lambda load: 40e6)
     assert link.write_bytes_max == pytest.approx(3938e6 * 60, rel=0.001)
-    assert known.write_bytes_likely == 40_000_000 * 60
-    assert known.write_bytes_max == link.write_bytes_max  # reads are no proof
+    assert measured.write_bytes_likely == 40_000_000 * 60
+    assert measured.write_bytes_max == link.write_bytes_max  # reads are no proof
     assert link.write_bytes_likely is None
-    said = written_text(known, replace(drive, capacity_bytes=10**9, rated_tbw_bytes=None))
-    assert said.startswith("likely at most 2.4 GB (2.4 drive fills), at twice the speed of its")
+    text = written_text(measured, replace(drive, capacity_bytes=10**9, rated_tbw_bytes=None))
+    assert text.startswith("likely at most 2.4 GB (2.4 drive fills), at twice the speed of its")
     assert written_text(link, drive).startswith("at most 236 GB (0.25 drive fills")
 
 
 QUICK = {"quick": True}
 ROUND = {"round_minutes": 0.1, "histogram": False}
 CASES = [
-    # As far as the link is all that is known, random writes are slower than it.
+    # Random writes are slower than the link, the only known limit.
     ("wsat", {"end": ["time"], "time_hours": 2 / 3600, "sample_seconds": 0.5}, 12),
     ("wsat", {"end": ["capacity"], "drive_fills": 0.5, "sample_seconds": 0.1, **ROUND}, 1.2),
     ("act", {**QUICK, "state": "fill", "load": "1x"}, 1.1),

@@ -62,10 +62,10 @@ def run(
 
 @pytest.mark.parametrize("name", ["ecw", "dirth"])
 def test_a_round_is_five_minutes_of_writes_and_49_cells_from_many_to_few(name: str) -> None:
-    found = stages(name)
-    assert list(found) == PHASES
-    assert [stage.purge for stage in found.values()] == [True, False, False, False, False]
-    steps = list(found["rounds"].steps(History(), 2))
+    planned = stages(name)
+    assert list(planned) == PHASES
+    assert [stage.purge for stage in planned.values()] == [True, False, False, False, False]
+    steps = list(planned["rounds"].steps(History(), 2))
     before, cells = steps[:5], steps[5:]
     assert loads(before) == [(32, 32)] * 5
     assert {job(step).read_pct for step in before} == {0}
@@ -173,11 +173,13 @@ def test_of_equal_cells_the_faster_answer_counts() -> None:
 
 def test_cells_are_means_over_the_rounds(tmp_path: Path) -> None:
     rows = run("dirth", tmp_path / "run").history.stages["rounds"].rows
-    one = [row for row in rows if (row.threads, row.queue_depth, row.label) == (1, 1, "TC1/QD1")]
-    assert len(one) >= 5
-    given = [replace(row, iops=float(n)) for n, row in enumerate(one[:3], 1)]
-    (found,) = cells_of(given)
-    assert (found.threads, found.queue_depth, found.iops) == (1, 1, 2.0)
+    samples = [
+        row for row in rows if (row.threads, row.queue_depth, row.label) == (1, 1, "TC1/QD1")
+    ]
+    assert len(samples) >= 5
+    given = [replace(row, iops=float(n)) for n, row in enumerate(samples[:3], 1)]
+    (cell,) = cells_of(given)
+    assert (cell.threads, cell.queue_depth, cell.iops) == (1, 1, 2.0)
 
 
 @pytest.mark.parametrize("source", ["window", "last"])
@@ -211,9 +213,9 @@ def test_a_run_stopped_in_a_histogram_ends_as_an_undisturbed_one(tmp_path: Path)
         run("ecw", tmp_path / "run", stopped)
     again = run("ecw", tmp_path / "run", FakeEngine(capacity_bytes=200_000_000), resume=True)
     assert again.history.rows == whole.history.rows
-    known = rejudge(RunDirectory.open(tmp_path / "run"))
+    rejudged = rejudge(RunDirectory.open(tmp_path / "run"))
     test = make("ecw", **SHORT)
-    assert test.operating_points(known.history) == test.operating_points(whole.history)
+    assert test.operating_points(rejudged.history) == test.operating_points(whole.history)
 
 
 def test_steady_state_follows_the_largest_load_wherever_it_stands(tmp_path: Path) -> None:

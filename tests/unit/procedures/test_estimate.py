@@ -25,7 +25,7 @@ from writecliff.procedures.progress import RunProgress
 from writecliff.procedures.registry import PROCEDURES, procedure_from_mapping
 from writecliff.workload.model import SECOND_NS, Job, Segments, Workload
 
-# What shortens a test further than --quick does, so that it ends in a moment on the small drive.
+# Options that shorten a test more than --quick, so that it ends quickly on the small drive.
 # Steps are longer than those of --quick: on so small a drive chance decides which round of one-second
 # steps is the first steady one, and a round more or less is more than 5 % of such a run.
 CELLS = {"threads": [8, 2], "queue_depths": [8, 1], "prewrite_minutes": 0.2}
@@ -81,9 +81,9 @@ def test_pilots_stop_when_their_time_is_used_up(tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
     procedure = procedure_from_mapping("wsat", {"end": ["capacity"], "drive_fills": 1.0})
     seconds = iter(range(10_000))
-    found = estimate(procedure, engine, budget_s=12, clock=lambda: float(next(seconds)))
-    assert found is not None
-    assert found.pilots < len(engine.device.scales())
+    estimated = estimate(procedure, engine, budget_s=12, clock=lambda: float(next(seconds)))
+    assert estimated is not None
+    assert estimated.pilots < len(engine.device.scales())
 
 
 @pytest.mark.parametrize(("pilot_s", "pilots"), [(9.0, 1), (39.0, 1), (41.0, 0), (2.0, 2)])
@@ -101,8 +101,8 @@ def test_only_the_first_pilot_may_take_longer(
     monkeypatch.setattr(estimates, "simulate", slow)
     engine = SimEngine(str(write_small_drive(tmp_path)))
     procedure = procedure_from_mapping("wsat", {"quick": True, **SHORT["wsat"]}, simulated=True)
-    found = estimate(procedure, engine, budget_s=8.0, clock=lambda: now_s)
-    assert (found.pilots if found else 0) == pilots
+    estimated = estimate(procedure, engine, budget_s=8.0, clock=lambda: now_s)
+    assert (estimated.pilots if estimated else 0) == pilots
 
 
 def test_the_estimate_leaves_the_drive_alone(tmp_path: Path) -> None:
@@ -203,10 +203,12 @@ def test_the_state_of_a_scaled_drive_is_for_that_scale(tmp_path: Path) -> None:
 def test_long_pilots_tell_how_long_they_may_take(tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
     procedure = procedure_from_mapping("wsat", {"quick": True, **SHORT["wsat"]}, simulated=True)
-    said: list[str] = []
+    lines: list[str] = []
     now_s = itertools.count(0, 3)  # each look at the clock is three seconds later
-    found = estimate(procedure, engine, budget_s=12.0, clock=lambda: next(now_s), log=said.append)
-    assert found is None or found.pilots >= 1
-    assert said[0].startswith("estimating with a pilot at 1/")
-    left_s = [int(line.split()[-6]) for line in said]
-    assert left_s == sorted(left_s, reverse=True) and all(0 <= one < 60 for one in left_s)
+    estimated = estimate(
+        procedure, engine, budget_s=12.0, clock=lambda: next(now_s), log=lines.append
+    )
+    assert estimated is None or estimated.pilots >= 1
+    assert lines[0].startswith("estimating with a pilot at 1/")
+    left_s = [int(line.split()[-6]) for line in lines]
+    assert left_s == sorted(left_s, reverse=True) and all(0 <= left < 60 for left in left_s)

@@ -109,9 +109,9 @@ def test_kill_9_loses_only_steps_that_are_not_stored(
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    kept = stored_rows(RunDirectory.open(directory))
-    assert len(kept) >= kill_after - waiting
-    assert kept == whole[: len(kept)]
+    stored = stored_rows(RunDirectory.open(directory))
+    assert len(stored) >= kill_after - waiting
+    assert stored == whole[: len(stored)]
     assert RunDirectory.open(directory).status == "interrupted"
     subprocess.run([*script, "resume"], env=environment, check=True, capture_output=True)
     assert stored_rows(RunDirectory.open(directory)) == whole

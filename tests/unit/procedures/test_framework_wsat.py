@@ -1,4 +1,4 @@
-"""WSAT through the framework on the fake drive: ends, sampling positions, what is kept."""
+"""WSAT through the framework on the fake drive: ends, sampling positions, stored rows."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_rows_are_stored_as_they_are_measured(
 
 
 class Clock:
-    """Of wall time, which passes only when a test says so."""
+    """A wall clock that advances only when a test sets it."""
 
     def __init__(self) -> None:
         self._now_s = 0.0

@@ -44,9 +44,9 @@ def job(step: Step) -> Job:
 
 def test_hir_has_a_baseline_after_each_wait() -> None:
     names = ["precondition", *(f"{kind}-{w}" for w in WAITS for kind in ("wait", "baseline"))]
-    found = stages("hir")
-    assert list(found) == names
-    assert [stage.phase for stage in found.values() if stage.purge] == ["precondition"]
+    planned = stages("hir")
+    assert list(planned) == names
+    assert [stage.phase for stage in planned.values() if stage.purge] == ["precondition"]
 
 
 @pytest.mark.parametrize("wait", WAITS)
@@ -122,12 +122,12 @@ def test_hir_resumes_after_an_interruption_between_bursts(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("reading", "hours"), [("8-6-8", (8, 6, 8)), ("6-8-6", (6, 8, 6))])
 def test_xsr_groups_and_their_hours(reading: str, hours: tuple[int, ...]) -> None:
     test = make("xsr", reading=reading)
-    found = test.stages(DRIVE)
-    assert [stage.phase for stage in found] == ["ag1", "ag2", "ag3"]
-    assert [stage.purge for stage in found] == [True, False, False]
-    assert not any(stage.prepare or stage.tracking or stage.ends for stage in found)
+    planned = test.stages(DRIVE)
+    assert [stage.phase for stage in planned] == ["ag1", "ag2", "ag3"]
+    assert [stage.purge for stage in planned] == [True, False, False]
+    assert not any(stage.prepare or stage.tracking or stage.ends for stage in planned)
     for stage, length, (pattern, block) in zip(
-        found,
+        planned,
         hours,
         [("sequential", 1 << 20), ("random", 8192), ("sequential", 1 << 20)],
         strict=True,
@@ -135,15 +135,15 @@ def test_xsr_groups_and_their_hours(reading: str, hours: tuple[int, ...]) -> Non
         steps = stage.steps(History(), 0)
         assert sum(job(step).duration_ns or 0 for step in steps) == length * 3600 * SECOND_NS
         for step in steps:
-            one = job(step)
-            assert (one.pattern, one.block_sizes[0].bytes, one.read_pct) == (pattern, block, 0)
-            assert (one.threads, one.queue_depth) == (1, 32)
+            load = job(step)
+            assert (load.pattern, load.block_sizes[0].bytes, load.read_pct) == (pattern, block, 0)
+            assert (load.threads, load.queue_depth) == (1, 32)
     assert test.deviations() == ()
 
 
 def test_xsr_hours_that_differ_are_disclosed() -> None:
-    found = make("xsr", sequential_hours=1.5).deviations()
-    assert [(item.option, item.standard, item.level) for item in found] == [
+    deviations = make("xsr", sequential_hours=1.5).deviations()
+    assert [(item.option, item.standard, item.level) for item in deviations] == [
         ("sequential_hours", 8.0, "required")
     ]
     steps = stages("xsr", sequential_hours=2.5)["ag1"].steps(History(), 0)
@@ -169,9 +169,9 @@ def test_wsat_stimuli_of_revision_2() -> None:
     for name, stimulus in STIMULI.items():
         test = make("wsat", revision="2.0", stimulus=name)
         (step, *_) = test.stages(DRIVE)[0].steps(History(), 1)
-        one = job(step)
-        assert (one.pattern, one.read_pct) == (stimulus.pattern, stimulus.read_pct)
-        assert (one.threads, one.queue_depth) == (4, 32)
+        load = job(step)
+        assert (load.pattern, load.read_pct) == (stimulus.pattern, stimulus.read_pct)
+        assert (load.threads, load.queue_depth) == (4, 32)
         assert test.deviations() == ()
         assert test.setup(DRIVE)["subtitle"] == stimulus.subtitle
     assert [item.option for item in make("wsat", stimulus="rnd-8k-65").deviations()] == ["stimulus"]
@@ -179,10 +179,10 @@ def test_wsat_stimuli_of_revision_2() -> None:
 
 def test_sequential_threads_of_wsat_do_not_write_the_same_blocks() -> None:
     test = make("wsat", revision="2.0", stimulus="seq-128k-90")
-    one = job(test.stages(DRIVE)[0].steps(History(), 1)[0])
-    assert one.range_bytes is not None
-    assert one.range_bytes // 4 - 131072 <= one.thread_stride_bytes <= one.range_bytes // 4
-    assert one.thread_stride_bytes % 131072 == 0
+    load = job(test.stages(DRIVE)[0].steps(History(), 1)[0])
+    assert load.range_bytes is not None
+    assert load.range_bytes // 4 - 131072 <= load.thread_stride_bytes <= load.range_bytes // 4
+    assert load.thread_stride_bytes % 131072 == 0
     assert "separate part of the range" in test.setup(DRIVE)["load_note"]
 
 

@@ -89,7 +89,7 @@ def test_iops_settings_of_the_editions(edition: str, threads: int, depth: int, c
     test = make("iops", edition=edition)
     (stage,) = test.stages(DRIVE)
     loop = [job(step) for step in stage.steps(History(), 1)]
-    assert {(one.threads, one.queue_depth) for one in loop} == {(threads, depth)}
+    assert {(step.threads, step.queue_depth) for step in loop} == {(threads, depth)}
     assert test.write_cache is cache
     assert test.deviations() == ()
 
@@ -245,8 +245,8 @@ def test_a_drive_that_cannot_do_what_is_tracked_is_refused() -> None:
 
 
 def test_other_blocks_and_mixes_are_disclosed() -> None:
-    found = make("iops", block_sizes_kib=[4.0], read_pcts=[0.0]).deviations()
-    assert [str(item) for item in found] == [
+    deviations = make("iops", block_sizes_kib=[4.0], read_pcts=[0.0]).deviations()
+    assert [str(item) for item in deviations] == [
         "read_pcts is 0; required by PTS IOPS: 100,95,65,50,35,5,0",
         "block_sizes_kib is 4; required by PTS IOPS: 1024,128,64,32,16,8,4,0.5",
     ]

@@ -34,8 +34,8 @@ def test_the_drive_is_left_as_it_is_and_the_report_is_stamped(tmp_path: Path) ->
     assert run.manifest.options["no_purge"] is True
     page = build_report(run)
     assert page.stamp == "NOT PTS-CONFORMANT"
-    said = [text for text in page.disclosures if "purge" in text.lower()]
-    assert said == [
+    disclosed = [text for text in page.disclosures if "purge" in text.lower()]
+    assert disclosed == [
         "Not purged by writecliff. The run was started with --no-purge; the drive kept its"
         " previous state."
     ]

@@ -51,12 +51,12 @@ class Watched(FakeEngine):
 
 @dataclass
 class Samples(RunProgress):
-    """Which steps were steady-state samples."""
+    """The record of which steps were steady-state samples."""
 
-    found: list[bool] = field(default_factory=list)
+    flags: list[bool] = field(default_factory=list)
 
     def step_result(self, result: StepResult, *, sample: bool) -> None:
-        self.found.append(sample)
+        self.flags.append(sample)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Whole:
     """A complete run."""
 
     procedure: Procedure
-    setup: Mapping[str, str]  # what the header block has
+    setup: Mapping[str, str]  # entries of the header block
     rows: Sequence[StepRow]
     samples: Sequence[bool]
     asked: Sequence[str | Job]
@@ -73,8 +73,8 @@ class Whole:
         return [row for row in self.rows if row.phase == name]
 
     def jobs(self, phase: str) -> list[Job]:
-        """What the drive was asked to do in the phases whose names begin so."""
-        jobs = [one for one in self.asked if not isinstance(one, str)]
+        """Return the jobs of the drive in the phases whose names start with `phase`."""
+        jobs = [job for job in self.asked if not isinstance(job, str)]
         assert len(jobs) == len(self.rows)
         pairs = zip(self.rows, jobs, strict=True)
         return [job for row, job in pairs if row.phase.startswith(phase)]
@@ -90,7 +90,7 @@ def whole(test: str, edition: tuple[str, str], **options: Any) -> Whole:
     drive, samples = Watched(capacity_bytes=CAPACITY), Samples()
     procedure = procedure_from_mapping(test, given)
     rows = simulate(procedure, drive, samples).rows
-    return Whole(procedure, procedure.setup(drive.identify()), rows, samples.found, drive.asked)
+    return Whole(procedure, procedure.setup(drive.identify()), rows, samples.flags, drive.asked)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def run() -> Callable[..., Whole]:
 
 EVERY = [
     *((test, ENTERPRISE) for test in ("iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth")),
-    *((test, one) for one in (CLIENT, *MERGED) for test in ("iops", "tp", "lat", "wsat")),
+    *((test, edition) for edition in (CLIENT, *MERGED) for test in ("iops", "tp", "lat", "wsat")),
 ]
 LOOPED = [(test, edition) for test, edition in EVERY if test != "xsr"]
 
@@ -198,8 +198,8 @@ def variables(
 
 
 def of_cell(rows: Sequence[StepRow], cell: tuple[int, float]) -> StepRow:
-    (found,) = (row for row in rows if (row.block_bytes, row.read_pct) == cell)
-    return found
+    (row_of_cell,) = (row for row in rows if (row.block_bytes, row.read_pct) == cell)
+    return row_of_cell
 
 
 def by_round(rows: Sequence[StepRow]) -> list[list[StepRow]]:
@@ -466,5 +466,5 @@ def test_the_choice_between_sources_is_named(
     given = {"edition": edition[0], "revision": edition[1], **options}
     procedure = procedure_from_mapping(test, given)
     assert isinstance(procedure, PtsProcedure)
-    assert [one.here for one in procedure.choices()] == here
+    assert [choice.here for choice in procedure.choices()] == here
     assert procedure.deviations() == ()

@@ -46,7 +46,7 @@ def suites(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, SuiteFolder]:
     """A suite of the small drive in full length, and a quick one."""
     folder = tmp_path_factory.mktemp("suites")
     target = f"sim:{write_small_drive(folder)}"
-    found = {}
+    scales = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)  # no power is cut here
         for quick in (False, True):
@@ -57,8 +57,8 @@ def suites(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, SuiteFolder]:
                 procedure = procedure_from_mapping(name, member.options, simulated=True)
                 engine = SimEngine(target.removeprefix("sim:"))
                 run_procedure(procedure, engine, made.run_directory(name))
-            found[quick] = made
-    return found
+            scales[quick] = made
+    return scales
 
 
 def report(suites: dict[bool, SuiteFolder], *, quick: bool) -> TestReport:
@@ -85,9 +85,9 @@ def test_a_figure_that_is_missing_or_off_is_not_passed() -> None:
 def test_a_quick_test_says_on_what_drive_it_ran(suites: dict[bool, SuiteFolder]) -> None:
     quick, full = report(suites, quick=True), report(suites, quick=False)
     assert quick.data.stamp == "NOT PTS-CONFORMANT"
-    said = disclosures(quick.data)
-    assert said[0].startswith("Quick test: the drive was simulated at 1/4 of its capacity")
-    assert said[1:] == disclosures(full.data)
+    disclosed = disclosures(quick.data)
+    assert disclosed[0].startswith("Quick test: the drive was simulated at 1/4 of its capacity")
+    assert disclosed[1:] == disclosures(full.data)
     assert quick.summary()["device"]["scale"] == 4.0
     set_up = header(quick.data, "", "", None).columns[2].rows
     assert ("Note", "Simulated at 1/4 of its capacity") in set_up
@@ -103,12 +103,12 @@ def test_only_drives_with_flash_have_erases_that_shrink(
     drive = SimEngine(name).scaled(4.0, largest_io_bytes=131_072).identify()
     other = replace(data.manifest, device=drive)
     monkeypatch.setattr(type(data), "manifest", property(lambda self: other))
-    said = disclosures(data)[0]
-    assert said.startswith("Quick test: the drive was simulated at 1/4 of its capacity")
+    disclosed = disclosures(data)[0]
+    assert disclosed.startswith("Quick test: the drive was simulated at 1/4 of its capacity")
     if drive.without_flash:
-        assert "erase" not in said and said.endswith("may not be among them.")
+        assert "erase" not in disclosed and disclosed.endswith("may not be among them.")
     else:
-        assert said.endswith("erases and other stalls shrink with the blocks.")
+        assert disclosed.endswith("erases and other stalls shrink with the blocks.")
 
 
 @pytest.mark.parametrize("test", suite_tests("pts-e"))

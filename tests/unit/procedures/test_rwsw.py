@@ -27,15 +27,15 @@ def portal(tmp_path: Path) -> Path:
 
 def answer(capsys: pytest.CaptureFixture[str], words: str) -> dict[str, object]:
     assert main([*words.split(), "--json", "--quiet"]) == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
-    return found
+    outcome: dict[str, object] = json.loads(capsys.readouterr().out)
+    return outcome
 
 
 def said_of(capsys: pytest.CaptureFixture[str], run: Path) -> dict[str, Any]:
     """The summary of a stored run."""
     assert main(["report", str(run), "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)["summary"]
-    return found
+    summary: dict[str, Any] = json.loads(capsys.readouterr().out)["summary"]
+    return summary
 
 
 def test_each_step_has_its_own_streams_and_depth(portal: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_applied_workload_has_the_dominant_streams(portal: Path) -> None:
     test = MultiWsat(MultiWsatOptions(capture=str(portal), streams=2))
     # By the I/Os of the steps: 55 and 80 % of 30,000 and 54,000 are reads of 4 KiB.
     reads, writes = (0.55 * 30_000 + 0.80 * 54_000), (0.30 * 30_000 + 0.20 * 54_000)
-    shares = {one.stream.text: one.share_pct for one in test.applied}
+    shares = {applied.stream.text: applied.share_pct for applied in test.applied}
     assert shares == {
         "RND 4 KiB R": pytest.approx(100 * reads / (reads + writes)),
         "RND 8 KiB W": pytest.approx(100 * writes / (reads + writes)),
@@ -86,8 +86,8 @@ def test_a_small_drive_is_tested(
 ) -> None:  # fmt: skip
     drive, run = write_small_drive(tmp_path), tmp_path / "run"
     words = f"test {name} --on sim:{drive} --capture {portal} {options} --output {run}"
-    said = answer(capsys, words)
-    assert said["status"] == "complete"
+    outcome = answer(capsys, words)
+    assert outcome["status"] == "complete"
     page = (run / "report.html").read_text()
     for section in ["The I/O capture", *sections]:
         assert f">{section}<" in page, section

@@ -63,14 +63,14 @@ RATED = Job(rate_iops=10_000.0)
 )  # fmt: skip
 def test_the_backlog_decides(job: Job, rows: list[dict[str, Any]], text: str) -> None:
     load = Workload("w", (job,))
-    assert shortfall_text(shortfalls(load, [[one] for one in rows]), 1) == text
+    assert shortfall_text(shortfalls(load, [[row] for row in rows]), 1) == text
 
 
 def measured(engine: SimEngine, *jobs: Job) -> str:
     load = Workload("w", jobs)
     result = engine.run(load)
-    found = shortfalls(load, [[job_row(job) for job in result.jobs]])
-    return shortfall_text(found, len(jobs))
+    missed = shortfalls(load, [[job_row(job) for job in result.jobs]])
+    return shortfall_text(missed, len(jobs))
 
 
 def reads(**more: Any) -> Job:
@@ -91,8 +91,11 @@ def test_a_simulated_drive_keeps_up_or_not(tmp_path: Path) -> None:
         deep = measured(with_data, reads(rate_iops=50 * alone, arrival=arrival, queue_depth=4096))
         assert deep.startswith("load not sustained: ")
         assert measured(with_data, reads(rate_iops=0.8 * alone, arrival=arrival)) == ""
-    kept, behind = reads(name="kept", rate_iops=100.0), reads(name="behind", rate_iops=2 * alone)
-    assert measured(with_data, kept, behind).startswith("load not sustained: behind 4")
+    sustained, behind = (
+        reads(name="kept", rate_iops=100.0),
+        reads(name="behind", rate_iops=2 * alone),
+    )
+    assert measured(with_data, sustained, behind).startswith("load not sustained: behind 4")
     # 200 reads at once, and nothing more for longer than they take.
     ios, end_ns = 200, 4 * round(200 / alone * SECOND_NS)
     times = (*range(ios), end_ns)
@@ -112,13 +115,15 @@ def test_an_overload_is_in_verdict_limits_and_figures(
     words = ["run", str(tmp_path / "load.toml"), "--on", f"sim:{drive}", "--json", "--quiet",
              "--output", str(tmp_path / "run")]  # fmt: skip
     limits = ["p99 <= 1 us", "p99 <= 10 s", "service/p99 <= 10 s"]
-    said = CommandLine(capsys)([*words, *(word for one in limits for word in ("--expect", one))])
-    assert said.code == 3, said.err
-    answer = json.loads(said.out)
+    completed = CommandLine(capsys)(
+        [*words, *(word for limit in limits for word in ("--expect", limit))]
+    )
+    assert completed.code == 3, completed.err
+    answer = json.loads(completed.out)
     late = answer["steps"][0]["not_sustained"]
     assert late.startswith("load not sustained: 2") and late.endswith(" % of 40,000 IOPS")
     assert answer["verdict"].startswith(f"L{late[1:]};") and "p99" not in answer["verdict"]
-    results = [(one["result"], one["note"]) for one in answer["expectations"]]
+    results = [(limit["result"], limit["note"]) for limit in answer["expectations"]]
     assert results == [("missed", late), ("unknown", late), ("met", "")]
     page = (tmp_path / "run/report.html").read_text()
     assert late[1:] in page and "Steady state reached" not in page
@@ -130,7 +135,9 @@ def test_a_drive_that_does_not_keep_up_does_not_pass() -> None:
     marked = Headline(key="p99.99", label="", value=0.5, unit="ms", higher_is_better=False,
                       steady=False, not_sustained=late)  # fmt: skip
     error = ModelError(LoadKinds(("mixes",), ("reads", "writes")))
-    drives = {name: (name, {"p99.99": one}, error) for name, one in (("a", marked), ("b", figure))}
+    drives = {
+        name: (name, {"p99.99": marking}, error) for name, marking in (("a", marked), ("b", figure))
+    }
     for limits in ((), ("p99.99 <= 2 ms",)):
         question = Question(workload="w", candidates=("a", "b"), limits=limits)
         first, second = rank(drives, question, {"p99.99": 1.0})

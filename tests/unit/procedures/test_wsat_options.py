@@ -182,6 +182,6 @@ def test_texts_of_options_leave_the_default_to_the_help(name: str) -> None:
 
 
 def test_a_step_of_a_run_has_the_seed_of_its_path() -> None:
-    # Of 0.1: seeds must not change with names in the code, or old runs could not be repeated.
+    # Seeds of version 0.1: they must not depend on names in the code, or old runs could not repeat.
     (stage, *_) = wsat(seed=7).stages(IDENTITY)
     assert stage.steps(History(), 2)[3].workload.seed == 8_456_943_506_946_004_098

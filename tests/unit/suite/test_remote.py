@@ -93,7 +93,7 @@ def none(event: ChildEvent) -> None:
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Tables:
-    """What all cells come to on this machine."""
+    """Return the results of all cells on this machine."""
     path = tmp_path_factory.mktemp("here")
     folder = folder_of(path / "here", write_small_drive(path), range(1, MEMBERS + 1))
     run_suite(folder, none, opening={}, finish=str)
@@ -103,7 +103,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Tables:
 def test_workers_that_die_cost_their_runs_only(
     local: LocalCluster, client: Client, here: Tables, tmp_path: Path
 ) -> None:
-    """Killed at random moments, their members too; every cell is there once, as on one machine."""
+    """Workers and members killed at random leave every cell once, as on one machine."""
     device = write_small_drive(tmp_path)
     there = folder_of(tmp_path / "there", device, range(1, MEMBERS + 1))
     killed: list[int] = []
@@ -136,10 +136,10 @@ def test_workers_that_die_cost_their_runs_only(
     over.set()
     killer.join()
     assert len(killed) >= 2
-    assert sorted(one.name for one in outcomes) == sorted(there.members)
+    assert sorted(outcome.name for outcome in outcomes) == sorted(there.members)
     assert there.complete() == tuple(there.members)
     assert tables(there) == here
-    complete = [one.name for one in events if one.text == "complete"]
+    complete = [event.name for event in events if event.text == "complete"]
     assert sorted(complete) == sorted(there.members)
     left = [path.name for path in there.path.iterdir() if path.name.startswith(".")]
     assert left == []
@@ -155,7 +155,9 @@ def test_the_device_file_and_the_report_travel(client: Client, tmp_path: Path) -
     for name in folder.members:
         assert (folder.run_directory(name) / "report.html").is_file()
     deadline_s = time.monotonic() + WAIT_LIMIT_S
-    while not any(one.text.startswith("started: ") for one in events):  # sent apart from results
+    while not any(
+        event.text.startswith("started: ") for event in events
+    ):  # events do not wait for results
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
 
@@ -177,9 +179,9 @@ def test_a_sweep_that_is_stopped_goes_on_elsewhere(
     with pytest.raises(SuiteStopped):
         run_suite(folder, stop_once_it_runs, opening={}, finish=str, cluster=Cluster(client))
     run_suite(folder, none, opening={}, finish=str, cluster=Cluster(client))
-    found = tables(folder)
-    assert found == {name: table for name, table in here.items() if name[0] in folder.members}
-    assert len(found) == 2 * 3
+    contents = tables(folder)
+    assert contents == {name: table for name, table in here.items() if name[0] in folder.members}
+    assert len(contents) == 2 * 3
 
 
 def no_page(run: Path) -> None:
@@ -211,8 +213,8 @@ def test_power_cuts_are_the_same_there(client: Client) -> None:
 def test_the_quick_suite_is_the_same_there(client: Client, tmp_path: Path) -> None:
     drive = f"sim:{write_small_drive(tmp_path)}"
     here, there = (
-        suite_of(drive, tmp_path / name, quick=True, tests=["wsat"], cluster=found)
-        for name, found in (("here", None), ("there", Cluster(client)))
+        suite_of(drive, tmp_path / name, quick=True, tests=["wsat"], cluster=cluster)
+        for name, cluster in (("here", None), ("there", Cluster(client)))
     )
     assert tables(there) == tables(here)
     assert all(row.error_pct == 0 for row in compare(here, there))
@@ -268,24 +270,24 @@ def _listening() -> set[str]:
             for descriptor in Path(f"/proc/{process}/fd").iterdir():
                 with suppress(OSError):
                     inodes.add(os.readlink(descriptor).removeprefix("socket:[").rstrip("]"))
-    found = set()
+    sockets = set()
     for kind, state, inode in (("tcp", 3, 9), ("tcp6", 3, 9), ("unix", 5, 6)):
         listens = {"0A", "01"} if kind == "unix" else {"0A"}
         for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
             words = line.split()
             accepts = kind != "unix" or words[3] == "00010000"
             if words[state] in listens and accepts and words[inode] in inodes:
-                found.add(f"{kind} {words[inode]}")  # rows of the kernel move
-    return found
+                sockets.add(f"{kind} {words[inode]}")  # rows of the kernel move
+    return sockets
 
 
 def _descendants(process: int) -> list[int]:
-    found = [process]
+    descendants = [process]
     for children in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
             for child in children.read_text().split():
-                found += _descendants(int(child))
-    return found
+                descendants += _descendants(int(child))
+    return descendants
 
 
 def test_the_ports_of_a_process_are_seen() -> None:

@@ -1,4 +1,4 @@
-"""A member that is told to stop does so at any moment, and whatever becomes of the first signal."""
+"""A member stops on request at any moment, even if the first signal is lost."""
 
 from __future__ import annotations
 

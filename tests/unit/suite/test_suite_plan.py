@@ -1,4 +1,4 @@
-"""What suites and sweeps plan to run, and what they refuse before anything runs."""
+"""Plans of suites and sweeps, and what they refuse before the first run."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_a_suite_has_the_tests_of_the_standard_in_its_order() -> None:
     assert all(member.test == name for name, member in members.items())
     whole = procedure_from_mapping("wsat", {"edition": "pts-e", "seed": 3}, simulated=True)
     assert members["wsat"].options == whole.options_mapping()
-    said = {"edition": "pts-e", "seed": 3, "quick": False, "no_purge": False}
-    assert plan_suite("pts-e", "sim:x", common=said) == plan_suite("pts-e", "sim:x",
+    common = {"edition": "pts-e", "seed": 3, "quick": False, "no_purge": False}
+    assert plan_suite("pts-e", "sim:x", common=common) == plan_suite("pts-e", "sim:x",
                                                                    common={"seed": 3})  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_side_by_side_the_longest_start_first(
 def test_tests_keep_the_standard_s_order_however_they_are_named() -> None:
     members = plan_suite("pts-c", "sim:x", tests=["wsat", "iops"])
     ranges = ["100-8gib", "100-16gib", "75-8gib", "75-16gib"]
-    assert list(members) == [f"{test}-{one}" for test in ("iops", "wsat") for one in ranges]
+    assert list(members) == [f"{test}-{suffix}" for test in ("iops", "wsat") for suffix in ranges]
 
 
 @pytest.mark.parametrize(
@@ -214,12 +214,12 @@ def test_a_sum_of_estimates_says_what_it_leaves_out(tmp_path: Path) -> None:
         procedure = procedure_from_mapping(name, {"quick": True}, simulated=True)
         plan = procedure.plan(engine.identify())
         plans[name] = with_estimate(plan, procedure, engine, budget_s=budget_s)
-    _, lat, tp, known, *more = _estimates(plans).splitlines()
-    assert lat.split()[1:] == known.split()[3:] and known.startswith("1 of 2 ")
+    _, lat, tp, total, *more = _estimates(plans).splitlines()
+    assert lat.split()[1:] == total.split()[3:] and total.startswith("1 of 2 ")
     assert tp.split() == ["tp", *"-----"]
     assert more == ["no estimate: even the smallest pilot of tp takes too long"]
-    _, lat, known = _estimates({"lat": plans["lat"]}).splitlines()
-    assert lat.split()[1:] == known.split()[1:] and known.startswith("all ")
+    _, lat, total = _estimates({"lat": plans["lat"]}).splitlines()
+    assert lat.split()[1:] == total.split()[1:] and total.startswith("all ")
 
 
 def test_runs_that_need_too_much_memory_are_refused_together() -> None:

@@ -77,7 +77,7 @@ def test_the_page_shows_every_setting(made: tuple[Path, Path]) -> None:
 
 
 def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_path: Path) -> None:
-    """Here one run after the other, there side by side."""
+    """Runs in sequence give the same results as runs side by side."""
     device, both = made
     words = command(*sweep(device, tmp_path / "s", "--jobs", "1"))
     words[1:3] = [
@@ -89,9 +89,9 @@ def test_a_stopped_sweep_goes_on_and_ends_the_same(made: tuple[Path, Path], tmp_
     stopped = subprocess.run(
         words, env=environment, capture_output=True, text=True, check=False, timeout=60
     )
-    said = stopped.stderr
-    assert stopped.returncode == 130, said
-    assert f"writecliff sweep --resume {tmp_path / 's'}" in said
+    log = stopped.stderr
+    assert stopped.returncode == 130, log
+    assert f"writecliff sweep --resume {tmp_path / 's'}" in log
     run("sweep", "--resume", str(tmp_path / "s"), "--jobs", "1")
     assert tables(tmp_path / "s") == tables(both)
     assert (tmp_path / "s" / "summary.html").is_file()
@@ -120,12 +120,12 @@ def test_ctrl_c_ends_a_sweep_at_any_moment(tmp_path: Path, lines: int) -> None:
         process.stderr.readline()
     started = children(process.pid, MEMBER) if lines > 1 else []
     os.killpg(process.pid, signal.SIGINT)
-    said = process.stderr.read()
+    log = process.stderr.read()
     process.wait(WAIT_LIMIT_S)
-    assert process.returncode in INTERRUPTED, said
-    assert "Traceback" not in said
+    assert process.returncode in INTERRUPTED, log
+    assert "Traceback" not in log
     if lines > 1:  # with the first line, the sweep itself has not begun
-        assert "stopped; complete: 0 of 3" in said
+        assert "stopped; complete: 0 of 3" in log
     assert not any(map(alive, started))
 
 
@@ -157,7 +157,7 @@ def test_members_end_when_their_suite_is_killed(tmp_path: Path) -> None:
 
 def test_the_settings_of_a_sweep_are_compared(made: tuple[Path, Path], tmp_path: Path) -> None:
     answer = run("compare", str(made[1]), "--output", str(tmp_path / "c.html"))
-    labels = [one["label"] for one in answer["contenders"]]  # type: ignore[attr-defined]
+    labels = [contender["label"] for contender in answer["contenders"]]  # type: ignore[attr-defined]
     assert labels == ["queue depth 4", "queue depth 32"]
     fob = next(f for f in answer["figures"] if f["key"] == "fob_iops")  # type: ignore[attr-defined]
     first = tables(made[1])["queue-depth-4"][0]
