@@ -135,9 +135,9 @@ Tests and suites:
   test            Run a test of the standard, or a published campaign.
   suite           Run all tests of an edition on a drive.
   report          Write the report of a run.
-  compare         Compare runs: which is better in which figure, by more than noise.
+  compare         Compare the figures of runs, and judge their differences.
   sweep           Run a test or load with varied settings.
-  choose          Find the best drive for a load, by limits, weights and prices.
+  choose          Find the drive for a load, by limits, weights and prices.
   demo            See a write cliff in a minute.
   runs            List, query, tag, compare and move runs.
   ui              Browse the runs of a store in a dashboard.
@@ -153,11 +153,11 @@ Workloads and traces:
   characterise    Show the workload in a block trace.
 
 Drives:
-  device          List, show, export and create simulated drives; probe real drives.
+  device          Show, export and create simulated drives; probe real drives.
   twin            Create a twin of a drive, or check a drive against its twin.
   serve           Serve a simulated drive to other programs.
   attach          Attach a drive that is served over NVMe/TCP, or detach it.
-  doctor          Show the capabilities of this machine, and how to add missing ones.
+  doctor          Show which tools this machine lacks, and how to add them.
 
 Drives: sim:NAME and sim:PATH.toml are simulated; file:PATH and /dev/NAME are
 tested by fio, which destroys their data (see --destroy).

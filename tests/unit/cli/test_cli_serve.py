@@ -80,7 +80,7 @@ def test_mistakes_are_explained(cli: CommandLine, tmp_path: Path) -> None:
     said = cli(f"serve {drive}")
     assert (said.code, "no address to serve at" in said.err) == (2, True)
     said = cli(f"serve {drive} --nbd unix:{tmp_path}/s --fast --slow-down 2")
-    assert (said.code, "--fast has no time" in said.err) == (2, True)
+    assert (said.code, "--slow-down cannot be given with --fast" in said.err) == (2, True)
     said = cli(f"serve {drive} --nbd unix:{tmp_path}/s --allow-host nqn.host")
     assert (said.code, "give --listen, too" in said.err) == (2, True)
     for address in ("nowhere", f"unix:{tmp_path}/s", "unix:4420", "host:70000", "::1:4420"):
@@ -191,7 +191,7 @@ def test_power_is_cut_after_times_and_by_the_command(
     [
         (("--cut-at-write", "0"), "--cut-at-write must be at least 1, not 0"),
         (("--cuts", "2"), "--cuts requires a time"),
-        (("--cut-at-write", "1", "--cut-after", "1 s"), "are two plans"),
+        (("--cut-at-write", "1", "--cut-after", "1 s"), "exclude each other"),
         (("--cut-after", "2 s..1 s"), "must be a time above 0"),
         (("--cut-after", "0 s"), "must be a time above 0"),
         (("--cut-after", "soon"), "invalid time 'soon'"),
