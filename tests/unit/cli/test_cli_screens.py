@@ -275,14 +275,14 @@ Output:
       Print the answer as JSON (keys: docs/reference/json-commands.md).
 
 Advanced:
-  --nand-type TEXT
+  --nand-type NAME
       For real drives: type of the flash, for the report's header (drives do not report
       it).
-  --form-factor TEXT
+  --form-factor NAME
       For real drives: form factor, for the report's header.
   --sponsor NAME
       Sponsor of the test, for the report's header.
-  --note TEXT
+  --note REMARK
       Remark for the report's header.
   --attribute-latency
       For simulated SSDs: record the causes of I/O latency, by percentile; slower.
