@@ -121,9 +121,11 @@ def test_validate_waf_holds_every_row_to_half_a_percent(
         assert row["policy"] != "streams" or row["waf_measured"] == 1.0
 
 
+@pytest.mark.parametrize("blocks", [1024, pytest.param(2048, marks=pytest.mark.long)])
 def test_validate_reduction_holds_every_row_to_half_a_percent(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+    blocks: int, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(theory, "REDUCTION_BLOCKS", blocks)
     monkeypatch.setattr(theory, "REDUCTION_OVERPROVISIONS", (0.28,))
     said = cli("lab validate reduction --json")
     answer = json.loads(said.out)
