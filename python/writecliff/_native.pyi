@@ -1,4 +1,4 @@
-"""Types of the native module. The public API is pure Python; only this package imports it."""
+"""Types of the native module, which only this package imports; the public API is pure Python."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, final
@@ -9,78 +9,83 @@ import numpy.typing as npt
 from writecliff._native_issuer import *  # noqa: F403
 from writecliff._native_traces import *  # noqa: F403
 
-# What `Drive.run` calls about every 50 ms: share done, device time of the step in ns,
-# I/Os, IOPS now, write amplification now (None: nothing written), counters as `Drive.counters`.
+# Hook of `Drive.run`, called about every 50 ms with the completed share, device time of the step in
+# ns, I/Os, current IOPS, current write amplification (None: nothing written), `Drive.counters`.
 _Hook = Callable[[float, int, int, float, float | None, Mapping[str, Any]], None]
 _ShareHook = Callable[[float], None]
 
 class NativeConfigError(ValueError):
-    """Bad input. `args` is (message, hint); the hint is a text or None."""
+    """Invalid input; `args` is (message, hint), with a text or None as the hint."""
 
 class PanicException(BaseException):
-    """A bug in this module. `args` is (message,); see `recorded_panics`."""
+    """A bug in this module; `args` is (message,); see `recorded_panics`."""
 
 @final
 class Device:
     """A parsed and checked device file, of an SSD or a hard disk."""
 
     def __new__(cls, text: str, file_name: str) -> Device:
-        """`file_name` is for messages. Raises NativeConfigError."""
+        """Parse and check a device file; `file_name` is for messages. Raises NativeConfigError."""
     @property
     def text(self) -> str: ...
     @property
     def file_name(self) -> str: ...
     def describe(self) -> dict[str, Any]:
-        """The fields of `DeviceDescription`, with `canonical` (the text that the device hash is
-        taken over) and `rows` (as `toml_rows`).
+        """Return the fields of `DeviceDescription`, `canonical` and `rows`.
+
+        `canonical` is the text whose hash is the device hash, `rows` the result of `toml_rows`.
         """
     def scales(self) -> list[float]:
-        """Factors by which the drive can be made smaller, largest first; 1 is not among them."""
+        """Return the factors above 1 by which the drive can be scaled down, largest first."""
     def nearest_scale(self, scale: float) -> float:
-        """The scale nearest to `scale` that leaves whole word lines, and with them the share of
-        spare flash.
-        """
+        """Return the nearest scale with whole word lines, which keeps the spare share."""
     def scaled(self, scale: float, largest_io_bytes: int) -> Device:
-        """The drive `scale` times smaller, which answers as the whole one would under loads whose
-        largest command is `largest_io_bytes`. Raises NativeConfigError for a scale that is not
-        `nearest_scale` of itself.
+        """Return the drive at 1/`scale`, for loads with commands of up to `largest_io_bytes`.
+
+        It performs like the whole drive. Raises NativeConfigError unless `scale` is a result of
+        `nearest_scale`.
         """
     def for_streams(
         self, streams: int, capacity_bytes: int | None = None, units: int | None = None
     ) -> Device:
-        """The drive with so many streams, and with about `capacity_bytes` and `units` reclaim units
-        (default: so many that they keep their size, but enough for the streams). Raises
-        NativeConfigError: it would be too small for a drive, or has no flash.
+        """Return the drive with other numbers of streams and reclaim units, and another capacity.
+
+        By default, reclaim units keep their size, with enough units for the streams. Raises
+        NativeConfigError if the drive would be too small, or has no flash.
         """
 
 @final
 class Drive:
-    """A simulated drive, SSD or hard disk. Every method that works lets go of the interpreter.
+    """A simulated drive, SSD or hard disk; long methods release the interpreter lock.
 
-    While a step runs, other calls raise RuntimeError: what the drive counts comes with the hook.
+    While a step runs, other calls raise RuntimeError; the hook receives the counters.
     """
 
     def __new__(
         cls, device: Device, seed: int, *, attribute_latency: bool = False, power_state: int = 0
     ) -> Drive:
-        """A new drive in one of the power states of its file. `attribute_latency`: it records what
-        the time of its commands is spent on, unless it is a disk. Raises NativeConfigError.
+        """Create a new drive in a power state of its file.
+
+        `attribute_latency` records the causes of latency, except for disks. Raises
+        NativeConfigError.
         """
     def run(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
         """Run a workload (the JSON of `Workload.to_json`) in virtual time.
 
         Returns started_ns, elapsed_ns, jobs, intervals, before, after, data_placement, warnings:
-        the fields of `StepResult`. What the hook raises ends the step and is raised. Raises
+        the fields of `StepResult`. An exception of the hook ends the step and propagates. Raises
         NativeConfigError.
         """
     def fast_forward(self, workload: str, hook: _Hook | None = None) -> dict[str, Any]:
-        """The same without simulating time: elapsed_ns is 0 and there are no latencies."""
+        """Apply a workload without simulating time: elapsed_ns is 0 and there are no latencies."""
     def purge(self) -> None:
-        """Erase every block, which takes device time. Of a disk: write what its cache holds."""
+        """Erase every block, which takes device time; a disk writes the data of its cache."""
     def set_write_cache(self, enabled: bool) -> None: ...
     def lose_die(self, die: int) -> None:
-        """A die does not answer from now on. Raises NativeConfigError for a drive without
-        [die_parity], without this die, or without the space to do without it.
+        """Make a die fail permanently.
+
+        Raises NativeConfigError if the drive has no [die_parity], no such die, or too little spare
+        space.
         """
     @property
     def write_cache(self) -> bool: ...
@@ -90,29 +95,29 @@ class Drive:
     @property
     def data_placement(self) -> DataPlacementCommands: ...
     def counters(self) -> dict[str, Any]:
-        """Values since the drive was new, by declared name; None: the drive has no such counter."""
+        """Return the values since the drive was new by name; None: no such counter."""
     def check(self) -> None:
-        """Check every invariant of the state; raises ValueError naming the first violated one."""
+        """Check all invariants of the state; raise ValueError with the first violation."""
     def save(self, path: str) -> None:
-        """Write the state, with what is under way, and sync it. Raises OSError."""
+        """Write the state, with outstanding operations, and sync the file. Raises OSError."""
     def restore(self, path: str) -> None:
-        """Go back to a saved state of the same device.
+        """Load a saved state of the same device.
 
-        Raises OSError and NativeConfigError; if it fails half way, the drive is a new one.
+        Raises OSError and NativeConfigError; the drive may then be a new drive.
         """
     def copy_from(self, other: Drive) -> None:
-        """Take the state of another drive that does not run.
+        """Copy the state of another idle drive.
 
-        It may be of another device if this drive is new, the other has only been fast-forwarded,
-        and flash and FTL are the same. Raises NativeConfigError; this drive is a new one then.
+        The devices may differ if this drive is new, the other drive has only been fast-forwarded,
+        and flash and FTL are equal. Raises NativeConfigError; this drive is then a new drive.
         """
 
 @final
 class Server:
     """A simulated drive that is served in real time, with its data.
 
-    Its threads are its own: every method returns at once, but the constructor (with a state) and
-    `end`, which let go of the interpreter. After `end`, all others raise RuntimeError.
+    The server has its own threads: all methods return at once except the constructor (with a state)
+    and `end`, which release the interpreter lock. After `end`, all methods raise RuntimeError.
     """
 
     def __new__(
@@ -127,28 +132,31 @@ class Server:
         compress: bool = False,
         memory_limit_bytes: int | None = None,
     ) -> Server:
-        """Begin to serve a new drive, one like another, or one from a state file.
+        """Start to serve a new drive, a copy of another drive, or a drive from a state file.
 
-        `slow_down` is how many nanoseconds of wall time one of the drive takes; None: requests
-        complete at once. Data live in memory, up to a limit, or in a sparse file. Raises
-        NativeConfigError, OSError.
+        `slow_down` is the ratio of wall time to device time; None: requests complete at once. Data
+        are in memory, up to a limit, or in a sparse file. Raises NativeConfigError, OSError.
         """
     def listen_nbd(self, address: str) -> str:
-        """Accept NBD connections at "unix:PATH" or "HOST:PORT"; returns the address with its real
-        port. Raises NativeConfigError, OSError.
+        """Accept NBD connections at "unix:PATH" or "HOST:PORT".
+
+        Returns the address with its actual port. Raises NativeConfigError, OSError.
         """
     def listen_nvme(
         self, addresses: list[str], *, serial: str, hosts: list[str] | None = None
     ) -> tuple[list[str], str]:
-        """Accept NVMe/TCP connections at all of the addresses, each "HOST:PORT"; `hosts` are the
-        qualified names that may connect, None admits all. Returns the addresses with their real
-        ports, and the subsystem's qualified name. Raises NativeConfigError, OSError.
+        """Accept NVMe/TCP connections at addresses "HOST:PORT".
+
+        `hosts` are the qualified names of hosts that may connect; None: all hosts. Returns the
+        addresses with their actual ports, and the subsystem's qualified name. Raises
+        NativeConfigError, OSError.
         """
     def seed_cuts(self, seed: int) -> None:
-        """Seed the power cuts to come; each further one takes the next seed."""
+        """Seed the next power cut; each further power cut uses the next seed."""
     def power_cut(self) -> dict[str, Any]:
-        """Cut the power now, and give it back: the fields of `writecliff.serve.PowerCut`. Raises
-        OSError.
+        """Cut and restore the power, and return the fields of `writecliff.serve.PowerCut`.
+
+        Raises OSError.
         """
     def plan_cuts(
         self,
@@ -157,64 +165,67 @@ class Server:
         after_ns: tuple[int, int] | None = None,
         cuts: int = 1,
     ) -> None:
-        """Cut the power `cuts` times: at the `write`th write, from 1, or after a random time of
-        `after_ns`, from the first to the second. Raises NativeConfigError.
+        """Schedule `cuts` power cuts, at write number `write` or at random times in `after_ns`.
+
+        Raises NativeConfigError.
         """
     def power_cuts(self) -> list[dict[str, Any]]:
-        """The power cuts so far: the fields of `writecliff.serve.PowerCut`."""
+        """Return the power cuts so far, with the fields of `writecliff.serve.PowerCut`."""
     def snapshot(self) -> dict[str, Any]:
-        """The fields of `writecliff.serve.Snapshot`; "recent" is since the last call."""
+        """Return the fields of `writecliff.serve.Snapshot`; "recent" is since the last call."""
     def keep_trace(self) -> None:
-        """Begin to keep the requests of clients for `take_trace`."""
+        """Start to record the requests of clients for `take_trace`."""
     def take_trace(self) -> dict[str, Any]:
-        """The requests since the last call in the order in which they were submitted, as arrays of
-        uint64: time_ns (the drive's; without timing, wall time since serving began), offset_bytes,
-        length_bytes, session, stream, operation (0 read, 1 write, 2 trim, 3 flush); and "lost", how
-        many were not kept because more than 1,048,576 waited to be taken.
+        """Return the requests since the last call in order of submission, as arrays of uint64.
+
+        Columns are time_ns (device time; without timing, wall time since the start), offset_bytes,
+        length_bytes, session, stream, operation (0 read, 1 write, 2 trim, 3 flush). "lost" is the
+        number of requests that were dropped because more than 1,048,576 were waiting.
         """
     recovered: bool  # the previous server with this state file was killed
     def stop(self) -> None:
-        """Close all connections once the drive has completed its outstanding requests; the figures
-        no longer change afterwards.
-        """
+        """Close all connections after the outstanding requests; the figures are then final."""
     def end(self, state: str | None = None) -> None:
-        """Close all connections, stop the drive and write drive and data to a state file, or
-        leave the constructor's state file unchanged. Raises OSError.
+        """Close all connections, stop the drive, and write drive and data to a state file.
+
+        Without `state`, the constructor's state file is unchanged. Raises OSError.
         """
 
 @final
 class KernelTrace:
-    """The trace buffers of a tracing instance of the kernel (tracefs), and the requests of one
-    block device that its events are about.
-    """
+    """Trace buffers of a tracing instance of the kernel (tracefs), for a block device."""
 
     def __new__(
         cls, instance: str, header_page: str, formats: list[str],
         others: list[tuple[str, list[str]]], sectors: tuple[int, int],
     ) -> KernelTrace:  # fmt: skip
-        """Open the buffers of the folder `instance`. `header_page`, `formats`: the files of that
-        name of the kernel; formats of events of the block layer. `others`: formats of other events,
-        and the fields of them that are wanted. `sectors`: first and end of the part of the device
-        (512 bytes). Raises NativeConfigError, OSError.
+        """Open the buffers of the folder `instance`.
+
+        `header_page` is the kernel's file of this name, `formats` are the formats of block layer
+        events, `others` the formats and requested fields of other events. `sectors` are the first
+        sector and the end of the device (512 bytes). Raises NativeConfigError, OSError.
         """
     def drain(self, began_ns: int, until_ns: int, last: bool) -> dict[str, Any]:
-        """Read what is in the buffers. The requests in the order in which they were made, as far as
-        they are done by `until_ns` on the instance's clock (with `last`: all), as arrays: time_ns,
-        issue_ns, complete_ns (since `began_ns`; -1: not known), offset_bytes, length_bytes,
-        operation (0 read, 1 write, 2 discard, 3 flush), flags (bits: sync, FUA, preflush,
-        readahead, metadata, zeroes, erase, atomic), thread_id, name, errno. The other
-        events: event_time_ns, event_kind (its place in `others`), event_thread_id, event_values
-        (as many to a row as the event with the most fields has). Raises OSError.
+        """Read the buffers, and return requests and other events as arrays.
+
+        Requests are in order of creation and include those that completed by `until_ns` on the
+        instance's clock (with `last`: all): time_ns, issue_ns, complete_ns (since `began_ns`; -1:
+        unknown), offset_bytes, length_bytes, operation (0 read, 1 write, 2 discard, 3 flush), flags
+        (bits: sync, FUA, preflush, readahead, metadata, zeroes, erase, atomic), thread_id, name,
+        errno. Other events: event_time_ns, event_kind (index in `others`), event_thread_id,
+        event_values (rows with the largest number of fields). Raises OSError.
         """
     def close(self) -> None:
         """Close the buffers; the kernel does not remove an instance that is open."""
     @property
     def names(self) -> list[str]:
-        """Names of threads by their numbers."""
+        """Return the names of threads by number."""
     def counts(self) -> dict[str, int]:
-        """So far: events, read_bytes, lost (events that pages say were lost), unknown_completions
-        (of requests that were issued before), unissued, open (issued, not completed), requeued,
-        merged, other (commands that move no data).
+        """Return the counts so far.
+
+        events, read_bytes, lost (events lost according to the pages), unknown_completions (of
+        requests that were issued before), unissued, open (issued, not completed), requeued, merged,
+        other (commands without data).
         """
 
 def served_load(
@@ -228,17 +239,17 @@ def served_load(
     requests: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Random requests of one size, `queue_depth` of them outstanding, to a server of `protocol`
-    "nbd" or "nvme-tcp" at "unix:PATH" or "HOST:PORT", in blocks of a multiple of 4096 bytes.
-    Returns latency (a Histogram, as the client sees it) and elapsed_ns. Raises NativeConfigError,
-    OSError.
+    """Send random requests of one size, a multiple of 4096 bytes, to a server.
+
+    `protocol` is "nbd" or "nvme-tcp", the address "unix:PATH" or "HOST:PORT". Returns latency (a
+    Histogram, measured by the client) and elapsed_ns. Raises NativeConfigError, OSError.
     """
 
 @final
 class DataPlacementCommands:
-    """The commands of a drive's data placement interface; see `writecliff.engines.sim`.
+    """Commands of a drive's data placement interface; see `writecliff.engines.sim`.
 
-    All raise NativeConfigError with the standard's status for what the drive refuses.
+    Commands that the drive rejects raise NativeConfigError with the standard's status.
     """
 
     def directives(self) -> dict[str, int]: ...
@@ -263,19 +274,19 @@ class DataPlacementCommands:
     def fdp_statistics(self) -> dict[str, int]: ...
     def controller_reset(self) -> None: ...
     def status(self) -> dict[str, Any] | None:
-        """The fields of `DataPlacementStatus`; None for a drive without an interface."""
+        """Return the fields of `DataPlacementStatus`; None for a drive without an interface."""
 
 @final
 class SimBench:
-    """Benchmark cases on a device; `scale` shortens what is measured."""
+    """Benchmark cases on a device; `scale` shortens the measurements."""
 
     def __new__(cls, device: Device, scale: float) -> SimBench: ...
     def run(self, case: str) -> dict[str, str | float]:
-        """Run one case, preparing what it needs; its name as `case`, its figures by name."""
+        """Prepare and run a case; return its name as `case`, and its figures by name."""
 
 @final
 class Quantile:
-    """A quantile of a histogram: an upper bound never above the maximum, with its evidence."""
+    """A quantile of a histogram: an upper bound of at most the maximum, with its interval."""
 
     @property
     def q(self) -> float: ...
@@ -286,16 +297,16 @@ class Quantile:
     def count(self) -> int: ...
     @property
     def low_ns(self) -> int | None:
-        """Order-statistic confidence interval (95 %), lower end."""
+        """Lower end of the order-statistic confidence interval (95 %)."""
     @property
     def high_ns(self) -> int | None:
-        """Upper end; None if the sample is too small to bound it."""
+        """Upper end of the interval; None if the sample is too small."""
 
 @final
 class Histogram:
     """Log-linear latency histogram: exact below 128 ns, then 64 buckets per power of two.
 
-    The layout is that of fio's json+ bins, without their 17 s ceiling. Counts are 64 bit.
+    The layout is that of fio's json+ bins, without their limit of 17 s. Counts have 64 bits.
     """
 
     def __new__(cls) -> Histogram: ...
@@ -314,11 +325,11 @@ class Histogram:
     @property
     def sd_ns(self) -> float | None: ...
     def quantile(self, q: float) -> Quantile:
-        """Raises ValueError unless 0 < q < 1."""
+        """Return a quantile; raise ValueError unless 0 < q < 1."""
     def buckets(
         self,
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-        """(lower_ns inclusive, upper_ns inclusive, count) of the non-empty buckets, ascending."""
+        """Return (inclusive lower_ns, inclusive upper_ns, count) of non-empty buckets."""
     @staticmethod
     def from_buckets(
         midpoints_ns: npt.NDArray[np.uint64],
@@ -328,17 +339,18 @@ class Histogram:
         mean_ns: float,
         sd_ns: float,
     ) -> Histogram:
-        """From (value, count) pairs such as fio's json+ bins, each value anywhere in its bucket,
-        and the exact moments that came with them. Raises ValueError.
+        """Create a histogram from (value, count) pairs such as fio's json+ bins, and exact moments.
+
+        A value may be anywhere in its bucket. Raises ValueError.
         """
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(data: bytes) -> Histogram:
-        """Raises ValueError for what `to_bytes` did not write."""
+        """Read the result of `to_bytes`; raise ValueError for other data."""
 
 @final
 class FileTrace:
-    """File operations of a program, in the order of time."""
+    """File operations of a program, in order of time."""
 
     def __new__(cls) -> FileTrace: ...
     def __len__(self) -> int: ...
@@ -355,18 +367,21 @@ class FileTrace:
         folder: npt.NDArray[np.uint16] | None = None,
         time_ns: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Append rows. `op` has numbers of words, which `ops` gives a meaning: 0 write, 1 truncate
-        (offset: the new size), 2 unlink, 3 punch, 4 fsync, 5 create, 255 left out. `stream`,
-        `origin` and `folder` are by class (see `row_classes`); the origin is a label for counting.
-        `time_ns` decides when a page cache writes back. Raises NativeConfigError.
+        """Append rows.
+
+        `ops` maps the numbers in `op` to operations: 0 write, 1 truncate (offset: the new size),
+        2 unlink, 3 punch, 4 fsync, 5 create, 255 ignored. `stream`, `origin` and `folder` are by
+        class (see `row_classes`); the origin is a label for counting. `time_ns` determines when a
+        page cache writes back. Raises NativeConfigError.
         """
     def footprint(
         self, writeback: str, copies: int = 1, hook: _ShareHook | None = None
     ) -> dict[str, int]:
-        """peak_bytes (repeated or not), end_bytes, written_bytes (of one round), in 4 KiB blocks.
+        """Return peak_bytes (with or without repetition), end_bytes, written_bytes of a round.
 
-        `writeback`: when writes reach the drive, see `writebacks`. `copies`: so many of the program
-        beside each other. `hook` gets the share that is done. Raises NativeConfigError.
+        Sizes are in whole 4 KiB blocks. `writeback` determines when writes reach the drive, see
+        `writebacks`. `copies` is the number of parallel instances of the program. `hook` receives
+        the completed share. Raises NativeConfigError.
         """
     def lay_out(
         self,
@@ -380,13 +395,14 @@ class FileTrace:
         copies: int = 1,
         hook: _ShareHook | None = None,
     ) -> BlockTrace:
-        """The writes and TRIMs that the trace becomes, in `repeats` rounds, or in whole rounds
-        until `fills` drive fills. `hook` gets the share that is done. Raises NativeConfigError.
+        """Convert the trace to writes and TRIMs, for `repeats` rounds or until `fills` drive fills.
+
+        `hook` receives the completed share. Raises NativeConfigError.
         """
 
 @final
 class BlockTrace:
-    """A trace laid on a drive."""
+    """Block I/Os of a file trace on a drive."""
 
     @property
     def requests(self) -> int: ...
@@ -417,19 +433,21 @@ class BlockTrace:
         reads_per_block: float | None = None,
         hook: _Hook | None = None,
     ) -> dict[str, Any]:
-        """Replay on a new drive. Returns waf (of the second half; None: nothing written), before
-        and after (counters around that half), host_bytes and nand_bytes (a series), blocks (by
-        origin, stream and lifetime, flat; bucket n: lived for 2^(n-1) to below 2^n written blocks,
-        the last one: alive at the end), streams, buckets, oracle (what it chose, or None); of the
-        timed part reads, writes (histograms), timed_ns, timed_written_bytes.
+        """Replay the trace on a new drive.
 
-        `mistag`: share of the writes that go to a wrong stream. `hook`: as in `Drive.run`; its
-        share is that of all that is fast-forwarded, with a time of 0, then that of the timed part.
-        Raises NativeConfigError.
+        Returns waf (of the second half; None: nothing written), before and after (counters around
+        that half), host_bytes and nand_bytes (a series), blocks (by origin, stream and lifetime,
+        flat; lifetimes of bucket n are 2^(n-1) to below 2^n written blocks; the last bucket has
+        blocks that are valid at the end), streams, buckets, oracle (its choice, or None), and for
+        the timed part reads, writes (histograms), timed_ns, timed_written_bytes.
+
+        `mistag` is the share of writes to a wrong stream. `hook` is that of `Drive.run`; it
+        receives the share of the fast-forwarded part, with a time of 0, then that of the timed
+        part. Raises NativeConfigError.
         """
 
 def bench_cases() -> list[str]:
-    """The benchmark's cases, in the order in which they are best run on one device."""
+    """Return the cases of the benchmark, in the best order for a device."""
 
 def device_keys() -> list[
     tuple[str, list[tuple[str, bool, list[tuple[str, str, bool, str, str]]]]]
@@ -445,20 +463,22 @@ def workload_keys() -> list[tuple[str, bool, list[tuple[str, str, bool, str, str
     """Return the tables of workload files, by their headings, and their keys, as `device_keys`."""
 
 def not_modelled_together() -> list[tuple[str, list[str]]]:
-    """Return sections and features of SSDs, each with sections that are not modelled with it."""
+    """Return sections and features of SSDs, each with sections that cannot be combined with it."""
 
 def toml_rows(text: str, file_name: str) -> list[tuple[str, str, str, int]]:
-    """Dotted key, value as it is written, comment and line of every value of a TOML text. Raises
-    NativeConfigError.
+    """Return dotted key, text, comment and line of every value of a TOML text.
+
+    Raises NativeConfigError.
     """
 
 def toml_changed(text: str, file_name: str, changes: list[tuple[str, str, str | None]]) -> str:
-    """The text with other values: (dotted key, TOML value, comment or None to keep the one that is
-    there). Raises NativeConfigError: a key whose table is not there.
+    """Return the text with changed values: (dotted key, TOML value, comment).
+
+    None keeps the current comment. Raises NativeConfigError if the table of a key does not exist.
     """
 
 def limits() -> list[tuple[str, int]]:
-    """The limits of workloads, traces, and served and real drives: name and number."""
+    """Return name and value of the limits of workloads, traces, and served and real drives."""
 
 def recorded_panics() -> list[tuple[str, str, str]]:
     """Return the first panics of the process in any thread: message, source location, stack."""
@@ -467,34 +487,38 @@ def panic_for_test(message: str, *, in_thread: bool = False) -> None:
     """Panic, to test the reports of panics; with `in_thread`, in a separate thread."""
 
 def latency_causes() -> list[tuple[str, str]]:
-    """All causes that latency is attributed to, from the host inwards: name and meaning."""
+    """Return name and meaning of all causes of latency, from the host to the flash."""
 
 def counter_declarations() -> list[tuple[str, str, str, bool, bool, bool]]:
-    """All drive counters: name, unit, meaning, whether it is a level, whether it grows with the
-    size of the drive, whether it is not a whole number.
+    """Return all drive counters: name, unit, meaning, and three flags.
+
+    The flags are true for a level, for proportionality to the size of the drive, and for a value
+    that is not a whole number.
     """
 
 def parse_size(text: str) -> int:
-    """Bytes of "4 KiB", "120 GB", ... Raises NativeConfigError."""
+    """Return the bytes of "4 KiB", "120 GB" and so on. Raises NativeConfigError."""
 
 def parse_time(text: str) -> int:
-    """Nanoseconds of "50 us", "1.2 ms", ... Raises NativeConfigError."""
+    """Return the nanoseconds of "50 us", "1.2 ms" and so on. Raises NativeConfigError."""
 
 def parse_workload_toml(text: str, file_name: str, capacity_bytes: int) -> str:
-    """A workload file as the JSON that `workload_from_mapping` reads; shares of the drive become
-    bytes. Raises NativeConfigError.
+    """Convert a workload file to the JSON that `workload_from_mapping` reads.
+
+    Shares of the drive become bytes. Raises NativeConfigError.
     """
 
 def check_workload(json: str, capacity_bytes: int, streams: int) -> None:
-    """Check a workload (as JSON) against a drive; raises NativeConfigError."""
+    """Check a workload (as JSON) against a drive; raise NativeConfigError if it does not fit."""
 
 def power_losses(
     device: Device, seed: int, queue_depth: int, writes: list[int]
 ) -> list[dict[str, Any]]:
-    """Cut the power of a new drive after each number of `writes`, random ones of 4 KiB, since a
-    flush. Returns a row for each: "confirmed_writes", "lost_writes", "torn_units",
-    "interrupted_erases", "saved_slots", "hold_up_ns", "rebuild_ns", "elapsed_ns". Raises
-    NativeConfigError, as for drives whose power cannot be cut.
+    """Cut the power of a new drive after each number of random 4 KiB `writes` since a flush.
+
+    Returns a row for each: "confirmed_writes", "lost_writes", "torn_units", "interrupted_erases",
+    "saved_slots", "hold_up_ns", "rebuild_ns", "elapsed_ns". Raises NativeConfigError, also for
+    drives without modelled power cuts.
     """
 
 def validate_data_placement(
@@ -503,10 +527,11 @@ def validate_data_placement(
     data: float = 0.2, writes: float = 0.8, request: int = 32, pages_per_block: int = 256,
     blocks: int = 4096, seed: int = 1, warm_up: int = 10, measured: int = 10,
 ) -> tuple[float, float]:  # fmt: skip
-    """Measure what keeping data apart is worth; returns (measured, best possible) write
-    amplification, NaN where no best is known. `load`: "hot-cold" (`data`, `writes`: shares of the
-    hot class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots).
-    `gc_destination`: "per-stream", "host-unit" or "shared"; `gc_pacing`: "incremental" or
+    """Measure the effect of data placement; return (measured, best possible) write amplification.
+
+    NaN: the best is unknown. `load` is "hot-cold" (`data` and `writes` are shares of the hot
+    class), "by-size" or "by-rate" (four sequential writers, requests of `request` slots).
+    `gc_destination` is "per-stream", "host-unit" or "shared", `gc_pacing` "incremental" or
     "per-victim". `warm_up` and `measured` are in overwrites. Raises NativeConfigError.
     """
 
@@ -515,33 +540,39 @@ def validate_handles(
     rates: tuple[float, float, float], capacities: float,
     settled: tuple[float, float] | None = None, seed: int = 1,
 ) -> tuple[float, float]:  # fmt: skip
-    """Write amplification of a drive with the GC policy of the emulator WARP, under its three
-    writers of `rates` (shares of the slots): from the empty drive until `capacities` have been
-    written, and between the two volumes of `settled`, also in capacities (NaN without them).
-    `persistent`: relocated data stay with their handle. Raises NativeConfigError.
+    """Measure the write amplification of a drive with the GC policy of the emulator WARP.
+
+    Three writers have `rates` (shares of the slots). The first figure is from the empty drive until
+    `capacities` have been written, the second between the two volumes of `settled`, also in
+    capacities (NaN without them). With `persistent`, relocated data stay with their handle. Raises
+    NativeConfigError.
     """
 
 def validate_power_cuts(seed: int, drive: int, cuts: int) -> dict[str, Any]:
-    """Cut the power of small drive number `drive` of `seed` `cuts` times, under random commands.
-    Returns its kind, counts, "rebuild_ns_max" and "violation" (None if nothing was lost that must
-    not be); see `validate.power_cuts`. Raises NativeConfigError for no cuts.
+    """Cut the power of a small drive `cuts` times under random commands.
+
+    `drive` is the number of the drive of `seed`. Returns its kind, counts, "rebuild_ns_max" and
+    "violation" (None: no durable data were lost); see `validate.power_cuts`. Raises
+    NativeConfigError if `cuts` is 0.
     """
 
 def validate_reduction(
     policy: str, overprovision: float, sizes: list[int], duplicates: float, *, pages_per_block: int,
     blocks: int, seed: int = 1, warm_up: int = 10, measured: int = 10,
 ) -> tuple[float, float]:  # fmt: skip
-    """Measure a drive that stores less than the host writes; returns (measured, theory) write
-    amplification, in bytes. `sizes`: the sectors (512 B) that 4 KiB slots take, each as often;
-    `duplicates`: the share of the writes that repeat data. `policy`: "fifo", or "greedy" for data
-    of one size without duplicates. Raises NativeConfigError.
+    """Measure a drive with data reduction; return (measured, theory) write amplification in bytes.
+
+    `sizes` are the equally frequent sizes of 4 KiB slots in sectors (512 B), `duplicates` is the
+    share of writes that repeat data. `policy` is "fifo", or "greedy" for data of one size without
+    duplicates. Raises NativeConfigError.
     """
 
 def validate_waf(
     policy: str, overprovision: float, pages_per_block: int, blocks: int, seed: int = 1,
     warm_up: int = 10, measured: int = 10,
 ) -> tuple[float, float]:  # fmt: skip
-    """Measure one case; returns (measured, theory) write amplification. `policy`: "greedy", "fifo",
-    "random", "d=N", or "streams" (four sequential writers, a stream each). Raises
-    NativeConfigError.
+    """Measure a case; return (measured, theory) write amplification.
+
+    `policy` is "greedy", "fifo", "random", "d=N", or "streams" (four sequential writers with a
+    stream each). Raises NativeConfigError.
     """
