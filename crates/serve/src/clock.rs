@@ -1,4 +1,4 @@
-//! The drive's virtual time as a function of wall time, and waiting until a moment of it.
+//! The drive's virtual time as a function of wall time, and precise waits for it.
 
 use std::num::NonZeroU64;
 use std::sync::OnceLock;
@@ -9,22 +9,22 @@ use std::time::{Duration, Instant};
 use rustix::thread::set_current_timer_slack;
 use writecliff_base::Nanos;
 
-/// A sleeping thread wakes up to this late, so the last part of a wait is spun.
+/// Maximum wake-up delay of a sleeping thread; threads spin for this last part of a wait.
 const SPIN_NS: u64 = 60_000;
-/// Value of a thread that is awake.
+/// Value of `asleep_until_ns` while the thread is awake.
 const AWAKE: u64 = 0;
 
-/// The two clocks. Wall time counts from when serving began.
+/// The two clocks. Wall time counts from the start of serving.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     start: Instant,
-    /// The drive's time when serving began.
+    /// The drive's time at the start of serving.
     origin: Nanos,
     slow_down: f64,
 }
 
 impl Clock {
-    /// `slow_down` is how many nanoseconds of wall time one of the drive takes.
+    /// Creates the clocks. `slow_down` is the wall time per unit of the drive's time.
     pub fn new(origin: Nanos, slow_down: f64) -> Self {
         Self { start: Instant::now(), origin, slow_down }
     }
@@ -33,7 +33,7 @@ impl Clock {
         self.slow_down
     }
 
-    /// Wall time.
+    /// Returns the wall time since the start of serving.
     pub fn wall(&self) -> Nanos {
         Nanos(self.start.elapsed().as_nanos() as u64)
     }
@@ -49,11 +49,11 @@ impl Clock {
     }
 }
 
-/// A deadline that one thread waits for and others move forward. Another one may attend to it for
-/// a while, so that the first need not be woken; then it leaves the rest to the first.
+/// A deadline that one thread waits for and others can bring forward. Another thread may take over
+/// the wait for a while ([`Self::attend`]), so that the waiting thread need not be woken.
 #[derive(Debug)]
 pub(crate) struct Alarm {
-    /// In wall time; `u64::MAX` for none.
+    /// The deadline in wall time; `u64::MAX` for none.
     deadline_ns: AtomicU64,
     /// The deadline that the waiting thread sleeps for.
     asleep_until_ns: AtomicU64,
@@ -73,7 +73,8 @@ impl Alarm {
         }
     }
 
-    /// Sets the deadline and wakes the waiting thread if it would wake too late and nobody attends.
+    /// Sets the deadline. Wakes the waiting thread if it would wake too late and no other thread
+    /// attends.
     pub(crate) fn set(&self, deadline: Option<Nanos>) {
         let new = deadline.map_or(u64::MAX, |at| at.0);
         self.deadline_ns.store(new, Ordering::SeqCst);
@@ -82,7 +83,8 @@ impl Alarm {
         }
     }
 
-    /// Begins to attend: returns false if another thread does. [`Self::leave`] follows.
+    /// Takes over the wait; returns `false` if another thread has it. Call [`Self::leave`]
+    /// afterwards.
     pub(crate) fn attend(&self) -> bool {
         !self.is_attended.swap(true, Ordering::SeqCst)
     }
@@ -129,10 +131,10 @@ impl Alarm {
         }
     }
 
-    /// Waits for the deadline, wherever it is moved meanwhile. Returns false when stopped.
+    /// Waits for the deadline, which may move meanwhile. Returns `false` when stopped.
     ///
-    /// It sleeps until shortly before and then spins. To give way to other threads meanwhile would
-    /// cost whole time slices, milliseconds, on a machine that has other work.
+    /// Sleeps until shortly before the deadline and then spins. Yielding to other threads instead
+    /// of spinning would cost whole time slices (milliseconds) on a busy machine.
     pub(crate) fn wait(&self, clock: &Clock) -> bool {
         self.waiter.get_or_init(|| {
             // By default the kernel may delay timers by 50 µs to wake several threads at once.
@@ -161,7 +163,7 @@ impl Alarm {
         }
     }
 
-    /// Sleeps for a deadline, if there is still reason to. A thread that ends the reason after the
+    /// Sleeps until a deadline while `has_reason` is true. A thread that ends the reason after the
     /// check sees that this thread sleeps, and wakes it.
     fn sleep(&self, until: u64, at_most: Option<Duration>, has_reason: impl Fn() -> bool) {
         self.asleep_until_ns.store(until, Ordering::SeqCst);
@@ -234,7 +236,7 @@ mod tests {
         };
         for before in 0..50 {
             assert!(alarm.attend());
-            assert!(!alarm.attend(), "one thread does");
+            assert!(!alarm.attend(), "another thread attends");
             alarm.set(Some(clock.wall() + Nanos::from_micros(10)));
             assert!(alarm.is_soon(&clock));
             while !alarm.is_due(&clock) {

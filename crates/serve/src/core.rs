@@ -20,7 +20,8 @@ use crate::volatile::Durability;
 
 mod durability;
 
-/// Commands inside the drive; more wait outside. A drive has at most 65,536.
+/// Maximum number of commands in the drive; further ones wait outside. A drive supports at most
+/// 65,536.
 const COMMANDS_MAX: usize = 16_384;
 /// Interval at which background work of an idle drive is simulated.
 const IDLE_TICK: Nanos = Nanos(100_000_000);
@@ -37,9 +38,9 @@ struct Outstanding {
     client: Client,
     submitted: Nanos,
     failure: Option<Failure>,
-    /// The number of the next change when it was submitted, or when its flush was.
+    /// Number of the next change at the time when the request, or its flush, was submitted.
     change: u64,
-    /// Bytes that the drive has been given.
+    /// Number of bytes that have been submitted to the drive.
     given: u64,
     commands: u32,
     is_flushing: bool,
@@ -53,22 +54,22 @@ pub(crate) struct Core {
     /// Statistics since the last call of `recent()`.
     pub recent: Operations,
     pub by_stream: Streams,
-    /// Bytes moved by stream before serving began.
+    /// Bytes moved by stream before the start of serving.
     moved_before: Option<MovedByStream>,
-    /// Requests one by one; `None` if nobody keeps them.
+    /// Trace of the requests; `None` if no trace is recorded.
     pub trace: Option<Trace>,
     pub stopped: bool,
     pub life: Life,
-    /// Since when requests are outstanding.
+    /// Time since which requests are outstanding.
     busy_since: Nanos,
-    /// For a drive with a state file.
+    /// Journal of a drive with a state file.
     pub journal: Option<Journal>,
-    /// The drive's time up to which it has been simulated.
+    /// The drive's time until which it has been simulated.
     at: Nanos,
     requests: Vec<Option<Outstanding>>,
     free: Vec<u32>,
     in_drive: usize,
-    /// Requests of which the drive has not been given all.
+    /// Requests of which some bytes have not been submitted to the drive.
     waiting: VecDeque<u32>,
     /// Completed requests whose clients are not notified yet.
     pub done: Vec<(Client, Done)>,
@@ -76,9 +77,9 @@ pub(crate) struct Core {
     durable: Vec<Durable>,
     durability: Durability,
     pub planned: Planned,
-    /// Writes that were submitted.
+    /// Number of submitted writes.
     pub writes: u64,
-    /// The number of the next change of the contents.
+    /// Number of the next change of the contents.
     changes: Arc<AtomicU64>,
     capacity: u64,
     streams: u16,
@@ -87,7 +88,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// `undo_limit` is the limit on the changes of the contents that are kept.
+    /// Creates the core. `undo_limit` limits the changes of the contents that are kept for undo.
     pub(crate) fn new(
         mut drive: AnyDrive,
         timing: Timing,
@@ -95,7 +96,7 @@ impl Core {
         undo_limit: Bytes,
     ) -> Self {
         let durability = Durability::of(&mut drive, timing, undo_limit);
-        // The drive has not recorded the data that are on their way to flash in a restored state.
+        // A restored drive has no record of data that are in flight to flash.
         let quiesces = timing == Timing::Fast || drive.volatile().is_some();
         if quiesces {
             drive.quiesce();
@@ -171,7 +172,7 @@ impl Core {
         }
     }
 
-    /// Simulates the drive until `to`, or not at all if that is past.
+    /// Simulates the drive until `to`; does nothing if `to` is in the past.
     pub(crate) fn advance(&mut self, to: Nanos) {
         if self.timing == Timing::Fast || to < self.at {
             return;
@@ -185,7 +186,7 @@ impl Core {
         self.drive.idle_until(to);
     }
 
-    /// Lets the drive complete all that is outstanding, whatever time that takes it.
+    /// Lets the drive complete all outstanding commands, regardless of their time.
     pub(crate) fn drain(&mut self) {
         while self.in_drive > 0 {
             let completion = self.drive.step(Nanos::MAX).expect("commands complete");
@@ -196,19 +197,19 @@ impl Core {
         self.settle();
     }
 
-    /// Ends the fast-forward clock, so that the drive is fit for anything else.
+    /// Ends fast-forward, so that the drive can do other work.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.has_fast_forwarded) {
             self.drive.end_fast_forward();
         }
     }
 
-    /// Notes that the drive's time may have passed in other ways.
+    /// Updates the time after something else may have advanced the drive.
     pub(crate) fn catch_up(&mut self) {
         self.at = self.at.max(self.drive.now());
     }
 
-    /// Returns the wall time at which [`Self::advance`] has something to do next.
+    /// Returns the wall time at which [`Self::advance`] next has work.
     pub(crate) fn next_due(&mut self) -> Option<Nanos> {
         let cut = self.planned.time().map(|at| self.clock.wall_time(at));
         cut.into_iter().chain(self.next_event()).min()
@@ -224,12 +225,12 @@ impl Core {
         }
     }
 
-    /// Returns the time from which the drive takes commands; long ago without timing.
+    /// Returns the time from which the drive accepts commands; 0 without timing.
     pub(crate) fn ready(&self) -> Nanos {
         if self.timing == Timing::Fast { Nanos::ZERO } else { self.at }
     }
 
-    /// Accepts a request that is not refused. `failure` is an error that it already has.
+    /// Accepts a request that was not rejected. `failure` is an error that it already has.
     pub(crate) fn submit(
         &mut self,
         client: &Client,
@@ -239,7 +240,7 @@ impl Core {
     ) {
         debug_assert_eq!(self.refusal(&request), None, "the session has checked it");
         self.keep(client.number, &request, arrived);
-        // A write that is refused is counted by the drive; a trim does not get there.
+        // The drive counts rejected writes itself; a rejected trim does not reach it.
         let is_refused_trim =
             failure == Some(Failure::WriteProtected) && request.operation == Operation::Trim;
         if !is_refused_trim && let Some(record) = Record::of(&request) {
@@ -289,13 +290,13 @@ impl Core {
         self.life.count(request);
     }
 
-    /// Returns the bytes moved by stream since serving began.
+    /// Returns the bytes moved by stream since the start of serving.
     pub(crate) fn moved_by_stream(&self) -> Option<MovedByStream> {
         let now = self.drive.moved_by_stream()?;
         Some(now.since(self.moved_before.as_ref()?))
     }
 
-    /// Adds a request to the trace, if there is one.
+    /// Adds a request to the trace, if one is recorded.
     pub(crate) fn keep(&mut self, session: u32, request: &Request, arrived: Nanos) {
         if let Some(trace) = &mut self.trace {
             let time = if self.timing == Timing::Fast { arrived } else { self.at };
@@ -338,7 +339,7 @@ impl Core {
         failure
     }
 
-    /// Gives the drive commands of the requests that wait, while it takes them.
+    /// Submits commands of waiting requests to the drive while it accepts them.
     fn give(&mut self, at: Nanos) {
         while self.in_drive < COMMANDS_MAX
             && let Some(&number) = self.waiting.front()
@@ -385,7 +386,7 @@ impl Core {
         self.give(completion.at);
     }
 
-    /// Flushes on behalf of a durable write.
+    /// Submits the flush of a durable write.
     fn flush(&mut self, number: u32, at: Nanos) {
         let change = self.next_change();
         let outstanding = self.requests[number as usize].as_mut().expect("it is outstanding");
@@ -418,7 +419,7 @@ impl Core {
     }
 }
 
-/// Returns the failure that a client sees of a command.
+/// Returns the failure that a command with this status reports to the client.
 fn failure_of(status: Status) -> Option<Failure> {
     match status {
         Status::Success => None,

@@ -1,23 +1,24 @@
-//! Bytes that a client has sent and that are not yet understood.
+//! Buffered input of a connection: bytes that are not parsed yet.
 //!
-//! The thread polls for the next request before it sleeps, because waking a thread takes about as
-//! long as a client needs to send its next request after a reply.
+//! The connection's thread polls for the next request before it sleeps, because waking a thread
+//! takes about as long as a client needs to send its next request after a reply.
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::served::{Attendant, Served};
-use crate::socket::{Socket, is_passing};
+use crate::served::{DriveDriver, Served};
+use crate::socket::{Socket, is_transient};
 
-/// Data of writes pass through in pieces of up to this size.
+/// Buffer size; the data of writes pass through in pieces of up to this size.
 const BUFFER_BYTES: usize = 160 << 10;
 /// Duration of a poll for the next request.
-const LOOK: Duration = Duration::from_micros(50);
+const POLL: Duration = Duration::from_micros(50);
 /// Maximum number of requests between two polls.
 const SLEEPS_MAX: u32 = 1_023;
 /// Maximum time for which the thread runs the drive before it serves its connection again.
 const ATTEND: Duration = Duration::from_millis(1);
-/// Maximum number of bytes to receive at once while running the drive, which must not wait longer.
+/// Maximum number of bytes to receive at once while running the drive, so that the drive's work is
+/// not delayed.
 const RECEIVED_MAX: usize = 8 << 10;
 
 /// Adaptive polling for a client's requests, with exponential back-off. While requests are
@@ -30,7 +31,7 @@ pub struct Input {
     sleeps: u32,
     /// Value of `sleeps` after the next poll without a request.
     next_sleeps: u32,
-    attendant: Option<Attendant>,
+    attendant: Option<DriveDriver>,
 }
 
 impl Default for Input {
@@ -46,7 +47,7 @@ impl Input {
         &self.buffer[self.first..self.end]
     }
 
-    /// Returns the first `N` bytes, if they are there.
+    /// Returns the first `N` bytes, if they have been received.
     pub fn head<const N: usize>(&self) -> Option<&[u8; N]> {
         self.bytes().first_chunk()
     }
@@ -54,14 +55,14 @@ impl Input {
     /// Discards the first `count` bytes.
     pub fn consume(&mut self, count: usize) {
         self.first += count;
-        assert!(self.first <= self.end, "consumed more than there is");
+        assert!(self.first <= self.end, "consumed more than was received");
         if self.first == self.end {
             (self.first, self.end) = (0, 0);
         }
     }
 
-    /// Receives more behind what is there. `UnexpectedEof` at the end of the stream, `WouldBlock`
-    /// if there is nothing and `wait` is not set.
+    /// Receives more bytes after the buffered ones. Returns an error `UnexpectedEof` at the end of
+    /// the stream, and `WouldBlock` if no bytes have arrived and `wait` is not set.
     pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<()> {
         if self.end == self.buffer.len() {
             self.buffer.copy_within(self.first..self.end, 0);
@@ -103,18 +104,18 @@ impl Input {
         let looks = is_idle && self.sleeps == 0;
         let start = Instant::now();
         loop {
-            let is_needed = self.attendant.as_ref().is_some_and(Attendant::is_needed);
+            let is_needed = self.attendant.as_ref().is_some_and(DriveDriver::is_needed);
             if !looks && !is_needed {
                 break;
             }
             match self.receive(socket, false) {
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 received => {
                     self.next_sleeps = if is_idle { 0 } else { self.next_sleeps };
                     return Some(received);
                 }
             }
-            if start.elapsed() >= if is_needed { ATTEND } else { LOOK } {
+            if start.elapsed() >= if is_needed { ATTEND } else { POLL } {
                 break;
             }
             std::hint::spin_loop();
@@ -163,7 +164,7 @@ mod tests {
             // The woken thread receives the request.
             assert!(matches!(socket.receive(&mut [0; 8], true), Ok(1)));
         }
-        // A request that is already there resets the back-off.
+        // A request that has already arrived resets the back-off.
         client.write_all(&[1]).unwrap();
         assert!(matches!(look(&mut input), Some(Ok(()))));
         assert_eq!((input.bytes(), input.sleeps, input.next_sleeps), (&[1][..], 0, 0));

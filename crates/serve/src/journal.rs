@@ -1,10 +1,11 @@
 //! The journal of a served drive with a state file: a record of each request that changes it.
 //!
-//! A state file is written at the end. A server that is killed writes none, so two files beside the
-//! state file hold all that it has acknowledged: `STATE.data`, a copy of the data (unless these
-//! are in a file already, see [`writecliff_contents::Contents::mirror_to`]), and `STATE.journal`.
-//! The next server restores the state, gives the drive the requests of the journal without timing,
-//! and takes the data from the copy. Records reach the kernel before replies do.
+//! A state file is written at the end of a session, so a killed server does not write it. Two files
+//! next to the state file therefore contain everything that the server has acknowledged:
+//! `STATE.data`, a copy of the data (unless the data are in a file already, see
+//! [`writecliff_contents::Contents::mirror_to`]), and `STATE.journal`. The next server restores the
+//! state, replays the requests of the journal without timing, and reads the data from the copy.
+//! Records reach the kernel before replies do.
 //!
 //! ```text
 //! "WCJRNL2\n"                    8 bytes
@@ -33,7 +34,7 @@ const MAGIC: &[u8; 8] = b"WCJRNL2\n";
 /// Maximum length of a record.
 const RECORD_BYTES_MAX: usize = 64;
 const _: () = assert!(RECORD_BYTES_MAX <= u8::MAX as usize, "a record's length fits in a byte");
-/// Wall time between records of counters that no other record implies.
+/// Interval of wall time between records of the counters that no other record implies.
 const LIFE_INTERVAL: Nanos = Nanos(1_000_000_000);
 
 /// A change of the drive.
@@ -50,17 +51,17 @@ pub(crate) enum Record {
     },
     Purge,
     Format(Bytes),
-    /// The drive lost its power, and has it again.
+    /// A power loss, followed by a power-up.
     PowerUp,
     Life(Life),
     Error(ErrorEntry),
 }
 
-/// Session of a journal.
+/// The session of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// Power-ups in the state file that the records follow. Each session adds to them, so they
-    /// identify that state file.
+    /// Number of power-ups in the state file that the records follow. Each session increments it,
+    /// so it identifies that state file.
     pub power_ups: u64,
     /// `true` if the journal has a copy of the data.
     pub has_data: bool,
@@ -100,19 +101,19 @@ impl Record {
     }
 }
 
-/// An open journal, which nobody else can open.
+/// An open journal, locked against other processes.
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
     data: PathBuf,
     records: Vec<u8>,
     has_failed: bool,
-    /// The counters that the file has, and since when.
+    /// The counters in the file, and the time at which they were written.
     life: Life,
     life_at: Nanos,
 }
 
-/// Returns a file beside a state file.
+/// Returns the path of a file next to a state file, with `suffix` appended.
 fn beside(state: &Path, suffix: &str) -> PathBuf {
     let mut name = state.as_os_str().to_owned();
     name.push(suffix);
@@ -120,8 +121,8 @@ fn beside(state: &Path, suffix: &str) -> PathBuf {
 }
 
 impl Journal {
-    /// Opens the journal of a state file, and makes an empty one if there is none. An error
-    /// `ResourceBusy` if another server has it.
+    /// Opens the journal of a state file; creates an empty journal if none exists. Returns an error
+    /// `ResourceBusy` if another server has it open.
     pub(crate) fn open(state: &Path) -> io::Result<Self> {
         let (path, data) = (beside(state, ".journal"), beside(state, ".data"));
         let options = &mut OpenOptions::new();
@@ -130,7 +131,7 @@ impl Journal {
             Err(Errno::WOULDBLOCK) => return Err(io::ErrorKind::ResourceBusy.into()),
             locked => locked?,
         }
-        // A server that ends removes the file, perhaps this file.
+        // A server that stops removes the file, which may be this one.
         let is_there = fs::metadata(&path).is_ok_and(|there| {
             file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
         });
@@ -141,13 +142,13 @@ impl Journal {
         Ok(Self { file, path, data, records, has_failed: false, life, life_at })
     }
 
-    /// Returns the file for a copy of the data.
+    /// Returns the path of the copy of the data.
     pub(crate) fn data(&self) -> &Path {
         &self.data
     }
 
-    /// Returns the session of the journal, or `None` if the journal is new. [`Self::replay`] reads
-    /// the records of the session next.
+    /// Returns the session of the journal; `None` if the journal is new. Call [`Self::replay`] next
+    /// to read the records of the session.
     pub(crate) fn header(&mut self) -> io::Result<Option<Header>> {
         self.file.rewind()?;
         let mut magic = [0; MAGIC.len()];
@@ -162,7 +163,7 @@ impl Journal {
         }
     }
 
-    /// Begins a journal without records.
+    /// Starts a journal without records.
     pub(crate) fn begin(&mut self, header: Header) -> io::Result<()> {
         self.file.set_len(0)?;
         self.set_header(header)
@@ -178,8 +179,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Passes all records, until `take` returns `false`, which is an error `InvalidData`. Drops a
-    /// last record that is incomplete. New records follow them.
+    /// Passes all records to `take`; returns an error `InvalidData` if it returns `false`. Drops an
+    /// incomplete last record. New records are appended after the others.
     pub(crate) fn replay(&mut self, mut take: impl FnMut(Record) -> bool) -> io::Result<()> {
         let mut end = self.file.stream_position()?;
         assert!(end >= MAGIC.len() as u64, "the header is read before the records");
@@ -204,8 +205,8 @@ impl Journal {
         record.append_to(&mut self.records);
     }
 
-    /// Writes the records that were added, and from time to time the counters `life`. After an
-    /// error the journal is of no use: [`Self::has_failed`].
+    /// Writes the added records, and periodically the counters `life`. After an error the journal
+    /// is unusable ([`Self::has_failed`]).
     pub(crate) fn write(&mut self, life: Life, wall: Nanos) {
         if life != self.life && wall >= self.life_at + LIFE_INTERVAL {
             (self.life, self.life_at) = (life, wall);
@@ -217,12 +218,12 @@ impl Journal {
         }
     }
 
-    /// Returns `true` if records could not be written: no change may be acknowledged any more.
+    /// Returns `true` if records could not be written: no further change may be acknowledged.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Ends a journal that nobody needs any more.
+    /// Removes a journal that is no longer needed.
     pub(crate) fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.path)?;
         match fs::remove_file(&self.data) {

@@ -1,19 +1,20 @@
-//! Serves a simulated drive in real time: programs see a block device that behaves, and takes its
-//! time, as the simulated drive does.
+//! Serves a simulated drive in real time: programs use a block device with the behaviour and the
+//! latencies of the simulated drive.
 //!
 //! The drive's virtual time follows the wall clock ([`clock`]). Connections submit requests
-//! ([`Session`]) and get them back when the simulated drive completes them. The thread that
-//! submits also does what the drive has to do until then; a thread of the drive does it when
-//! nobody submits. Without timing ([`Timing::Fast`]) requests complete as they are submitted.
+//! ([`Session`]) and receive the completions when the simulated drive completes them. A thread that
+//! submits a request also does the drive's pending work; the drive's own thread does it when no
+//! requests are submitted. Without timing ([`Timing::Fast`]), requests complete when they are
+//! submitted.
 //!
 //! # When data change
 //!
-//! NVMe orders no commands that are outstanding at the same time; a read must return what was
-//! written if it is submitted after the write completed (NVM Command Set 1.0, 2.1.4: no ordering
-//! beyond atomicity). Data are therefore stored when a write is submitted, and read when a read is
-//! answered: each is a moment at which the command is outstanding, and no data have to be held
-//! while the drive takes its time. The data from before changes that are not durable yet are kept
-//! (`writecliff_contents`), so that a power cut can undo them.
+//! NVMe does not order commands that are outstanding at the same time. A read must return written
+//! data only if it is submitted after the write has completed (NVM Command Set 1.0, 2.1.4: no
+//! ordering beyond atomicity). Data are therefore stored when a write is submitted, and read when a
+//! read is answered. The command is outstanding at both times, and no data need to be buffered
+//! while the simulated drive works. The previous data of changes that are not durable yet are kept
+//! (`writecliff_contents`), so that a power cut can undo the changes.
 //!
 //! | file | content |
 //! |---|---|

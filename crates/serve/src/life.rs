@@ -1,4 +1,4 @@
-//! Figures of a drive's life that the drive itself does not count, as SMART reports them.
+//! Lifetime counters of SMART that the simulated drive itself does not have.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::Nanos;
@@ -7,7 +7,7 @@ use writecliff_runner::AnyDrive;
 
 use crate::request::Request;
 
-/// Work of hosts since the drive was new. Reads of blocks that are not mapped count, too.
+/// Host work since the drive was new, including reads of unmapped blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
     pub(crate) read_commands: u64,
@@ -21,7 +21,8 @@ pub struct Life {
 }
 
 impl Life {
-    /// Returns the life of a drive that has not been served before: its preconditioning.
+    /// Returns the counters of a drive that has not been served before, which include its
+    /// preconditioning.
     pub(crate) fn before(drive: &AnyDrive) -> Self {
         let counters = drive.counters();
         Self {

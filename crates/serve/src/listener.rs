@@ -20,11 +20,11 @@ use crate::outbox::Outbox;
 use crate::served::Served;
 use crate::socket::{Bell, Socket, poll};
 
-/// Connections of a listener at a time; further ones are closed at once. Each is a thread and two
-/// descriptors.
+/// Maximum number of connections of a listener; further ones are closed at once. Each takes a
+/// thread and two file descriptors.
 pub const CONNECTIONS_MAX: usize = 1_024;
 const STACK_BYTES: usize = 256 << 10;
-/// After a failed accept, for which only the lack of something is a reason.
+/// Pause after a failed `accept`, which fails only for lack of resources.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Address at which clients connect.
@@ -32,20 +32,20 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub enum Address {
     /// Path of a Unix socket.
     Unix(PathBuf),
-    /// Host and port; port 0 is any that is free.
+    /// Host and port; port 0 stands for any free port.
     Tcp(String, u16),
 }
 
-/// Text that is not an address.
+/// A text that is not an address.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("'{0}' is not an address such as unix:/run/drive.sock or 127.0.0.1:10809")]
-pub struct NoAddress(String);
+pub struct InvalidAddress(String);
 
 impl FromStr for Address {
-    type Err = NoAddress;
+    type Err = InvalidAddress;
 
-    fn from_str(text: &str) -> Result<Self, NoAddress> {
-        let none = || NoAddress(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, InvalidAddress> {
+        let none = || InvalidAddress(text.to_owned());
         if let Some(path) = text.strip_prefix("unix:") {
             return if path.is_empty() { Err(none()) } else { Ok(Self::Unix(path.into())) };
         }
@@ -69,7 +69,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The life of one connection: returns when the client has left or misbehaved.
+/// Serves one connection; returns when the client has left or violated the protocol.
 pub type Connection = Arc<dyn Fn(Arc<Outbox>, Served) + Send + Sync>;
 
 enum Acceptor {
@@ -101,7 +101,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Accepts connections at `address`, each in a thread of its own.
+    /// Accepts connections at `address`, each in its own thread.
     pub fn new(
         served: &Served,
         address: &Address,
@@ -117,7 +117,7 @@ impl Listener {
         Ok(Self { address, bell, thread: Some(thread) })
     }
 
-    /// Returns the address at which it listens, with the actual port.
+    /// Returns the address of the listener, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -127,10 +127,10 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.bell.ring();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // a panic has been printed
+            let _ = thread.join(); // the panic hook has already run
         }
         if let Address::Unix(path) = &self.address {
-            let _ = fs::remove_file(path); // somebody else may have removed it
+            let _ = fs::remove_file(path); // it may have been removed already
         }
     }
 }
@@ -139,7 +139,7 @@ fn bind(address: &Address) -> io::Result<(Acceptor, Address)> {
     match address {
         Address::Unix(path) => {
             let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
-            // A socket that nobody answers is left over from a server that was killed.
+            // A socket without a listener was left by a killed server.
             if is_socket && UnixStream::connect(path).is_err() {
                 fs::remove_file(path)?;
             }
@@ -157,7 +157,7 @@ fn bind(address: &Address) -> io::Result<(Acceptor, Address)> {
     }
 }
 
-/// A connection that may be running.
+/// A connection whose thread may still run.
 struct Running {
     outbox: Arc<Outbox>,
     thread: JoinHandle<()>,
@@ -172,7 +172,7 @@ fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: &Co
         }
         running.retain(|client| !client.thread.is_finished());
         match acceptor.accept() {
-            // Dropping it closes it.
+            // Dropping the socket closes the connection.
             Ok(_) if running.len() == CONNECTIONS_MAX => {}
             Ok(socket) => running.extend(begin(socket, served, connection)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -183,11 +183,11 @@ fn accept_all(acceptor: &Acceptor, bell: &Bell, served: &Served, connection: &Co
         client.outbox.close();
     }
     for client in running {
-        let _ = client.thread.join(); // a panic has been printed
+        let _ = client.thread.join(); // the panic hook has already run
     }
 }
 
-/// Ends the connection when its thread ends, however that does.
+/// Ends the connection when its thread ends, even by a panic.
 struct Closing(Arc<Outbox>);
 
 impl Drop for Closing {
@@ -196,7 +196,7 @@ impl Drop for Closing {
     }
 }
 
-/// Starts a connection; without memory for it, the client finds it closed.
+/// Starts the thread of a connection. If this fails for lack of memory, the connection is closed.
 fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Running> {
     let outbox = Arc::new(Outbox::new(served.clone(), socket).ok()?);
     let (replies, served) = (Arc::clone(&outbox), served.clone());
@@ -209,10 +209,11 @@ fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Run
     Some(Running { outbox, thread: thread.spawn(run).ok()? })
 }
 
-/// Lets the process have as many descriptors as it may: by default 1,024, with two a connection.
+/// Raises the limit on file descriptors to its hard limit. The default is 1,024, and each
+/// connection needs two.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // If this fails, the limit stays as it is.
+    // If this fails, the limit does not change.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 

@@ -1,9 +1,9 @@
-//! Replies on their way to a client, without waiting for it.
+//! Queued replies to a client, sent without waiting for the client.
 //!
-//! Any thread may queue replies and send what the client takes at once. The rest is the business
-//! of the connection's own thread, whose bell rings then. Data are copied from the contents when
-//! there is room for them in the buffer, so a client that does not read what it asked for costs a
-//! buffer and a few words per reply, whatever the length of its reads.
+//! Any thread may queue replies and send as much as the client accepts at once. The connection's
+//! own thread, which the bell wakes, sends the rest. Data are copied from the contents when the
+//! buffer has room for them, so a client that does not read its replies costs a buffer and a few
+//! words per reply, regardless of the length of its reads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,11 +14,11 @@ use crate::request::Failure;
 use crate::served::{Served, locked};
 use crate::socket::{Bell, Socket};
 
-/// Bytes that are ready to be sent, at most. A reply of 128 KiB, the largest that Linux asks for
-/// by default, fits with its header.
+/// Maximum number of bytes ready to be sent. The largest read that Linux sends by default, 128 KiB,
+/// fits with its header.
 const BUFFER_BYTES: usize = 160 << 10;
 
-/// Part of a reply that was not yet copied.
+/// Part of a reply that is not copied yet.
 enum Part {
     Bytes(Vec<u8>),
     /// A range of the contents.
@@ -43,7 +43,7 @@ struct Queue {
 pub enum Sent {
     /// The buffer is empty.
     All,
-    /// The client does not take more now.
+    /// The client accepts no more bytes at present.
     Part,
 }
 
@@ -80,7 +80,7 @@ impl Outbox {
         &self.socket
     }
 
-    /// Rings when there is something to do for the connection's thread.
+    /// Returns the bell, which rings when the connection's thread has work.
     pub fn bell(&self) -> &Bell {
         &self.bell
     }
@@ -89,7 +89,7 @@ impl Outbox {
         locked(&self.queue)
     }
 
-    /// Appends to the bytes to be sent, uninterrupted by other threads.
+    /// Appends a reply to the bytes to be sent, atomically with respect to other threads.
     pub fn push(&self, reply: impl FnOnce(&mut Reply<'_>)) {
         let mut queue = self.queue();
         if !queue.is_broken {
@@ -103,8 +103,8 @@ impl Outbox {
         queue.sent < queue.buffer.len() || !queue.parts.is_empty()
     }
 
-    /// For any thread: sends one buffer, as far as the client takes it at once. Rings the bell if
-    /// something is left.
+    /// Sends one buffer, as far as the client accepts it at once. Rings the bell if bytes are left.
+    /// Any thread may call this.
     pub fn send(&self) -> io::Result<Sent> {
         let sent = self.queue().send(self, false);
         if let Ok(Sent::Part) = sent {
@@ -117,19 +117,19 @@ impl Outbox {
     /// for a completion. Any thread may call this.
     pub(crate) fn deliver(&self) {
         if self.send().is_err() {
-            self.socket.shut_down(); // the connection's thread finds the end
+            self.socket.shut_down(); // the connection's thread sees the end of the stream
         }
         if self.wants_bell.swap(false, Ordering::SeqCst) {
             self.bell.ring();
         }
     }
 
-    /// For the connection's own thread: sends all that the client takes at once.
+    /// Sends as much as the client accepts at once. Only the connection's own thread may call this.
     pub fn send_all(&self) -> io::Result<Sent> {
         self.queue().send(self, true)
     }
 
-    /// Sends nothing any more, and ends the connection.
+    /// Stops sending and ends the connection.
     pub fn close(&self) {
         *self.queue() = Queue { is_broken: true, ..Queue::default() };
         self.socket.shut_down();
@@ -183,8 +183,7 @@ impl Queue {
                         let rest = Part::Data { offset: offset + count, length: length - count };
                         self.parts.push_front(rest);
                     }
-                    // The header is sent, so that ending the connection is the only way to report
-                    // an error.
+                    // The header has been sent, so only ending the connection can report an error.
                     if self.copy(served, offset, count).is_err() {
                         self.is_broken = true;
                     }
@@ -212,7 +211,7 @@ pub struct Reply<'a> {
 }
 
 impl Reply<'_> {
-    /// Appends bytes, for headers and other small things.
+    /// Appends bytes, such as a header.
     pub fn bytes(&mut self, bytes: &[u8]) {
         if self.queue.has_room_for(bytes.len() as u64) {
             self.queue.buffer.extend(bytes);
@@ -224,7 +223,7 @@ impl Reply<'_> {
         }
     }
 
-    /// Appends a range of the contents, as they are when there is room for it.
+    /// Appends a range of the contents, which is read when the buffer has room for it.
     pub fn data(&mut self, offset: u64, length: u64) {
         if !self.queue.has_room_for(length) {
             self.queue.parts.push_back(Part::Data { offset, length });

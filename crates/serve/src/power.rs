@@ -10,10 +10,11 @@ use writecliff_ssd::Rebuild;
 use crate::request::Replies;
 use crate::served::Timing;
 
-/// Limit on the changes kept for drives whose cache is not described: more than real drives have.
+/// Limit on the changes kept for undo on drives without a described cache: larger than the cache of
+/// real drives.
 const CACHE_BYTES: Bytes = Bytes(64 << 20);
 
-/// Label of the random generator of a cut's moment.
+/// Label of the random generator for the times of cuts.
 const MOMENT_LABEL: u64 = 0x0063_7574;
 
 /// A power cut and its effects.
@@ -23,9 +24,10 @@ pub struct PowerCut {
     pub wall: Nanos,
     /// Seed of the choice of lost data.
     pub seed: u64,
-    /// Writes that the drive had been sent, the one at which power was cut included.
+    /// Number of writes sent to the drive, including the write at which the power was cut.
     pub writes: u64,
-    /// Requests without a reply: each has happened, in part, or not at all.
+    /// Number of requests without a reply, each of which took effect in full, in part or not at
+    /// all.
     pub outstanding: usize,
     /// Work of the drive until it is ready again; `None` if it is not modelled.
     pub recovery: Option<Recovery>,
@@ -42,7 +44,7 @@ pub struct Recovery {
     pub rebuild: Rebuild,
 }
 
-/// Power cuts to come.
+/// A plan of power cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutPlan {
     /// Time of the first cut.
@@ -54,10 +56,10 @@ pub struct CutPlan {
 /// Time of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutWhen {
-    /// At the arrival of this write, counted from 1, before the drive answers.
+    /// At the arrival of this write, counted from 1, before its reply.
     AtWrite(u64),
-    /// After a random time from the first to the second, by the drive's clock, or by the wall's
-    /// without timing. The seed of the cut draws it.
+    /// After a random time between these limits, on the drive's clock, or on the wall clock without
+    /// timing. The cut's seed determines it.
     After(Nanos, Nanos),
 }
 
@@ -68,7 +70,7 @@ enum Next {
     At(Nanos),
 }
 
-/// The power cuts that are planned, and the seeds of all.
+/// The planned power cuts, and the seeds of all cuts.
 #[derive(Default)]
 pub(crate) struct Planned {
     plan: Option<CutPlan>,
@@ -78,7 +80,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// Plans cuts from `now` on, after `writes` writes; `seed` is that of the next cut.
+    /// Plans cuts from `now` on, after `writes` writes; `seed` is the seed of the next cut.
     pub(crate) fn begin(&mut self, plan: CutPlan, seed: u64, now: Nanos, writes: u64) {
         self.plan = (plan.cuts > 0).then_some(plan);
         self.next = self.plan.map(|plan| match plan.when {
@@ -127,9 +129,8 @@ impl Durable {
     }
 }
 
-/// Returns the limit on the changes that are kept: the data that a drive may hold in its volatile
-/// cache or have in flight. A drive that reports what it has programmed may lose all data sent to
-/// it.
+/// Returns the limit on the changes kept for undo: the data that a drive may hold in its volatile
+/// cache or in flight. A drive that reports durable data may lose all data sent to it.
 pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
     let is_told = timing != Timing::Fast && drive.volatile().is_some();
     match drive.any_config() {
@@ -139,11 +140,11 @@ pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
     }
 }
 
-/// The open sessions, of which a cut ends the connections.
+/// The open sessions, whose connections a cut ends.
 #[derive(Default)]
 pub(crate) struct OpenSessions {
     all: Vec<Weak<dyn Replies>>,
-    /// The power cuts before the sessions that are opened now.
+    /// Number of power cuts before sessions that are opened now.
     epoch: u64,
 }
 

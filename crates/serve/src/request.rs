@@ -6,7 +6,7 @@ use writecliff_contents::ContentsError;
 use writecliff_host_interface::{Command, Operation};
 use writecliff_nvme::Ticket;
 
-/// Requests are split into commands of this size, as a host splits what exceeds the maximum data
+/// Maximum size of a command: larger requests are split, as a host does above the maximum data
 /// transfer size (NVMe MDTS) of common drives.
 const TRANSFER_BYTES_MAX: u64 = 1 << 20;
 const TRIM_BYTES_MAX: u64 = 1 << 30;
@@ -14,7 +14,7 @@ const TRIM_BYTES_MAX: u64 = 1 << 30;
 /// Identifies a request to its session, and is returned with the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
-    /// A cookie of NBD, or any number.
+    /// An NBD cookie, or any number.
     Number(u64),
     /// An NVMe command, and the action after the request.
     Nvme(Ticket, Then),
@@ -52,9 +52,9 @@ pub struct Request {
     pub tag: Tag,
     /// Operation of the request.
     pub operation: Operation,
-    /// In bytes; 0 for flushes, as is the length.
+    /// Offset in bytes; 0 for flushes.
     pub offset: u64,
-    /// Length in bytes, a multiple of 512.
+    /// Length in bytes, a multiple of 512; 0 for flushes.
     pub length: u64,
     /// Stream or placement identifier of a write.
     pub stream: StreamId,
@@ -116,7 +116,7 @@ pub enum Refusal {
 pub enum Failure {
     /// There is no space for the data.
     NoSpace,
-    /// The file of the contents cannot be read or written.
+    /// The file with the contents cannot be read or written.
     Io,
     /// The drive could not correct the data of a read, or found that they are not those written.
     UnrecoveredRead,
@@ -140,19 +140,19 @@ impl From<ContentsError> for Failure {
 pub struct Done {
     /// The request.
     pub request: Request,
-    /// The wall time at which the client should learn of it.
+    /// Wall time at which the reply is due.
     pub due: Nanos,
     /// Reason of the failure; `None` for success.
     pub failure: Option<Failure>,
 }
 
-/// Receiver of a session's replies. Any thread may call it, also one that submits for another
-/// session: neither method may wait for a client.
+/// Receiver of a session's replies. Any thread may call it, even one that submits for another
+/// session, so no method may wait for a client.
 pub trait Replies: Send + Sync {
     /// Prepares the reply to a request; [`Self::send`] follows.
     fn completed(&self, done: &Done);
-    /// Sends the replies that were prepared, as far as the client takes them at once.
+    /// Sends the prepared replies, as far as the client accepts them at once.
     fn send(&self);
-    /// The drive has lost its power: sends nothing any more, and ends the connection.
+    /// Handles a power loss: sends nothing more and ends the connection.
     fn sever(&self);
 }

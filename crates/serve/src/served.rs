@@ -1,4 +1,4 @@
-//! A drive that is being served, and the interface to transports.
+//! A served drive, and its interface to the transports.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -33,11 +33,11 @@ pub enum Timing {
     /// A nanosecond of the drive's time takes `slow_down` nanoseconds; 1 or more.
     #[allow(missing_docs, reason = "the variant defines it")]
     Real { slow_down: f64 },
-    /// The drive's state changes, its time stands still, and requests complete at once.
+    /// The drive's state changes, but its time does not advance, and requests complete at once.
     Fast,
 }
 
-/// A drive that is being served. Clones are the same drive.
+/// A served drive. Clones share the drive.
 #[derive(Clone)]
 pub struct Served {
     shared: Arc<Shared>,
@@ -57,9 +57,9 @@ struct Shared {
     power: PowerHistory,
     errors: Mutex<ErrorLog>,
     refuses_trim: Option<&'static str>,
-    /// `true` once the drive was read-only.
+    /// `true` once the drive has become read-only.
     is_read_only: AtomicBool,
-    /// Changed with the lock of the contents.
+    /// Number of purges; changed under the lock of the contents.
     purges: AtomicU64,
     next_session: AtomicU32,
     sessions: AtomicUsize,
@@ -67,7 +67,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// With the power cuts, each of which is followed by a power-up.
+    /// Returns the power history including the power cuts, each of which is followed by a power-up.
     fn power_history(&self) -> PowerHistory {
         let cuts = locked(&self.cuts).len() as u64;
         let PowerHistory { cycles, unsafe_shutdowns } = self.power;
@@ -75,11 +75,11 @@ impl Shared {
     }
 }
 
-/// Time from the due notification of clients until it was sent.
+/// Time between the due time of completions and their transmission.
 #[derive(Default)]
 struct Lateness {
     all: Histogram,
-    /// Since somebody asked last.
+    /// Lateness since the last call of `recent()`.
     recent: Histogram,
 }
 
@@ -87,11 +87,11 @@ struct Lateness {
 pub struct ServedParts {
     /// The simulated drive.
     pub drive: AnyDrive,
-    /// They have the drive's capacity.
+    /// The contents, which have the drive's capacity.
     pub contents: Contents,
-    /// The size of a logical block that the drive is formatted with, one of [`LOGICAL_BLOCKS`].
+    /// Logical block size of the current format, one of [`LOGICAL_BLOCKS`].
     pub logical_block: Bytes,
-    /// Before it is served.
+    /// Power-ups before the drive is served.
     pub power: PowerHistory,
     pub(crate) life: Life,
     /// The error log of the NVMe controller.
@@ -109,7 +109,7 @@ pub struct PowerHistory {
     pub unsafe_shutdowns: u64,
 }
 
-/// Sizes of a logical block that a drive can be formatted with; the first one is a new drive's.
+/// Supported logical block sizes; a new drive has the first.
 pub const LOGICAL_BLOCKS: [Bytes; 2] = [Bytes(SECTOR_BYTES), Bytes(SLOT_BYTES)];
 
 impl ServedParts {
@@ -121,13 +121,13 @@ impl ServedParts {
     }
 }
 
-/// Locks state that is consistent between any two statements, even after a panic elsewhere.
+/// Locks a mutex whose state is consistent even after a panic of its holder.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Served {
-    /// Begins to serve a drive.
+    /// Starts to serve a drive.
     pub fn new(parts: ServedParts, timing: Timing) -> Self {
         let ServedParts { mut drive, mut contents, logical_block, power, .. } = parts;
         let config = drive.any_config();
@@ -164,17 +164,17 @@ impl Served {
         served
     }
 
-    /// The drive's own thread: does due work while no thread submits.
+    /// Runs the drive's own thread, which does due work while no other thread submits requests.
     fn keep_time(&self) {
         while self.shared.alarm.wait(&self.shared.clock) {
             drop(self.locked());
         }
     }
 
-    /// Lets the calling thread do the work of the drive's thread until the value is dropped: any
-    /// thread that is awake does work that is due. `None` if another thread does it already.
-    pub(crate) fn attend(&self) -> Option<Attendant> {
-        self.shared.alarm.attend().then(|| Attendant { served: self.clone() })
+    /// Lets the calling thread do the work of the drive's thread until the value is dropped, so
+    /// that due work is done by a thread that is awake. `None` if another thread already does it.
+    pub(crate) fn attend(&self) -> Option<DriveDriver> {
+        self.shared.alarm.attend().then(|| DriveDriver { served: self.clone() })
     }
 
     /// Returns the locked drive. After a panic in the simulator the state of the drive is invalid,
@@ -205,7 +205,7 @@ impl Served {
         self.shared.capacity
     }
 
-    /// Returns the size of a logical block. NBD has none: its requests are in bytes.
+    /// Returns the logical block size, which does not apply to NBD, whose requests are in bytes.
     pub fn logical_block(&self) -> Bytes {
         Bytes(self.shared.logical_block.load(Ordering::Relaxed))
     }
@@ -230,7 +230,7 @@ impl Served {
         self.shared.refuses_trim
     }
 
-    /// Reads data as a client would that had them answered now.
+    /// Returns the current contents of a range.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), ContentsError> {
         let contents = self.shared.contents.read().unwrap_or_else(PoisonError::into_inner);
         contents.read(offset, into)
@@ -240,7 +240,7 @@ impl Served {
         self.shared.contents.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores data without telling the drive.
+    /// Stores data without a request to the drive.
     pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
         self.contents().write(offset, data)
     }
@@ -250,14 +250,14 @@ impl Served {
         self.contents().deallocate(offset, length)
     }
 
-    /// Calls `administer` with the drive, simulated until now. Whatever needs an idle drive must
-    /// ask [`Snapshot::outstanding`] or wait for its own requests before.
+    /// Calls `administer` with the drive, simulated until now. A caller that needs an idle drive
+    /// must check [`Snapshot::outstanding`] or wait for its own requests first.
     pub fn with_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
         self.administer(Core::settle, administer)
     }
 
-    /// Calls `administer` with nothing outstanding: the drive first completes its requests,
-    /// regardless of their time.
+    /// Calls `administer` with a drive without outstanding requests: the drive first completes
+    /// them, regardless of their time.
     pub fn with_drained_drive<T>(&self, administer: impl FnOnce(&mut AnyDrive) -> T) -> T {
         self.administer(Core::drain, administer)
     }
@@ -280,8 +280,9 @@ impl Served {
         core.catch_up();
     }
 
-    /// Purges the drive with its data, once it has completed what is outstanding. Writes that are
-    /// not submitted before, but of which data were stored, are refused: these are gone.
+    /// Purges the drive and its data after it has completed all outstanding requests. Writes whose
+    /// data are stored but that are not yet submitted are rejected later, because their data are
+    /// erased.
     pub fn purge(&self) -> Result<(), ContentsError> {
         let mut batch = self.locked();
         let arrived = batch.arrived;
@@ -343,20 +344,20 @@ impl Served {
         Recent { operations, lateness }
     }
 
-    /// Begins to keep the requests of clients one by one; [`Self::take_trace`] must be called
+    /// Starts to record a trace of the clients' requests; [`Self::take_trace`] must be called
     /// often.
     pub fn keep_trace(&self) {
         self.core().trace.get_or_insert_default();
     }
 
-    /// Returns the requests since this was called last, in the order in which they were submitted.
-    /// `empty` lends its memory to those that follow.
+    /// Returns the requests since the last call, in order of submission. The memory of `empty` is
+    /// reused for the following requests.
     pub fn take_trace(&self, empty: Trace) -> Option<Trace> {
         let trace = &mut self.core().trace;
         trace.as_mut().map(|trace| std::mem::replace(trace, empty))
     }
 
-    /// Refuses further requests and lets the drive complete those that are outstanding.
+    /// Rejects further requests and lets the drive complete the outstanding ones.
     pub fn stop(&self) {
         let mut batch = self.locked();
         batch.core().stopped = true;
@@ -369,8 +370,8 @@ impl Served {
         }
     }
 
-    /// Takes drive and contents back, after [`Self::stop`] and the end of all sessions; `Err` if
-    /// somebody still has them.
+    /// Returns drive and contents after [`Self::stop`] and the end of all sessions; `Err` if the
+    /// drive is still shared.
     pub fn into_parts(self) -> Result<ServedParts, Self> {
         let shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         let power = shared.power_history();
@@ -383,7 +384,7 @@ impl Served {
     }
 
     /// Notifies clients of completions, and measures their lateness.
-    fn tell(&self, mut done: Vec<(Client, Done)>) {
+    fn notify(&self, mut done: Vec<(Client, Done)>) {
         done.sort_by_key(|(client, _)| client.number);
         for of_client in done.chunk_by(|(a, _), (b, _)| a.number == b.number) {
             let replies = &of_client[0].0.replies;
@@ -403,12 +404,13 @@ impl Served {
 }
 
 /// Does due work in place of the drive's thread.
-pub(crate) struct Attendant {
+pub(crate) struct DriveDriver {
     served: Served,
 }
 
-impl Attendant {
-    /// Does due work; returns `true` if more is due so soon that waiting is worth it.
+impl DriveDriver {
+    /// Does due work; returns `true` if more work is due so soon that the thread should wait for
+    /// it.
     pub(crate) fn is_needed(&self) -> bool {
         let Shared { alarm, clock, .. } = &*self.served.shared;
         if alarm.is_due(clock) {
@@ -418,7 +420,7 @@ impl Attendant {
     }
 }
 
-impl Drop for Attendant {
+impl Drop for DriveDriver {
     fn drop(&mut self) {
         self.served.shared.alarm.leave();
     }
@@ -475,7 +477,7 @@ impl Drop for Batch<'_> {
         }
         drop(core);
         if !done.is_empty() {
-            self.served.tell(done);
+            self.served.notify(done);
         }
     }
 }

@@ -10,8 +10,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 
-/// Half-open connections are found by keep-alive probes (tcp(7)): after a minute of silence, six
-/// of them, ten seconds apart.
+/// Half-open connections are detected by keep-alive probes (tcp(7)): six of them, ten seconds
+/// apart, after a minute without traffic.
 const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_PROBES: u32 = 6;
@@ -40,32 +40,32 @@ impl From<TcpStream> for Socket {
 }
 
 /// Returns `true` if a call failed only because it would block or was interrupted.
-pub(crate) fn is_passing(error: &io::Error) -> bool {
+pub(crate) fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 impl Socket {
-    /// Receives what is there; 0 at the end of the stream. Without `wait`, an error `WouldBlock`
-    /// if there is nothing.
+    /// Receives available bytes; returns 0 at the end of the stream. Without `wait`, returns an
+    /// error `WouldBlock` if no bytes are available.
     pub fn receive(&self, into: &mut [u8], wait: bool) -> io::Result<usize> {
         let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         let (count, _) = rustix::net::recv(&self.0, into, flags)?;
         Ok(count)
     }
 
-    /// Sends as many bytes as the kernel takes; an error `WouldBlock` if it takes none.
+    /// Sends as many bytes as the kernel accepts; returns an error `WouldBlock` if it accepts none.
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(&self.0, data, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
     }
 
     /// Ends the connection in both directions; threads that wait for it wake up.
     pub fn shut_down(&self) {
-        let _ = rustix::net::shutdown(&self.0, Shutdown::Both); // the peer may have left
+        let _ = rustix::net::shutdown(&self.0, Shutdown::Both); // the peer may have disconnected
     }
 
     /// Waits until data can be received (if `receive`) or sent (if `send`), the bell rings (and is
-    /// answered), or the time is over. Returns whether anything happened. An error if the peer has
-    /// left and nothing is to be received.
+    /// reset), or the time has passed. Returns `false` if the time has passed. Returns an error if
+    /// the peer has disconnected and no data can be received.
     pub fn wait(
         &self,
         receive: bool,
@@ -90,7 +90,7 @@ impl Socket {
     }
 }
 
-/// Polls; true if there was an event.
+/// Polls; returns `true` if an event occurred.
 pub(crate) fn poll(entries: &mut [PollFd<'_>], at_most: Option<Duration>) -> io::Result<bool> {
     let timeout = at_most.and_then(|time| Timespec::try_from(time).ok());
     match rustix::event::poll(entries, timeout.as_ref()) {
@@ -110,11 +110,11 @@ impl Bell {
     }
 
     pub(crate) fn ring(&self) {
-        // It fails only if the counter is full, and then the bell rings anyway.
+        // This fails only if the counter is at its maximum, and then the bell already rings.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Ends the ringing.
+    /// Resets the bell.
     fn answer(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]); // it fails if the bell does not ring
     }

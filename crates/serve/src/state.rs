@@ -31,7 +31,7 @@ use crate::served::{LOGICAL_BLOCKS, PowerHistory, ServedParts};
 
 const MAGIC: &[u8; 7] = b"WCSERVE";
 const VERSION: u8 = b'5';
-/// Before version 5, the version was at the end of the file.
+/// Last version whose digit was at the end of the file.
 const VERSION_BEFORE: u8 = b'4';
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -71,7 +71,7 @@ pub enum StateError {
     Journal(String),
 }
 
-/// Writes a state file; a file that is there is replaced when the new one is complete.
+/// Writes a state file; an existing file is replaced once the new one is complete.
 pub fn save(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
@@ -101,7 +101,7 @@ fn write(parts: &ServedParts, path: &Path) -> Result<(), StateError> {
     Ok(parts.contents.sync().map_err(SavedError::from)?)
 }
 
-/// Brings a new drive and its contents to a saved state.
+/// Restores a saved state into a new drive and its contents.
 pub fn restore(parts: &mut ServedParts, path: &Path) -> Result<(), StateError> {
     let mut input = restore_drive(parts, path)?;
     restore_contents(parts, &mut input)

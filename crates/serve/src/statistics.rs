@@ -50,7 +50,7 @@ impl Operations {
 pub struct StreamWrites {
     /// Stream or placement identifier of the requests.
     pub number: u16,
-    /// The stream of the FTL that they went to; `None` without flash.
+    /// FTL stream of the writes; `None` for a drive without flash.
     pub drive_stream: Option<u16>,
     /// Completed writes.
     pub requests: u64,
@@ -58,8 +58,8 @@ pub struct StreamWrites {
     pub bytes: u64,
 }
 
-/// Writes that have completed, by stream number and stream of the FTL. An interface of streams may
-/// give one identifier several streams of the FTL in turn.
+/// Completed writes, by stream number and stream of the FTL. An interface may map an identifier to
+/// several FTL streams in turn.
 #[derive(Debug, Default)]
 pub(crate) struct Streams(BTreeMap<(StreamId, Option<StreamId>), (u64, u64)>);
 
@@ -70,7 +70,7 @@ impl Streams {
         *bytes += request.length;
     }
 
-    /// Ascending.
+    /// Returns the streams with writes, in ascending order.
     pub(crate) fn used(&self) -> Vec<StreamWrites> {
         let writes = |(&(number, drive), &(requests, bytes)): (&(StreamId, _), &(u64, u64))| {
             let drive_stream = Option::map(drive, |stream: StreamId| stream.0);
@@ -89,26 +89,26 @@ pub struct Recent {
     pub lateness: Histogram,
 }
 
-/// A served drive at a moment.
+/// Statistics of a served drive at one time.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Wall time since serving began.
+    /// Wall time since the start of serving.
     pub wall: Nanos,
     /// The drive's time.
     pub drive_time: Nanos,
     pub(crate) slow_down: f64,
     /// Completed requests by operation.
     pub operations: Operations,
-    /// Wall time from when a client should have learnt of a completion until it was sent. Without
-    /// timing that is the whole time of a request in the server.
+    /// Wall time between the due time of a completion and its transmission. Without timing, the
+    /// whole time of a request in the server.
     pub lateness: Histogram,
     /// Counters of the drive since it was new.
     pub counters: Counters,
     /// Status of the data placement interface; `None` for a drive without one.
     pub data_placement: Option<DataPlacementStatus>,
-    /// Writes of clients since serving began.
+    /// Writes of clients since the start of serving.
     pub streams: Vec<StreamWrites>,
-    /// Bytes moved by stream since serving began.
+    /// Bytes moved by stream since the start of serving.
     pub moved: Option<MovedByStream>,
     /// Power-ups of the drive.
     pub power: PowerHistory,
@@ -124,13 +124,13 @@ pub struct Snapshot {
     pub sessions: usize,
     /// Number of requests in the drive.
     pub outstanding: usize,
-    /// Memory or file space that the data take.
+    /// Memory or file space that the data occupy.
     pub used: Bytes,
 }
 
 impl Snapshot {
-    /// Returns the median or mean lateness, whichever is larger, as a share of that of the drive's
-    /// own latency; `None` without latencies.
+    /// Returns the lateness as a share of the drive's own latency, by median or by mean, whichever
+    /// is larger; `None` without latencies.
     pub fn lateness_share(&self) -> Option<f64> {
         let mut latency = Histogram::new();
         self.operations.0.iter().for_each(|operation| latency.merge(&operation.latency));

@@ -5,13 +5,13 @@ use writecliff_host_interface::Operation;
 
 use crate::request::Request;
 
-/// Requests that wait to be taken, at most: 32 MiB. Further ones are counted and not kept.
+/// Maximum number of requests in a trace (32 MiB). Further requests are only counted.
 pub const TRACED_MAX: usize = 1 << 20;
 
 /// A request as it was submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// The drive's time; without timing, wall time since serving began.
+    /// The drive's time; without timing, wall time since the start of serving.
     pub time: Nanos,
     /// First byte.
     pub offset: u64,
@@ -25,7 +25,7 @@ pub struct Traced {
     pub operation: Operation,
 }
 
-/// Requests since somebody took them last.
+/// Requests since the last call of `take_trace`.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// Requests in the order of their submission.
@@ -42,7 +42,7 @@ impl Trace {
             self.lost += 1;
             return;
         }
-        // Threads may find the lock in another order than that in which they read the clock.
+        // Threads may acquire the lock in a different order than they read the clock.
         let time = self.requests.last().map_or(time, |last| last.time.max(time));
         self.requests.push(Traced { time, offset, length, session, stream, operation });
     }

@@ -1,9 +1,9 @@
 //! Drives that lose data that are not on flash: contents and mapping lose the same pages.
 //!
-//! In real time the drive reports what it has programmed and journaled, and a cut undoes all else.
-//! Without timing nothing is ever on its way to flash. There a seed chooses the contents that are
-//! lost, and the mapping returns to the previous addresses of the data. These are still on flash
-//! until a reclaim unit is erased, and by then all data that were written before are programmed.
+//! In real time the drive reports programmed and journaled data, and a cut undoes all other
+//! changes. Without timing, no data are ever in flight. A seed then determines the lost contents,
+//! and the mapping returns to the previous addresses of the data. The previous data stay on flash
+//! until a reclaim unit is erased, and by then all earlier data are programmed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -81,7 +81,7 @@ fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> 
 }
 
 /// Returns the ranges that the drive reports as durable.
-pub(crate) fn told_by(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> {
+pub(crate) fn durable_ranges(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> {
     ssd.recorder_mut().take_durable().map(|range| Durable::Range {
         offset: u64::from(range.first.0) * SLOT_BYTES,
         length: u64::from(range.slots) * SLOT_BYTES,
@@ -89,7 +89,7 @@ pub(crate) fn told_by(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> 
     })
 }
 
-/// A change of the mapping without timing, one of the host's changes below a number.
+/// A change of the mapping without timing.
 struct Change {
     lpn: Lpn,
     before: Ppa,
@@ -102,18 +102,18 @@ pub(crate) struct Untimed {
     changes_max: usize,
     /// Previous addresses of a command's slots.
     before: Vec<Ppa>,
-    /// Erases when the changes began.
+    /// Number of erases at the first change.
     erases: u64,
 }
 
 impl Untimed {
     fn new(undo_bytes: Bytes) -> Self {
-        // A page may have parts of two requests, with a change for each.
+        // A page may contain parts of two requests, with one change each.
         let changes_max = 2 * (undo_bytes.0 / SLOT_BYTES).max(1) as usize;
         Self { changes: VecDeque::new(), changes_max, before: Vec::new(), erases: 0 }
     }
 
-    /// Gives a drive a command that makes the host's changes below `below`. Returns whether all of
+    /// Applies a command that includes the host's changes below `below`. Returns `true` if all of
     /// these are durable now.
     pub(crate) fn fast_forward(
         &mut self,
@@ -166,7 +166,7 @@ impl Untimed {
             pages.iter().map(|lost| (lost.page, lost.first)).collect();
         let mut lost = Vec::new();
         for Change { lpn, before, below } in self.changes.drain(..) {
-            // The oldest change of a page that has any of those that are lost.
+            // The oldest lost change of each page.
             let page = u64::from(lpn.0);
             if first_of.get(&page).is_some_and(|&first| first < below) {
                 first_of.remove(&page);

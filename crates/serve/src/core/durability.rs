@@ -1,4 +1,4 @@
-//! Data that become durable, are lost with the power, or outlive the server.
+//! Durability: data that become durable, are lost in a power cut, or outlive the server.
 
 use writecliff_base::Nanos;
 use writecliff_contents::{Contents, ContentsError, Lost};
@@ -9,18 +9,18 @@ use crate::journal::Record;
 use crate::power::{Durable, Recovery};
 use crate::request::{Failure, Request, Tag};
 use crate::served::Timing;
-use crate::volatile::{Durability, told_by};
+use crate::volatile::{Durability, durable_ranges};
 
 impl Core {
-    /// Adds a change of the drive to the journal, if there is one.
+    /// Adds a change of the drive to the journal, if the drive has one.
     pub(crate) fn note(&mut self, record: Record) {
         if let Some(journal) = &mut self.journal {
             journal.add(record);
         }
     }
 
-    /// Writes the journal, before anybody learns of what it records. If it cannot be written, all
-    /// changes that have completed since fail.
+    /// Writes the journal before the completion of any recorded change is reported. If the write
+    /// fails, all changes completed since the last write fail, too.
     pub(crate) fn write_journal(&mut self, wall: Nanos) {
         let Some(journal) = &mut self.journal else { return };
         journal.write(self.life, wall);
@@ -37,17 +37,17 @@ impl Core {
         self.durability.note_completed(request, is_volatile, change, &mut self.durable);
     }
 
-    /// Changes that have become durable since the last call.
+    /// Returns the changes that have become durable since the last call.
     pub(crate) fn take_durable(&mut self) -> std::vec::Drain<'_, Durable> {
         if let Durability::ByDrive = self.durability
             && let Some(ssd) = self.drive.volatile()
         {
-            self.durable.extend(told_by(ssd));
+            self.durable.extend(durable_ranges(ssd));
         }
         self.durable.drain(..)
     }
 
-    /// Flushes after the drive has completed its requests: for a host that shuts it down.
+    /// Flushes after the drive has completed its requests, as for a shutdown by the host.
     pub(crate) fn flush_all(&mut self) {
         self.drain();
         let flush = Request::new(Tag::NONE, Operation::Flush, 0, 0);
@@ -60,15 +60,15 @@ impl Core {
         self.note_durable(&flush, self.next_change());
     }
 
-    /// Notes that all changes of the contents so far are durable.
+    /// Records that all changes of the contents so far are durable.
     pub(crate) fn durable_all(&mut self, contents: &mut Contents) {
         self.take_durable();
         contents.durable_until(u64::MAX);
     }
 
-    /// Loses power: drops outstanding requests without replies, and changes not yet durable.
-    /// Then the drive is powered up and finds its mapping again. A drive of which that is not
-    /// modelled ends its commands by itself and is ready at once.
+    /// Cuts the power: drops outstanding requests without replies, and changes that are not
+    /// durable. Then the drive powers up and rebuilds its mapping. A drive without a model of power
+    /// cuts completes its commands and is ready at once.
     pub(crate) fn power_cut(
         &mut self,
         contents: &mut Contents,

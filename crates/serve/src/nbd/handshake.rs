@@ -1,4 +1,4 @@
-//! The handshake: the client asks for options until it goes into transmission or leaves.
+//! The handshake: the client sends options until it enters the transmission phase or disconnects.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,15 +14,15 @@ use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
 use crate::served::Served;
 
-/// The whole handshake takes a client milliseconds.
+/// Time limit for the handshake, which normally takes milliseconds.
 const TIME_MAX: Duration = Duration::from_secs(30);
-/// Data of an option; an export's name has at most 4,096 bytes.
+/// Maximum data length of an option; the name of an export has at most 4,096 bytes.
 const OPTION_BYTES_MAX: u32 = 8 << 10;
-/// A write of less makes the simulated drives merge a mapping unit.
+/// Preferred block size: smaller writes make the simulated drives merge a mapping unit.
 const PREFERRED_BYTES: u32 = SLOT_BYTES as u32;
 const OPTION_HEADER_BYTES: usize = 16;
 
-/// The export `stream-3` is the drive, and writes through it belong to stream 3.
+/// Prefix of the exports of streams: writes through the export `stream-3` belong to stream 3.
 const STREAM_PREFIX: &str = "stream-";
 
 /// Options negotiated by client and server.
@@ -48,7 +48,7 @@ enum Next {
     End,
 }
 
-/// Returns the negotiated options, or `None` if the client has left.
+/// Returns the negotiated options; `None` if the client has disconnected.
 pub(super) fn handshake(
     outbox: &Outbox,
     input: &mut Input,
@@ -71,14 +71,14 @@ fn invalid() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidData)
 }
 
-/// Returns an export's name behind its length at the begin of `data`, and the rest.
+/// Parses the length and name of an export at the start of `data`; returns the name and the rest.
 fn name_of(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = data.split_first_chunk::<4>()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-/// Returns the items of information that a client asks for.
-fn asked(data: &[u8]) -> Option<Vec<u16>> {
+/// Returns the information items that a client requests.
+fn requested_items(data: &[u8]) -> Option<Vec<u16>> {
     let (count, items) = data.split_first_chunk::<2>()?;
     let (items, []) = items.as_chunks::<2>() else { return None };
     let is_whole = items.len() == usize::from(u16::from_be_bytes(*count));
@@ -94,7 +94,7 @@ impl Handshake<'_> {
             reply.bytes(&flags.to_be_bytes());
         });
         let theirs = u32::from_be_bytes(*self.take()?.first_chunk().ok_or_else(invalid)?);
-        // A client of the plain newstyle may ask for one option only, which works as well.
+        // A client without the fixed newstyle can send only one option, which also works.
         if theirs & !u32::from(flags) != 0 {
             return Err(invalid());
         }
@@ -102,7 +102,7 @@ impl Handshake<'_> {
         Ok(())
     }
 
-    /// Takes four bytes.
+    /// Consumes four bytes.
     fn take(&mut self) -> io::Result<[u8; 4]> {
         self.await_bytes(4)?;
         let bytes = *self.input.head().ok_or_else(invalid)?;
@@ -110,7 +110,7 @@ impl Handshake<'_> {
         Ok(bytes)
     }
 
-    /// Sends replies and waits until at least `count` bytes are there.
+    /// Sends replies and waits until at least `count` bytes have been received.
     fn await_bytes(&mut self, count: usize) -> io::Result<()> {
         loop {
             let is_sent = self.outbox.send_all()? == Sent::All;
@@ -119,7 +119,7 @@ impl Handshake<'_> {
             }
             let left = self.until.saturating_duration_since(Instant::now());
             let socket = self.outbox.socket();
-            // Who does not read its replies is not listened to.
+            // Input of a client that does not read its replies is not received.
             if left.is_zero() || !socket.wait(is_sent, !is_sent, None, Some(left))? {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
@@ -168,7 +168,7 @@ impl Handshake<'_> {
             option::EXPORT_NAME => return self.export_name(data),
             option::ABORT => {
                 self.answer(number, reply::ACK, &[]);
-                let _ = self.outbox.send_all(); // the client need not wait for it
+                let _ = self.outbox.send_all(); // the client may have closed its side
                 return Ok(Next::End);
             }
             option::INFO | option::GO => {
@@ -194,7 +194,7 @@ impl Handshake<'_> {
         Ok(Next::Option)
     }
 
-    /// `EXPORT_NAME` of old clients: there is no way to refuse but to leave.
+    /// Handles `EXPORT_NAME` of old clients, which can be rejected only by closing the connection.
     fn export_name(&mut self, name: &[u8]) -> io::Result<Next> {
         let Some(stream) = self.stream_of(name) else { return Ok(Next::End) };
         self.agreed.stream = stream;
@@ -211,7 +211,7 @@ impl Handshake<'_> {
 
     /// Answers `INFO` and `GO`; returns `true` if the answer was a success.
     fn information(&mut self, number: u32, data: &[u8]) -> bool {
-        let parts = name_of(data).and_then(|(name, rest)| Some((name, asked(rest)?)));
+        let parts = name_of(data).and_then(|(name, rest)| Some((name, requested_items(rest)?)));
         let Some((name, asked)) = parts else {
             self.answer(number, reply::INVALID, &[]);
             return false;
@@ -254,7 +254,7 @@ impl Handshake<'_> {
         });
     }
 
-    /// Returns the stream of the export with this name, if there is one.
+    /// Returns the stream of the export with this name; `None` if there is no such export.
     fn stream_of(&self, name: &[u8]) -> Option<StreamId> {
         if name.is_empty() || name == self.name().as_bytes() {
             return Some(StreamId::DEFAULT);

@@ -1,9 +1,9 @@
-//! The NBD protocol, server side first: fixed newstyle handshake, structured replies.
+//! The server side of the NBD protocol: fixed newstyle handshake, structured replies.
 //!
-//! Source: the protocol description of the NBD project (`doc/proto.md`). One drive, exported once
-//! for each of its streams, because NBD has no field for streams. TLS is not offered. A client
-//! cannot make the server hold more than a buffer of input, a buffer of output and a few words for
-//! each of [`REQUESTS_MAX`] requests.
+//! Source: the protocol description of the NBD project (`doc/proto.md`). The drive has one more
+//! export for each of its streams, because NBD has no field for streams. TLS is not offered. The
+//! memory of a connection is bounded: an input buffer, an output buffer and a few words for each of
+//! [`REQUESTS_MAX`] requests.
 //!
 //! | file | content |
 //! |---|---|
@@ -24,11 +24,11 @@ use crate::served::Served;
 pub use transmission::REQUESTS_MAX;
 
 /// Serves one client; a [`crate::listener::Connection`].
-// Its thread ends with it, so it takes what it needs.
+// The connection owns its arguments because its thread ends with it.
 #[expect(clippy::needless_pass_by_value)]
 pub fn connection(outbox: Arc<Outbox>, served: Served) {
     let mut input = Input::default();
-    // An error is the end of the connection, and the client knows why.
+    // An error ends the connection.
     if let Ok(Some(agreed)) = handshake::handshake(&outbox, &mut input, &served) {
         let _ = transmission::transmit(&outbox, input, &served, agreed);
     }

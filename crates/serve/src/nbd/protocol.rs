@@ -1,8 +1,8 @@
 //! Numbers and layouts of the NBD protocol; all integers are big endian.
 
-/// "NBDMAGIC", the first word of the server.
+/// "NBDMAGIC", the first word that the server sends.
 pub const GREETING: u64 = 0x4e42_444d_4147_4943;
-/// "IHAVEOPT": the newstyle handshake, and the begin of each option.
+/// "IHAVEOPT", which announces the newstyle handshake and starts each option.
 pub const OPTION: u64 = 0x4948_4156_454f_5054;
 /// First word of a reply to an option (`NBD_REP_MAGIC`).
 pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
@@ -14,9 +14,9 @@ pub(crate) const CHUNK: u32 = 0x668e_33ef;
 
 /// Handshake flags of both sides.
 pub const FIXED_NEWSTYLE: u16 = 1;
-/// The 124 zeros after `EXPORT_NAME` are omitted (`NBD_FLAG_NO_ZEROES`).
+/// Handshake flag: the 124 zeros after `EXPORT_NAME` are omitted (`NBD_FLAG_NO_ZEROES`).
 pub const NO_ZEROES: u16 = 2;
-/// Zeros at the end of the answer to `EXPORT_NAME`, unless both sides have `NO_ZEROES`.
+/// Number of zeros at the end of the reply to `EXPORT_NAME`, unless both sides set `NO_ZEROES`.
 pub const ZEROES: usize = 124;
 
 /// Options.
@@ -101,7 +101,7 @@ pub mod error {
 /// Bytes of a request without its data.
 pub const REQUEST_BYTES: usize = 28;
 
-/// A request as it is sent.
+/// Header of a request as transmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Flags of the request.
@@ -115,7 +115,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Returns `None` if it does not begin as a request.
+    /// Parses a header; returns `None` if the magic number is wrong.
     pub fn read(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         let (words, _) = bytes.as_chunks();
         let word = |n: usize| u32::from_be_bytes(words[n]);
@@ -130,12 +130,12 @@ impl Header {
     }
 }
 
-/// Returns a reply to a request that has no data.
+/// Returns a simple reply, which carries no data.
 pub fn simple_reply(error: u32, cookie: u64) -> [[u8; 4]; 4] {
     [SIMPLE_REPLY, error, (cookie >> 32) as u32, cookie as u32].map(u32::to_be_bytes)
 }
 
-/// Returns the begin of the only chunk of a reply.
+/// Returns the header of the only chunk of a reply.
 pub fn only_chunk(kind: u16, cookie: u64, length: u32) -> [[u8; 4]; 5] {
     let kind = u32::from(chunk::DONE) << 16 | u32::from(kind);
     [CHUNK, kind, (cookie >> 32) as u32, cookie as u32, length].map(u32::to_be_bytes)

@@ -1,4 +1,4 @@
-//! The transmission: requests and their replies.
+//! The transmission phase: requests and their replies.
 
 use std::io;
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
 use crate::request::{Done, Failure, Replies, Request, Tag};
 use crate::served::{Served, Session};
-use crate::socket::is_passing;
+use crate::socket::is_transient;
 use writecliff_base::SECTOR_BYTES;
 
-/// Length of a read or write; clients assume it unless the server advertises another.
+/// Maximum length of a read or write; clients assume this value unless the server advertises
+/// another.
 pub(super) const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
-/// Outstanding requests of a connection; further ones stay with the client.
+/// Maximum number of outstanding requests of a connection; further requests are not received.
 pub const REQUESTS_MAX: usize = 1_024;
-/// Requests that are submitted together, at most.
+/// Maximum number of requests that are submitted together.
 const BATCH_REQUESTS: usize = 64;
 
 /// Replies to the requests of a connection.
@@ -109,17 +110,17 @@ struct Transmission<'a> {
 
 /// Next step with the input.
 enum Next {
-    /// There may be more to understand.
+    /// Parse the next request.
     Again,
-    /// All is understood, as far as it is there.
+    /// Receive more input; all complete requests are parsed.
     Receive,
-    /// The client must first read, or the drive complete, something.
+    /// Wait until the client reads replies or the drive completes a request.
     Hold,
-    /// The client has left.
+    /// Stop; the client has disconnected.
     End,
 }
 
-/// Serves requests until the client leaves, which may be by an error.
+/// Serves requests until the client disconnects or an error occurs.
 pub(super) fn transmit(
     outbox: &Arc<Outbox>,
     input: Input,
@@ -146,7 +147,7 @@ impl Transmission<'_> {
         }
     }
 
-    /// Takes requests from the input, up to a batch.
+    /// Parses requests from the input, up to a full batch.
     fn understand(&mut self) -> io::Result<Next> {
         while self.ready.len() < BATCH_REQUESTS {
             if self.receiving.is_some() {
@@ -192,7 +193,7 @@ impl Transmission<'_> {
         self.ready.push((request, failure));
     }
 
-    /// Returns the request to the drive; `None` if this one is not valid.
+    /// Returns the request for the drive; `None` if the client's request is invalid.
     fn request(&self, header: &Header) -> Option<Request> {
         let Header { flags, command, cookie, offset, length } = *header;
         let trims = self.session.served().refuses_trim().is_none();
@@ -201,7 +202,7 @@ impl Transmission<'_> {
             command::WRITE => (Operation::Write, command::FUA),
             command::FLUSH => (Operation::Flush, command::FUA),
             command::TRIM => (Operation::Trim, command::FUA),
-            // Zeros that may be holes are trimmed.
+            // Zeros that may be stored as holes are trimmed.
             command::WRITE_ZEROES if trims && flags & command::NO_HOLE == 0 => {
                 (Operation::Trim, command::FUA)
             }
@@ -264,9 +265,10 @@ impl Transmission<'_> {
         Ok(())
     }
 
-    /// Waits for more input; meanwhile sends as much as the client takes.
+    /// Waits for more input; meanwhile sends as many replies as the client accepts.
     fn receive(&mut self) -> io::Result<()> {
-        // Asked before anything is sent: what is not outstanding then has been queued.
+        // Checked before sending: the replies of all requests that are not outstanding are then
+        // queued.
         let is_idle = self.outbox.is_idle();
         let is_sent = self.outbox.send_all()? == Sent::All;
         let served = self.session.served();
@@ -280,19 +282,19 @@ impl Transmission<'_> {
                 self.input.attend(served);
                 return Ok(());
             }
-            Err(error) if is_passing(&error) => {}
+            Err(error) if is_transient(&error) => {}
             Err(error) => return Err(error),
         }
         self.outbox.socket().wait(true, !is_sent, Some(self.outbox.bell()), None)?;
         Ok(())
     }
 
-    /// Waits until the client takes replies or a request completes.
+    /// Waits until the client reads replies or a request completes.
     fn hold(&mut self) -> io::Result<()> {
         self.input.leave();
         self.outbox.wants_bell.store(true, Ordering::SeqCst);
         let is_sent = self.outbox.send_all()? == Sent::All;
-        // A request may have completed before it was known that somebody waits for that.
+        // A request may have completed before `wants_bell` was set.
         let is_full = self.outbox.outstanding.load(Ordering::SeqCst) >= REQUESTS_MAX;
         if is_sent && !is_full {
             return Ok(());

@@ -1,5 +1,5 @@
-//! One NVMe/TCP connection: its thread understands what the host sends and gives the drive work;
-//! completions go out from whichever thread the drive completes on.
+//! One NVMe/TCP connection. Its thread parses commands of the host and submits requests to the
+//! drive; completions are sent by whichever thread the drive completes them on.
 
 use std::io;
 use std::sync::Arc;
@@ -18,14 +18,15 @@ use crate::input::Input;
 use crate::outbox::{Outbox, Sent};
 use crate::request::{self, Done, Replies, Request, Tag, Then};
 use crate::served::{Served, Session};
-use crate::socket::is_passing;
+use crate::socket::is_transient;
 
 /// Time limit for a peer to connect its queue.
 const CONNECT: Duration = Duration::from_secs(10);
-/// The highest number of a stream that a drive takes; higher ones are as invalid.
+/// The highest stream number that a drive accepts; higher numbers are mapped to it, because they
+/// are also invalid.
 const STREAM_MAX: u16 = u16::MAX - 1;
 
-/// A connection's thread.
+/// State of a connection's thread.
 struct Connection<'a> {
     target: &'a Target,
     outbox: &'a Outbox,
@@ -37,14 +38,14 @@ struct Connection<'a> {
     ready: Vec<(Request, Option<request::Failure>)>,
 }
 
-/// Serves a connection until the host leaves or misbehaves.
+/// Serves a connection until the host disconnects or violates the protocol.
 pub(super) fn run(target: &Target, outbox: &Arc<Outbox>, served: &Served) {
     let replier = Arc::new(Replier::new(outbox, served, target.now_ms()));
     let session = served.session(Arc::clone(&replier) as Arc<dyn Replies>);
     let (receiver, ready) = (Receiver::new(Limits::default()), Vec::new());
     let mut connection =
         Connection { target, outbox, replier, session, receiver, association: None, ready };
-    let _ = connection.run(); // an error is the end of the connection, and the host knows why
+    let _ = connection.run(); // an error ends the connection
     if let Some(association) = connection.association {
         target.left(association);
     }
@@ -54,7 +55,7 @@ impl Connection<'_> {
     fn run(&mut self) -> io::Result<()> {
         let (mut input, mut events) = (Input::default(), Vec::new());
         loop {
-            // Work that an idle drive has done is queued, so this is checked before sending.
+            // The replies of an idle drive are queued, so this is checked before sending.
             let is_idle = self.outbox.is_idle();
             self.fail_failed();
             let is_sent = self.outbox.send_all()? == Sent::All;
@@ -71,11 +72,11 @@ impl Connection<'_> {
                     if self.io_queue().is_some() {
                         input.attend(self.session.served());
                     }
-                    self.replier.heard.store(self.target.now_ms(), Ordering::Relaxed);
+                    self.replier.last_received.store(self.target.now_ms(), Ordering::Relaxed);
                     self.take(input.bytes(), &mut events)?;
                     input.consume(input.bytes().len());
                 }
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -83,7 +84,8 @@ impl Connection<'_> {
 
     /// Sleeps until the host sends bytes. Returns an error `WouldBlock` if other work is due first.
     fn receive(&self, input: &mut Input, is_idle: bool, is_sent: bool) -> io::Result<()> {
-        // Nobody rings for an I/O queue without commands; closing it shuts the socket down.
+        // The bell never rings for an I/O queue without commands; closing the queue shuts the
+        // socket down.
         let is_alone = is_idle && is_sent && self.io_queue().is_some();
         if !is_alone {
             // A thread that completes a read later sees that this thread waits for it.
@@ -102,15 +104,18 @@ impl Connection<'_> {
         self.association.filter(|association| association.queue > 0)
     }
 
-    /// Waits for the host or the bell; an error if the host has been silent for too long.
+    /// Waits for the host or the bell; returns an error if the host's keep-alive timeout has
+    /// expired.
     fn wait(&self, receive: bool, send: bool) -> io::Result<bool> {
         let timed_out = || io::Error::from(io::ErrorKind::TimedOut);
-        let patience = match self.association {
+        let keep_alive_timeout = match self.association {
             None => CONNECT,
-            Some(association) => self.target.patience(association).ok_or_else(timed_out)?,
+            Some(association) => {
+                self.target.keep_alive_timeout(association).ok_or_else(timed_out)?
+            }
         };
         let bell = Some(self.outbox.bell());
-        let happened = self.outbox.socket().wait(receive, send, bell, Some(patience))?;
+        let happened = self.outbox.socket().wait(receive, send, bell, Some(keep_alive_timeout))?;
         match self.association {
             None if !happened => return Err(timed_out()),
             Some(Association { queue: 0, .. }) if !happened => self.target.tend(),
@@ -119,7 +124,7 @@ impl Connection<'_> {
         Ok(happened)
     }
 
-    /// Takes bytes of the host.
+    /// Parses bytes from the host.
     fn take(&mut self, bytes: &[u8], events: &mut Vec<Received>) -> io::Result<()> {
         let outcome = self.receiver.receive(bytes, events);
         let mut outcomes = self.outcomes(events).into_iter();
@@ -145,8 +150,8 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Executes the commands of an I/O queue with one lock of the subsystem. Commands of other
-    /// connections are executed one by one, because each may change the meaning of the next.
+    /// Executes the commands of an I/O queue under one lock of the subsystem. Commands of other
+    /// connections are executed one by one, because each may affect the next.
     fn outcomes(&self, events: &[Received]) -> Vec<Outcome> {
         let Some(association) = self.io_queue() else { return Vec::new() };
         let mut subsystem = self.target.subsystem();
@@ -197,7 +202,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Makes requests of a command's work, and stores the data of writes.
+    /// Converts a command's work to requests, and stores the data of writes.
     fn work(&mut self, ticket: Ticket, work: Work, data: &[u8]) {
         let (requests, served) = (&mut self.ready, self.session.served());
         let first = requests.len();
@@ -262,7 +267,8 @@ impl Connection<'_> {
 
     fn submit(&mut self) -> io::Result<()> {
         for request in self.session.submit(&mut self.ready)? {
-            // The controller has checked the range, so a purge has taken the data of a write.
+            // The controller has checked the range, so the request can only fail because a purge
+            // erased its data.
             let failure = Some(request::Failure::Io);
             self.replier.completed(&Done { request, due: writecliff_base::Nanos::ZERO, failure });
         }

@@ -9,9 +9,9 @@ use super::identity;
 use crate::served::{LOGICAL_BLOCKS, Served};
 use crate::statistics::Snapshot;
 
-/// Available spare of a drive without bad blocks: all of it is there.
+/// Available spare of a drive without bad blocks, in percent.
 const ALL_SPARE: u8 = 100;
-/// The threshold that is usual on data-centre drives.
+/// Available spare threshold, a usual value for data-centre drives, in percent.
 const SPARE_THRESHOLD: u8 = 10;
 
 /// A served drive, as its controller sees it.
@@ -21,13 +21,13 @@ pub struct SimulatedDrive {
 }
 
 impl SimulatedDrive {
-    /// Returns the drive with identifiers that follow from `serial`.
+    /// Returns the drive with identifiers derived from `serial`.
     pub fn new(served: &Served, serial: &str) -> Self {
         let identity = identity::of(served.config(), serial);
         Self { served: served.clone(), identity }
     }
 
-    /// Formats the drive, which has nothing outstanding then: all data are gone.
+    /// Formats the drive, which must have no outstanding commands; all data are lost.
     pub(super) fn format(&self, lba_format: u8) -> Result<(), Failure> {
         self.erase()?;
         self.served.set_logical_block(LOGICAL_BLOCKS[usize::from(lba_format)]);
@@ -73,7 +73,7 @@ impl Drive for SimulatedDrive {
         self.served.with_drive(|drive| drive.set_write_cache(enabled));
     }
 
-    /// Returns a purge takes the simulated drive no time.
+    /// Starts and completes a sanitize operation: a purge takes the simulated drive no time.
     fn start_sanitize(&mut self, _: Erase) -> Result<(), Failure> {
         self.erase()
     }
@@ -96,7 +96,7 @@ impl Drive for SimulatedDrive {
     }
 }
 
-/// SMART of a drive since it was new.
+/// Returns the SMART data of a drive since it was new.
 fn health(of: &Snapshot) -> Health {
     let life = of.life;
     let mut health = Health {

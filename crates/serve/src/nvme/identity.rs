@@ -8,10 +8,10 @@ use writecliff_ssd::data_placement::Report;
 
 use crate::served::LOGICAL_BLOCKS;
 
-/// The unit that simulated drives map, and write as a whole.
+/// The mapping unit of simulated drives, which they write as a whole.
 const MAPPING_UNIT: Bytes = Bytes(SLOT_BYTES);
 
-/// Returns the identity of a drive with a serial number of its own.
+/// Returns the identity of a drive with this serial number.
 pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {
     let described = config.identity();
     let identifier = identifier(&format!("{}\n{serial}", described.model));
@@ -39,7 +39,7 @@ pub(super) fn of(config: &AnyConfig, serial: &str) -> Identity {
         AnyConfig::Ssd(ssd) => of_ssd(&mut identity, ssd),
         AnyConfig::Disk(_) => {}
         AnyConfig::Scm(scm) => {
-            // Nothing is erased by blocks; a new key is enough.
+            // The simulated drive does not erase blocks; a new key is sufficient.
             identity.crypto_erase = true;
             identity.volatile_cache = false;
             identity.write_granularity = scm.media.unit;
@@ -61,8 +61,8 @@ fn of_ssd(identity: &mut Identity, ssd: &DeviceConfig) {
     };
 }
 
-/// 16 bytes that follow from a text (FNV-1a, 128 bits): the same drive has the same identifiers
-/// whenever it is served.
+/// Returns 16 bytes derived from a text (FNV-1a, 128 bits), so that a drive has the same
+/// identifiers whenever it is served.
 fn identifier(text: &str) -> [u8; 16] {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -70,14 +70,14 @@ fn identifier(text: &str) -> [u8; 16] {
     hash.to_be_bytes()
 }
 
-/// Returns a UUID of one's own making: version 8, variant 1 (RFC 9562).
+/// Returns a custom UUID: version 8, variant 1 (RFC 9562).
 fn uuid(mut bytes: [u8; 16]) -> [u8; 16] {
     bytes[6] = bytes[6] & 0x0f | 0x80;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     bytes
 }
 
-/// Returns an EUI-64 that is administered locally.
+/// Returns a locally administered EUI-64.
 fn eui64(bytes: &[u8; 16]) -> [u8; 8] {
     let mut eui = [0; 8];
     eui.copy_from_slice(&bytes[8..]);

@@ -1,9 +1,9 @@
 //! The served drive behind an NVMe controller, and the NVMe/TCP transport.
 //!
-//! One [`Target`] is one NVM subsystem with its hosts. Locks are taken in the order: subsystem,
-//! drive, outbox. Replies to I/O are made without the subsystem's lock, by whichever thread the
-//! drive completes on; what needs it (errors, which the error log records) is left to the
-//! connection's own thread.
+//! A [`Target`] is an NVM subsystem with its hosts. Locks are acquired in the order subsystem,
+//! drive, outbox. Replies to I/O are built without the subsystem's lock, by whichever thread the
+//! drive completes on. Failed commands need the lock, because the error log records them; the
+//! connection's own thread completes them.
 //!
 //! | file | content |
 //! |---|---|

@@ -13,13 +13,13 @@ use crate::outbox::Outbox;
 use crate::request::{self, Done, Replies, Request, Tag, Then};
 use crate::served::{Served, locked};
 
-/// Bytes of reads outstanding, of a host that wants data digests: their data are copied before
-/// they can be sent.
+/// Maximum number of bytes of outstanding reads for a host that uses data digests, whose data are
+/// copied before they are sent.
 const DIGESTED_BYTES: u64 = 8 << 20;
-/// Bytes of PDUs in the making whose memory is kept.
+/// Maximum capacity that the buffer for new PDUs keeps.
 const KEPT_BYTES: usize = 4096;
 
-/// A command of several requests, or with data to compare. Other commands need no state besides
+/// A command with several requests, or with data to compare. Other commands need no state beyond
 /// their request.
 pub(super) struct Compound {
     /// Requests that the drive has not completed.
@@ -29,7 +29,7 @@ pub(super) struct Compound {
     pub(super) compared: Option<Vec<u8>>,
 }
 
-/// Makes PDUs, in memory that is used again.
+/// Builds PDUs in a reused buffer.
 struct Sending {
     sender: Sender,
     bytes: Vec<u8>,
@@ -42,12 +42,12 @@ pub(super) struct Replier {
     sending: Mutex<Option<Sending>>,
     /// Compound commands by number.
     compounds: Mutex<BTreeMap<u32, Compound>>,
-    /// Work that failed: its completions are made by the connection's thread.
+    /// Failed work, which the connection's thread completes.
     failed: Mutex<Vec<(Ticket, Failure)>>,
     reading: AtomicU64,
     has_data_digest: AtomicBool,
     /// Time of the last bytes from the host, in milliseconds of the target's clock.
-    pub(super) heard: AtomicU64,
+    pub(super) last_received: AtomicU64,
 }
 
 impl Replier {
@@ -60,11 +60,11 @@ impl Replier {
             failed: Mutex::default(),
             reading: AtomicU64::new(0),
             has_data_digest: AtomicBool::new(false),
-            heard: AtomicU64::new(now_ms),
+            last_received: AtomicU64::new(now_ms),
         }
     }
 
-    /// The connection has begun.
+    /// Sets the settings once the connection is initialized.
     pub(super) fn began(&self, settings: Settings, receiver: &Receiver) {
         self.has_data_digest.store(settings.data_digest, Ordering::Relaxed);
         let (sender, bytes) = (Sender::new(settings, receiver), Vec::new());
@@ -110,7 +110,7 @@ impl Replier {
             && self.reading.load(Ordering::Relaxed) > DIGESTED_BYTES
     }
 
-    /// Takes the work that has failed.
+    /// Takes the failed work.
     pub(super) fn take_failed(&self) -> Vec<(Ticket, Failure)> {
         std::mem::take(&mut *locked(&self.failed))
     }

@@ -16,8 +16,8 @@ use crate::outbox::Outbox;
 use crate::request::Replies;
 use crate::served::{Served, locked};
 
-/// I/O queues of a host, and hosts at a time. Each queue is a connection, of which a listener has
-/// a thousand.
+/// Maximum number of I/O queues per host, and of hosts. Each queue is a connection, and a listener
+/// has at most a thousand.
 const QUEUES: u16 = 32;
 const CONTROLLERS: u16 = 64;
 /// Address families and the transport type of the discovery log page (Base 2.1, 5.1.12.3.1).
@@ -28,7 +28,7 @@ const IPV6: u8 = 2;
 /// Serial number of the drive, and the hosts that may connect.
 #[derive(Clone, Debug, Default)]
 pub struct TargetOptions {
-    /// Serial number, 20 characters at most.
+    /// Serial number, at most 20 characters.
     pub serial: String,
     /// Qualified names of the hosts that may connect; `None` admits every host.
     pub hosts: Option<Vec<String>>,
@@ -40,7 +40,7 @@ struct Connected {
     replier: Arc<Replier>,
 }
 
-/// A served drive as an NVM subsystem. Clones are the same subsystem.
+/// A served drive as an NVM subsystem. Clones share the subsystem.
 #[derive(Clone)]
 pub struct Target {
     shared: Arc<Shared>,
@@ -97,19 +97,19 @@ impl Target {
         locked(&self.shared.subsystem)
     }
 
-    /// Milliseconds since the target began, for keep-alive timers.
+    /// Returns the milliseconds since the target was created, for keep-alive timers.
     pub(super) fn now_ms(&self) -> u64 {
         self.shared.began.elapsed().as_millis() as u64
     }
 
-    /// A queue is connected.
+    /// Registers a connected queue.
     pub(super) fn joined(&self, association: Association, replier: &Arc<Replier>) {
         let replier = Arc::clone(replier);
         locked(&self.shared.connected).push(Connected { association, replier });
     }
 
-    /// The connection of a queue is gone: with the admin queue goes the controller and all that
-    /// belongs to it.
+    /// Handles the end of a queue's connection. The end of the admin queue's connection removes the
+    /// controller and its I/O queues.
     pub(super) fn left(&self, association: Association) {
         let Association { controller, queue, .. } = association;
         if queue == 0 {
@@ -126,8 +126,8 @@ impl Target {
         }
     }
 
-    /// After commands of an admin queue, and from time to time: sends the completions of event
-    /// requests, and ends queues that a reset has ended.
+    /// Sends the completions of event requests, and closes queues that a reset has deleted. Called
+    /// after commands of an admin queue, and periodically.
     pub(super) fn tend(&self) {
         let (replies, gone) = {
             let mut subsystem = self.subsystem();
@@ -162,9 +162,9 @@ impl Target {
         }
     }
 
-    /// Returns the time that the admin queue's connection may wait; `None` if its host has been
-    /// silent for too long.
-    pub(super) fn patience(&self, association: Association) -> Option<Duration> {
+    /// Returns how long the admin queue's connection may wait; `None` if its keep-alive timeout has
+    /// expired.
+    pub(super) fn keep_alive_timeout(&self, association: Association) -> Option<Duration> {
         const TEND: Duration = Duration::from_secs(1);
         if association.queue > 0 {
             return Some(TEND);
@@ -174,11 +174,11 @@ impl Target {
         let connected = locked(&self.shared.connected);
         let of_host =
             connected.iter().filter(|c| c.association.controller == association.controller);
-        let heard = of_host
-            .map(|connection| connection.replier.heard.load(Ordering::Relaxed))
+        let last_received = of_host
+            .map(|connection| connection.replier.last_received.load(Ordering::Relaxed))
             .max()
             .unwrap_or(0);
-        let left = (heard + u64::from(limit)).checked_sub(self.now_ms())?;
+        let left = (last_received + u64::from(limit)).checked_sub(self.now_ms())?;
         Some(Duration::from_millis(left + 1).min(TEND))
     }
 }

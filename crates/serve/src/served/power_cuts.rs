@@ -1,4 +1,4 @@
-//! Cutting the power of a served drive.
+//! Power cuts of a served drive.
 
 use std::sync::Weak;
 
@@ -10,20 +10,20 @@ use crate::core::Core;
 use crate::power::{CutPlan, PowerCut};
 
 impl Served {
-    /// Seeds the cuts to come; each further one takes the next seed.
+    /// Sets the seed of the next cut; each further cut uses the next seed.
     pub fn seed_cuts(&self, seed: u64) {
         let mut core = self.core();
         let cuts = locked(&self.shared.cuts).len() as u64;
         core.planned.first_seed = seed.wrapping_sub(cuts);
     }
 
-    /// Cuts the power now, and gives it back.
+    /// Cuts the power now and restores it.
     pub fn power_cut(&self) -> Result<PowerCut, ContentsError> {
         let mut batch = self.locked();
         self.cut(batch.core())
     }
 
-    /// Cuts the power as planned from now on, instead of any other plan.
+    /// Replaces the plan of power cuts, from now on.
     pub fn plan_cuts(&self, plan: CutPlan) {
         let mut batch = self.locked();
         let now = self.shared.clock.drive_time(batch.arrived);
@@ -31,8 +31,8 @@ impl Served {
         core.planned.begin(plan, self.next_seed(core), now, core.writes);
     }
 
-    /// Returns the power cuts so far. Waits for a cut in progress, so that a client that lost its
-    /// connection by it sees it here.
+    /// Returns the power cuts so far. Waits for a cut in progress, so that a client whose
+    /// connection it ended sees it here.
     pub fn power_cuts(&self) -> Vec<PowerCut> {
         let _core = self.core();
         locked(&self.shared.cuts).clone()
@@ -43,23 +43,23 @@ impl Served {
         core.planned.first_seed.wrapping_add(cuts)
     }
 
-    /// Cuts the power at the moments up to `now` that are planned.
+    /// Performs the cuts that are planned for times up to `now`.
     pub(super) fn cut_in_time(&self, core: &mut Core, now: Nanos) {
         while let Some(at) = core.planned.time()
             && at <= now
             && !core.stopped
         {
             core.advance(at);
-            // Contents that cannot be read or written have failed every request before.
+            // If the contents cannot be read or written, all earlier requests have already failed.
             if self.cut(core).is_err() {
                 return;
             }
         }
     }
 
-    /// First ends all connections, so that no reply is sent any more. Sessions from before the cut
-    /// can store no data after it; clients may connect again at once, but store nothing until the
-    /// cut is done, because it has the contents.
+    /// Cuts the power. First ends all connections, so that no further reply is sent. Sessions from
+    /// before the cut cannot store data after it. Clients may reconnect at once but cannot store
+    /// data until the cut is complete, because it has locked the contents.
     pub(super) fn cut(&self, core: &mut Core) -> Result<PowerCut, ContentsError> {
         let (seed, clock) = (self.next_seed(core), self.shared.clock);
         let (wall, writes, outstanding) = (clock.wall(), core.writes, core.outstanding());

@@ -1,4 +1,4 @@
-//! Sessions: queues of requests of one client each.
+//! Sessions: each is the request queue of one client.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::core::Client;
 use crate::request::{Failure, Refusal, Replies, Request};
 
 impl Served {
-    /// Opens a session: a queue of requests whose replies go to `replies`.
+    /// Opens a session, whose replies go to `replies`.
     pub fn session(&self, replies: Arc<dyn Replies>) -> Session {
         self.shared.sessions.fetch_add(1, Ordering::Relaxed);
         let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
@@ -22,13 +22,13 @@ impl Served {
     }
 }
 
-/// A queue of requests of one client. Dropping it does not cancel requests that are outstanding.
+/// The request queue of one client. Dropping it does not cancel outstanding requests.
 pub struct Session {
     served: Served,
     client: Client,
-    /// The power cuts before it.
+    /// Number of power cuts before the session.
     epoch: u64,
-    /// Purges before the first data that were stored and are not submitted.
+    /// Number of purges before the first data that are stored and not submitted.
     stored: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ impl Session {
         &self.served
     }
 
-    /// Stores data of a write that is to be submitted.
+    /// Stores the data of a write that will be submitted.
     pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
         self.powered()?.write(offset, data)
     }
@@ -49,7 +49,7 @@ impl Session {
         self.powered()?.deallocate(offset, length)
     }
 
-    /// Returns the contents, unless the power was cut since the session began.
+    /// Returns the contents; fails if the power was cut since the start of the session.
     fn powered(&self) -> Result<RwLockWriteGuard<'_, Contents>, ContentsError> {
         let contents = self.served.contents();
         if self.has_power() {
@@ -75,7 +75,7 @@ impl Session {
 
     /// Submits requests to the drive and returns the rejected ones. If the drive is shut down or
     /// without power, an error `ConnectionAborted` closes the connection without a reply, so that
-    /// clients reconnect and repeat their requests. Their file systems would take any reply for a
+    /// clients reconnect and repeat their requests. File systems would treat any error reply as a
     /// media error.
     pub(crate) fn submit(
         &self,
@@ -97,8 +97,8 @@ impl Session {
         if has_stopped { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(refused) }
     }
 
-    /// Begins to submit requests that have arrived just now. The drive is locked until the batch
-    /// is dropped, which also sends the replies to all that has completed.
+    /// Starts a batch of newly arrived requests. The drive is locked until the batch is dropped,
+    /// which also sends the replies to completed requests.
     pub fn batch(&self) -> SessionBatch<'_> {
         SessionBatch { session: self, batch: self.served.locked() }
     }
@@ -123,8 +123,9 @@ pub struct SessionBatch<'a> {
 }
 
 impl SessionBatch<'_> {
-    /// Submits a request whose data are stored, or could not be for the reason `failure`: the
-    /// drive still works on it, but it fails when it completes. A trim also frees its data.
+    /// Submits a request whose data are stored, or could not be stored because of `failure`: then
+    /// the drive still executes the request, but it completes with that failure. A trim also frees
+    /// its data.
     pub fn submit(&mut self, request: Request, failure: Option<Failure>) -> Result<(), Refusal> {
         let arrived = self.batch.arrived;
         if !self.session.has_power() {
@@ -154,7 +155,7 @@ impl SessionBatch<'_> {
         Ok(())
     }
 
-    /// Counts a write, and cuts the power if it is the one for that.
+    /// Counts a write, and cuts the power if a cut is planned at this write.
     fn is_cut(&mut self) -> bool {
         let core = self.batch.core();
         core.writes += 1;

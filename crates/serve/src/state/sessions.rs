@@ -1,5 +1,5 @@
-//! Sessions of a drive with a state file: each continues where the session before ended, killed or
-//! not.
+//! Sessions of a drive with a state file. Each continues where the previous one ended, even if the
+//! server was killed.
 
 use std::io;
 use std::path::Path;
@@ -12,16 +12,18 @@ use writecliff_base::SECTOR_BYTES;
 use writecliff_contents::SavedError;
 use writecliff_host_interface::Operation;
 
-/// Starts a session of the drive in a state file, which is made of the new drive if it does not
-/// exist. After a killed session the drive has all requests that it had acknowledged, with their
-/// data and counters (of reads up to the last second), and counts an unsafe shutdown. From now on
-/// nothing is lost if this process is killed. Returns `true` if the session before was killed.
+/// Starts a session of the drive in a state file; creates the file from the new drive if it does
+/// not exist. After a killed session, the drive has all acknowledged requests with their data and
+/// counters (those of reads up to the last second), and counts an unsafe shutdown. From now on no
+/// acknowledged request is lost if this process is killed. Returns `true` if the previous session
+/// was killed.
 pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     let mut journal = Journal::open(path).map_err(|error| in_use(error, path))?;
     let was_there = path.exists();
     let mut saved = if was_there { Some(restore_drive(parts, path)?) } else { None };
     let power_ups = parts.power.cycles;
-    // A journal of another state file is left over: the state was saved after it.
+    // The journal of an earlier state file may be left over, if the server was killed after saving
+    // the state.
     let killed = journal.header()?.filter(|of| was_there && of.power_ups == power_ups);
     let is_mirrored = killed.is_some_and(|of| of.has_data);
     if is_mirrored && !parts.contents.is_in_memory() {
@@ -53,7 +55,7 @@ pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     Ok(killed.is_some())
 }
 
-/// Ends a session: saves the state, unless `path` is `None`, which leaves it as it was.
+/// Ends a session and saves the state. If `path` is `None`, the state file does not change.
 pub fn close(mut parts: ServedParts, path: Option<&Path>) -> Result<(), StateError> {
     if let Some(path) = path {
         save(&parts, path)?;
@@ -75,7 +77,7 @@ fn damaged(error: io::Error, path: &Path) -> StateError {
     error.into()
 }
 
-/// Returns `true` if this drive can have made a record.
+/// Returns `true` if the record is possible for this drive.
 fn is_of(parts: &mut ServedParts, record: &Record) -> bool {
     let drive = &parts.drive;
     let fits = |offset: u64, length: u64| {

@@ -1,4 +1,4 @@
-//! A thousand connections by each protocol at once, few of which behave.
+//! A thousand simultaneous connections by each protocol, few of which follow it.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -12,19 +12,19 @@ use crate::nvme::Server;
 use crate::nvme_host::{Data, Entry, HOST_NQN, Host};
 use crate::support::{drive, eventually, is_alone, scratch, serve};
 
-/// Connections of each kind, by each protocol.
+/// Number of connections of each kind, for each protocol.
 const IDLE: usize = 500;
 const SILENT: usize = 150;
 const HALVES: usize = 150;
 const NOISY: usize = 100;
 const SLOW: usize = 100;
-/// I/O queues of a host.
+/// Number of I/O queues of a host.
 const QUEUES: u16 = 31;
 const READ_BLOCKS: u8 = 0x02;
 const WRITE_BLOCKS: u8 = 0x01;
 const NOISE: [u8; 256] = [0xa5; 256];
 
-/// Participants, as long as they are kept.
+/// Participants; dropping the value disconnects them.
 struct Crowd {
     hosts: Vec<Host>,
     clients: Vec<Client>,
@@ -32,7 +32,7 @@ struct Crowd {
     unix: Vec<UnixStream>,
 }
 
-/// Queues that are connected: hosts with their I/O queues.
+/// Connects hosts with their I/O queues.
 fn hosts(server: &Server, count: usize) -> Vec<Host> {
     let mut all = Vec::new();
     while all.len() < count {
@@ -57,7 +57,7 @@ fn gather(server: &Server, path: &std::path::Path) -> Crowd {
         unix: (0..SILENT + HALVES + NOISY).map(|_| unix()).collect(),
     };
     for (stream, other) in crowd.tcp.iter_mut().zip(&mut crowd.unix).take(NOISY) {
-        // The server may have ended the connection meanwhile.
+        // The server may have closed the connection meanwhile.
         let _ = (stream.write_all(&NOISE), other.write_all(&NOISE));
     }
     for (stream, other) in crowd.tcp.iter_mut().zip(&mut crowd.unix).skip(NOISY).take(HALVES) {
@@ -68,7 +68,7 @@ fn gather(server: &Server, path: &std::path::Path) -> Crowd {
         for _ in 0..16 {
             client.request(0, READ, 1, (0, 8 << 20));
         }
-        client.request(0, WRITE, 2, (0, 1 << 20)); // and the data never come
+        client.request(0, WRITE, 2, (0, 1 << 20)); // the data are never sent
     }
     for host in crowd.hosts.iter_mut().filter(|host| host.queue > 0).take(SLOW) {
         for _ in 0..100 {
@@ -99,7 +99,7 @@ fn a_thousand_connections_of_each_kind_do_no_harm() {
         assert_eq!(io.run(write, Data::Capsule(&[round; 4096])).0.status, 0);
         assert_eq!(io.read(Entry::blocks(READ_BLOCKS, 64, 8), 4096), [round; 4096]);
     }
-    // Other tests of this process take memory too, but not for long.
+    // Other tests of this process also use memory, but only temporarily.
     let most = (2_000 * 192) << 10;
     eventually("a connection takes less than 192 KiB", || resident().saturating_sub(before) < most);
     drop(crowd);

@@ -1,12 +1,12 @@
-//! Conversations that are nearly right, sent to a server over both protocols.
+//! Fuzzing: almost valid conversations sent to a server over both protocols.
 //!
 //! Each case takes a conversation from the corpus (`tests/corpus`, a message in hexadecimal digits
 //! on each line), adds commands made up from known opcodes, fields and limits, mutates bytes,
-//! numbers, lengths and order, and sends it in pieces. The server must neither crash nor hang,
-//! must forget the connection, hold no memory, and serve those who behave.
+//! numbers, lengths and order, and sends it in pieces. The server must neither crash nor hang. It
+//! must end the session, free its memory, and continue to serve well-behaved clients.
 //!
 //! `WRITECLIFF_FUZZ_SECONDS=3600 cargo test -p writecliff-serve --test integration fuzz` runs for
-//! an hour, from `WRITECLIFF_FUZZ_SEED` on (by default 1). A failure names its case.
+//! an hour, starting with the seed `WRITECLIFF_FUZZ_SEED` (default 1). A failure prints its case.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -24,19 +24,19 @@ use crate::nvme::Server;
 use crate::nvme_host::{Entry, Host};
 use crate::support::{CAPACITY, REAL, drive_with, eventually, is_alone, scratch, serve};
 
-/// By each clock, without a time that is asked for.
+/// Cases per clock if no duration is set.
 const CASES: u64 = 250;
-/// Pieces of a conversation, roughly at most.
+/// Approximate maximum number of pieces of a conversation.
 const PIECES: usize = 32;
-/// With one server, where a time is asked for.
+/// Cases per server if a duration is set.
 const ROUND: u64 = 5_000;
 /// Cases between two checks that other clients are served.
 const CHECK_EVERY: u64 = 50;
 /// Time for which a case waits for replies of the server.
 const LISTEN: Duration = Duration::from_millis(1);
-/// And how often: a client may ask for gigabytes.
+/// Maximum number of such waits, because a client may request gigabytes.
 const LISTENED: u32 = 64;
-/// Numbers at which something begins or ends.
+/// Boundary values of fields.
 const LIMITS: [u64; 20] = [
     0,
     1,
@@ -62,7 +62,7 @@ const LIMITS: [u64; 20] = [
 
 type Message = Vec<u8>;
 
-/// The conversations of a protocol, from the files that begin with its name.
+/// Reads the conversations of a protocol from the files whose names start with its name.
 fn corpus(protocol: &str) -> Vec<Vec<Message>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -84,7 +84,7 @@ fn pick<'a, T>(random: &mut Prng, from: &'a [T]) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
 }
 
-/// A number that means something, or any.
+/// Draws a boundary value or any other number.
 fn number(random: &mut Prng) -> u64 {
     match random.below(4) {
         0 => random.next_u64(),
@@ -94,7 +94,7 @@ fn number(random: &mut Prng) -> u64 {
     }
 }
 
-/// A command capsule with a known opcode and whatever fields.
+/// Draws a command capsule with a known opcode and arbitrary fields.
 fn capsule(random: &mut Prng) -> Message {
     const OPCODES: [u8; 28] = [
         0x00, 0x01, 0x02, 0x04, 0x05, 0x08, 0x09, 0x0c, 0x0d, 0x12, 0x1d, 0x06, 0x0a, 0x10, 0x14,
@@ -123,7 +123,7 @@ fn capsule(random: &mut Prng) -> Message {
     pdu
 }
 
-/// A request of NBD.
+/// Draws an NBD request.
 fn request(random: &mut Prng) -> Message {
     let command = *pick(random, &[0_u16, 0, 1, 1, 2, 3, 4, 5, 6, 7, 99]);
     let (flags, cookie) = (random.below(8) as u16, random.next_u64());
@@ -140,7 +140,7 @@ fn request(random: &mut Prng) -> Message {
     all
 }
 
-/// An option of the negotiation of NBD.
+/// Draws an option of the NBD handshake.
 fn option(random: &mut Prng) -> Message {
     let data = vec![random.next_u64() as u8; random.below(40) as usize];
     let length = if random.below(4) == 0 { number(random) as u32 } else { data.len() as u32 };
@@ -148,7 +148,7 @@ fn option(random: &mut Prng) -> Message {
     [&b"IHAVEOPT"[..], &number.to_be_bytes(), &length.to_be_bytes(), &data].concat()
 }
 
-/// Changes a conversation at one place.
+/// Mutates a conversation at one place.
 fn mutate(random: &mut Prng, talk: &mut Vec<Message>, others: &[Vec<Message>]) {
     if talk.is_empty() {
         talk.push(vec![0; 8]);
@@ -187,7 +187,7 @@ fn mutate(random: &mut Prng, talk: &mut Vec<Message>, others: &[Vec<Message>]) {
     }
 }
 
-/// A connection of either kind.
+/// A connection of either protocol.
 enum Line {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -208,7 +208,7 @@ impl Line {
         }
     }
 
-    fn patience(&self, read: Duration, write: Duration) {
+    fn set_timeouts(&self, read: Duration, write: Duration) {
         let set = match self {
             Self::Tcp(stream) => {
                 (stream.set_read_timeout(Some(read)), stream.set_write_timeout(Some(write)))
@@ -220,7 +220,7 @@ impl Line {
         assert!(set.0.is_ok() && set.1.is_ok());
     }
 
-    /// Shuts down the sending side, and may still listen.
+    /// Shuts down the sending side; the connection can still receive.
     fn half_close(&self) {
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -248,16 +248,16 @@ impl Fuzz {
         Self { server, nbd, path, nvme: corpus("nvme"), nbd_talks: corpus("nbd") }
     }
 
-    /// Sends a conversation in pieces, and listens a little.
+    /// Sends a conversation in pieces, and receives some of the replies.
     fn send(random: &mut Prng, mut line: Line, talk: &[Message]) {
-        line.patience(LISTEN, Duration::from_millis(20));
+        line.set_timeouts(LISTEN, Duration::from_millis(20));
         let all = talk.concat();
         let piece = (1 + random.below(3000) as usize).max(all.len() / PIECES);
         let listens = random.below(4) > 0;
         let mut into = [0; 8192];
         for piece in all.chunks(piece) {
             if line.write(piece).is_err() {
-                return; // the server has left, or waits for its replies to be read
+                return; // the server has disconnected, or waits until its replies are read
             }
             if listens && random.below(8) == 0 {
                 let _ = line.read(&mut into);
@@ -290,7 +290,7 @@ impl Fuzz {
             mutate(random, &mut talk, talks);
         }
         let line = match (is_nvme, random.below(2)) {
-            // An I/O queue: the rest of the conversation comes after Connect.
+            // On an I/O queue, the rest of the conversation follows Connect.
             (true, 0) => {
                 let (_admin, io) = Host::both(self.server.port, &self.server.nqn, false);
                 Self::send(random, Line::Tcp(io.stream), &talk[talk.len().min(3)..]);
@@ -311,7 +311,8 @@ impl Fuzz {
         Self::send(random, line, &talk);
     }
 
-    /// Others are served by both protocols, and nothing is left of those who have gone.
+    /// Checks that other clients are served over both protocols, and that ended sessions leave
+    /// nothing behind.
     fn check(&self, memory: u64) {
         eventually("sessions end", || self.server.served.snapshot().sessions == 0);
         let mut client = Client::ready(&self.path, true);
@@ -324,7 +325,7 @@ impl Fuzz {
         assert_eq!(&admin.read(Entry::new(0x06).dword(10, 1), 4096)[4..7], b"SN1");
         assert!(io.read(Entry::blocks(0x02, 0, 1), self.block()).len() >= 512);
         drop((client, admin, io));
-        // The trace is taken, as a server with a run directory does.
+        // Take the trace, as a server with a run directory does.
         self.server.served.take_trace(writecliff_serve::Trace::default());
         let most = memory + CAPACITY + (64 << 20);
         eventually("memory is bounded", || resident() < most);
@@ -384,7 +385,7 @@ fn nearly_right_conversations_do_no_harm() {
             let (start, mut seed) = (Instant::now(), first);
             let is_over = || start.elapsed() >= Duration::from_secs(seconds);
             while !is_over() {
-                // A new server from time to time, in turn with and without the drive's time.
+                // Start a new server after each round, alternating between both timings.
                 let timing = if (seed / ROUND).is_multiple_of(2) { Timing::Fast } else { REAL };
                 seed += fuzz(timing, seed, |count| count == ROUND || is_over());
                 eprintln!("{} cases in {} s", seed - first, start.elapsed().as_secs());

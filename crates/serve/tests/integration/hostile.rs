@@ -1,4 +1,4 @@
-//! NBD with clients that do not behave: no crash, no hang, and bounded memory.
+//! NBD with misbehaving clients: no crash, no hang, and bounded memory.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -11,7 +11,7 @@ use writecliff_serve::{Timing, listener};
 use crate::nbd_client::{Client, DISCONNECT, FLUSH, READ, TRIM, WRITE, WRITE_ZEROES};
 use crate::support::{CAPACITY, REAL, Server, WAIT_LIMIT, eventually, is_alone};
 
-/// A client that behaves is still served.
+/// Asserts that a well-behaved client is still served.
 fn is_served(server: &Server) {
     let mut client = Client::ready(&server.path, true);
     assert_eq!(client.write(0, 0, &[5; 512]), 0);
@@ -25,7 +25,7 @@ pub(crate) fn resident() -> u64 {
     pages * 4096
 }
 
-/// Messages of a client that knows the protocol and violates it.
+/// Messages of a client that violates the protocol on purpose.
 #[derive(Clone, Debug)]
 enum Bit {
     Noise(Vec<u8>),
@@ -74,7 +74,7 @@ fn bytes(bits: &[Bit]) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever is sent, in whichever phase, the connection ends with the client, and others are
+    /// For any bytes in any phase, the connection ends with the client, and other clients are
     /// served.
     #[test]
     fn anything_may_be_sent(
@@ -91,7 +91,7 @@ proptest! {
             _ => Client::ready(&server.path, true).stream,
         };
         stream.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
-        // The server may have left already, or wait for its replies to be read.
+        // The server may have disconnected already, or wait until its replies are read.
         let _ = stream.write_all(&bytes(&before));
         let _ = stream.write_all(&bytes(&after));
         is_served(&server);
@@ -128,13 +128,13 @@ fn an_option_of_any_length_is_skipped() {
     server.end();
 }
 
-/// Clients that ask for as much as they can and read nothing cost a buffer each.
+/// Clients that request as much data as they can and read nothing cost one buffer each.
 #[test]
 fn slow_readers_hold_no_memory_and_nobody_up() {
     if !is_alone("hostile::slow_readers_hold_no_memory_and_nobody_up") {
         return;
     }
-    // The drive needs a second for what is asked of it in real time.
+    // In real time, the drive needs a second for the requested data.
     for (timing, requests) in [(Timing::Fast, 100), (REAL, 1)] {
         let server = Server::new(timing);
         let before = resident();
@@ -153,11 +153,11 @@ fn slow_readers_hold_no_memory_and_nobody_up() {
         }
         is_served(&server);
         std::thread::sleep(Duration::from_millis(100));
-        // Other tests of this process take memory too, but not for long.
-        eventually("what nobody reads takes less than 64 MiB", || {
+        // Other tests of this process also use memory, but only temporarily.
+        eventually("unread replies take less than 64 MiB", || {
             resident().saturating_sub(before) < 64 << 20
         });
-        // Who begins to read gets all of it.
+        // A client that starts to read receives all of the data.
         let client = &mut slow[7];
         client.stream.set_nonblocking(false).unwrap();
         for cookie in 0..requests.min(3) {
@@ -168,7 +168,7 @@ fn slow_readers_hold_no_memory_and_nobody_up() {
     }
 }
 
-/// Requests beyond the limit stay with the client.
+/// Requests beyond the limit are not received.
 #[test]
 fn outstanding_requests_are_limited() {
     let server = Server::new(Timing::Real { slow_down: 2000.0 });
@@ -176,7 +176,7 @@ fn outstanding_requests_are_limited() {
     client.stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut flush = [0; 28];
     flush[..8].copy_from_slice(&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, 3]);
-    // It cannot send all of them, because the server stops to read.
+    // It cannot send all of them, because the server stops reading.
     assert!(client.stream.write_all(&flush.repeat(100 * REQUESTS_MAX)).is_err());
     let outstanding = || server.served.snapshot().outstanding;
     eventually("the limit is reached", || outstanding() > REQUESTS_MAX / 2);
@@ -210,8 +210,8 @@ fn half_a_message_holds_nobody_up() {
     drop(halves);
 }
 
-/// A thousand connections are served; those beyond the limit are closed, and later ones served
-/// again.
+/// A thousand connections are served. Connections beyond the limit are closed, and later
+/// connections are served again.
 #[test]
 fn a_thousand_connections() {
     if !is_alone("hostile::a_thousand_connections") {

@@ -1,4 +1,4 @@
-//! NBD with a client that behaves.
+//! NBD with a well-behaved client.
 
 use writecliff_serve::Timing;
 
@@ -38,7 +38,7 @@ fn the_export_is_described() {
     server.end();
 }
 
-/// Returns the option that asks for an export.
+/// Returns the option that requests an export.
 fn export(name: &str) -> Vec<u8> {
     [&(name.len() as u32).to_be_bytes()[..], name.as_bytes(), &[0, 1, 0, 1]].concat()
 }
@@ -84,7 +84,7 @@ fn old_clients_name_the_export() {
     server.end();
 }
 
-/// Returns a client that has greeted with these flags.
+/// Returns a client that has sent these handshake flags.
 fn raw(server: &Server, flags: u32) -> Client {
     let mut client = Client::connect_silently(&server.path);
     client.send(&flags.to_be_bytes());
@@ -134,7 +134,7 @@ fn what_is_invalid_is_refused_and_the_connection_goes_on() {
             assert_eq!(client.call(flags, command, (0, 512)).0, INVALID, "{command}");
         }
         assert_eq!(client.call(0, FLUSH, (0, 512)).0, INVALID);
-        // The data of an invalid write are not taken for requests, nor stored.
+        // The data of an invalid write are neither parsed as requests nor stored.
         assert_eq!(client.write(0, CAPACITY - 512, &[7; 4096]), INVALID);
         assert_eq!(client.write(NO_HOLE, 0, &[7; 4096]), INVALID);
         assert_eq!(client.write(0, 0, &vec![7; 40 << 20]), INVALID);
@@ -172,13 +172,13 @@ fn a_disk_has_no_trim() {
 
 #[test]
 fn requests_are_answered_as_the_drive_completes_them() {
-    // Half a second for the write, so that the read arrives meanwhile on any machine.
+    // The write takes half a second, so that the read arrives meanwhile on any machine.
     let slow = Timing::Real { slow_down: 100.0 };
     let server = Server::of(drive_with("write_cache = true", "write_cache = false"), slow);
     let mut client = Client::ready(&server.path, true);
     client.request(0, 1, 1, (0, 4096));
     client.send(&[1; 4096]);
-    client.request(0, READ, 2, (1 << 20, 4096)); // of what is not mapped: at once
+    client.request(0, READ, 2, (1 << 20, 4096)); // unmapped, so answered at once
     assert_eq!(client.reply(4096), (2, 0, vec![0; 4096]));
     assert_eq!(client.reply(0), (1, 0, Vec::new()));
     server.end();
@@ -202,7 +202,7 @@ fn connections_see_each_others_data() {
     server.end();
 }
 
-/// The server ends while clients have requests outstanding and do not leave.
+/// The server stops while clients are connected and have outstanding requests.
 #[test]
 fn the_server_ends_under_load() {
     for timing in [REAL, Timing::Fast] {

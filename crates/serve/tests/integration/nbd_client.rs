@@ -1,4 +1,4 @@
-//! A client of NBD for tests, which can send valid and invalid messages.
+//! An NBD client for tests, which can send valid and invalid messages.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -27,7 +27,7 @@ pub(crate) struct Client {
 pub(crate) type OptionReply = (u32, Vec<u8>);
 
 impl Client {
-    /// Connects; a client that waits longer than [`WAIT_LIMIT`] has failed.
+    /// Connects without a handshake. Waits longer than [`WAIT_LIMIT`] fail.
     pub(crate) fn connect_unseen(path: &Path) -> Self {
         let stream = UnixStream::connect(path).unwrap();
         stream.set_read_timeout(Some(WAIT_LIMIT)).unwrap();
@@ -35,7 +35,7 @@ impl Client {
         Self { stream, structured: false }
     }
 
-    /// Connects and takes the server's greeting.
+    /// Connects and receives the server's greeting.
     pub(crate) fn connect_silently(path: &Path) -> Self {
         let mut client = Self::connect_unseen(path);
         assert_eq!(&client.take::<16>(), b"NBDMAGICIHAVEOPT");
@@ -43,14 +43,14 @@ impl Client {
         client
     }
 
-    /// Connects and greets.
+    /// Connects and completes the greeting.
     pub(crate) fn connect(path: &Path) -> Self {
         let mut client = Self::connect_silently(path);
         client.send(&3_u32.to_be_bytes());
         client
     }
 
-    /// Connects and goes into transmission.
+    /// Connects and enters the transmission phase.
     pub(crate) fn ready(path: &Path, structured: bool) -> Self {
         let mut client = Self::connect(path);
         if structured {
@@ -87,7 +87,7 @@ impl Client {
         self.send(&[b"IHAVEOPT", &numbers[..], data].concat());
     }
 
-    /// Sends an option and takes all replies up to an acknowledgement or error.
+    /// Sends an option and receives all replies up to an acknowledgement or error.
     pub(crate) fn ask(&mut self, number: u32, data: &[u8]) -> Vec<OptionReply> {
         self.send_option(number, data.len() as u32, data);
         let mut replies = Vec::new();
@@ -111,7 +111,7 @@ impl Client {
         self.send(&bytes);
     }
 
-    /// Takes a reply: cookie, error, and data if it is that of a successful read of `length`.
+    /// Receives a reply: cookie, error, and the data of a successful read of `length` bytes.
     pub(crate) fn reply(&mut self, length: u32) -> (u64, u32, Vec<u8>) {
         match self.take_u32() {
             0x6744_6698 => {
@@ -121,7 +121,7 @@ impl Client {
                 (cookie, error, data)
             }
             0x668e_33ef => {
-                assert!(self.structured, "a structured reply that nobody asked for");
+                assert!(self.structured, "an unrequested structured reply");
                 let (flags, kind) = (self.take::<2>(), u16::from_be_bytes(self.take()));
                 assert_eq!(flags, [0, 1], "the only chunk");
                 let cookie = u64::from_be_bytes(self.take());
@@ -139,7 +139,7 @@ impl Client {
         }
     }
 
-    /// Returns a request without data, or a read; returns error and data.
+    /// Sends a request without data, or a read; returns error and data.
     pub(crate) fn call(&mut self, flags: u16, command: u16, range: (u64, u32)) -> (u32, Vec<u8>) {
         self.request(flags, command, 99, range);
         let (cookie, error, data) = self.reply(if command == READ { range.1 } else { 0 });
@@ -161,7 +161,7 @@ impl Client {
         data
     }
 
-    /// Takes all that the server sends until it ends the connection.
+    /// Receives until the server closes the connection.
     pub(crate) fn rest(&mut self, rest: &mut Vec<u8>) {
         assert!(self.is_ended(rest), "the server ends the connection");
     }

@@ -1,4 +1,4 @@
-//! NVMe/TCP on loopback, with a host of our own.
+//! NVMe/TCP over loopback, with the test host.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -286,7 +286,7 @@ fn a_silent_host_is_gone_after_its_keep_alive_timeout() {
     admin.configure(1 | 6 << 16 | 4 << 20);
     let mut io = Host::begin(server.port, false);
     io.connect(&server.nqn, HOST_NQN, controller, 1, 0).unwrap();
-    // Commands of an I/O queue count.
+    // Commands on an I/O queue reset the keep-alive timer.
     for _ in 0..8 {
         std::thread::sleep(Duration::from_millis(400));
         io.read(Entry::blocks(READ, 0, 1), 512);
@@ -307,10 +307,10 @@ fn hostile_peers_disturb_nobody() {
         let mut peer = Host::begin(server.port, false);
         peer.stream.write_all(bytes).unwrap();
         let mut words = Vec::new();
-        let _ = peer.stream.read_to_end(&mut words); // a reset is an end too
+        let _ = peer.stream.read_to_end(&mut words); // a connection reset is an end, too
         assert!(words.is_empty() || words[0] == 3);
     }
-    // One that does not read what it asked for.
+    // A host that does not read the requested data.
     let (_other, mut slow) = Host::both(server.port, &server.nqn, true);
     for _ in 0..100 {
         slow.send(Entry::blocks(READ, 0, 2048), Data::Read(1 << 20));
@@ -322,7 +322,7 @@ fn hostile_peers_disturb_nobody() {
     server.end();
 }
 
-/// The client that measures: its requests of every kind are what the drive counts.
+/// The measuring client: the drive counts its requests of every kind.
 #[test]
 fn a_load_does_what_it_is_told() {
     for timing in [REAL, Timing::Fast] {
@@ -334,7 +334,7 @@ fn a_load_does_what_it_is_told() {
             LoadRequest { operation, offset, length }
         };
         let loads = [
-            (Operation::Write, 131_072, 40), // asked for
+            (Operation::Write, 131_072, 40), // transferred on request (R2T)
             (Operation::Write, 4096, 100),   // in the capsule
             (Operation::Read, 4096, 1000),
             (Operation::Trim, 65_536, 10),

@@ -1,4 +1,4 @@
-//! A host of NVMe/TCP for tests, which can send valid and invalid messages.
+//! An NVMe/TCP host for tests, which can send valid and invalid messages.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,22 +8,22 @@ use writecliff_nvme_tcp::host::{ENABLED, FromController, HEADER_BYTES, HostWrite
 
 use crate::support::WAIT_LIMIT;
 
-/// Flag of data that no response capsule follows.
+/// Data PDU flag: no response capsule follows.
 const SUCCESS: u8 = 1 << 3;
 
 pub(crate) const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:tests";
-/// A connection.
+/// A connection of the host.
 pub(crate) struct Host {
     pub stream: TcpStream,
     writer: HostWriter,
     next_id: u16,
     pub queue: u16,
-    /// Set before [`Self::connect`] to get the head of the queue in completions, or not.
+    /// `true` to receive the head of the queue in completions; set it before [`Self::connect`].
     pub flow_control: bool,
 }
 
 impl Host {
-    /// Connects and initializes; a host that waits longer than [`WAIT_LIMIT`] has failed.
+    /// Connects and initializes. Waits longer than [`WAIT_LIMIT`] fail.
     pub(crate) fn begin(port: u16, digests: bool) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -39,7 +39,7 @@ impl Host {
         host
     }
 
-    /// Connects a queue; the controller, or the status.
+    /// Connects a queue; returns the controller, or the status of the failure.
     pub(crate) fn connect(
         &mut self,
         nqn: &str,
@@ -66,7 +66,7 @@ impl Host {
         (host, controller)
     }
 
-    /// Returns an admin queue and an I/O queue.
+    /// Connects an admin queue and an I/O queue.
     pub(crate) fn both(port: u16, nqn: &str, digests: bool) -> (Self, Self) {
         let (admin, controller) = Self::admin(port, nqn, digests);
         let mut io = Self::begin(port, digests);
@@ -78,7 +78,7 @@ impl Host {
         assert_eq!(self.run(Entry::configure(value), Data::None).0.status, 0);
     }
 
-    /// Sends a command; its identifier.
+    /// Sends a command; returns its identifier.
     pub(crate) fn send(&mut self, entry: Entry, data: Data<'_>) -> u16 {
         let id = self.next_id;
         self.next_id = (id + 1) % 128;
@@ -88,7 +88,7 @@ impl Host {
         id
     }
 
-    /// Receives a PDU: its header and its data, with digests verified.
+    /// Receives a PDU and verifies its digests; returns header and data.
     fn receive(&mut self) -> (Vec<u8>, Vec<u8>) {
         let mut common = [0; 8];
         self.stream.read_exact(&mut common).unwrap();
@@ -112,8 +112,7 @@ impl Host {
         (pdu, data)
     }
 
-    /// Returns the next completion, and the data that came before it; sends data that are asked
-    /// for.
+    /// Returns the next completion and the data that preceded it; sends requested data.
     pub(crate) fn complete(&mut self, to_send: &[u8]) -> (Completion, Vec<u8>) {
         let mut read = Vec::new();
         loop {
@@ -136,8 +135,8 @@ impl Host {
         }
     }
 
-    /// Returns the next completion of a command that transfers nothing more; `None` at the end of
-    /// the connection.
+    /// Returns the next completion of a command without data transfer; `None` at the end of the
+    /// connection.
     pub(crate) fn completion(&mut self) -> Option<Completion> {
         let mut first = [0];
         match self.stream.peek(&mut first) {

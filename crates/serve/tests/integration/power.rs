@@ -1,4 +1,4 @@
-//! Power cuts: who hears of what, and which data are left.
+//! Power cuts: which requests are answered, and which data survive.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use crate::served::{Kept, session};
 use crate::support::{REAL, drive, drive_with, eventually, losing_power, serve};
 
 const PAGE: u64 = 4096;
-/// The test drive keeps what it has acknowledged; this one does not.
+/// Change to a drive that loses acknowledged data; the test drive does not.
 const PROTECTED: (&str, &str) = ("power_loss_protection = false", "power_loss_protection = true");
 const VOLATILE: (&str, &str) = ("power_loss_protection = true", "power_loss_protection = false");
 
@@ -35,7 +35,7 @@ fn submit(session: &Session, operation: Operation, page: u64, durable: bool) {
     session.batch().submit(request, None).unwrap();
 }
 
-/// Writes these pages, each with its number and one, and waits for the drive.
+/// Writes these pages, each filled with its number plus one, and waits for the drive.
 fn write(session: &Session, replies: &Arc<Kept>, pages: std::ops::Range<u64>, durable: bool) {
     let before = replies.count();
     pages.clone().for_each(|page| submit(session, Operation::Write, page, durable));
@@ -119,7 +119,7 @@ fn what_was_outstanding_is_not_answered_and_sessions_are_over() {
     assert_eq!((replies.count(), answers.count()), (before, 1));
 }
 
-/// A client that connects again the moment its connection ends.
+/// A client that reconnects as soon as its connection ends.
 struct Reconnects {
     served: Served,
     again: Mutex<Option<(Session, Arc<Kept>)>>,
@@ -175,7 +175,7 @@ fn power_is_cut_at_a_write_before_it_is_answered() {
     assert_eq!((power.cycles, power.unsafe_shutdowns), (2, 1));
     assert_eq!(replies.count(), 4);
     let (new, answers) = session(&served);
-    write(&new, &answers, 4..6, false); // one cut was asked for
+    write(&new, &answers, 4..6, false); // only one cut was planned
     assert_eq!(served.power_cuts().len(), 1);
     served.stop();
 }

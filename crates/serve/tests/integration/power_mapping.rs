@@ -1,4 +1,4 @@
-//! Power cuts: contents and mapping lose the same.
+//! Power cuts: contents and mapping lose the same data.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::support::{REAL, eventually, losing_power, losing_power_and, serve};
 
 const PAGE: u64 = 4096;
 const VOLATILE: (&str, &str) = ("power_loss_protection = true", "power_loss_protection = false");
-/// Drives with an SLC cache, which writes bypass while it is full, or never.
+/// Drives with an SLC cache, with and without bypass when it is full.
 const CACHED: [&str; 2] = [
     "[slc_cache]\nsize = \"2 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\n",
     "[slc_cache]\nsize = \"2 MiB\"\nprogram = \"200 us\"\nread = \"25 us\"\nbypass = false\n",
 ];
 
-/// A load of one client, of which each write has data of its own.
+/// The load of one client, in which each write has unique data.
 struct Load {
     served: Served,
     session: Session,
     replies: Arc<Kept>,
     random: Prng,
-    /// Pages that it uses.
+    /// Number of pages that the load uses.
     pages: u64,
     written: u64,
     sent: usize,
@@ -58,8 +58,8 @@ impl Load {
         self.sent += 1;
     }
 
-    /// Sends requests. Outstanding at the same time, those of a page would have no order: with
-    /// `apart`, no page has two of them.
+    /// Sends requests. Requests to a page that are outstanding at the same time have no order; with
+    /// `spread`, each page has at most one.
     fn some(&mut self, requests: u64, spread: bool) {
         for n in 0..requests {
             let blocks = self.pages / 8;
@@ -101,7 +101,7 @@ fn is_sound(served: Served) {
     served.into_parts().unwrap_or_else(|_| panic!("in use")).drive.check_invariants().unwrap();
 }
 
-/// Without garbage collection, a page is elsewhere after a cut if and only if its data are others.
+/// Without garbage collection, the address of a page changes in a cut if and only if its data do.
 #[test]
 fn a_page_that_has_lost_data_is_mapped_to_those_that_it_has() {
     for timing in [REAL, Timing::Fast] {
@@ -129,7 +129,7 @@ fn a_page_that_has_lost_data_is_mapped_to_those_that_it_has() {
     }
 }
 
-/// Returns a drive that is full but for its first pages, with a section more.
+/// Returns a drive that is full except for its first pages, with an additional section.
 fn worn_in(first: u64, section: &str) -> AnyDrive {
     let mut drive = losing_power_and(&[VOLATILE, ("[link]", &format!("{section}[link]"))]);
     let (operation, content) = (Operation::Write, Content::default());
@@ -142,7 +142,7 @@ fn worn_in(first: u64, section: &str) -> AnyDrive {
     drive
 }
 
-/// With it and with requests on their way, a page has data if and only if it is mapped.
+/// With garbage collection and outstanding requests, a page has data if and only if it is mapped.
 #[test]
 fn a_worn_in_drive_agrees_with_its_contents_after_many_cuts() {
     const PAGES: u64 = 1024;

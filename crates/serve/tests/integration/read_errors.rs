@@ -1,4 +1,4 @@
-//! Reads that the drive fails are failed for clients, as often as the drive counts them.
+//! Reads that fail in the drive fail for the clients, as often as the drive counts them.
 
 use writecliff_runner::{AnyDrive, Counters};
 use writecliff_serve::Timing;
@@ -8,20 +8,21 @@ use crate::nvme::Server as NvmeServer;
 use crate::nvme_host::{Data, Entry, Host};
 use crate::support::{REAL, Server, losing_power_and, serve};
 
-/// EIO.
+/// The error number EIO.
 const IO_ERROR: u32 = 5;
 const UNRECOVERED_READ: u16 = 0x281;
 const SLOT: u32 = 4096;
 const SLOTS: u64 = 1000;
 
-/// Returns a drive of which a bit in every 50th slot flips in the buffer, found when the slot is
-/// read.
+/// Returns a drive on which a bit of every 50th slot flips in the buffer, which reads of the slot
+/// detect.
 fn flipping() -> AnyDrive {
     let section = "[integrity]\nbuffer_flips = 0.02\nguard = true\n[link]";
     losing_power_and(&[("[link]", section)])
 }
 
-/// Returns a drive that cannot correct a few percent of its flash reads; `more` are other sections.
+/// Returns a drive that cannot correct a few percent of its flash reads; `more` contains further
+/// sections.
 fn erring(more: &str) -> AnyDrive {
     let section = format!(
         "[ecc]\nrber = 0.0067\nrber_at_rated = 0.0067\nretries_max = 0\ncodeword = \"1 KiB\"\n\
@@ -30,7 +31,8 @@ fn erring(more: &str) -> AnyDrive {
     losing_power_and(&[("blocks_per_plane = 80", "blocks_per_plane = 120"), ("[link]", &section)])
 }
 
-/// Reads that failed by the counters of the drive, which has moved no data.
+/// Returns the number of failed reads that the drive has counted. The drive must not have moved
+/// data.
 fn failed_reads(drive: &AnyDrive) -> u64 {
     let Counters::Ssd(ssd) = drive.counters() else { panic!("an SSD") };
     assert_eq!(ssd.gc_moved_bytes, 0);
@@ -50,7 +52,7 @@ fn write_all(client: &mut Client) {
     assert_eq!(client.call(0, FLUSH, (0, 0)).0, 0);
 }
 
-/// Reads all slots one by one; returns those of which the read failed.
+/// Reads all slots one by one; returns the slots whose reads failed.
 fn read_all(client: &mut Client) -> Vec<u64> {
     let mut failed = Vec::new();
     for slot in 0..SLOTS {
@@ -65,7 +67,7 @@ fn read_all(client: &mut Client) -> Vec<u64> {
     failed
 }
 
-/// Writes all slots, reads them, and returns those of which the read failed.
+/// Writes and reads all slots; returns the slots whose reads failed.
 fn read_back(client: &mut Client) -> Vec<u64> {
     write_all(client);
     read_all(client)

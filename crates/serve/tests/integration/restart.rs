@@ -1,4 +1,5 @@
-//! Servers that are stopped or killed: what hosts learn, and what the next server has.
+//! Servers that are stopped or killed: the replies that hosts receive, and the state of the next
+//! server.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +36,8 @@ fn a_server_that_stops_gives_nvme_hosts_no_errors() {
             now.outstanding as u64 + now.operations.0[1].requests == 8
         });
         server.served.stop();
-        // They are done, and the host may learn of it. This one is not, so there is no answer.
+        // These writes are complete, so the host may receive replies. The next one is not, so it
+        // gets none.
         io.send(write(80), Data::Capsule(&data));
         let mut answers = 0;
         while let Some(completion) = io.completion() {
@@ -62,7 +64,7 @@ fn a_server_that_stops_gives_nbd_clients_no_errors() {
     server.end();
 }
 
-/// A folder for the files of a state, which is removed at the end.
+/// A directory for the files of a state, which is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -130,7 +132,7 @@ impl Writer {
         Self { session, replies }
     }
 
-    /// Does it, and waits until it is acknowledged.
+    /// Sends a request and waits for its acknowledgement.
     fn request(&self, operation: Operation, page: u64, pages: u64) {
         let (offset, length) = (page * PAGE, pages * PAGE);
         let (stream, before) = (StreamId::DEFAULT, self.replies.count());
@@ -196,7 +198,7 @@ fn a_session_that_ended_is_not_repeated() {
     Writer::of(&served).request(Operation::Write, 0, 4);
     let killed = folder.killed_now();
     end(served, &folder.state());
-    // The server was killed when the state was saved, and nothing else was done.
+    // The server was killed after saving the state and before removing the journal.
     for name in ["drive.state.journal", "drive.state.data"] {
         fs::copy(killed.0.join(name), folder.0.join(name)).unwrap();
     }
@@ -235,7 +237,7 @@ fn counters_and_errors_are_of_the_drives_life() {
             end(served, &folder.state());
             folder = killed;
         } else {
-            // The reads of the killed session were in the last second.
+            // The reads of the killed session happened in its last second.
             assert_eq!(health.host_read_commands, if session == 1 { 7 } else { 14 });
             end(served, &folder.state());
         }
@@ -367,7 +369,7 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
     let error = state::open(&mut new_parts(), &folder.state()).unwrap_err().to_string();
     assert!(error.contains("another server") && error.contains("drive.state.journal"), "{error}");
     let journal = |of: &Folder| of.0.join("drive.state.journal");
-    // Killed in the middle of a record: the request was not acknowledged.
+    // The server was killed in the middle of a record, so the request was not acknowledged.
     let torn = folder.killed_now();
     let whole = fs::read(journal(&torn)).unwrap();
     fs::write(journal(&torn), [&whole[..], &[7, 1, 1]].concat()).unwrap();
@@ -379,8 +381,8 @@ fn a_state_is_used_by_one_server_and_damage_is_named() {
     let (again, _) = begin(&once_more.state(), Timing::Fast);
     assert!(is_there(&again, 0, 4) && is_there(&again, 8, 1));
     end(again, &once_more.state());
-    // Records that cannot be of this drive.
-    // In the first record after the header: the kind, the operation, and a number beyond the end.
+    // Records that are impossible for this drive. Changed in the first record after the header: the
+    // kind, the operation, and a number beyond the end.
     let first = 8 + 1 + whole[8] as usize;
     for (at, byte) in [(first + 1, 99), (first + 2, 0), (first + 3, 0xff)] {
         let damaged = folder.killed_now();

@@ -1,9 +1,9 @@
-//! A drive behaves the same under the same load, served in real time over a socket or simulated in
-//! virtual time.
+//! A drive served in real time over a socket behaves like the drive simulated in virtual time,
+//! under the same load.
 //!
-//! Latencies are those of the drive's clock. The time that requests spend outside of the drive, in
-//! server, socket and client, is measured and added to the simulated host as well: without it on
-//! one side alone, a drive with many requests would seem to have more of them.
+//! Latencies are on the drive's clock. The time that requests spend outside the drive, in server,
+//! socket and client, is measured and also added to the simulated host; otherwise the simulated
+//! drive would have more outstanding requests than the served one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +24,7 @@ use crate::support::{Server, disk, drive, eventually, scm};
 
 const SEED: u64 = 7;
 
-/// One of five loads.
+/// One of the five loads.
 struct Load {
     name: &'static str,
     read_pct: f64,
@@ -54,7 +54,7 @@ fn job(load: &Load, ios: u64) -> JobSpec {
     }
 }
 
-/// Returns the drive, all of it written once.
+/// Writes the whole drive once.
 fn filled(mut drive: AnyDrive) -> AnyDrive {
     let fill = JobSpec {
         pattern: Pattern::Sequential,
@@ -72,7 +72,7 @@ struct Seen {
     iops: f64,
     mean_ns: f64,
     p99_ns: f64,
-    /// Between which the 99th percentile is, by as many samples.
+    /// Confidence interval of the 99th percentile for this number of samples.
     p99_interval_ns: (f64, f64),
 }
 
@@ -89,8 +89,8 @@ impl Seen {
     }
 }
 
-/// Returns the load in virtual time, by a host that takes `outside` from each completion to the
-/// next request in its place.
+/// Runs the load in virtual time with a host that waits `outside` between a completion and the next
+/// request.
 fn simulated(mut drive: AnyDrive, load: &Load, ios: u64, outside: Nanos) -> Seen {
     let capacity = drive.any_config().user_capacity();
     let mut requests = ThreadGenerator::new(&job(load, ios), capacity, SEED, 0, 0).unwrap();
@@ -142,7 +142,7 @@ fn served(drive: AnyDrive, load: &Load, ios: u64, slow_down: f64) -> (Seen, Nano
         Some(request(&requests.next()))
     });
     let outcome = outcome.unwrap();
-    // The last reply may be with the client before the server has noted when it was sent.
+    // The last reply may reach the client before the server has recorded its time.
     eventually("all is noted", || server.served.snapshot().lateness.count() == ios);
     let snapshot = server.served.snapshot();
     let mut latency = Histogram::new();
@@ -157,7 +157,7 @@ fn served(drive: AnyDrive, load: &Load, ios: u64, slow_down: f64) -> (Seen, Nano
     (seen, Nanos(outside.round() as u64))
 }
 
-/// A machine with other work may be slow while it measures.
+/// Number of attempts, because other work may slow the machine down during a measurement.
 const TRIES: usize = 3;
 
 /// Returns the name of a figure that differs too much, if any.
@@ -195,14 +195,14 @@ fn a_served_ssd_behaves_as_a_simulated_one() {
     compare(drive, 1_000, 100.0);
 }
 
-/// A disk's latency depends on the moment at which a request arrives, so more of them are needed.
+/// A disk's latency depends on the arrival time of the request, so more requests are needed.
 #[test]
 #[ignore = "measures real time, so nothing may run beside it: make test-served"]
 fn a_served_disk_behaves_as_a_simulated_one() {
     compare(disk, 2_000, 1.0);
 }
 
-/// Its commands take a few microseconds, so its time is stretched more.
+/// Its commands take only a few microseconds, so its time is slowed down more.
 #[test]
 #[ignore = "measures real time, so nothing may run beside it: make test-served"]
 fn served_storage_class_memory_behaves_as_a_simulated_drive() {

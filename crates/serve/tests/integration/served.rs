@@ -1,4 +1,4 @@
-//! The interface to transports.
+//! Tests of the interface to transports.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use writecliff_serve::{Done, Failure, Refusal, Replies, Request, Served, Session
 
 use crate::support::{CAPACITY, REAL, drive, drive_with, eventually, serve};
 
-/// Keeps what has completed.
+/// Collects completed requests.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Vec<(Done, Instant)>>);
 
@@ -51,7 +51,7 @@ pub(crate) fn session(served: &Served) -> (Session, Arc<Kept>) {
     (served.session(Arc::clone(&replies) as Arc<dyn Replies>), replies)
 }
 
-/// Submits one request and waits for its end; returns the wall time it took.
+/// Submits a request and waits for its completion; returns the wall time that it took.
 fn run(session: &Session, replies: &Kept, request: Request) -> Duration {
     let (before, start) = (replies.count(), Instant::now());
     session.batch().submit(request, None).unwrap();
@@ -137,7 +137,7 @@ fn a_request_without_bytes_and_one_that_has_failed_complete_too() {
     }
 }
 
-/// A durable write waits for flash if the cache is volatile, and for nothing more if it is not.
+/// A durable write waits for flash only if the cache is volatile.
 #[test]
 fn durable_writes_wait_for_what_they_need() {
     let protected = "power_loss_protection = true";
@@ -211,7 +211,7 @@ fn trimmed_data_are_gone() {
     served.stop();
 }
 
-/// Administration between requests may take the drive's time; later requests come after it.
+/// Administration between requests may take time on the drive; later requests start after it.
 #[test]
 fn the_drive_can_be_administered() {
     let served = serve(drive(), REAL);
@@ -263,7 +263,7 @@ fn writes_and_moves_are_told_by_stream_of_the_drive() {
         };
         assert!(moved.bytes[1] > 0, "the rest of what was filled is moved");
         let of_last_victim = counted.gc_moved_bytes + counted.wear_moved_bytes - all;
-        assert!(of_last_victim < 1 << 20, "a reclaim unit is told when all of it is moved");
+        assert!(of_last_victim < 1 << 20, "a reclaim unit is reported once all of it is moved");
         served.stop();
     }
 }

@@ -1,4 +1,4 @@
-//! State files.
+//! Tests of state files.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn empty() -> Contents {
     Contents::in_memory(Bytes(CAPACITY), MemoryOptions::default())
 }
 
-/// Returns the parts of a drive that was written at every second mebibyte.
+/// Returns the parts of a drive on which every second mebibyte is written.
 fn used(contents: Contents) -> ServedParts {
     let served = Served::new(ServedParts::new(drive(), contents), Timing::Fast);
     let (session, _) = session(&served);
@@ -72,10 +72,10 @@ fn contents_in_a_file_stay_there() {
         empty().used().unwrap(),
         "the state has no contents"
     );
-    // The state of a drive alone is one too.
+    // A file with only the drive's state is also valid.
     fs::write(&path, drive().save(Vec::new()).unwrap()).unwrap();
     state::restore(&mut other, &path).unwrap();
-    // A state with contents does not go with a file.
+    // A state with contents cannot be combined with contents in a file.
     let served = serve(drive(), Timing::Fast);
     served.stop();
     let parts = served.into_parts().unwrap_or_else(|_| panic!("in use"));

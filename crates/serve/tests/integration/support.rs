@@ -89,21 +89,21 @@ impl Server {
     }
 }
 
-/// The time after which a wait has failed: more than a busy machine needs, even for a backtrace.
+/// Timeout of waits: more than a busy machine needs, even for a backtrace.
 pub(crate) const WAIT_LIMIT: Duration = Duration::from_secs(300);
 
-/// Waits until `is_so`, for at most [`WAIT_LIMIT`].
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until `condition` holds, for at most [`WAIT_LIMIT`].
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
-    while !is_so() {
+    while !condition() {
         assert!(start.elapsed() < WAIT_LIMIT, "{what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Returns `true` in the process of the test `name` alone; else runs the test in such a process and
-/// waits for it. For tests that measure the memory of their process, which they would otherwise
-/// share with concurrent tests.
+/// Returns `true` in a process that runs only the test `name`; otherwise runs the test in such a
+/// process and waits for it. For tests that measure the memory of their process, which they would
+/// otherwise share with concurrent tests.
 pub(crate) fn is_alone(name: &str) -> bool {
     const MARK: &str = "WRITECLIFF_TEST_ALONE";
     if std::env::var_os(MARK).is_some() {
