@@ -260,7 +260,7 @@ impl<R: Read> StateReader<R> {
         Ok(raw.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().unwrap())).collect())
     }
 
-    /// Reads the end marker: nothing more is part of the state.
+    /// Reads the end marker of the state.
     pub fn end(mut self) -> Result<(), CodecError> {
         match u16::from_le_bytes(self.array()?) {
             0 => Ok(()),

@@ -1,6 +1,6 @@
 //! Counters of a drive. Each counter is declared once, next to the mechanism that it belongs to,
-//! with its name, unit, kind (sum or level), and whether it scales with the size of the drive.
-//! Everything that shows or stores counters uses these declarations.
+//! with its name, unit, kind (sum or level), and whether it scales with the size of the drive. All
+//! code that shows or stores counters uses these declarations.
 
 /// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +42,12 @@ pub enum Value {
     Real(f64),
 }
 
-/// Reader of a counter's value from `T`.
+/// Function that reads a counter's value from `T`.
 #[derive(Clone, Copy, Debug)]
 pub enum Read<T> {
-    /// Returns an integer.
+    /// Reader of an integer.
     Integer(fn(&T) -> u64),
-    /// Returns a real number.
+    /// Reader of a real number.
     Real(fn(&T) -> f64),
 }
 

@@ -1,18 +1,19 @@
-//! Sequential I/O: one that begins where one of the last runs ended.
+//! Detection of sequential I/O, which starts where a recent run ended.
 //!
-//! A volume has several runs at a time, because several programs use it. The ends of the last ones
-//! are kept; of those, the one that was not continued for long makes room for a new one.
+//! A volume has several runs at a time, because several programs use it. The ends of the most
+//! recent runs are kept; a run that was not continued for a while is replaced by a new one (clock
+//! algorithm).
 
-/// Runs that are kept.
+/// Maximum number of runs.
 pub const RUNS: usize = 32;
 
-const _: () = assert!(RUNS <= u32::BITS as usize, "a bit for each run");
+const _: () = assert!(RUNS <= u32::BITS as usize, "each run has a bit");
 
 /// Runs of one operation on one volume.
 #[derive(Clone, Debug)]
 pub struct Cursors {
     ends: [u64; RUNS],
-    /// Runs that were continued since the hand passed them.
+    /// Bit set of the runs that were continued since the clock hand passed them.
     continued: u32,
     hand: u32,
 }
@@ -35,8 +36,8 @@ impl Cursors {
         self.ends.contains(&offset)
     }
 
-    /// Returns the number of the run that an I/O belongs to, and whether it continues it. Numbers
-    /// are used again when a run makes room.
+    /// Returns the number of the run to which an I/O belongs, and `true` if the I/O continues the
+    /// run. The number of a replaced run is reused.
     #[inline]
     pub fn place(&mut self, offset: u64, end: u64) -> (usize, bool) {
         if let Some(n) = self.ends.iter().position(|&run_end| run_end == offset) {

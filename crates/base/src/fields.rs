@@ -1,9 +1,9 @@
 //! Fields of a drive's state, encoded in the format of `postcard`.
 //!
-//! A type that is all state derives serde's traits. Equal values then have equal bytes, and bytes
-//! that do not encode a value of the type are rejected. A type that contains both configuration and
-//! state lists its state in [`saved!`](crate::saved), which restores it in place and keeps the
-//! configuration.
+//! A type that consists only of state derives serde's traits. Equal values then have equal bytes,
+//! and bytes that do not encode a value of the type are rejected. A type that contains both
+//! configuration and state lists its state in [`saved!`](crate::saved), which restores it in place
+//! and keeps the configuration.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -21,7 +21,7 @@ pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
         return Vec::new();
     }
     let layout = Layout::array::<T>(length).expect("an array that fits the address space");
-    // All of it is in use from the start, so length and capacity are one.
+    // The whole array is in use from the start, so length and capacity are equal.
     #[allow(clippy::same_length_and_capacity)]
     // SAFETY: the layout has a nonzero size, as `Zeroed` guarantees for `T` and the length is above
     // 0. The vector gets memory with exactly this layout from the global allocator, and all values

@@ -24,7 +24,7 @@ impl From<Impossible> for RestoreError {
     }
 }
 
-/// Begins a saved state of the drive with the canonical description `device`; the caller appends
+/// Starts a saved state of the drive with the canonical description `device`; the caller appends
 /// further sections.
 pub fn begin<W: Write>(
     out: W,

@@ -1,4 +1,4 @@
-//! Enumerations whose variants have a word each, on the command line and in files.
+//! Enumerations with a word for each variant, for the command line and files.
 
 /// Declares an `enum` with a word for each variant, as `Variant = "word",`.
 #[macro_export]

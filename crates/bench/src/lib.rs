@@ -1,7 +1,7 @@
 //! A closed loop of requests on one connection, to measure servers with.
 //!
-//! fio's clients cost a core as much as a fast server does. This one sends what it has to send at
-//! once and throws data away, so that a server can be measured beside it.
+//! fio's clients need as much CPU time as a fast server. This client sends all due requests at once
+//! and discards received data, so that a server can be measured on the same machine.
 
 use std::io;
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ use writecliff_serve::{Address, Socket};
 pub mod nbd;
 pub mod nvme;
 
-/// A request as a load makes it.
+/// A request of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadRequest {
     /// Operation of the request.
@@ -30,13 +30,13 @@ pub struct LoadRequest {
 /// Results of a load in wall time.
 #[derive(Clone, Debug)]
 pub struct LoadOutcome {
-    /// From just before a request is sent until its reply has been read.
+    /// Latency from just before a request is sent until its reply has been read.
     pub latency: Histogram,
     /// Wall time from the first request to the last reply.
     pub elapsed_ns: u64,
 }
 
-/// A connection to a server. Everything waits.
+/// A blocking connection to a server.
 pub(crate) struct Channel {
     socket: Socket,
     input: Input,
@@ -51,7 +51,7 @@ impl Channel {
         Ok(Self { socket, input: Input::default() })
     }
 
-    /// Waits for more, and looks for it before it sleeps, so that little of a latency is its own.
+    /// Waits for more bytes. Polls before it sleeps, so that the client adds little to the latency.
     fn receive(&mut self) -> io::Result<()> {
         match self.input.look(&self.socket, true, None) {
             Some(count) => count,
@@ -59,7 +59,7 @@ impl Channel {
         }
     }
 
-    /// Takes the next `N` bytes.
+    /// Consumes the next `N` bytes.
     pub(crate) fn head<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         loop {
             if let Some(&head) = self.input.head() {
@@ -70,14 +70,14 @@ impl Channel {
         }
     }
 
-    /// Takes the next `count` bytes.
+    /// Consumes the next `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut taken = Vec::new();
         self.each(count, |bytes| taken.extend_from_slice(bytes))?;
         Ok(taken)
     }
 
-    /// Throws the next `count` bytes away.
+    /// Discards the next `count` bytes.
     pub(crate) fn skip(&mut self, count: usize) -> io::Result<()> {
         self.each(count, |_| {})
     }
@@ -109,19 +109,19 @@ impl Channel {
     }
 }
 
-/// A protocol as a load needs it. Requests go by the numbers of their slots.
+/// A protocol of a load. Requests are identified by the numbers of their slots.
 pub(crate) trait Protocol {
-    /// Bytes of the shortest reply.
+    /// Size of the shortest reply.
     const REPLY_BYTES: usize;
 
     /// Appends a request to the bytes to be sent.
     fn append(&mut self, requests: &mut Vec<u8>, request: &LoadRequest, slot: u32);
 
-    /// Waits for a reply, whichever comes first, and takes it; the slot of its request.
+    /// Waits for the next reply and consumes it; returns the slot of its request.
     fn reply(&mut self, channel: &mut Channel) -> io::Result<u32>;
 }
 
-/// Keeps `queue_depth` requests outstanding until `next` has no more of them.
+/// Keeps `queue_depth` requests outstanding until `next` returns no more.
 pub(crate) fn run(
     channel: &mut Channel,
     protocol: &mut impl Protocol,
@@ -158,7 +158,7 @@ pub(crate) fn run(
     }
 }
 
-/// Takes at least one reply, and all that have arrived with it.
+/// Consumes at least one reply, and all others that have arrived.
 fn replies<P: Protocol>(
     channel: &mut Channel,
     protocol: &mut P,
@@ -168,7 +168,7 @@ fn replies<P: Protocol>(
     loop {
         let slot = protocol.reply(channel)?;
         let Some(at) = sent.get_mut(slot as usize).and_then(Option::take) else {
-            let what = "the server answers what was not asked";
+            let what = "the server sent a reply without a request";
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         };
         taken(slot, at);

@@ -13,7 +13,7 @@ use crate::{Channel, LoadOutcome, LoadRequest, Protocol};
 const SIMPLE_REPLY_BYTES: usize = 16;
 const OPTION_REPLY_BYTES: usize = 20;
 
-/// A connection in transmission.
+/// A connection in the transmission phase.
 pub struct Client {
     channel: Channel,
     size: u64,
@@ -53,7 +53,7 @@ impl Client {
             let (words, _) = rest.as_chunks::<4>();
             let [_, kind, length] = [0, 1, 2].map(|n| u32::from_be_bytes(words[n]));
             if u64::from_be_bytes(*magic) != OPTION_REPLY {
-                return Err(malformed("answers an option with something else"));
+                return Err(malformed("sends an invalid reply to an option"));
             }
             let data = self.channel.take(length as usize)?;
             match kind {
@@ -63,12 +63,12 @@ impl Client {
                     self.size = u64::from_be_bytes(*size);
                 }
                 reply::INFO => {}
-                _ => return Err(malformed("refuses the default export")),
+                _ => return Err(malformed("rejects the default export")),
             }
         }
     }
 
-    /// Keeps `queue_depth` requests outstanding until `next` has no more of them.
+    /// Keeps `queue_depth` requests outstanding until `next` returns no more.
     pub fn run(
         &mut self,
         queue_depth: u32,
@@ -79,7 +79,7 @@ impl Client {
     }
 }
 
-/// Outstanding requests: the data that the reply to each has, by cookie.
+/// Data length of the reply to each outstanding request, by cookie.
 struct Transmission {
     data: Vec<u32>,
 }
@@ -111,13 +111,13 @@ impl Protocol for Transmission {
         let (words, _) = head.as_chunks::<4>();
         let [magic, error, high, cookie] = [0, 1, 2, 3].map(|n| u32::from_be_bytes(words[n]));
         if magic != SIMPLE_REPLY || high != 0 {
-            return Err(malformed("answers with something else"));
+            return Err(malformed("sends an invalid reply"));
         }
         if error != 0 {
-            return Err(malformed(&format!("refuses a request: error {error}")));
+            return Err(malformed(&format!("rejects a request: error {error}")));
         }
         let Some(&data) = self.data.get(cookie as usize) else {
-            return Err(malformed("answers what was not asked"));
+            return Err(malformed("sends a reply without a request"));
         };
         channel.skip(data as usize)?;
         Ok(cookie)

@@ -1,4 +1,4 @@
-//! An NVMe/TCP host for measurements: one I/O queue of the subsystem that a target offers.
+//! An NVMe/TCP host for measurements, with one I/O queue of a target's subsystem.
 
 use std::io;
 
@@ -13,9 +13,9 @@ use crate::{Channel, LoadOutcome, LoadRequest, Protocol};
 
 const HOST_NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:4d3a0e7c-8f52-4b61-9c0e-2a71b5d8e390";
 const HOST_ID: [u8; 16] = [5; 16];
-/// Most commands outstanding: a queue of the subsystem has 1,024 entries.
+/// Number of entries of a queue, which limits the outstanding commands.
 const QUEUE_ENTRIES: u16 = 1024;
-/// Largest data in a capsule, and in other PDUs, that every server of ours takes.
+/// Maximum data size in a capsule, and in other PDUs, that all our servers accept.
 const CAPSULE_DATA_BYTES: usize = 8192;
 const PDU_DATA_BYTES: usize = 128 << 10;
 
@@ -29,7 +29,7 @@ const PLAIN: HostWriter = HostWriter { header_digest: false, data_digest: false 
 
 /// A host with its queues.
 pub struct Client {
-    /// The controller ends with its admin queue.
+    /// The admin queue, which must stay connected, because the controller ends with it.
     _admin: Channel,
     io: Channel,
     size: u64,
@@ -41,7 +41,8 @@ fn malformed(what: &str) -> io::Error {
 }
 
 impl Client {
-    /// Connects to the first subsystem that the discovery service at `address` names, there too.
+    /// Connects to the first subsystem that the discovery service at `address` lists, at the same
+    /// address.
     pub fn connect(address: &Address) -> io::Result<Self> {
         let subsystem = discover(address)?;
         let (mut admin, controller) = begin(address, &subsystem, ANY_CONTROLLER, 0)?;
@@ -55,7 +56,7 @@ impl Client {
         let format = 128 + 4 * usize::from(page[26] & 0xf);
         let shift = page[format + 2];
         if !(9..=16).contains(&shift) {
-            return Err(malformed("has blocks of no usual size"));
+            return Err(malformed("has an unsupported block size"));
         }
         let (io, _) = begin(address, &subsystem, controller, 1)?;
         Ok(Self { _admin: admin, io, size: blocks << shift, block_bytes: 1 << shift })
@@ -66,15 +67,15 @@ impl Client {
         self.size
     }
 
-    /// Keeps `queue_depth` requests outstanding until `next` has no more of them. Their offsets
-    /// and lengths are multiples of the namespace's blocks.
+    /// Keeps `queue_depth` requests outstanding until `next` returns no more. Their offsets and
+    /// lengths are multiples of the namespace's blocks.
     pub fn run(
         &mut self,
         queue_depth: u32,
         next: impl FnMut() -> Option<LoadRequest>,
     ) -> io::Result<LoadOutcome> {
         if queue_depth >= u32::from(QUEUE_ENTRIES) {
-            let what = format!("a queue takes {} commands at most", QUEUE_ENTRIES - 1);
+            let what = format!("a queue accepts at most {} commands", QUEUE_ENTRIES - 1);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let lengths = vec![0; queue_depth as usize];
@@ -83,7 +84,7 @@ impl Client {
     }
 }
 
-/// Connects a queue; its controller.
+/// Connects a queue; returns the controller.
 fn begin(
     address: &Address,
     subsystem: &str,
@@ -94,7 +95,7 @@ fn begin(
     channel.send(&PLAIN.initialize())?;
     let response: [u8; INITIALIZE_BYTES] = channel.head()?;
     if response[0] != 1 || response[11] != 0 {
-        return Err(malformed("begins with something else"));
+        return Err(malformed("starts with an unexpected PDU"));
     }
     let entries = if queue == 0 { 32 } else { QUEUE_ENTRIES };
     let (host, host_id, keep_alive_ms) = (HOST_NQN, HOST_ID, 0);
@@ -107,9 +108,9 @@ fn begin(
 /// Returns the name of the first subsystem of a discovery service.
 fn discover(address: &Address) -> io::Result<String> {
     const LOG: u32 = 0x70;
-    const ENTRY_BYTES: usize = 1024; // of the header too
+    const ENTRY_BYTES: usize = 1024; // also the size of the header
     const LOG_BYTES: u32 = 8 * ENTRY_BYTES as u32;
-    const NVM_SUBSYSTEM: u8 = 2; // Linux lists its discovery services too
+    const NVM_SUBSYSTEM: u8 = 2; // Linux also lists its discovery services
     let (mut service, _) = begin(address, DISCOVERY_NQN, ANY_CONTROLLER, 0)?;
     run(&mut service, HostEntry::configure(ENABLED), Data::None)?;
     let log = HostEntry::new(GET_LOG_PAGE).dword(10, LOG | (LOG_BYTES / 4 - 1) << 16);
@@ -135,24 +136,24 @@ fn run(
         match received(channel)? {
             FromController::Data { bytes } => read.extend(channel.take(bytes as usize)?),
             FromController::Completion(completion) => return Ok((completion, read)),
-            FromController::ReadyToTransfer(_) => return Err(malformed("asks for no data")),
+            FromController::ReadyToTransfer(_) => return Err(malformed("requests no data")),
         }
     }
 }
 
-/// Returns the next PDU of the server, without the data behind it. A failed command is an error.
+/// Returns the next PDU of the server, without the data after it. A failed command is an error.
 fn received(channel: &mut Channel) -> io::Result<FromController> {
     let header: [u8; HEADER_BYTES] = channel.head()?;
     let pdu = FromController::read(&header);
-    match pdu.ok_or_else(|| malformed("answers with something else"))? {
+    match pdu.ok_or_else(|| malformed("sends an unexpected PDU"))? {
         FromController::Completion(Completion { status, .. }) if status != 0 => {
-            Err(malformed(&format!("refuses a command: status {status:03x}h")))
+            Err(malformed(&format!("rejects a command: status {status:03x}h")))
         }
         other => Ok(other),
     }
 }
 
-/// Outstanding commands: the data of each write, by identifier.
+/// Outstanding commands, with the data of each write, by identifier.
 struct Commands {
     block_bytes: u32,
     lengths: Vec<u32>,
@@ -165,7 +166,7 @@ impl Commands {
         let length = self.lengths.get(usize::from(asked.id)).copied().unwrap_or(0);
         let end = asked.offset.checked_add(asked.length);
         if end.is_none_or(|end| end > length) {
-            return Err(malformed("asks for data that no command has"));
+            return Err(malformed("requests data of a command without data"));
         }
         let mut out = Vec::new();
         PLAIN.data(asked, &self.data[..length as usize], PDU_DATA_BYTES, &mut out);

@@ -36,7 +36,7 @@ impl SparseFile {
         Ok(Self { file, length: capacity.0 })
     }
 
-    /// Returns an empty file in place of any that exists.
+    /// Creates an empty file, and replaces an existing one.
     pub(crate) fn create(capacity: Bytes, path: &Path) -> io::Result<Self> {
         let options = &mut OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
@@ -76,7 +76,8 @@ impl SparseFile {
 
     /// Returns the next position of data or of a hole from `from` on; `None` if there is none.
     fn seek(&self, from: u64, whence: i32) -> io::Result<Option<u64>> {
-        // SAFETY: a call on an open file; it has no pointers. Its position is used for nothing.
+        // SAFETY: a call on an open file; it has no pointers. The file's position is not used
+        // otherwise.
         let position = unsafe { libc::lseek(self.file.as_raw_fd(), from as i64, whence) };
         if position >= 0 {
             return Ok(Some(position as u64));

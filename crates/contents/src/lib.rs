@@ -6,7 +6,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `memory.rs` | pages in memory, compressed if wanted, up to a limit |
+//! | `memory.rs` | pages in memory, optionally compressed, up to a limit |
 //! | `file.rs` | the same in a sparse file |
 //! | `saved.rs` | saving and restoring; a copy of contents in memory that outlives the process |
 //! | `undo.rs` | changes that a power cut may undo |
@@ -28,7 +28,7 @@ pub use memory::MemoryOptions;
 pub use saved::SavedError;
 pub use undo::{Loses, Lost, LostPage};
 
-/// Bytes of a page, the unit in which space is taken.
+/// Size of a page, the allocation unit.
 const PAGE_BYTES: usize = SLOT_BYTES as usize;
 type PageData = [u8; PAGE_BYTES];
 const ZEROS: PageData = [0; PAGE_BYTES];
@@ -66,14 +66,14 @@ enum Store {
 }
 
 impl Contents {
-    /// Empty contents in memory.
+    /// Creates empty contents in memory.
     pub fn in_memory(capacity: Bytes, options: MemoryOptions) -> Self {
         let store = Store::Memory(memory::Memory::new(capacity, options));
         Self { capacity, store, mirror: None, undo: None }
     }
 
-    /// Contents in a sparse file, which is created if it does not exist. An existing file keeps
-    /// its data; it must have the size of the contents.
+    /// Opens contents in a sparse file, which is created if it does not exist. An existing file
+    /// keeps its data; it must have the size of the contents.
     pub fn in_file(capacity: Bytes, path: &Path) -> Result<Self, ContentsError> {
         let store = Store::File(file::SparseFile::open(capacity, path)?);
         Ok(Self { capacity, store, mirror: None, undo: None })
@@ -123,8 +123,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Returns the bytes of memory that data and tables take, or bytes of the file system that the
-    /// file takes.
+    /// Returns the memory that data and tables occupy, or the space that the file occupies.
     pub fn used(&self) -> Result<Bytes, ContentsError> {
         match &self.store {
             Store::Memory(memory) => Ok(memory.used()),

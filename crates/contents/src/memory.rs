@@ -2,8 +2,8 @@
 //!
 //! Two levels keep an empty drive small: 64 pages are a group, so a terabyte is a table of 4 M
 //! pointers, and random 4 KiB writes take at most 1 KiB of tables each. An access follows two
-//! pointers. A page that compresses to three quarters is kept compressed, if that is wanted; LZ4
-//! takes about a microsecond of a page, where Zstandard would take ten.
+//! pointers. If compression is enabled, a page that compresses to three quarters is stored
+//! compressed. LZ4 takes about a microsecond per page, Zstandard about ten.
 
 use writecliff_base::Bytes;
 
@@ -13,20 +13,20 @@ const GROUP_PAGES: usize = 64;
 /// Upper bound of the allocator's overhead per allocation.
 const ALLOCATION_BYTES: u64 = 16;
 const GROUP_BYTES: u64 = size_of::<Group>() as u64 + ALLOCATION_BYTES;
-/// Compressed pages that are larger are kept as they are.
+/// Maximum size of a compressed page; larger ones are stored uncompressed.
 const PACKED_BYTES_MAX: usize = PAGE_BYTES / 4 * 3;
 const _: () = assert!(PACKED_BYTES_MAX < PAGE_BYTES, "the length distinguishes compressed pages");
 
 /// Options for data in memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryOptions {
-    /// Compress pages.
+    /// `true` to compress pages.
     pub compress: bool,
-    /// Refuse writes that would take more memory than this.
+    /// Limit beyond which writes fail; `None` for no limit.
     pub limit: Option<Bytes>,
 }
 
-/// A page: of `PAGE_BYTES` as it is, or shorter and compressed.
+/// A page: uncompressed if it has `PAGE_BYTES`, otherwise compressed.
 type Page = Option<Box<[u8]>>;
 
 struct Group {
@@ -177,7 +177,7 @@ impl Memory {
         let mut number = first;
         while number < last {
             let group = number as usize / GROUP_PAGES;
-            // Trims of a whole drive meet mostly groups that are empty.
+            // Most groups are empty when a whole drive is trimmed.
             if self.groups[group].is_none() {
                 number = ((group + 1) * GROUP_PAGES) as u64;
                 continue;

@@ -1,8 +1,8 @@
 //! Saved contents: the pages with data, in batches of the state codec's sections. Also a copy of
 //! contents in memory, in a sparse file to which every change is written.
 //!
-//! The kernel holds data written to a file, so the copy survives any end of the process. It does
-//! not survive a crash of the machine.
+//! Data written to a file are in the kernel, so the copy survives a crash of the process, but not
+//! of the machine.
 //!
 //! The saved form is the same for contents in memory and in a file, so either can be restored as
 //! the other.
@@ -16,7 +16,7 @@ use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use crate::file::SparseFile;
 use crate::{Contents, ContentsError, PAGE_BYTES, PageData};
 
-/// Pages of a batch; a batch is in memory while it is packed.
+/// Number of pages per batch; a batch is in memory while it is packed.
 const BATCH_PAGES: usize = 1024;
 
 /// Error of saving or restoring contents.
@@ -34,7 +34,7 @@ pub enum SavedError {
     Contents(#[from] ContentsError),
 }
 
-/// Pages on their way to a file.
+/// Pages that are being written to a file.
 struct Batch<W: Write> {
     out: StateWriter<W>,
     numbers: Vec<u8>,

@@ -1,10 +1,11 @@
-//! Changes that a power cut may undo: the data from before each change that is not durable yet.
+//! Changes that a power cut may undo: the previous data of each change that is not durable yet.
 //!
-//! A change of a page is an entry with a number. Entries end when the drive has made their data
-//! durable: all up to a number, by a flush, or those of a range. A cut undoes those that are left,
-//! or it keeps the first few changes of each page; how many, a seed chooses. Then any subset of the
-//! writes may be lost, in any order, and a write may be torn between pages. NVMe orders commands by
-//! flushes alone (NVM Command Set 1.0, 2.1.4), and a page is what drives write atomically.
+//! A change of a page is an entry with a number. Entries are dropped when the drive has made their
+//! data durable: a flush drops all up to a number, or a range is reported as durable. A cut undoes
+//! the remaining entries, or keeps the first few changes of each page; a seed determines their
+//! number. Then any subset of the writes may be lost, in any order, and a write may be torn between
+//! pages. NVMe orders commands by flushes alone (NVM Command Set 1.0, 2.1.4), and a page is what
+//! drives write atomically.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -102,8 +103,8 @@ impl Undo {
 }
 
 impl Contents {
-    /// From now on, keeps what a power cut may undo, of the last `limit` of changes: no cache holds
-    /// more. Returns the number that the next change will have.
+    /// Starts to keep the data that a power cut may undo, for the last `limit` bytes of changes,
+    /// because no cache holds more. Returns the number of the next change.
     pub fn keep_undo(&mut self, limit: Bytes) -> Arc<AtomicU64> {
         let pages_max = (limit.0 as usize / PAGE_BYTES).max(1);
         let next = Arc::new(AtomicU64::new(0));

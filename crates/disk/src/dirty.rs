@@ -10,7 +10,7 @@ use crate::mechanics::Extent;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dirty {
     pub(crate) extent: Extent,
-    /// Ascending in order of arrival.
+    /// Sequence number, ascending in order of arrival.
     pub sequence: u64,
 }
 
@@ -23,14 +23,14 @@ impl Dirty {
 /// The cached writes and the space that they occupy.
 #[derive(Clone, Debug)]
 pub struct WriteCache {
-    /// Oldest first.
+    /// Cached writes, oldest first.
     pub writes: Vec<Dirty>,
     sectors_most: u64,
     writes_most: usize,
     /// Sectors occupied by cached writes and reserved for writes being transferred.
     sectors: u64,
     reserved: usize,
-    /// Sequence number above those of all writes so far.
+    /// Next sequence number, above those of all writes so far.
     pub(crate) next: u64,
 }
 
@@ -48,8 +48,8 @@ impl WriteCache {
         }
     }
 
-    /// Reserves space for a write before its transfer; returns false if there is none. A write that
-    /// is larger than the cache may occupy all of it.
+    /// Reserves space for a write before its transfer; returns `false` if the cache has no space. A
+    /// write that is larger than the cache may occupy the whole cache.
     pub fn reserve(&mut self, sectors: u64) -> bool {
         let is_room = self.sectors + sectors <= self.sectors_most || self.sectors == 0;
         let has_entry = self.writes.len() + self.reserved < self.writes_most;

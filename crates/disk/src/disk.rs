@@ -35,7 +35,7 @@ pub struct Disk {
     write_waiting: VecDeque<(u16, Nanos)>,
     /// Commands waiting for a media access, in order of arrival.
     queue: Vec<Task>,
-    /// The media access in progress, and when it ends.
+    /// The media access in progress, and its end time.
     pub(crate) work: Option<(Work, Nanos)>,
     /// Start of the arm's current idle time.
     pub(crate) idle_since: Nanos,
@@ -270,7 +270,7 @@ impl Drive for Disk {
     }
 
     /// Leaves the drive idle until `time`; it may write back cached data meanwhile. The host must
-    /// have nothing outstanding.
+    /// have no outstanding commands.
     fn idle_until(&mut self, time: Nanos) {
         let lost = self.step(time);
         assert!(lost.is_none(), "completion without a command");
@@ -289,7 +289,7 @@ impl Drive for Disk {
         assert!(self.core.next_event().is_none(), "an event without a command");
     }
 
-    /// The fast-forward clock: applies the effect of a write without its timing. Only the caches
+    /// Applies the effect of a write without its timing (the fast-forward clock). Only the caches
     /// have state that affects later commands. The drive must be idle.
     fn fast_forward(&mut self, command: &Command) {
         if command.operation == Operation::Write {

@@ -1,11 +1,11 @@
 //! Sector layout: zones, tracks, and the time at which each sector passes under its head.
 //!
 //! Sectors are numbered along a track, then on the next surface of the cylinder, then on the next
-//! cylinder inwards. Each track starts `skew` later in the turn than the one before, the time that
-//! the drive needs to switch to it. A sequential transfer therefore takes one turn plus one skew
-//! per track. A single number per sector determines all timing: its *passage*, the time at which it
-//! would pass if all sectors were read from the first one on. Angles are passages modulo the
-//! duration of a turn.
+//! cylinder inwards. Each track starts later in the turn than the previous track by `skew`, the
+//! time that the drive needs to switch tracks. A sequential transfer therefore takes one turn plus
+//! one skew per track. A single number per sector determines all timing: its *passage*, the time at
+//! which it would pass if all sectors were read from the first one on. Angles are passages modulo
+//! the duration of a turn.
 //!
 //! Bit density is constant, so a track's capacity grows with its radius: the transfer rate falls in
 //! equal steps from zone to zone.

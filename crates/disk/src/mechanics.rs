@@ -160,9 +160,8 @@ impl Mechanics {
         Nanos(u64::from(times) * self.layout.turn().0)
     }
 
-    /// If a recalibration delays work that is ready at `now`, returns when it ends. The arm has
-    /// been idle since `idle_since`; recalibrations that fell due and ended in idle time delay
-    /// nothing.
+    /// Returns the end of a recalibration that delays work ready at `now`, if any. The arm has been
+    /// idle since `idle_since`; recalibrations that fell due and ended in idle time cause no delay.
     pub fn recalibrated(&mut self, idle_since: Nanos, now: Nanos) -> Option<Nanos> {
         let (interval, radii) = self.recalibration?;
         if self.recalibration_due > now {

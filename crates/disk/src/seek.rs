@@ -3,8 +3,8 @@
 //! A short seek consists of acceleration and braking and takes `a + b √d`; a long one coasts at
 //! full speed and takes `c + e d` (Ruemmler and Wilkes, "An introduction to disk drive modeling",
 //! IEEE Computer 27(3), 1994). The two parts meet with equal slopes. The track-to-track and
-//! full-stroke times fix the ends; the average seek time, which makers state as the mean over all
-//! pairs of tracks, fixes where the parts meet.
+//! full-stroke times fix the ends; the average seek time, which manufacturers state as the mean
+//! over all pairs of tracks, determines where the parts meet.
 
 use writecliff_base::Nanos;
 

@@ -11,7 +11,7 @@ use super::layout::{BlockOp, BlockRequest, FileLayout, FileSystem};
 use super::rounds::{Copies, Halt, written};
 use writecliff_base::SLOT_BYTES;
 
-/// Gets the share that is done, 0 to 1, now and then; may stop the work.
+/// Receives the completed share, 0 to 1, periodically; may stop the work.
 pub type Watch<'a> = dyn FnMut(f64) -> ControlFlow<()> + 'a;
 
 /// Number of repetitions of a trace.
@@ -26,7 +26,7 @@ pub enum Repeats {
 /// Space that a trace needs and how much it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
-    /// The most blocks that files hold at any time, in the first or a later round.
+    /// Maximum number of blocks that files hold at any time, in any round.
     pub peak_blocks: u64,
     /// Blocks that files hold when the first copy of the trace ends.
     pub end_blocks: u64,
@@ -63,11 +63,11 @@ pub struct BlockTrace {
     pub mean_blocks: u64,
     /// Rounds that all copies have completed.
     pub rounds: u32,
-    /// Blocks that a round of a copy writes to places drawn anew for each round, before the page
-    /// cache joins writes.
+    /// Blocks that a round of a copy writes to addresses that are redrawn for each round, before
+    /// the page cache merges writes.
     pub redrawn_blocks: u64,
-    /// Blocks that a round of a copy leaves written in scattered places, which are overwritten in
-    /// the order of the trace though it does not show that this is the program's.
+    /// Blocks that a round of a copy leaves at scattered addresses and that are overwritten in the
+    /// order of the trace, although the trace does not show that the program repeats this order.
     pub undrawn_blocks: u64,
     /// Number of origins; all origin numbers are lower.
     pub origins: u16,
@@ -106,7 +106,7 @@ impl Events {
         copies: u32,
         watch: &mut Watch<'_>,
     ) -> ControlFlow<(), Footprint> {
-        // A copy alone is measured first: two rounds of one, then two of all.
+        // Measure one copy first: two rounds of one copy, then two rounds of all copies.
         let alone = u64::from(copies > 1);
         let whole = 2.0 * (self.len() as u64 * (u64::from(copies) + alone)).max(1) as f64;
         let mut before = 0.0;
@@ -144,13 +144,14 @@ impl Events {
 
     /// Converts the trace into block requests.
     ///
-    /// Raises [`TraceError::OutOfSpace`] if the drive is too small for its files, and
-    /// [`TraceError::Trace`] if the trace writes nothing, or more than 32-bit clocks can count.
+    /// Fails with [`TraceError::OutOfSpace`] if the drive is too small for the files, and with
+    /// [`TraceError::Trace`] if the trace writes nothing or more than 32-bit clocks can count.
     pub fn lay_out(&self, how: &LayOut) -> Result<BlockTrace, TraceError> {
         self.lay_out_watched(how, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Lays the trace out like [`Self::lay_out`]; [`TraceError::Stopped`] if `watch` stops it.
+    /// Lays the trace out like [`Self::lay_out`]; fails with [`TraceError::Stopped`] if `watch`
+    /// stops it.
     pub fn lay_out_watched(
         &self,
         how: &LayOut,
@@ -222,8 +223,8 @@ impl Events {
         }
     }
 
-    /// Returns the share of a conversion that is done: of the rounds, or of what is to be written,
-    /// but no more than of the first round.
+    /// Returns the completed share of a conversion: of the rounds or of the data to write, but at
+    /// most of the first round.
     fn share(&self, how: &LayOut, all: &Copies<'_>) -> f64 {
         let rounds = all.applied as f64 / (self.len() as f64 * f64::from(how.copies));
         let share = match how.repeats {

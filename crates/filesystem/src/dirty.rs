@@ -1,7 +1,7 @@
 //! Files that wait in the page cache for write-back, with the default settings of Linux.
 //!
 //! A file is written back as a whole: at fsync, once it has been dirty for 30 s
-//! (`dirty_expire_centisecs`, looked at every 5 s, `dirty_writeback_centisecs`), or when more than
+//! (`dirty_expire_centisecs`, checked every 5 s, `dirty_writeback_centisecs`), or when more than
 //! [`DIRTY_MAX_BLOCKS`] wait, the file that has waited longest first. The kernel's limit is a tenth
 //! of the memory that is available (`dirty_background_ratio`).
 
@@ -13,7 +13,7 @@ use writecliff_base::SLOT_BYTES;
 
 const EXPIRE_MS: u32 = 30_000;
 pub(super) const LOOK_EVERY_MS: u32 = 5_000;
-/// 1 GiB: a tenth of 10 GiB.
+/// Maximum number of dirty blocks: 1 GiB, a tenth of 10 GiB.
 const DIRTY_MAX_BLOCKS: u64 = (1 << 30) / SLOT_BYTES;
 
 /// Consecutive dirty blocks of a file with the labels of their last write.
@@ -27,7 +27,7 @@ pub(super) struct DirtyRun {
 /// The dirty blocks of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dirty {
-    /// Sorted, without overlap.
+    /// Dirty runs, sorted and without overlap.
     runs: Vec<DirtyRun>,
     since_ms: u32,
 }
@@ -69,8 +69,8 @@ impl Dirty {
         }
     }
 
-    /// Forgets blocks that are freed or written again; returns where a run that begins with them
-    /// belongs.
+    /// Removes blocks that are freed or rewritten; returns the index for a run that starts with
+    /// them.
     pub(super) fn forget(&mut self, blocks: Range<u32>, cache: &mut PageCache) -> usize {
         let Range { start, end } = blocks;
         if self.runs.last().is_none_or(|last| last.end <= start) {

@@ -45,7 +45,7 @@ pub struct TraceEvent {
     pub origin: u16,
     /// Number of the file's folder, for allocators that place files by folder.
     pub folder: u16,
-    /// Since the trace began; times beyond 49 days are taken as that.
+    /// Time since the start of the trace, at most 49 days.
     pub time_ms: u32,
 }
 
@@ -61,7 +61,7 @@ pub struct Batch<'a> {
     pub offset: &'a [i64],
     /// Lengths in bytes.
     pub length: &'a [i64],
-    /// In ns since the trace began; empty if nothing depends on time.
+    /// Times in ns since the start of the trace; empty if nothing depends on time.
     pub time: &'a [i64],
     /// Class of the row, see [`super::Classes`]. All rows of a class have the same stream, origin
     /// and folder.
@@ -83,7 +83,7 @@ pub const LEFT_OUT: u8 = 255;
 #[derive(Clone, Debug, Default)]
 pub struct Events {
     pub(super) events: Vec<TraceEvent>,
-    /// One more than the largest file number.
+    /// Largest file number plus one.
     pub files: u32,
 }
 
@@ -139,7 +139,7 @@ impl Events {
         self.events.is_empty()
     }
 
-    /// One more than the largest folder number.
+    /// Returns the largest folder number plus one.
     pub(super) fn folders(&self) -> u32 {
         self.iter().map(|event| u32::from(event.folder) + 1).max().unwrap_or(1)
     }

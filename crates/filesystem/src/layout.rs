@@ -17,10 +17,11 @@ words! {
     /// Time at which writes reach the drive.
     #[derive(Default)]
     pub enum WriteBack {
-        /// At fsync, when they are old, or when many have gathered, as from Linux's page cache.
+        /// At fsync, when they are old, or when many dirty pages have accumulated, like Linux's
+        /// page cache.
         PageCache = "page-cache",
-        /// At once, as direct and synchronous I/O; each small append rewrites the last block of
-        /// its file.
+        /// Immediately, like direct or synchronous I/O; each small append rewrites the last block
+        /// of its file.
         #[default]
         Immediate = "immediate",
     }
@@ -100,7 +101,7 @@ impl Source {
 
 #[derive(Clone, Debug, Default)]
 struct File {
-    /// Sorted by file block; gaps are holes.
+    /// Extents, sorted by file block; gaps are holes.
     extents: Vec<Extent>,
     /// Files that wait for write-back.
     dirty: Dirty,
@@ -183,7 +184,7 @@ impl FileLayout {
         !self.files[file as usize].extents.is_empty()
     }
 
-    /// Free all blocks of a file.
+    /// Frees all blocks of a file.
     pub fn unlink(&mut self, file: u32, out: &mut Vec<BlockRequest>) {
         self.free(file, 0, u32::MAX, out);
     }

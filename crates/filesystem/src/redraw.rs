@@ -1,4 +1,4 @@
-//! Draws anew, for each further round of a trace, in which order data are overwritten.
+//! Redraws the order in which data are overwritten for each further round of a trace.
 //!
 //! Repeating a trace as it is repeats the order of its writes: all data of a reclaim unit die
 //! together in the next round, so write amplification is 1 whatever the program does. A trace shows
@@ -25,9 +25,9 @@ const SEED_LABEL: u64 = 0x5245_4452;
 const RECENT_RUNS: usize = 8;
 /// A write continues a run if it begins within this many of its lengths from the end of the run.
 const REACH: u64 = 4;
-/// Blocks of a run that is sequential whatever its neighbours are: 1 MiB.
+/// Length of a run that counts as sequential regardless of its neighbours: 1 MiB.
 const SEQUENTIAL: u64 = (1 << 20) / SLOT_BYTES;
-/// Overwrites that must show their order before the order counts as repeated.
+/// Minimum number of overwrites for a decision that their order repeats.
 const PAIRS_MIN: u64 = 100;
 
 /// Consecutive blocks of a file, written in one go.
@@ -38,12 +38,11 @@ struct Run {
     end: u64,
     /// End of the last write.
     at: u64,
-    /// Returns `true` if other runs can take its place: it has no gaps, and its file is in all
-    /// rounds.
+    /// `true` if other runs can replace it: it has no gaps, and its file exists in all rounds.
     is_movable: bool,
 }
 
-/// The cells of a trace, and which of them change places.
+/// The cells of a trace, and the classes of cells that are exchanged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Redraw {
     /// First cell of each file; one more element than files.
@@ -53,12 +52,12 @@ pub(super) struct Redraw {
     ends: Vec<u64>,
     /// Cells that are exchanged with each other.
     classes: Vec<Vec<u32>>,
-    /// Returns `true` if a cell of a class may be written more or less often than in the trace.
+    /// `true` if the cells of a class may be written more or less often than in the trace.
     independent: bool,
     /// Blocks that a round writes to cells of classes.
     pub blocks: u64,
-    /// Blocks written in scattered places, and alive when a round ends, that keep their addresses
-    /// though the trace does not show in which order they are overwritten.
+    /// Blocks at scattered addresses, alive at the end of a round, that keep their addresses
+    /// although the trace does not show the order in which they are overwritten.
     pub undrawn_blocks: u64,
 }
 
@@ -87,7 +86,7 @@ impl Redraw {
         if repeats_its_order(&rest) {
             rest.clear();
         }
-        // A file that is made in one go is replaced whole: nothing overwrites it.
+        // A file that is created at once is replaced as a whole: nothing overwrites it.
         let mut runs_of = vec![0_u32; files as usize];
         for run in &rest {
             runs_of[run.file as usize] += 1;
@@ -109,7 +108,8 @@ impl Redraw {
         bounds.sort_unstable();
         bounds.dedup();
         let at = |file, block| bounds.partition_point(|&bound| bound < (file, block));
-        // Changes from one cell to the next in the number of runs, and of what forbids a change.
+        // Differences between adjacent cells in the number of runs, and of runs that forbid an
+        // exchange.
         let mut writes = vec![0_i64; bounds.len() + 1];
         let mut fixed = vec![0_i64; bounds.len() + 1];
         let mut scattered = vec![0_i64; bounds.len() + 1];
@@ -160,8 +160,8 @@ impl Redraw {
         redraw.undrawn_blocks = undrawn.iter().sum();
         let first = |file| at(file, 0) as u32;
         redraw.of_file = (0..=files).map(first).collect();
-        // Independent writes reach a cell 0, 1, 2, ... times in a round by chance (Poisson); a
-        // program that writes each once, before it writes any again, does not.
+        // Independent writes reach a cell 0, 1, 2, ... times in a round by chance (Poisson), unlike
+        // a program that writes each cell once before it writes any cell again.
         redraw.independent = counts[2] > 0 && 3 * counts[1] * counts[3] >= counts[2] * counts[2];
         redraw
     }
@@ -170,7 +170,7 @@ impl Redraw {
         self.classes.is_empty()
     }
 
-    /// Returns the cell that takes the place of each cell, in a round of a copy.
+    /// Returns the replacement of each cell in a round of a copy.
     pub(super) fn draw(&self, round: u32, copy: u32) -> Vec<u32> {
         let mut random = Prng::derive(u64::from(copy) << 32 | u64::from(round), SEED_LABEL);
         let mut places: Vec<u32> = (0..self.firsts.len() as u32).collect();
@@ -191,7 +191,7 @@ impl Redraw {
         places
     }
 
-    /// Calls `apply` for each part of a write, at its place in the round that `places` is of.
+    /// Calls `apply` for each part of a write, at its address in the round of `places`.
     pub(super) fn each_part<E>(
         &self,
         write: &TraceEvent,
@@ -225,8 +225,8 @@ impl Redraw {
     }
 }
 
-/// Classes of numbers of writes between which chance cannot decide: they are four standard
-/// deviations wide.
+/// Returns the class of a number of writes. Classes are four standard deviations wide, so numbers
+/// in a class do not differ significantly.
 fn heat(count: u64) -> u64 {
     count.isqrt() / 2
 }
@@ -260,7 +260,7 @@ fn runs<'a>(writes: impl Iterator<Item = &'a TraceEvent>) -> Vec<Run> {
     runs
 }
 
-/// Returns `true` if most runs overwrite earlier ones in the order of the earlier ones.
+/// Returns `true` if most runs overwrite earlier runs in the same order.
 fn repeats_its_order(runs: &[Run]) -> bool {
     let mut by_address: Vec<usize> = (0..runs.len()).collect();
     by_address.sort_unstable_by_key(|&run| (runs[run].file, runs[run].first, run));

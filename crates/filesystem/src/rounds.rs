@@ -3,9 +3,10 @@
 //! In each round, a file that the trace creates is a new object. Objects of the previous round stay
 //! until new ones need their space and are then deleted one by one, oldest first, as when a
 //! database node is rebuilt. A copy thus never holds more than at the peak of its first round and
-//! is never emptied at once. Files that existed before the trace began are kept and overwritten.
+//! is never emptied at once. Files that existed before the trace are kept and overwritten.
 //!
-//! Data of kept files that the trace overwrites change places from round to round (`redraw.rs`).
+//! Data of existing files that the trace overwrites change addresses from round to round
+//! (`redraw.rs`).
 //!
 //! Copies model programs of the same kind on one drive. They write at the same rate and are evenly
 //! staggered over a round, so that their peaks do not coincide.
@@ -19,7 +20,7 @@ use super::layout::{BlockOp, BlockRequest, FileLayout, Full};
 use super::redraw::Redraw;
 use writecliff_base::SLOT_BYTES;
 
-/// Events between two looks at how far it is: some milliseconds.
+/// Number of events between two progress reports: some milliseconds.
 const WATCH_EVERY: u64 = 1 << 16;
 
 /// Reason why a round does not end.
@@ -43,15 +44,15 @@ struct Program {
     looked: u32,
     /// Blocks written, including the copy's initial stagger.
     written: u64,
-    /// Blocks that its files hold.
+    /// Number of blocks that its files hold.
     live: u64,
-    /// The most blocks that its files have held.
+    /// Maximum number of blocks that its files have held.
     peak: u64,
     /// Limit on the blocks that its files hold: the peak of the first round.
     limit: u64,
     /// Objects of earlier rounds, in deletion order.
     old: VecDeque<u32>,
-    /// Places of the cells in this round; empty in the first one.
+    /// Addresses of the cells in this round; empty in the first round.
     places: Vec<u32>,
 }
 
@@ -66,7 +67,8 @@ pub(super) struct Copies<'a> {
     /// Events of all copies so far.
     pub applied: u64,
     pub written: u64,
-    /// Sum, over these blocks, of the blocks that files held at that moment.
+    /// Sum, over the written blocks, of the number of blocks that files held at the time of the
+    /// write.
     pub held: u128,
 }
 
@@ -92,7 +94,7 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Rounds that every copy has completed.
+    /// Returns the number of rounds that all copies have completed.
     pub(super) fn rounds(&self) -> u32 {
         let done = |copy: &Program| if copy.next == 0 { copy.round } else { copy.round - 1 };
         self.programs.iter().map(done).min().unwrap_or(0)
@@ -116,7 +118,7 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Advances a copy until it has written more than `until` blocks; returns true if that ended
+    /// Advances a copy until it has written more than `until` blocks; returns `true` if that ended
     /// its round.
     fn advance(
         &mut self,

@@ -129,7 +129,7 @@ impl Run {
         }
     }
 
-    /// Writes one chunk; returns true when the job is done and its inputs are deleted.
+    /// Writes one chunk; returns `true` when the job is complete and its inputs are deleted.
     fn step(&mut self, job: &mut Job) -> bool {
         if let Some(&table) = job.outputs.front() {
             self.write(table, job.done_bytes, job.level as u16 + 1);

@@ -87,7 +87,7 @@ proptest! {
         let system = FileSystem { allocator, ..system(write_back) };
         let mut layout = FileLayout::new(2000, FILES, system);
         let mut model = BTreeSet::new();
-        // Drive block -> file that wrote it last.
+        // File that last wrote each block of the drive.
         let mut owner: BTreeMap<u32, u32> = BTreeMap::new();
         let mut out = Vec::new();
         for event in &events {
@@ -214,7 +214,7 @@ fn what_is_dirty_for_30_s_is_written_back() {
     };
     assert_eq!(written(&[0, 10, 20, 29]), 1);
     assert_eq!(written(&[1, 34]), 2);
-    // The age counts from the first write, and is looked at every 5 s.
+    // The age counts from the first write and is checked every 5 s.
     assert_eq!(written(&[1, 20, 32, 33, 35, 36]), 2);
 }
 

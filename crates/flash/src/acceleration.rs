@@ -16,7 +16,7 @@ pub fn acceleration(activation_energy: f64, celsius: f64, reference: f64) -> f64
 mod tests {
     use super::*;
 
-    /// JESD218 takes 500 h at 52 °C or 96 h at 66 °C for a year at 30 °C.
+    /// JESD218 treats 500 h at 52 °C or 96 h at 66 °C as equivalent to a year at 30 °C.
     #[test]
     fn the_bakes_of_jesd218_stand_for_a_year_of_a_client_drive() {
         for (hours, celsius) in [(500.0, 52.0), (96.0, 66.0)] {

@@ -1,23 +1,24 @@
-//! Parity across dies: which dies of a row of program units hold data, and which one the parity.
+//! Parity across dies: the dies of a row of program units that hold data, and the die that holds
+//! their parity.
 //!
-//! `n` dies in a row are a stripe. In each row of program units, one of them holds the parity of
-//! the others; which one changes from row to row and from stripe to stripe, so that all dies are
-//! read alike (RAID 5 with rotating parity: Patterson, Gibson, Katz, SIGMOD 1988). Program units
-//! with data are numbered without those of the parity.
+//! `n` dies in a row are a stripe. In each row of program units, one die of the stripe holds the
+//! parity of the others. This die rotates from row to row and from stripe to stripe, so that reads
+//! are spread evenly over all dies (RAID 5 with rotating parity: Patterson, Gibson, Katz, SIGMOD
+//! 1988). The numbering of program units with data skips the parity units.
 
 /// The stripes of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stripes {
-    /// Dies of a stripe, that of the parity included.
+    /// Dies per stripe, including the parity die.
     pub dies: u32,
-    /// Places of a row, which are the dies with data.
+    /// Number of places of a row: the dies with data.
     pub data_dies: u32,
     /// The die of each place of a row, for one row of each position of the parity.
     places: Vec<u16>,
 }
 
 impl Stripes {
-    /// Stripes of `dies` of the drive's `all` dies, which they must divide; two or more.
+    /// Creates stripes of `dies` dies, two or more, which must divide the drive's `all` dies.
     pub fn new(all: u32, dies: u32) -> Self {
         assert!(dies >= 2 && all.is_multiple_of(dies));
         let mut new = Self { dies, data_dies: all - all / dies, places: Vec::new() };
@@ -28,7 +29,7 @@ impl Stripes {
                 new.places.push((stripe * dies + member + u32::from(is_behind)) as u16);
             }
         }
-        assert_eq!(new.places.len() as u32, dies * new.data_dies, "a die for each place");
+        assert_eq!(new.places.len() as u32, dies * new.data_dies, "each place has a die");
         new
     }
 
@@ -43,7 +44,7 @@ impl Stripes {
     }
 
     /// Returns the die of a place of a row.
-    // Out of line, so that what most drives do instead stays small.
+    // Out of line, so that the code for drives without parity stays small.
     #[cold]
     #[inline(never)]
     pub fn die(&self, row: u32, place: u32) -> u32 {
@@ -57,8 +58,9 @@ impl Stripes {
         stripe * self.dies + self.position(row, stripe)
     }
 
-    /// Returns the die on which parity is programmed when a place has been: if no data of its
-    /// stripe come behind it, and neither they nor the parity are on the lost die.
+    /// Returns the die on which parity is programmed after the unit at `place`: if it is the last
+    /// data of its stripe in the row that is not on the lost die, and the parity is not on the lost
+    /// die.
     pub fn parity_behind(&self, row: u32, place: u32, lost: Option<u32>) -> Option<u32> {
         let (stripe, _) = self.split(place);
         debug_assert!(place < self.data_dies, "no place of the row");

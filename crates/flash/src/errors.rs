@@ -88,7 +88,7 @@ impl Code {
     }
 }
 
-/// ln of the ratio of (n choose i + 1) to (n choose i).
+/// Returns ln of the ratio of (n choose i + 1) to (n choose i).
 fn log_ratio(n: f64, i: f64) -> f64 {
     ((n - i) / (i + 1.0)).ln()
 }

@@ -28,8 +28,8 @@ use crate::die_parity::Stripes;
 pub const SLOT_BYTES: u32 = writecliff_base::SLOT_BYTES as u32;
 /// Limit on the slots of one read operation; real parts have 4 to 32.
 pub const READ_GROUP_SLOTS_MAX: u32 = 64;
-/// Limit on the slots of a drive: 2048 TiB. Which ones can be simulated whole is another question,
-/// see [`Geometry::check_addresses`].
+/// Limit on the slots of a drive: 2048 TiB. [`Geometry::check_addresses`] checks which of them can
+/// be simulated unscaled.
 const RAW_SLOTS_MAX: u64 = 1 << 39;
 
 /// Bits per cell, which is also the number of page types of a word line.
@@ -156,11 +156,12 @@ pub struct Geometry {
     by_reclaim_unit: Divider,
     by_unit: Divider,
     by_group: Divider,
-    /// By places of a row: the dies, without those that hold parity.
+    /// Divider by the number of places of a row: the dies without parity.
     by_die: Divider,
-    /// Parity across dies, if there is any.
+    /// Parity across dies; `None` without parity.
     stripes: Option<Box<Stripes>>,
-    /// Reclaim groups, each with as many dies and reclaim units of its own; 1: all have all.
+    /// Number of reclaim groups, each with an equal number of dies and reclaim units; 1 without
+    /// groups.
     pub reclaim_groups: u32,
     /// `true` if the position in a row is the die: neither parity nor several reclaim groups.
     pub is_plain: bool,
@@ -215,7 +216,7 @@ impl Geometry {
         Ok(geometry.consistent())
     }
 
-    /// Uses one of every `dies` dies for parity: reclaim units become smaller.
+    /// Uses one of every `dies` dies for parity, which makes reclaim units smaller.
     ///
     /// # Errors
     /// Fails unless `dies` is at least 2 and divides the dies.

@@ -1,8 +1,8 @@
-//! The life of a block: after how many program/erase cycles it fails.
+//! The life of a block: the number of program/erase cycles after which it fails.
 //!
-//! Lives are Weibull distributed, as is usual for wear-out (JEDEC JEP122): a share
-//! `1 - exp(-(n / scale)^shape)` of the blocks has failed after `n` cycles. With a shape above one
-//! the failure rate rises with the cycles.
+//! Lives are Weibull distributed, as is usual for wear-out (JEDEC JEP122): a share `1 - exp(-(n /
+//! scale)^shape)` of the blocks has failed after `n` cycles. With a shape above one the failure
+//! rate rises with the cycles.
 
 /// Distribution of the lives of blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,8 +23,8 @@ impl BlockLife {
         -(at_rated * (cycles / f64::from(self.rated_cycles)).powf(self.shape)).exp_m1()
     }
 
-    /// Returns the life of the block of which `draw`, uniform in `[0, 1)`, is the share of shorter
-    /// lives: the number of the cycle in which it fails, at least 1.
+    /// Returns the life of the block at quantile `draw`, uniform in `[0, 1)`: the number of the
+    /// cycle in which it fails, at least 1.
     pub fn cycles(&self, draw: f64) -> u32 {
         if self.failed_at_rated <= 0.0 {
             return u32::MAX;
@@ -46,7 +46,7 @@ mod tests {
     fn the_given_share_has_failed_at_the_rated_cycles() {
         assert!((LIFE.failed(3000.0) - 0.02).abs() < 1e-12);
         assert!(LIFE.failed(0.0).abs() < 1e-12);
-        // Early on the share grows with the power of the cycles that is the shape.
+        // For few cycles, the share grows as a power of the cycles with the shape as exponent.
         let ratio = LIFE.failed(3000.0) / LIFE.failed(1500.0);
         assert!((ratio - 16.0).abs() < 0.2, "{ratio}");
     }

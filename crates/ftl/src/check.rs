@@ -9,8 +9,8 @@ use crate::groups::{Group, Groups};
 use crate::table::{Owner, UnitState};
 
 impl Parts {
-    /// Checks that each open unit has one frontier, that everything before the frontier is written
-    /// and nothing after it.
+    /// Returns `true` if each open unit has one frontier, and exactly the addresses before the
+    /// frontier are written.
     fn frontiers_hold(&self) -> bool {
         let mut open: Vec<_> = self.table.in_state(UnitState::Open).collect();
         self.frontiers.open().all(|(_, frontier)| {
@@ -118,8 +118,8 @@ impl Groups {
     }
 }
 
-/// Checks a state against the valid pages of each unit by the maps, unless pieces have sizes;
-/// returns the name of the damaged section. O(reclaim units).
+/// Checks the state, including the valid counts against `valid` from the maps unless data are
+/// reduced. Returns the name of the damaged section. O(reclaim units).
 pub(crate) fn check_sections(
     parts: &Parts,
     groups: &Groups,

@@ -22,11 +22,11 @@ pub struct FtlConfig {
     pub gc: GcPolicy,
     /// Amount of relocation between host writes.
     pub gc_pacing: GcPacing,
-    /// Frontier that relocated data go to.
+    /// Destination of relocated data.
     pub gc_destination: GcDestination,
     /// Division of spare space between streams.
     pub spare: SparePolicy,
-    /// Selection of units by their erase count.
+    /// Wear levelling policy.
     pub wear: WearPolicy,
     /// Incremental GC keeps this many reclaim units' worth of slots idle.
     pub gc_high_watermark: u32,
@@ -123,8 +123,8 @@ impl FtlConfig {
 
     /// Returns the number of units of each reclaim group that can be nearly empty while all others
     /// are full of valid data: the open ones (one per stream for the host, one for relocated data),
-    /// and those that GC keeps free. One of several groups takes a unit of data for every handle
-    /// beyond what it is full with, and one more, before another group takes them.
+    /// and those that GC keeps free. With several groups, a full group may take one more unit of
+    /// data for every handle, and another one, before other groups take the data.
     pub(crate) fn units_needed(&self, groups: u32) -> u64 {
         2 * (u64::from(self.streams) / u64::from(groups)) + u64::from(self.gc_high_watermark) + 1
     }

@@ -76,10 +76,10 @@ impl Counters {
     /// Returns the slots allocated on flash per slot written by the host since `earlier`; data that
     /// are not yet programmed count as written.
     pub fn write_amplification_since(&self, earlier: &Self) -> Option<f64> {
-        debug_assert!(self.host_slots >= earlier.host_slots, "counters only grow");
+        debug_assert!(self.host_slots >= earlier.host_slots, "counters never decrease");
         let host = self.host_slots - earlier.host_slots;
         let allocated = |c: &Self| c.host_slots + c.gc_slots + c.wear_slots + c.padding_slots;
-        debug_assert!(allocated(self) >= allocated(earlier), "counters only grow");
+        debug_assert!(allocated(self) >= allocated(earlier), "counters never decrease");
         (host > 0).then(|| (allocated(self) - allocated(earlier)) as f64 / host as f64)
     }
 

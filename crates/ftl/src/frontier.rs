@@ -27,12 +27,13 @@ impl FrontierId {
 pub struct Frontier {
     /// Open reclaim unit; `NONE` for a closed frontier.
     pub unit: ReclaimUnitId,
-    /// Physical page addresses: the next one, the end of the program unit being filled,
-    /// the end of the reclaim unit.
+    /// Physical page address of the next slot; `fill_end` and `end` are the ends of the program
+    /// unit being filled and of the reclaim unit.
     pub next: u32,
     pub(crate) fill_end: u32,
     pub(crate) end: u32,
-    /// Slots of the program unit being filled that hold relocated data, if the host fills it.
+    /// Number of slots with relocated data in the program unit being filled, if the frontier
+    /// belongs to the host.
     pub moved: u32,
     /// Number of the first reclaim unit that was freed while the program unit being filled held
     /// data; `u64::MAX` if there was none. See `UnitTable::freed_at`.

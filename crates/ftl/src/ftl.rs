@@ -65,7 +65,7 @@ impl Ftl {
         &self.parts.config
     }
 
-    /// User capacity in slots, at most the number of page addresses.
+    /// Returns the user capacity in slots, which is at most the number of page addresses.
     #[inline]
     pub fn user_slots(&self) -> u32 {
         self.parts.config.user_slots as u32
@@ -86,19 +86,19 @@ impl Ftl {
         &self.parts.table
     }
 
-    /// GC's actions on host units, for data placement events.
+    /// Returns the log of GC's actions on host units, for data placement events.
     pub fn gc_log_mut(&mut self) -> &mut GcLog {
         &mut self.parts.gc_log
     }
 
     /// Returns the allocation units moved since the FTL was made or restored, by the stream of the
-    /// unit that they were in; the last element is of units that hold relocated data of several
+    /// unit that they were in; the last element counts units with relocated data of several
     /// streams.
     pub fn moved_by_stream(&self) -> &[u64] {
         &self.parts.moved_by_stream
     }
 
-    /// Measurements of each stream; empty unless `spare = "self-tuned"`.
+    /// Returns the measurements of each stream; empty unless `spare = "self-tuned"`.
     pub fn stream_spare(&self) -> &[StreamSpare] {
         self.parts.spare.as_ref().map_or(&[], |spare| &spare.streams)
     }
@@ -108,7 +108,7 @@ impl Ftl {
         self.parts.bad_blocks.as_deref()
     }
 
-    /// Returns the drive's blocks for updates; `None` if no block ever fails.
+    /// Returns the drive's blocks, mutably; `None` if no block ever fails.
     pub fn bad_blocks_mut(&mut self) -> Option<&mut BadBlocks> {
         self.parts.bad_blocks.as_deref_mut()
     }
@@ -289,7 +289,8 @@ impl Ftl {
             parts.merge(frontier, lpn, sink);
         }
         let ppa = group.allocate(parts, frontier, lpn, sink);
-        // Replace only now, because making room for the new slot may have relocated the old one.
+        // Update the map only now, because making room for the new slot may have relocated the old
+        // one.
         let old = parts.map.place(lpn, ppa);
         if !old.is_none() {
             parts.table.invalidate(parts.geometry.reclaim_unit_of(old), 1);
@@ -300,7 +301,8 @@ impl Ftl {
         group.pace(parts, sink);
     }
 
-    /// [`Ftl::write`] on a drive that reduces data: `content` is that of this slot.
+    /// Writes a slot like [`Ftl::write`] on a drive that reduces data; `content` describes the data
+    /// of this slot.
     pub fn write_reduced<S: FlashSink>(
         &mut self,
         lpn: Lpn,
@@ -371,7 +373,7 @@ impl Ftl {
     }
 
     /// Invalidates the flash data of a logical page, because newer data are elsewhere. Returns
-    /// whether it had any.
+    /// `true` if the page had data.
     #[inline]
     pub fn supersede(&mut self, lpn: Lpn) -> bool {
         let released = self.parts.map.remove(lpn);
@@ -388,8 +390,8 @@ impl Ftl {
         }
     }
 
-    /// Closes the program unit that a host frontier is filling by padding it. Returns whether there
-    /// was one.
+    /// Closes the program unit that a host frontier is filling, by padding it. Returns `false` if
+    /// there is none.
     pub fn pad<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> bool {
         let (group, parts) = self.enter_for(frontier);
         group.pad(parts, frontier, sink)
@@ -405,15 +407,15 @@ impl Ftl {
     }
 
     /// Closes the open unit of a host frontier early: its next write opens an empty one. Returns
-    /// how many slots stay unwritten, 0 if there was no unit.
+    /// the number of slots that stay unwritten; 0 if no unit was open.
     pub fn abandon<S: FlashSink>(&mut self, frontier: FrontierId, sink: &mut S) -> u32 {
         debug_assert!(self.is_host_frontier(frontier), "garbage collection closes its own units");
         let (group, parts) = self.enter_for(frontier);
         group.abandon(parts, frontier, sink)
     }
 
-    /// Returns to the state of "no writes": every block erased, nothing mapped. Counters and wear
-    /// are kept.
+    /// Returns the FTL to its fresh state: every block is erased and no page is mapped. Counters
+    /// and wear are kept.
     pub fn purge(&mut self) {
         self.parts.purge();
         self.groups = Groups::new(&self.parts);
@@ -433,7 +435,7 @@ impl Ftl {
     }
 
     /// Relocates one whole victim if at most the share `valid_max` of it is valid. Returns `false`
-    /// if the next victim has more, there is none, or GC is in progress.
+    /// if the next victim has more valid data, no victim exists, or GC is in progress.
     pub fn gc_early<S: FlashSink>(&mut self, valid_max: f64, sink: &mut S) -> bool {
         self.groups.enter_any(|group| group.relocate_early(&mut self.parts, valid_max, sink))
     }

@@ -6,9 +6,9 @@
 //!   ones) are kept at a target. After every host slot, enough of the victim is relocated to return
 //!   to the target; a partly emptied victim is credited in proportion to the space that it will
 //!   yield. Writes thus stay smooth, and the spare space that GC circulates through is constant.
-//!   With `GcPacing::Quanta` it relocates at least a quantum each time and is then ahead of the
-//!   host; with `GcPacing::PerVictim` a whole victim is relocated at once instead, as in simple
-//!   drives; with `GcPacing::OnDemand` there is no such target;
+//!   `GcPacing::Quanta` relocates at least a quantum at a time and is then ahead of the host.
+//!   `GcPacing::PerVictim` relocates a whole victim at once, as simple drives do.
+//!   `GcPacing::OnDemand` has no such target;
 //! * **foreground**: with `gc_low_watermark` free units or fewer, the host waits for the relocation
 //!   of whole victims;
 //! * **background**: while the device is idle, victims are emptied until `gc_idle_watermark` units
@@ -24,8 +24,8 @@ use crate::map::LiveSlots;
 use crate::table::UnitState;
 use crate::{FlashSink, FrontierId, GcPacing, Parts};
 
-/// Limit on the slots relocated for one host slot: a victim that yields next to nothing must not
-/// stall a write.
+/// Limit on the slots relocated for one host slot, so that a victim that yields little space does
+/// not stall a write.
 const BURST_MAX: u32 = 64;
 /// Background GC skips units with this valid share or more: relocating them would wear the flash
 /// for little space.
@@ -131,7 +131,7 @@ impl Group {
         }
     }
 
-    /// Relocates the slots that are owed; if there are any, at least `quantum` slots.
+    /// Relocates the owed slots; if any are owed, at least `quantum` slots.
     #[expect(clippy::inline_always, reason = "the usual quantum is the constant 0")]
     #[inline(always)]
     fn relocate_owed<S: FlashSink>(&mut self, parts: &mut Parts, quantum: u32, sink: &mut S) {
@@ -211,7 +211,7 @@ impl Group {
     }
 
     /// Relocates one whole victim if at most the share `valid_max` of it is valid. Returns `false`
-    /// if the next victim has more, there is none, or GC is in progress.
+    /// if the next victim has more valid data, no victim exists, or GC is in progress.
     pub(crate) fn relocate_early<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -225,7 +225,7 @@ impl Group {
         true
     }
 
-    /// Chooses a victim with less than a share of valid data; with `inclusive`, at most the share.
+    /// Chooses a victim with a valid share below `share`, or at most `share` if `inclusive`.
     fn choose_victim_below(&mut self, parts: &mut Parts, share: f64, inclusive: bool) -> bool {
         if !self.choose_victim(parts) {
             return false;
@@ -239,8 +239,8 @@ impl Group {
         is_below
     }
 
-    /// Relocates all data of a closed unit, after the victim that is being emptied. Returns `false`
-    /// if it is no longer closed then.
+    /// Finishes the current victim, then relocates all data of a closed unit. Returns `false` if
+    /// the unit is no longer closed then.
     pub(crate) fn relocate_unit<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -460,7 +460,7 @@ impl Group {
         parts.free(victim);
     }
 
-    /// Empties units, by ascending amount of data, until GC has the free units that it needs.
+    /// Empties units, in ascending order of valid data, until GC has the free units that it needs.
     pub(crate) fn empty_units<S: FlashSink>(&mut self, parts: &mut Parts, sink: &mut S) {
         while self.is_short_of_units(parts) {
             if self.collection.is_running() {
@@ -481,8 +481,8 @@ impl Group {
         }
     }
 
-    /// Returns the frontier for the next data of the victim: their own destination, unless it needs
-    /// a free unit and none is left.
+    /// Returns the frontier for the next data of the victim: their destination, unless it needs a
+    /// free unit and none is left.
     fn frontier_with_room(&self, parts: &Parts) -> FrontierId {
         let usual = self.collection.destination;
         let frontiers = &parts.frontiers;

@@ -1,4 +1,4 @@
-//! GC destination policies: the frontier that relocated data go to.
+//! GC destination policies: the frontier to which relocated data are written.
 
 use writecliff_base::StreamId;
 
@@ -50,7 +50,7 @@ impl GcDestination {
         }
     }
 
-    /// Returns `true` if data of this stream are never mixed with those of others.
+    /// Returns `true` if data of this stream are never mixed with data of other streams.
     pub fn isolates(self, stream: StreamId) -> bool {
         match self {
             Self::PerStream | Self::HostUnit => true,

@@ -21,16 +21,16 @@ pub enum GcEvent {
     RolledOver { stream: StreamId },
 }
 
-/// Number of each action in one stream.
+/// Counts of each action in one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Number of [`GcEvent::Moved`].
+    /// Number of [`GcEvent::Moved`] events.
     pub moved: u64,
-    /// Number of [`GcEvent::RolledOver`].
+    /// Number of [`GcEvent::RolledOver`] events.
     pub rolled_over: u64,
 }
 
-/// The actions since the log was last taken.
+/// The actions since the last call of `take`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GcLog {
     /// The newest events, oldest first.
@@ -63,7 +63,7 @@ impl GcLog {
 
     #[cold]
     pub(crate) fn record(&mut self, event: GcEvent) {
-        debug_assert!(self.is_listening(), "nobody reads the log");
+        debug_assert!(self.is_listening(), "logging is disabled");
         match event {
             GcEvent::Moved { stream, .. } => self.counts[stream.index()].moved += 1,
             GcEvent::RolledOver { stream } => self.counts[stream.index()].rolled_over += 1,

@@ -1,4 +1,4 @@
-//! Reclaim groups: each has dies, free reclaim units and garbage collection of its own.
+//! Reclaim groups, each with its own dies, free reclaim units and garbage collection.
 //!
 //! Streams are numbered group after group: the streams of a group are its reclaim unit handles. A
 //! logical page is in the group to which the host last wrote it. The methods of a group receive the
@@ -63,7 +63,7 @@ impl Group {
 
     /// Updates the target of idle space: `gc_high_watermark` units, plus one for every open
     /// frontier beyond the first two, because its unwritten slots are idle but not available to
-    /// others. There is no target with `GcPacing::OnDemand`.
+    /// others. `GcPacing::OnDemand` has no target.
     pub(crate) fn update_idle_target(&mut self, parts: &Parts) {
         if parts.config.gc_pacing == GcPacing::OnDemand {
             return;
@@ -93,7 +93,7 @@ impl Group {
 /// Destination of a stream's data while the unit is open.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Placement {
-    /// The stream itself, or the same handle in another group while its own is full.
+    /// The stream itself, or the same handle in another group while the stream's group is full.
     stream: StreamId,
     /// `ReclaimUnitId::NONE` before the group has opened it.
     unit: ReclaimUnitId,

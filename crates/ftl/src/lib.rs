@@ -22,8 +22,8 @@
 //! | `wear_leveling/` | which free unit to open, relocation of cold data |
 //! | `check.rs` | invariant checks, of restored states and for tests |
 //! | `state.rs` | save, restore and digest |
-//! | `lost_die.rs` | parity across dies; a die that does not answer any more |
-//! | `power_up.rs` | the state after a loss of power |
+//! | `lost_die.rs` | parity across dies, and a lost die |
+//! | `power_up.rs` | the state after a power loss |
 //! | `gc_log.rs` | log of garbage collection on host units, for data placement events |
 //! | `limit.rs` | the least work of a page-mapped FTL, for benchmarks |
 //! | `theory.rs` | closed forms for write amplification, for validation |

@@ -1,7 +1,7 @@
 //! A limit study: the least work of an untimed page-mapped FTL, a floor for the complete one.
 //!
-//! One stream, the victim with the fewest valid slots, uniform overwrites announced ahead. There is
-//! nothing else: no streams, wear, TRIM, counters, pacing or sinks.
+//! It has one stream, greedy victims, and uniform overwrites that are announced ahead, but no
+//! further streams, wear levelling, TRIM, counters, pacing or sinks.
 
 use writecliff_base::{Prng, memory};
 
@@ -10,9 +10,9 @@ use crate::map::prefetch;
 const NONE: u32 = u32::MAX;
 /// Free units below which data are relocated.
 const RESERVE: usize = 8;
-/// Overwrites that are announced before they are done.
+/// Number of overwrites that are announced before they are executed.
 const AHEAD: usize = 32;
-/// Slots of a victim whose map entries are fetched before they are looked at.
+/// Distance in slots at which the map entries of a victim are prefetched.
 const VICTIM_AHEAD: usize = 32;
 
 /// Slots written in the limit study.
@@ -35,7 +35,7 @@ struct Frontier {
 struct Limit {
     forward: Vec<u32>,
     reverse: Vec<u32>,
-    /// Valid slots by unit; [`NONE`] for units that are no candidates: open and free ones.
+    /// Valid slots by unit; [`NONE`] for open and free units, which are not candidates.
     candidates: Vec<u32>,
     open: [Frontier; 2],
     /// Valid slots of the open units.
@@ -48,8 +48,8 @@ struct Limit {
 const HOST: usize = 0;
 const MOVED: usize = 1;
 
-/// Fills `user_slots` in order and overwrites them at random, `overwrites` times as many. `None` if
-/// the reclaim units leave no spare space beyond the reserve.
+/// Fills `user_slots` in order and overwrites them at random, `overwrites` times their number.
+/// Returns `None` if the reclaim units leave no spare space beyond the reserve.
 pub fn run(
     user_slots: u32,
     units: u32,
@@ -173,8 +173,8 @@ impl Limit {
 mod tests {
     use super::*;
 
-    /// The steady state is that of greedy collection: the difference between longer and shorter
-    /// runs is free of the fill.
+    /// The steady state matches greedy collection. The difference of a longer and a shorter run
+    /// excludes the fill.
     #[test]
     fn it_amplifies_writes_as_greedy_collection_does() {
         let (user, units, slots) = (200_000, 1_000, 240);

@@ -13,8 +13,8 @@ use crate::state::damaged;
 use crate::{FlashSink, FtlConfig};
 use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
-/// Slots ahead of a frontier that are prefetched into the cache: a core retires stores in order, so
-/// one that misses delays all that follow.
+/// Number of slots ahead of a frontier that are prefetched into the cache. A core retires stores in
+/// order, so a store that misses delays all following stores.
 const WRITE_AHEAD: usize = 64;
 /// Distance in slots at which the map entries of a victim are prefetched, and in map entries at
 /// which the slots that they point to are prefetched.
@@ -110,7 +110,7 @@ impl Map {
         }
     }
 
-    /// Forgets all data.
+    /// Discards all mappings.
     pub(crate) fn purge(&mut self) {
         self.forward.fill(Ppa::NONE);
         self.mapped = 0;
@@ -119,7 +119,7 @@ impl Map {
         }
     }
 
-    /// Takes the state of a map of the same size. The arrays keep their memory, with its huge
+    /// Copies the state of a map of the same size. The arrays keep their memory, with its huge
     /// pages.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         assert_eq!(
@@ -172,7 +172,7 @@ impl Map {
         prefetch(&self.reverse, ppa as usize + WRITE_AHEAD);
     }
 
-    /// Maps a logical page to an address that holds it. Returns its previous entry.
+    /// Maps a logical page to the address that holds its data. Returns the previous entry.
     #[inline]
     pub(crate) fn place(&mut self, lpn: Lpn, ppa: Ppa) -> Ppa {
         debug_assert!(self.pieces.is_some() || self.reverse[ppa.index()] == lpn, "see hold");
@@ -189,7 +189,8 @@ impl Map {
         old
     }
 
-    /// [`Self::place`] for a piece of `sectors`. Returns the data that it replaces.
+    /// Maps a logical page like [`Self::place`], for a piece of `sectors` sectors. Returns the
+    /// replaced data.
     pub(crate) fn place_piece(&mut self, lpn: Lpn, ppa: Ppa, sectors: u32) -> Option<Released> {
         let old = self.place(lpn, ppa);
         debug_assert!((1..=SECTORS_PER_SLOT).contains(&sectors), "a piece is of one slot");
@@ -309,7 +310,7 @@ impl Map {
     }
 
     /// Prefetches the memory that later read groups of a victim will access. The next group is at
-    /// `first`, `position` addresses behind the start of the victim.
+    /// `first`, `position` addresses after the start of the victim.
     #[inline]
     pub(crate) fn fetch_ahead(&self, first: u32, group: u32, position: u32) {
         let (begin, into_burst) = (first as usize, position as usize % FETCHED);

@@ -8,7 +8,7 @@ use crate::groups::Group;
 use crate::table::{Owner, UnitState};
 use crate::{FlashSink, FrontierId, Parts, ProgramUnit};
 
-const NO_PACKER: &str = "a drive that reduces data";
+const NO_PACKER: &str = "the drive reduces data";
 
 impl Group {
     /// Allocates the next slot of a host frontier to `lpn` and returns its address. The caller
@@ -48,7 +48,7 @@ impl Group {
         Ppa(slot)
     }
 
-    /// Closes a reclaim unit that has less space left than `sectors`.
+    /// Closes a reclaim unit with less space left than `sectors`.
     pub(crate) fn close_if_short<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -136,7 +136,7 @@ impl Group {
         }
     }
 
-    /// Takes a unit out of use. The list of free units no longer contains it.
+    /// Takes a unit out of use; it must already be removed from the list of free units.
     fn drop_unit(&mut self, parts: &mut Parts, unit: ReclaimUnitId) {
         debug_assert!(!self.free.contains(&unit));
         parts.table.drop_unit(unit);
@@ -144,8 +144,8 @@ impl Group {
         assert!(self.idle >= 0, "the dropped unit was not idle");
     }
 
-    /// Closes the program unit that a frontier is filling, by padding it. Returns `false` if it was
-    /// not filling one.
+    /// Closes the program unit that a frontier is filling, by padding it. Returns `false` if the
+    /// frontier fills none.
     pub(crate) fn pad<S: FlashSink>(
         &mut self,
         parts: &mut Parts,
@@ -257,7 +257,7 @@ impl Group {
         assert_eq!(parts.table.state[index], UnitState::Free);
         assert_eq!(parts.table.valid[index], 0, "a unit with valid data must not be erased");
         let is_erased = parts.table.erased[index];
-        // Whose data must be replaced on flash first: those of the unit, and of the reserve.
+        // The data of this unit and of the reserve must be replaced on flash first.
         let mut freed_at = (!is_erased).then_some(parts.table.freed_at[index]);
         if parts.config.volatile_buffer {
             if parts.frontiers.is_of_host(frontier) {
@@ -284,9 +284,9 @@ impl Group {
         true
     }
 
-    /// Returns when the second of the free units, in order of becoming free, was freed; `None` if
-    /// that unit is erased. If the host takes another unit, garbage collection needs these two
-    /// after a power loss: one to start with, and one if it has already started.
+    /// Returns `freed_at` of the second free unit in order of becoming free; `None` if that unit is
+    /// erased. If the host takes another unit, garbage collection needs the first two after a power
+    /// loss: one to start with, and one if it has already started.
     fn reserve_freed_at(&self, parts: &Parts) -> Option<u64> {
         let table = &parts.table;
         let freed = |unit: &ReclaimUnitId| {
@@ -314,7 +314,7 @@ impl Group {
         }
     }
 
-    /// Passes over empty program units on the lost die in all open units of the group.
+    /// Skips empty program units on the lost die in all open units of the group.
     pub(crate) fn skip_all_lost(&mut self, parts: &mut Parts) {
         let open: Vec<_> = self.open_frontiers(parts).map(|(id, _)| id).collect();
         for id in open {
@@ -322,7 +322,7 @@ impl Group {
         }
     }
 
-    /// Passes over empty program units on the lost die.
+    /// Skips empty program units on the lost die.
     #[cold]
     fn skip_lost(&mut self, parts: &mut Parts, frontier: FrontierId) {
         let Some(die) = parts.parity.lost_die else { return };

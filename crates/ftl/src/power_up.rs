@@ -1,9 +1,9 @@
-//! The FTL after a loss of power: the mapping as recorded in flash, journal and checkpoint.
+//! The FTL after a power loss: the mapping as recorded in flash, journal and checkpoint.
 //!
-//! A drive finds the newest copy of a logical page by the page numbers and sequence numbers that
-//! are programmed beside the data. Here the same follows from undoing what was not programmed, in
-//! the opposite order: the copy before it is still on flash, because a reclaim unit is not erased
-//! before the data that replace its own are programmed (`UnitTable::freed_at`).
+//! A drive finds the newest copy of a logical page by the page and sequence numbers that are
+//! programmed with the data. The model reaches the same result by undoing changes that were not
+//! programmed, newest first. The previous copy is still on flash, because a reclaim unit is not
+//! erased before the data that replace its own are programmed (`UnitTable::freed_at`).
 
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId};
 
@@ -24,12 +24,12 @@ pub struct Unwritten {
     pub is_relocation: bool,
 }
 
-/// Changes that were undone; those that something newer on flash had replaced are not.
+/// Changes that were undone, without those that newer data on flash had replaced.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Undone {
     /// Slots that the host had written.
     pub writes: u64,
-    /// Slots that the drive had relocated: they are where they were.
+    /// Slots that the drive had relocated; they are at their previous addresses again.
     pub relocations: u64,
     /// Slots with data that the host had deallocated.
     pub trims: u64,
@@ -53,21 +53,21 @@ impl Undone {
 pub struct OpenUnit {
     /// Reclaim unit that was open.
     pub unit: ReclaimUnitId,
-    /// Program units from the first one to the last one on which a program has begun.
+    /// Number of program units up to the last one whose program was started.
     pub begun: u32,
     /// `true` if an erase has not ended on some die.
     pub is_unerased: bool,
 }
 
 impl Ftl {
-    /// Begins to rebuild the state from what the flash holds: [`Self::return_to`] follows for each
-    /// change that the flash does not hold, newest first, and [`Self::power_up`].
+    /// Starts to rebuild the state from the data on flash. Call [`Self::return_to`] next for each
+    /// change that is not on flash, newest first, and then [`Self::power_up`].
     pub fn power_off(&mut self) {
         assert!(self.parts.packer.is_none(), "pieces have sizes");
         for group in self.groups.all.iter_mut().filter(|group| group.collection.is_running()) {
             group.give_back_victim(&mut self.parts);
         }
-        assert!(self.groups.victims().next().is_none(), "every group gave its victim back");
+        assert!(self.groups.victims().next().is_none(), "no group has a victim");
     }
 
     /// Continues open reclaim units after the last program unit that was started. A unit whose
@@ -94,7 +94,7 @@ impl Ftl {
         }
     }
 
-    /// Maps a logical page to where it was; `NONE` if that was nowhere, or not in this flash.
+    /// Maps a logical page to its previous address; `NONE` if it had none in this flash.
     pub fn return_to(&mut self, lpn: Lpn, before: Ppa) {
         let Parts { map, table, geometry, .. } = &mut self.parts;
         debug_assert!(map.pieces.is_none(), "power cuts do not undo reduced data");
@@ -122,8 +122,8 @@ impl Ftl {
     }
 
     /// Empties reclaim units, those with the least data first, until as many are free as GC needs:
-    /// units whose relocated data were lost are not free any more.
-    /// Returns `true` if it padded a unit; all data are then in full program units.
+    /// units whose relocated data were lost are no longer free. Returns `true` if it padded a unit;
+    /// all data are then in full program units.
     pub fn restore_reserve<S: FlashSink>(&mut self, sink: &mut S) -> bool {
         let collections = self.parts.counters.collections;
         for group in &mut self.groups.all {

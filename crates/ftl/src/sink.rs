@@ -17,8 +17,8 @@ pub struct ProgramUnit {
     pub data_slots: u32,
     /// Slots among these that hold relocated data, in a unit that the host fills.
     pub moved_slots: u32,
-    /// Reclaim units freed before the first one that was freed after data were put here: the unit
-    /// replaces nothing in reclaim units freed before that. See `UnitTable::freed_at`.
+    /// Number of reclaim units freed before the unit received data: its data replace none in
+    /// reclaim units freed earlier. See `UnitTable::freed_at`.
     pub since: u64,
 }
 
@@ -34,20 +34,20 @@ pub trait FlashSink {
     /// Programs a unit with the data that the frontier has collected.
     fn program(&mut self, frontier: FrontierId, unit: ProgramUnit);
     /// Erases the blocks of a reclaim unit, which `frontier` opens, on all dies. On a drive with a
-    /// volatile buffer, program units whose `since` is not above `freed_at` come before.
+    /// volatile buffer, program units with `since` up to `freed_at` must be programmed first.
     fn erase(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64);
-    /// Orders programs before those to a reclaim unit that `frontier` opens and that is already
-    /// erased: program units whose `since` is not above `freed_at` come first.
+    /// Delays programs to an erased reclaim unit that `frontier` opens until program units with
+    /// `since` up to `freed_at` are programmed.
     #[inline]
     fn hold(&mut self, _frontier: FrontierId, _unit: ReclaimUnitId, _freed_at: u64) {}
-    /// A block of a die has failed, and a spare one has taken its place, to which the data of so
-    /// many rows of programs moved.
+    /// Handles the replacement of a failed block of a die by a spare block, to which the data of
+    /// `rows` rows of programs moved.
     #[inline]
     fn block_replaced(&mut self, _die: u32, _rows: u32) {}
-    /// The host has written a logical page, to `at`; until then it was at `before`.
+    /// Handles a host write that moved a logical page from `before` to `at`.
     #[inline]
     fn placed(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
-    /// A logical page was relocated from `before` to `at`.
+    /// Handles the relocation of a logical page from `before` to `at`.
     #[inline]
     fn moved(&mut self, _lpn: Lpn, _at: Ppa, _before: Ppa) {}
 }

@@ -21,7 +21,7 @@ pub(crate) fn damaged(section: &str) -> CodecError {
 saved! { Ftl { groups, parts } }
 
 impl Ftl {
-    /// Takes the state of an FTL of the same geometry and configuration. The maps keep their
+    /// Copies the state of an FTL of the same geometry and configuration. The maps keep their
     /// memory, with its huge pages.
     pub fn copy_from(&mut self, other: &Self) {
         let from = &other.parts;

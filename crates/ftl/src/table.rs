@@ -16,15 +16,15 @@ use crate::state::damaged;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum UnitState {
-    /// Has no valid data; may still have to be erased before use.
+    /// The unit has no valid data; it may still have to be erased before use.
     Free = 0,
-    /// A frontier writes to it.
+    /// A frontier writes to the unit.
     Open = 1,
-    /// Full; a candidate for GC.
+    /// The unit is full and a candidate for GC.
     Closed = 2,
-    /// The victim of garbage collection.
+    /// The unit is the victim of garbage collection.
     Victim = 3,
-    /// No longer used, because of bad blocks.
+    /// The unit is no longer used, because of bad blocks.
     Dropped = 4,
 }
 
@@ -74,8 +74,8 @@ pub struct UnitTable {
     pub closed_at: Vec<u64>,
     /// `true` if nothing has been programmed since the last erase.
     pub erased: Vec<bool>,
-    /// Number of reclaim units freed before this one when it was last freed: data that were
-    /// allocated earlier may replace what it holds.
+    /// Number of reclaim units that had been freed when this unit was last freed: data allocated
+    /// earlier may replace data in it.
     pub freed_at: Vec<u64>,
 }
 
@@ -116,7 +116,7 @@ impl UnitTable {
         self.is_closed(unit) && among.holds(self.owner[unit.index()])
     }
 
-    /// Candidates in ascending order.
+    /// Returns the candidates in ascending order.
     pub fn candidates<'a>(&'a self, among: &'a Among) -> impl Iterator<Item = ReclaimUnitId> + 'a {
         debug_assert!(among.units.end <= self.len(), "units beyond the drive");
         among.units.clone().map(ReclaimUnitId).filter(move |&u| self.is_candidate(u, among))
@@ -163,11 +163,11 @@ impl UnitTable {
     }
 
     /// Counts allocation units of a unit that no longer hold valid data. Returns the number that
-    /// still do.
+    /// still hold valid data.
     #[inline]
     pub(crate) fn invalidate(&mut self, unit: ReclaimUnitId, alloc_units: u32) -> u32 {
         let valid = &mut self.valid[unit.index()];
-        debug_assert!(*valid >= alloc_units, "more is invalid than was valid");
+        debug_assert!(*valid >= alloc_units, "more data are invalidated than are valid");
         *valid -= alloc_units;
         *valid
     }
@@ -183,7 +183,7 @@ impl UnitTable {
         }
     }
 
-    /// Saves all but `freed_at`.
+    /// Saves all fields except `freed_at`.
     pub(crate) fn save<W: Write>(&self, out: &mut StateWriter<W>) -> Result<(), CodecError> {
         out.bytes("ftl.states", &self.state.iter().map(|&s| s as u8).collect::<Vec<u8>>())?;
         out.u32s("ftl.valid", &self.valid)?;

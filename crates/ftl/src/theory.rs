@@ -21,8 +21,9 @@ fn lambert_w0(x: f64) -> f64 {
     w
 }
 
-/// FIFO (and greedy for `b → ∞`): `1/A = 1 − exp(−1/(αA))` (Desnoyers, "Analytic modeling of SSD
-/// write performance", SYSTOR 2012; Xiang and Kurkoski, 2012).
+/// Returns the write amplification of FIFO (and of greedy for `b → ∞`): `1/A = 1 − exp(−1/(αA))`
+/// (Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012; Xiang and Kurkoski,
+/// 2012).
 pub fn fifo(alpha: f64) -> f64 {
     let beta = 1.0 / alpha;
     1.0 / (1.0 + alpha * lambert_w0(-beta * (-beta).exp()))
@@ -39,9 +40,9 @@ pub fn different_data(d: f64) -> f64 {
     if d == 0.0 { 1.0 } else { -(1.0 - d) / d * (1.0 - d).ln() }
 }
 
-/// FIFO on such a drive with deduplication: slots written to flash per host slot. With `t`
-/// overwrites per turn of the queue, the flash holds what all turns have left: `1/α = (1 − d) t Σ
-/// s(kt)`, k = 0, 1, 2…, and `A = (1 − d) Σ s(kt)`.
+/// Returns the write amplification of FIFO on such a drive with deduplication: slots written to
+/// flash per host slot. With `t` overwrites per turn of the queue, the flash holds what all turns
+/// have left: `1/α = (1 − d) t Σ s(kt)`, k = 0, 1, 2…, and `A = (1 − d) Σ s(kt)`.
 pub fn fifo_without_duplicates(alpha: f64, d: f64) -> f64 {
     let alive = |t: f64| (-t).exp() / (1.0 - d + d * (-t).exp());
     let turns = |t: f64| {
@@ -56,14 +57,15 @@ pub fn fifo_without_duplicates(alpha: f64, d: f64) -> f64 {
     turns(0.5 * (low + high))
 }
 
-/// Random victim: `1 / (1 − α)`.
+/// Returns the write amplification of random victims: `1 / (1 − α)`.
 pub fn random(alpha: f64) -> f64 {
     1.0 / (1.0 - alpha)
 }
 
-/// Greedy with finite units, exact mean field: with `k` the lowest populated level and `H` the
-/// harmonic numbers, `p = (b − k − αb(H_b − H_k)) / (αb/k − 1)` lies in `[0, 1]` for one `k`, and
-/// `A = b / (b − k + p)`. The limit of d-choices for `d → ∞`.
+/// Returns the write amplification of greedy with finite units (exact mean field): with `k` the
+/// lowest populated level and `H` the harmonic numbers, `p = (b − k − αb(H_b − H_k)) / (αb/k − 1)`
+/// lies in `[0, 1]` for one `k`, and `A = b / (b − k + p)`. It is the limit of d-choices for `d →
+/// ∞`.
 pub fn greedy(alpha: f64, b: u32) -> f64 {
     let size = f64::from(b);
     let mut harmonic_above = 0.0; // H_b − H_k
@@ -78,8 +80,9 @@ pub fn greedy(alpha: f64, b: u32) -> f64 {
     1.0
 }
 
-/// d-choices (Van Houdt, SIGMETRICS 2013): with `S_i` the share of units holding at least `i` valid
-/// slots, `S_i − S_{i+1} = (αb / (H i)) (1 − S_i^d)` and `H = b − Σ S_i^d`; `A = b / H`.
+/// Returns the write amplification of d-choices (Van Houdt, SIGMETRICS 2013): with `S_i` the share
+/// of units holding at least `i` valid slots, `S_i − S_{i+1} = (αb / (H i)) (1 − S_i^d)` and `H = b
+/// − Σ S_i^d`; `A = b / H`.
 pub fn d_choices(alpha: f64, b: u32, d: u32) -> f64 {
     let size = f64::from(b);
     let excess = |h: f64| size - expected_victim(alpha, b, d, h) - h;
@@ -97,7 +100,7 @@ pub fn d_choices(alpha: f64, b: u32, d: u32) -> f64 {
     size / low
 }
 
-/// Returns the mean valid slots of a victim when each victim yields `h` free slots.
+/// Returns the mean number of valid slots of a victim when each victim yields `h` free slots.
 fn expected_victim(alpha: f64, b: u32, d: u32, h: f64) -> f64 {
     let power = f64::from(d);
     let (mut share, mut mean) = (0.0_f64, 0.0);

@@ -1,16 +1,15 @@
 //! Service in order of arrival with a barrier between reads and writes.
 //!
-//! A simple controller works on one direction at a time: it begins a write only when all reads
-//! before it have completed, and a read only when all writes before it are accepted into the
-//! buffer. Commands are decoded meanwhile, and those of one direction overlap. Each run of reads
-//! thus costs a latency of the flash that nothing covers, which is why such drives are slower under
-//! a mix than under either part.
+//! A simple controller works on one direction at a time: it starts a write only when all earlier
+//! reads have completed, and a read only when all earlier writes are in the buffer. Commands are
+//! decoded meanwhile, and commands of one direction overlap. Each run of reads thus exposes a full
+//! flash latency, so such drives are slower under a mix than under reads or writes alone.
 
 use std::collections::VecDeque;
 
 use crate::command::{Arrival, Command, Operation};
 
-/// Commands in service, all of one direction, and those that wait for a change of direction.
+/// Commands in service, all of one direction, and commands that wait for a change of direction.
 #[derive(Clone, Debug, Default)]
 pub struct Barrier {
     held: VecDeque<(Command, Arrival)>,
@@ -19,7 +18,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// Takes the next command in order of arrival; returns `true` if it may begin.
+    /// Adds the next command in order of arrival; returns `true` if it may start.
     pub fn admit(&mut self, command: &Command, arrival: Arrival) -> bool {
         let may_begin = self.held.is_empty() && self.is_open_to(command);
         if may_begin {
@@ -37,7 +36,7 @@ impl Barrier {
         self.in_service -= 1;
     }
 
-    /// Returns the next held command that may begin.
+    /// Returns the next held command that may start.
     pub fn release(&mut self) -> Option<(Command, Arrival)> {
         let (next, _) = *self.held.front()?;
         if !self.is_open_to(&next) {
@@ -58,7 +57,7 @@ impl Barrier {
     }
 }
 
-/// Returns all other commands change the data that reads return.
+/// Returns `true` for reads; all other commands may change the data that reads return.
 fn is_read(command: &Command) -> bool {
     command.operation == Operation::Read
 }

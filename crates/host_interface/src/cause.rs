@@ -4,7 +4,7 @@ use writecliff_base::Nanos;
 
 macro_rules! causes {
     ($($(#[doc = $meaning:literal])+ $variant:ident $name:literal;)*) => {
-        /// A cause of latency. At every moment, the time of a command has exactly one cause.
+        /// A cause of latency. At every time, a command's latency has exactly one cause.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Cause {
             $($(#[doc = $meaning])+ $variant,)*
@@ -21,7 +21,7 @@ macro_rules! causes {
                 }
             }
 
-            /// One line about the cause, for references.
+            /// Returns a one-line description of the cause, for reference pages.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$variant => concat!($($meaning),+).trim_ascii(),)*

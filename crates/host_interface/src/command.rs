@@ -4,7 +4,7 @@ use crate::content::Content;
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, StreamId};
 
-/// The operation of a command. Results are kept separately for the first three.
+/// The operation of a command. Results are recorded separately for the first three.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Operation {
@@ -22,7 +22,7 @@ pub enum Operation {
 /// [`SECTOR_BYTES`](writecliff_base::SECTOR_BYTES).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// Operation code.
+    /// Operation of the command.
     pub operation: Operation,
     /// First byte.
     pub offset: u64,
@@ -83,11 +83,11 @@ pub struct Completion {
     pub status: Status,
 }
 
-/// Drives return one for each command, in two registers.
+/// Drives return one completion for each command, in two registers.
 const _: () = assert!(size_of::<Option<Completion>>() == 16);
 
 /// Per-command state of the commands in flight, by number; numbers are reused. Drives number their
-/// commands with 16 bits, hosts, which may have more of them, with 32.
+/// commands with 16 bits, and hosts, which may have more commands in flight, with 32.
 #[derive(Clone, Debug)]
 pub struct CommandTable<T, N = u16> {
     slots: Vec<T>,
@@ -127,7 +127,7 @@ impl<T: Copy, N: Copy + Into<u64> + TryFrom<usize>> CommandTable<T, N> {
         *self.get(number)
     }
 
-    /// Returns the state of every number, also of those that are free.
+    /// Returns the state of every number, including free numbers.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut()
     }

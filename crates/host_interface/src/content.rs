@@ -5,8 +5,8 @@ use writecliff_base::{Lpn, SECTOR_BYTES, SLOT_BYTES};
 /// Number of sectors in a mapping unit.
 pub const SECTORS_PER_SLOT: u32 = (SLOT_BYTES / SECTOR_BYTES) as u32;
 
-/// Content of a write, for controllers that compress or deduplicate. All others store a slot as a
-/// slot regardless of its content.
+/// Content of a write, for controllers that compress or deduplicate. Other controllers store each
+/// slot as a whole slot, regardless of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(8))] // one word: every request carries it
 pub struct Content {
@@ -21,8 +21,8 @@ impl Content {
     /// Random data.
     pub const INCOMPRESSIBLE: Self = Self { sectors: SECTORS_PER_SLOT, same_as: Lpn::NONE };
 
-    /// Data that compression shrinks by `percent`, rounded to whole sectors; a slot takes at least
-    /// one.
+    /// Returns data that compression shrinks by `percent`, rounded to whole sectors; a slot takes
+    /// at least one.
     #[must_use]
     pub fn compressible(percent: f64) -> Self {
         debug_assert!((0.0..=100.0).contains(&percent), "{percent} % of the data");

@@ -1,4 +1,4 @@
-//! The contract between a host and the drive behind it, in virtual time.
+//! The contract between a host and its drive, in virtual time.
 
 use std::io::{Read, Write};
 
@@ -92,7 +92,7 @@ pub trait Drive {
         None
     }
 
-    /// Returns `true` if no spare space is left, so that the drive refuses writes.
+    /// Returns `true` if no spare space is left, so that the drive rejects writes.
     fn is_read_only(&self) -> bool {
         false
     }
@@ -108,7 +108,7 @@ pub trait Drive {
         self.write_cache()
     }
 
-    /// Returns flash to the state of "no writes". Other drives complete their work in progress.
+    /// Returns flash to its fresh state. Other drives complete their work in progress.
     fn purge(&mut self) {
         self.quiesce();
     }
@@ -116,7 +116,7 @@ pub trait Drive {
     /// Performs a Controller Level Reset (NVMe).
     fn controller_reset(&mut self) {}
 
-    /// Makes a die fail: it does not respond any more.
+    /// Makes a die fail, so that it no longer responds.
     ///
     /// # Errors
     /// Returns the reason why the drive cannot lose that die.

@@ -29,7 +29,7 @@ pub struct Frontend {
 #[derive(Clone, Debug, Default)]
 struct SubmissionQueue {
     in_drive: u32,
-    /// Commands that wait at the host, and since when.
+    /// Commands that wait at the host, and the time since which each waits.
     waiting: VecDeque<(Command, Nanos)>,
 }
 
@@ -39,8 +39,8 @@ const TO_DRIVE: usize = 0;
 const TO_HOST: usize = 1;
 
 impl Frontend {
-    /// `command_time` is the firmware time of a command, during which no other is processed;
-    /// `latency` is added to each command without blocking others.
+    /// Creates an idle frontend. `command_time` is the firmware time of a command, during which no
+    /// other command is processed; `latency` is added to each command without blocking others.
     pub fn new(link: &LinkConfig, command_time: Nanos, latency: Nanos) -> Self {
         assert!(link.queues > 0 && link.queue_depth > 0, "no queue would take a command");
         Self {
@@ -63,8 +63,8 @@ impl Frontend {
         &mut self.queues[index]
     }
 
-    /// Takes an entry of the command's queue. Returns false if the queue is full; the command then
-    /// waits at the host.
+    /// Takes an entry of the command's queue. Returns `false` if the queue is full; the command
+    /// then waits at the host.
     #[inline]
     pub fn enter(&mut self, command: &Command, now: Nanos) -> bool {
         let depth = self.link.queue_depth;
@@ -78,8 +78,8 @@ impl Frontend {
         false
     }
 
-    /// Removes a completed command; returns the next command of its queue that was waiting at the
-    /// host, and since when.
+    /// Removes a completed command; returns the next command of its queue that waits at the host,
+    /// and the time since which it waits.
     #[inline]
     pub fn leave(&mut self, left: &Command) -> Option<(Command, Nanos)> {
         let queue = self.queue(left.queue);
@@ -96,22 +96,22 @@ impl Frontend {
         self.queues.iter().map(|q| q.waiting.len()).sum()
     }
 
-    /// Forgets all commands and transfers; the drive takes commands again at `now`.
+    /// Drops all commands and transfers; the drive accepts commands again at `now`.
     pub fn power_up(&mut self, now: Nanos) {
         self.queues.fill(SubmissionQueue::default());
         self.firmware_free = now;
         self.link_free.fill(now);
     }
 
-    /// Decodes a command, which takes the firmware `longer_by` more than usual; returns when it is
-    /// ready.
+    /// Decodes a command, which takes the firmware `longer_by` longer than usual; returns the time
+    /// at which it is ready.
     #[inline]
     pub fn decode(&mut self, now: Nanos, longer_by: Nanos) -> Nanos {
         self.firmware_free = self.firmware_free.max(now) + self.command_time + longer_by;
         self.firmware_free + self.latency
     }
 
-    /// Decodes a command that keeps the firmware `rest` longer than until it is ready.
+    /// Decodes a command that occupies the firmware for `rest` after it is ready.
     #[inline]
     pub fn decode_before(&mut self, now: Nanos, rest: Nanos) -> Nanos {
         let ready = self.decode(now, Nanos::ZERO);
@@ -124,7 +124,7 @@ impl Frontend {
         self.link_busy
     }
 
-    /// Blocks the firmware for `duration`; commands wait. Returns when it ends.
+    /// Blocks the firmware for `duration`; commands wait. Returns the end time.
     pub fn stall(&mut self, now: Nanos, duration: Nanos) -> Nanos {
         self.firmware_free = self.firmware_free.max(now) + duration;
         self.firmware_free

@@ -2,9 +2,9 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `drive.rs` | the drive behind a host |
+//! | `drive.rs` | the interface of a drive to its host |
 //! | `cause.rs` | causes of latency |
-//! | `command.rs` | commands, completions, the table of those in flight |
+//! | `command.rs` | commands, completions, the table of commands in flight |
 //! | `content.rs` | content of writes: compressibility, duplicates |
 //! | `link.rs`, `identity.rs` | parts that device files of all kinds share |
 //! | `frontend.rs` | timing of submission queues, firmware and link |

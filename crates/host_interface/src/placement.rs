@@ -130,7 +130,7 @@ pub struct FdpConfiguration {
     /// Reclaim Group Identifier Format: number of upper bits of a placement identifier that
     /// contain the reclaim group. The lower bits contain the placement handle.
     pub rgif: u8,
-    /// A volatile write cache is present (FDPVWC).
+    /// `true` if a volatile write cache is present (FDPVWC).
     pub volatile_cache: bool,
 }
 

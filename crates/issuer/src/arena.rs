@@ -1,8 +1,8 @@
-//! Memory for the data of I/Os: one mapping that the kernel can pin once, in pieces of powers of
-//! two.
+//! Memory for the data of I/Os: one mapping that the kernel can pin once, divided into pieces of
+//! powers of two.
 //!
-//! A buddy allocator (Knowlton 1965): a piece is halved until it fits, and merged with its other
-//! half when both are free, so that no mix of sizes leaves the memory in pieces that are too small.
+//! A buddy allocator (Knowlton 1965): a piece is halved until it fits, and merged with its buddy
+//! when both are free, which prevents fragmentation by mixed sizes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,8 +24,8 @@ pub(crate) struct Piece {
     order: u32,
 }
 
-/// Memory for writes in pieces, and a region behind it that all reads share: nobody looks at what
-/// they read.
+/// Memory for the data of writes, followed by a region that all reads share, because read data are
+/// not examined.
 pub(crate) struct Arena {
     memory: MmapMut,
     /// Free pieces of each order, by address.
@@ -37,7 +37,7 @@ impl Arena {
 
     pub(crate) fn new() -> io::Result<Self> {
         let memory = MmapMut::map_anon(Self::BYTES)?;
-        // Huge pages reduce faults and pinned pages. A refusal is harmless.
+        // Huge pages reduce page faults and the number of pinned pages. A failure is harmless.
         let _ = memory.advise(Advice::HugePage);
         let orders = (LARGEST_ORDER + 1) as usize;
         let mut free = vec![BTreeSet::new(); orders];
@@ -50,7 +50,7 @@ impl Arena {
         self.memory.as_ptr().cast_mut()
     }
 
-    /// Target of all reads.
+    /// Returns the target of all reads.
     pub(crate) fn read_buffer(&self) -> *mut u8 {
         // SAFETY: within the mapping, which has this region behind the arena.
         unsafe { self.start().add(ARENA_BYTES) }
@@ -68,7 +68,7 @@ impl Arena {
         unsafe { std::slice::from_raw_parts_mut(self.address(piece), length) }
     }
 
-    /// Takes a piece of at least `length` bytes; `None` while there is none.
+    /// Takes a piece of at least `length` bytes; `None` if no such piece is free.
     pub(crate) fn take(&mut self, length: usize) -> Option<Piece> {
         let wanted = length.max(1).next_power_of_two().trailing_zeros().max(LEAST_ORDER);
         let order_free =
@@ -81,8 +81,8 @@ impl Arena {
         Some(Piece { begin, order: wanted })
     }
 
-    /// Leaves the memory mapped for good, because abandoned I/Os may still write to it: the kernel
-    /// copies buffered reads to the address, where another mapping might be by then.
+    /// Leaves the memory mapped forever, because abandoned I/Os may still write to it: the kernel
+    /// copies buffered reads to this address, where a new mapping might be by then.
     pub(crate) fn leak(self) {
         std::mem::forget(self);
     }

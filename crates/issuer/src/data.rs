@@ -1,8 +1,9 @@
 //! Data of writes: random, new for each write, with a share of zeros on request.
 //!
 //! Each write is a range of a pool of random words, combined by exclusive or with a word of the
-//! write: as incompressible as the pool within a write, and without a word in common with other
-//! writes. It costs no more than a copy; a random number for every word would delay large I/Os.
+//! write: within a write, the data are as incompressible as the pool, and different writes have no
+//! word in common. This costs no more than a copy; a random number for every word would delay large
+//! I/Os.
 
 use writecliff_base::{Prng, SECTOR_BYTES};
 
@@ -26,8 +27,8 @@ impl Data {
         Self { pool, seed: random.next_u64(), writes: 0, last: vec![0; lanes] }
     }
 
-    /// Fills a write of a lane; `repeats`: with the data of the lane's last one that did not.
-    /// `compressible_pct` of each sector are zeros, at its end.
+    /// Fills a write of a lane. With `repeats`, uses the data of the lane's last write with new
+    /// data. The last `compressible_pct` % of each sector are zeros.
     pub(crate) fn fill(
         &mut self,
         bytes: &mut [u8],
@@ -49,7 +50,7 @@ impl Data {
                 let word = (word ^ key).to_le_bytes();
                 to.copy_from_slice(&word[..to.len()]);
             }
-            // The pool comes again, so the next round has another key.
+            // The pool repeats, so the next round uses another key.
             (rest, from, key) = (later, 0, mixed(key));
         }
         let zeros = (SECTOR_BYTES as f64 * compressible_pct / 100.0).round() as usize;
@@ -87,8 +88,8 @@ mod tests {
             let mut bytes = vec![0; length];
             data.fill(&mut bytes, 0, false, 0.0);
             let distinct = words(&bytes);
-            assert_eq!(distinct.len(), length / 8, "a word comes twice in a write");
-            assert!(seen.is_disjoint(&distinct), "a word comes in two writes");
+            assert_eq!(distinct.len(), length / 8, "a write contains a word twice");
+            assert!(seen.is_disjoint(&distinct), "two writes contain the same word");
             seen.extend(distinct);
         }
     }

@@ -1,7 +1,7 @@
-//! Deallocation (TRIM): an ioctl that waits for the drive, so a few threads make it.
+//! Deallocation (TRIM): a blocking ioctl, which a few threads execute.
 //!
-//! io_uring has a command for it since Linux 6.12; its `fallocate` writes zeroes on block devices,
-//! which is something else. A file gets a hole.
+//! io_uring supports it only since Linux 6.12, and its `fallocate` writes zeroes to block devices
+//! instead of deallocating. In a file, a hole is punched.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,7 +14,7 @@ use rustix::ioctl::{Opcode, Setter, ioctl};
 
 use crate::clock::now_ns;
 
-/// Deallocations at a time.
+/// Number of concurrent deallocations.
 const THREADS: usize = 8;
 const BLKDISCARD: Opcode = 0x1277;
 
@@ -24,28 +24,29 @@ struct Request {
     length: u64,
 }
 
-/// A deallocation that was made.
+/// A completed deallocation.
 pub(crate) struct Deallocated {
     pub(crate) slot: u32,
     pub(crate) at_ns: u64,
-    /// 0, or a negative error number.
+    /// Result: 0, or a negative error number.
     pub(crate) result: i32,
 }
 
 struct Common {
-    /// Its own, so that a thread that outlives the issue has no other file's number.
+    /// Duplicated descriptor, so that a thread that outlives the issue does not use a reused
+    /// number.
     fd: OwnedFd,
     is_file: bool,
     requests: Mutex<Receiver<Request>>,
     ended: AtomicBool,
 }
 
-/// Makes deallocations beside the thread that asks for them.
+/// Executes deallocations concurrently with the thread that requests them.
 pub(crate) struct Deallocator {
     common: Arc<Common>,
     requests: Sender<Request>,
     made: Receiver<Deallocated>,
-    /// Sender of `made`, for the threads.
+    /// Sender of results, for the threads.
     makers: Sender<Deallocated>,
     threads: usize,
 }
@@ -69,7 +70,7 @@ impl Deallocator {
         debug_assert!(sent.is_ok(), "`common` has the receiver");
     }
 
-    /// Moves completed deallocations to `to`; cheap while there are none.
+    /// Moves completed deallocations to `to`; cheap if there are none.
     pub(crate) fn take(&self, to: &mut Vec<Deallocated>) {
         to.extend(self.made.try_iter());
     }
@@ -79,7 +80,7 @@ impl Common {
     fn work(&self, made: &Sender<Deallocated>) {
         while let Some(request) = self.next() {
             let result = self.deallocate(&request);
-            // Nobody receives the result if the issue has ended.
+            // The receiver no longer exists if the issue has ended.
             let _ = made.send(Deallocated { slot: request.slot, at_ns: now_ns(), result });
         }
     }
@@ -104,7 +105,7 @@ impl Common {
 
 impl Drop for Deallocator {
     fn drop(&mut self) {
-        // Not waited for: a thread may wait for a drive that does not answer.
+        // The threads are not joined: one may wait for a drive that does not respond.
         self.common.ended.store(true, Ordering::Relaxed);
     }
 }

@@ -1,21 +1,21 @@
-//! A bounded queue of I/Os, so that their reader or generator may be ahead of the issue by a
-//! second, but not by a trace.
+//! A bounded queue of I/Os, which lets their reader or generator run ahead of the issue, but not by
+//! a whole trace.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use crate::io::Io;
 
 const BATCH: usize = 1 << 12;
-/// Maximum number of batches ahead: some 260,000 I/Os, 12 MB.
+/// Maximum number of queued batches: some 260,000 I/Os, 12 MB.
 const AHEAD: usize = 64;
 
-/// Gives I/Os to an issue, in order of their times.
+/// Sends I/Os to an issue, in order of their times.
 pub struct Feeder {
     sender: SyncSender<Vec<Io>>,
     batch: Vec<Io>,
 }
 
-/// Takes I/Os from a [`Feeder`].
+/// Receives I/Os from a [`Feeder`].
 pub struct Feed {
     receiver: Receiver<Vec<Io>>,
     batch: std::vec::IntoIter<Io>,
@@ -29,13 +29,13 @@ pub fn feed() -> (Feeder, Feed) {
 }
 
 impl Feeder {
-    /// Adds an I/O; waits while the queue is full. False once nobody takes any more.
+    /// Adds an I/O; waits while the queue is full. Returns `false` once the receiver is dropped.
     pub fn add(&mut self, io: Io) -> bool {
         self.batch.push(io);
         self.batch.len() < BATCH || self.hand_over()
     }
 
-    /// Hands over the I/Os that were added.
+    /// Sends the added I/Os.
     pub fn hand_over(&mut self) -> bool {
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
         batch.is_empty() || self.sender.send(batch).is_ok()
@@ -51,7 +51,7 @@ impl Drop for Feeder {
 impl Iterator for Feed {
     type Item = Io;
 
-    /// Returns the next I/O; waits for it.
+    /// Waits for the next I/O and returns it.
     fn next(&mut self) -> Option<Io> {
         self.wait();
         self.batch.next()
@@ -62,7 +62,7 @@ impl Iterator for Feed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Io(Io),
-    /// More may come.
+    /// No I/O is available at present.
     Nothing,
     Ended,
 }

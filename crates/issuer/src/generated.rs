@@ -1,8 +1,8 @@
 //! I/Os of a workload whose jobs have rates: the requests and arrivals of the simulator's host,
 //! merged by time.
 //!
-//! Threads that must wait for their depth draw no later requests meanwhile, in the simulator as
-//! here, so what is drawn does not depend on the drive.
+//! Threads that wait for a free queue entry draw no later requests meanwhile, as in the simulator,
+//! so the drawn requests do not depend on the drive.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ struct Thread {
     job: usize,
     generator: ThreadGenerator,
     pacing: ThreadPacing,
-    /// Due time of its latest I/O.
+    /// Due time of the thread's latest I/O.
     due_ns: u64,
     next: IoRequest,
 }
@@ -30,7 +30,7 @@ struct Left {
     deadline_ns: u64,
     bytes: Option<u64>,
     ios: Option<u64>,
-    /// From the end of the ramp.
+    /// Number of I/Os from the end of the ramp.
     ios_total: Option<u64>,
     /// End of the ramp, until it has passed.
     ramp_end_ns: Option<u64>,
@@ -40,7 +40,7 @@ struct Left {
 /// The I/Os of a workload, in order of their times.
 pub struct Generated {
     threads: Vec<Thread>,
-    /// Threads by when their next I/O is due.
+    /// Threads in order of the due time of their next I/O.
     order: BinaryHeap<Reverse<(u64, u32)>>,
     jobs: Vec<Left>,
     /// End of all jobs.
@@ -62,7 +62,8 @@ pub fn lanes(spec: &WorkloadSpec) -> Vec<Lane> {
     each.collect()
 }
 
-/// Returns the next request, of the operation that is due if reads and writes have their own rates.
+/// Returns the next request. If reads and writes have their own rates, it has the operation that is
+/// due.
 fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequest {
     if let Some(operation) = pacing.next_operation(0) {
         generator.steer(operation);
@@ -93,7 +94,8 @@ fn deadline_ns(job: &JobSpec) -> Option<u64> {
 }
 
 impl Generated {
-    /// Returns the I/Os of a workload, all of whose jobs must have rates, on a drive of `capacity`.
+    /// Creates the I/Os of a workload, all of whose jobs must have rates, for a drive of
+    /// `capacity`.
     pub fn new(spec: &WorkloadSpec, capacity: Bytes) -> Result<Self, SpecError> {
         let spec = spec.resolved(capacity);
         let mut generated = Self {
@@ -129,7 +131,7 @@ impl Generated {
         Ok(generated)
     }
 
-    /// Gives all I/Os to `feeder`, until nobody takes them.
+    /// Sends all I/Os to `feeder`, until its receiver is dropped.
     pub fn feed(mut self, mut feeder: Feeder) {
         while let Some(io) = self.next() {
             if !feeder.add(io) {
@@ -138,7 +140,7 @@ impl Generated {
         }
     }
 
-    /// Starts the schedules and the count of a job again.
+    /// Restarts the schedules and the I/O count of a job.
     fn end_ramp(&mut self, number: usize) {
         let job = &mut self.jobs[number];
         let ramp_end_ns = job.ramp_end_ns.take().unwrap_or_default();

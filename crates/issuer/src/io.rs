@@ -1,36 +1,36 @@
-//! An I/O to be issued, and the lane that it is in.
+//! I/Os to be issued, and their lanes.
 
 pub use writecliff_workload::Operation;
 
-/// An I/O and when it is due.
+/// An I/O and its due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
-    /// Since the beginning. Never before that of the I/O before.
+    /// Due time since the start of the issue, at least that of the previous I/O.
     pub due_ns: u64,
-    /// Operation code.
+    /// Operation of the I/O.
     pub operation: Operation,
     /// Number of the [`Lane`].
     pub lane: u32,
     /// First byte.
     pub offset: u64,
-    /// 0 for flushes. At most [`crate::LENGTH_MAX_BYTES`] for reads and writes.
+    /// Length in bytes; 0 for flushes, at most [`crate::LENGTH_MAX_BYTES`] for reads and writes.
     pub length: u64,
-    /// A write with the data of the lane's last write that was not one of these.
+    /// `true` for a write that repeats the data of the lane's last unique write.
     pub repeats: bool,
 }
 
 /// Attributes shared by a sequence of I/Os: a thread of a job, or a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane {
-    /// The job whose results they are.
+    /// Job to whose results the I/Os belong.
     pub job: u32,
-    /// I/Os in flight at a time; others wait for them.
+    /// Maximum number of I/Os in flight; others wait.
     pub depth: u32,
-    /// Share of each written sector that is zeros.
+    /// Percentage of each written sector that is zero.
     pub compressible_pct: f64,
-    /// Each write is on the media when it completes.
+    /// `true` if each write is on the media when it completes.
     pub dsync: bool,
-    /// I/Os that still wait for the depth then are not issued.
+    /// Time after which I/Os that still wait for a free queue entry are not issued.
     pub deadline_ns: Option<u64>,
 }
 
@@ -48,6 +48,6 @@ pub struct IoFailure {
     pub io: Io,
     /// Error number; 0 if the drive moved fewer bytes than requested.
     pub errno: i32,
-    /// Bytes that were moved, of an I/O without an error number.
+    /// Transferred bytes of an I/O without an error number.
     pub moved: u64,
 }

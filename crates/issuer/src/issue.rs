@@ -1,8 +1,8 @@
-//! The thread that issues: waits for the next time, submits, and takes completions meanwhile.
+//! The issuing thread: waits for the next due time, submits, and reaps completions meanwhile.
 //!
-//! It sleeps in the kernel while the next time is far away, where a completion wakes it, and spins
-//! for the last part: a sleep ends late by some microseconds, and by more on a busy machine. While
-//! it spins it looks at the ring, so that completions get the time at which they were there.
+//! It sleeps in the kernel while the next due time is far away, and completions wake it. It spins
+//! for the last part of a wait, because sleeps end some microseconds late, and later on a busy
+//! machine. While it spins it polls the ring, so that completions get exact times.
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,15 +24,15 @@ use crate::shared::{Done, IssueProgress, Shared};
 const LEAD_NS: u64 = 1_000_000;
 /// Last part of a wait, which is spun.
 const SPIN_NS: u64 = 80_000;
-/// The longest sleep: so soon is a stop seen.
+/// Longest sleep, which bounds the reaction time to a stop.
 const SLEEP_NS: u64 = 20_000_000;
-/// Longest sleep while deallocations are made, whose threads do not wake this one.
+/// Longest sleep during deallocations, whose threads do not wake this thread.
 const SLEEP_BESIDE_NS: u64 = 500_000;
-/// I/Os in flight at a time, over all lanes.
+/// Maximum number of I/Os in flight over all lanes.
 pub(crate) const IN_FLIGHT_MAX: u32 = 1 << 14;
-/// I/Os that wait for others; beyond that none are taken from the feed.
+/// Maximum number of waiting I/Os, beyond which no I/O is taken from the feed.
 const WAITING_MAX: usize = 1 << 18;
-/// Records that are handed over at a time.
+/// Number of records that are handed over at once.
 const RECORDS: usize = 1 << 10;
 
 /// Target of I/Os.
@@ -51,7 +51,7 @@ pub struct Issue<'a> {
     pub target: Target<'a>,
     /// Lanes by the number that I/Os refer to.
     pub lanes: Vec<Lane>,
-    /// The jobs that the lanes belong to.
+    /// Jobs to which the lanes belong.
     pub jobs: Vec<JobTime>,
     /// Length of an interval of the measured time series.
     pub interval_ns: u64,
@@ -91,7 +91,7 @@ struct Issuing<'a> {
     free: Vec<u32>,
     in_flight: u32,
     waiting: usize,
-    /// An I/O waits for memory or for the cap of all lanes, not for its own lane.
+    /// `true` if an I/O waits for memory or for the limit of all lanes, not for its own lane.
     is_short: bool,
     start_ns: u64,
     due_ns: u64,
@@ -104,7 +104,7 @@ struct Issuing<'a> {
 /// Issues the I/Os of `feed` until it ends, an I/O fails or a stop is requested, then waits for the
 /// I/Os in flight.
 ///
-/// The error is of io_uring, or of memory; errors of I/Os are in the result.
+/// Fails if io_uring or memory cannot be set up; errors of I/Os are in the result.
 pub fn issue(what: &Issue<'_>, feed: Feed, shared: &Shared) -> io::Result<Measured> {
     be_punctual();
     let arena = Arena::new()?;
@@ -166,7 +166,7 @@ impl Issuing<'_> {
         self.drain()
     }
 
-    /// Takes the next I/O from the feed, and makes its data while there is time.
+    /// Takes the next I/O from the feed, and prepares its data while there is time.
     fn fetch(&mut self) {
         if self.next.is_some() || self.ended || self.waiting >= WAITING_MAX {
             return;
@@ -182,7 +182,7 @@ impl Issuing<'_> {
         }
     }
 
-    /// Gives a write its memory and data. False while there is no memory.
+    /// Gives a write its memory and data; returns `false` if no memory is free.
     fn prepare(&mut self, ready: &mut Ready) -> bool {
         let io = &ready.io;
         if io.operation != Operation::Write || ready.piece.is_some() {
@@ -196,7 +196,7 @@ impl Issuing<'_> {
         true
     }
 
-    /// Submits due I/Os, some at a time.
+    /// Submits due I/Os in small batches.
     fn issue_due(&mut self) -> io::Result<()> {
         for _ in 0..BATCH {
             let now = now_ns();
@@ -221,7 +221,7 @@ impl Issuing<'_> {
         self.collector.measured.lateness.waited += 1;
     }
 
-    /// Pushes an I/O to the ring, or gives it back while it must wait.
+    /// Pushes an I/O to the ring, or returns it if it must wait.
     fn begin(&mut self, mut ready: Ready, now: u64) -> Option<Ready> {
         let lane = &self.lanes[ready.io.lane as usize];
         if lane.outstanding >= lane.lane.depth {
@@ -265,7 +265,7 @@ impl Issuing<'_> {
         None
     }
 
-    /// Takes completions, and issues the I/Os that waited for them.
+    /// Reaps completions, and issues the I/Os that waited for them.
     fn reap(&mut self) -> io::Result<()> {
         let mut completions = std::mem::take(&mut self.completions);
         self.ring.take(&mut completions)?;
@@ -327,7 +327,7 @@ impl Issuing<'_> {
             && !self.shared.is_stopped()
             && self.collector.measured.failures == 0
         {
-            // An error of the ring comes again with the next submission.
+            // An error of the ring is reported again by the next submission.
             let _ = self.issue_waiting(io.lane as usize);
         }
     }
@@ -356,7 +356,7 @@ impl Issuing<'_> {
         if pushed > 0 { self.ring.submit() } else { Ok(()) }
     }
 
-    /// Gives up the waiting I/Os of a lane.
+    /// Drops the waiting I/Os of a lane.
     fn leave(&mut self, lane: usize) {
         debug_assert!(self.waiting >= self.lanes[lane].waiting.len());
         for ready in std::mem::take(&mut self.lanes[lane].waiting) {
@@ -368,7 +368,7 @@ impl Issuing<'_> {
         }
     }
 
-    /// Waits for a moment: until `until_ns`, or less.
+    /// Waits at most until `until_ns`.
     fn pause(&mut self, now: u64, until_ns: u64) -> io::Result<()> {
         let left = until_ns - now;
         if left <= SPIN_NS {
@@ -383,7 +383,7 @@ impl Issuing<'_> {
         self.ring.wait((left - SPIN_NS).min(longest))
     }
 
-    /// Waits for all that is in flight, unless the drive is given up.
+    /// Waits for all I/Os in flight, unless the drive is abandoned.
     fn drain(&mut self) -> io::Result<()> {
         for lane in 0..self.lanes.len() {
             self.leave(lane);

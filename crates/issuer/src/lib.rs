@@ -1,10 +1,10 @@
-//! Issues I/Os to a block device or file at the times at which they are due, and measures them.
+//! Issues I/Os to a block device or file at their due times, and measures them.
 //!
-//! An open loop: the time of issue depends on the due time alone, not on the I/Os before. One
-//! thread waits for the next time, submits through io_uring, and takes completions meanwhile; the
-//! kernel may take as long as it likes, up to a cap of I/Os in flight. I/Os that wait for the cap
-//! are issued late and counted. Three times of each I/O are known: when it was due, when it was
-//! issued, when it was complete. The time from the first to the second is its *lateness*.
+//! The issue is an open loop: the time of issue depends only on the due time, not on earlier I/Os.
+//! One thread waits for the next due time, submits through io_uring, and reaps completions
+//! meanwhile. Up to a limit, any number of I/Os may be in flight; I/Os that wait for the limit are
+//! issued late and counted. Each I/O has three times: due, issued and complete. The time from the
+//! first to the second is its *lateness*.
 //!
 //! A [`Feeder`] gives I/Os to [`issue()`]: those of a trace ([`traced`]) or those that a workload
 //! generates ([`generated`]), which are the same that the simulator would issue.
@@ -28,5 +28,5 @@ pub use issue::{Issue, Target, issue};
 pub use measured::{JobMeasured, JobTime, Lateness, Measured};
 pub use shared::{Done, IssueProgress, Shared};
 
-/// The longest read or write that is issued.
+/// Maximum length of a read or write.
 pub const LENGTH_MAX_BYTES: u64 = 32 << 20;

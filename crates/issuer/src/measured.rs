@@ -11,20 +11,21 @@ use crate::io::{Io, IoFailure};
 pub struct Lateness {
     /// Delay of each I/O.
     pub each: Histogram,
-    /// I/Os that waited until others were complete.
+    /// Number of I/Os that waited for the completion of others.
     pub waited: u64,
-    /// I/Os that were due and never issued: they waited until their job's end, or until a stop.
+    /// Number of due I/Os that were never issued, because they waited until the end of their job or
+    /// a stop.
     pub left: u64,
     /// Due time of the last issued I/O.
     pub intended_ns: u64,
-    /// Issue of that I/O, or of a later one that had waited for it.
+    /// Time of the last issue.
     pub length_ns: u64,
 }
 
-/// The time in which a job may issue I/Os, and its other ends.
+/// Time in which a job may issue I/Os, and its other end conditions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobTime {
-    /// Since the beginning. I/Os that are due before belong to a ramp, and are not measured.
+    /// Start since the start of the issue. Earlier I/Os belong to a ramp and are not measured.
     pub start_ns: u64,
     /// End of the job; `None` if bytes or I/Os end it.
     pub deadline_ns: Option<u64>,
@@ -32,7 +33,7 @@ pub struct JobTime {
     pub bytes: Option<u64>,
     /// Ends it before its deadline.
     pub ios: Option<u64>,
-    /// All other jobs end with it.
+    /// `true` if all other jobs end with this one.
     pub ends_all: bool,
 }
 
@@ -41,14 +42,14 @@ pub struct JobTime {
 pub struct JobMeasured {
     /// Results by operation: read, write, trim.
     pub operations: [OperationOutcome; OPERATIONS],
-    /// Its flushes.
+    /// Results of the job's flushes.
     pub flush: OperationOutcome,
-    /// Fit of the ages of its I/Os, which shows a growing backlog.
+    /// Fit of the ages of the job's I/Os, which shows a growing backlog.
     pub schedule: ScheduleFit,
-    /// Start of the job since the beginning.
+    /// Start of the job since the start of the issue.
     pub began_ns: u64,
-    /// From there to its deadline or its last completion, whichever is later; to its last
-    /// completion if another end came before the deadline.
+    /// Time from the job's start to the later of its deadline and its last completion; to its last
+    /// completion if another condition ended it before the deadline.
     pub elapsed_ns: u64,
     last_completion_ns: u64,
     ramp_bytes: u64,
@@ -74,7 +75,7 @@ impl JobMeasured {
         self.operations.iter().map(of).sum()
     }
 
-    /// Returns `true` if its bytes or I/Os were its end.
+    /// Returns `true` if the job's bytes or I/Os ended it.
     fn is_done(&self, time: JobTime) -> bool {
         time.ios.is_some_and(|most| self.total(|operation| operation.ios) >= most)
             || time.bytes.is_some_and(|most| {
@@ -86,9 +87,9 @@ impl JobMeasured {
 /// The results of an issue.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Time of the monotonic clock at the beginning.
+    /// Time of the monotonic clock at the start of the issue.
     pub started_ns: u64,
-    /// Until the last I/O was complete and the last job had ended.
+    /// Time until the last I/O was complete and the last job had ended.
     pub elapsed_ns: u64,
     /// Results by job, in the order of [`crate::Issue::jobs`].
     pub jobs: Vec<JobMeasured>,
@@ -100,11 +101,11 @@ pub struct Measured {
     pub failure: Option<IoFailure>,
     /// Number of failed I/Os.
     pub failures: u64,
-    /// I/Os in flight when it was given up.
+    /// I/Os in flight when the issue was abandoned.
     pub abandoned: u64,
-    /// Most I/Os in flight at a time.
+    /// Maximum number of I/Os in flight.
     pub in_flight_max: u32,
-    /// `true` if the issuing thread had a processor of its own.
+    /// `true` if the issuing thread had a dedicated processor.
     pub is_pinned: bool,
 }
 
@@ -134,7 +135,7 @@ impl Collector {
         }
     }
 
-    /// Counts an I/O of a job that was issued and completed at these times since the beginning.
+    /// Counts an I/O of a job; times are relative to the start of the issue.
     pub(crate) fn record(&mut self, io: &Io, job: u32, issue_ns: u64, complete_ns: u64) {
         debug_assert!(io.due_ns <= issue_ns, "an I/O is issued before it is due");
         let service = complete_ns - issue_ns;
@@ -152,7 +153,7 @@ impl Collector {
         }
         self.ios += 1;
         self.bytes += io.length;
-        // A series too long to be kept ends early; the run continues, and its totals are whole.
+        // A series that is too long ends early; the run continues, and its totals are complete.
         if self.series.is_due(complete_ns) && self.series.has_room(complete_ns) {
             self.series.advance(complete_ns, |_| UNKNOWN);
         }
@@ -170,7 +171,7 @@ impl Collector {
         }
     }
 
-    /// Notes when an I/O was issued.
+    /// Records the issue time of an I/O.
     #[inline]
     pub(crate) fn issued(&mut self, io: &Io, issue_ns: u64) {
         let lateness = &mut self.measured.lateness;
@@ -179,7 +180,7 @@ impl Collector {
         lateness.length_ns = issue_ns;
     }
 
-    /// Returns the results; `stopped`: not all I/Os that were due were issued.
+    /// Returns the results; `stopped` is `true` if not all due I/Os were issued.
     pub(crate) fn finish(self, stopped: bool) -> Measured {
         let mut measured = self.measured;
         for outcome in measured.jobs.iter().flat_map(|job| &job.operations) {

@@ -1,4 +1,4 @@
-//! The io_uring of an issue, with the target and the memory registered where the kernel allows it.
+//! The io_uring of an issue, with target and memory registered if the kernel permits it.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -9,7 +9,7 @@ use writecliff_workload::Operation;
 
 use crate::arena::Arena;
 
-/// Submissions at a time.
+/// Maximum number of requests per submission.
 pub(crate) const BATCH: u32 = 8;
 const ENTRIES: u32 = 256;
 const GETEVENTS: u32 = 1;
@@ -27,7 +27,7 @@ pub(crate) struct Request {
 
 pub(crate) struct Ring {
     ring: IoUring,
-    /// The memory is pinned; else the kernel pins it for each I/O.
+    /// `true` if the memory is pinned; otherwise the kernel pins it for each I/O.
     pub(crate) is_pinned: bool,
 }
 
@@ -36,8 +36,9 @@ impl Ring {
     pub(crate) fn new(fd: RawFd, arena: &Arena, depth: u32) -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_cqsize((2 * depth).next_power_of_two().max(2 * ENTRIES)).setup_clamp();
-        // Completions wait until this thread asks for them: it does so all the time, and is not
-        // interrupted while it submits. Since Linux 6.1; the plain ring does as well, but slower.
+        // Completions are processed only when this thread polls for them, which it does often, so
+        // that they do not interrupt submissions. This needs Linux 6.1; the plain ring also works,
+        // but is slower.
         let mut deferred = builder.clone();
         deferred.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
         let ring = deferred.build(ENTRIES).or_else(|_| builder.build(ENTRIES))?;
@@ -51,7 +52,7 @@ impl Ring {
         Ok(Self { ring, is_pinned: pinned.is_ok() })
     }
 
-    /// Queues a request. At least `BATCH` of them fit between two submissions.
+    /// Queues a request. At least `BATCH` requests fit between two submissions.
     pub(crate) fn push(&mut self, slot: u32, request: &Request) {
         let Request { offset, length, memory, .. } = *request;
         let flags = if request.dsync { libc::RWF_DSYNC } else { 0 };
@@ -89,7 +90,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Completions so far, as slot and result.
+    /// Moves the available completions to `to`, as slot and result.
     #[inline]
     pub(crate) fn take(&mut self, to: &mut Vec<(u32, i32)>) -> io::Result<()> {
         let flags = self.ring.submission();
@@ -102,7 +103,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Sleeps until an I/O is complete, `for_ns` at most.
+    /// Sleeps until an I/O is complete, at most for `for_ns`.
     pub(crate) fn wait(&mut self, for_ns: u64) -> io::Result<()> {
         let (seconds, nanoseconds) = (for_ns / 1_000_000_000, for_ns % 1_000_000_000);
         let time = Timespec::new().sec(seconds).nsec(nanoseconds as u32);
@@ -125,7 +126,7 @@ impl Ring {
     }
 }
 
-/// Errors that pass when completions are taken.
+/// Returns `true` for errors that disappear once completions are reaped.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))
 }

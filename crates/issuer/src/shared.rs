@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::io::Io;
 
-/// An I/O that is done, with its times since the beginning.
+/// A completed I/O, with its times since the start of the issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// The I/O.
@@ -14,16 +14,16 @@ pub struct Done {
     pub issue_ns: u64,
     /// Time of completion.
     pub complete_ns: u64,
-    /// Bytes that were moved, or a negative error number.
+    /// Transferred bytes, or a negative error number.
     pub result: i32,
 }
 
 /// Progress of a running issue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IssueProgress {
-    /// Time since the beginning.
+    /// Time since the start of the issue.
     pub elapsed_ns: u64,
-    /// I/Os completed since the beginning.
+    /// I/Os completed since the start of the issue.
     pub ios: u64,
     /// Bytes of these I/Os.
     pub bytes: u64,
@@ -33,7 +33,7 @@ pub struct IssueProgress {
     pub in_flight: u64,
 }
 
-/// Observed state of an issue, and requests of its observers.
+/// Observable state of an issue, and requests of its observers.
 #[derive(Debug, Default)]
 pub struct Shared {
     stop: AtomicBool,
@@ -45,7 +45,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// `records`: keep each I/O that is done until [`Self::take`].
+    /// Creates the state; with `records`, keeps each completed I/O until [`Self::take`].
     pub fn new(records: bool) -> Self {
         Self { records, ..Self::default() }
     }
@@ -61,7 +61,7 @@ impl Shared {
         self.abandon.store(true, Relaxed);
     }
 
-    /// Returns the I/Os that are done since the last call.
+    /// Returns the I/Os completed since the last call.
     pub fn take(&self) -> Vec<Done> {
         std::mem::take(&mut self.done.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -93,7 +93,7 @@ impl Shared {
         self.records
     }
 
-    /// Hands over records; keeps them while somebody takes others, unless this `waits`.
+    /// Hands over records; keeps them if other records are being taken, unless `waits`.
     pub(crate) fn give(&self, records: &mut Vec<Done>, waits: bool) {
         if waits {
             self.done.lock().unwrap_or_else(PoisonError::into_inner).append(records);

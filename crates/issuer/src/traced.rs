@@ -1,4 +1,4 @@
-//! I/Os of a trace, made to fit a drive: times, sectors and size.
+//! Fits I/Os of a trace to a drive: times, sectors and size.
 
 use writecliff_traces::{Batch, Operation as Traced};
 use writecliff_workload::Operation;
@@ -9,13 +9,13 @@ use crate::io::Io;
 /// Treatment of I/Os beyond the end of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outside {
-    /// They are left out.
+    /// Skip the I/O.
     Skip,
-    /// Addresses begin again at the drive's begin.
+    /// Wrap the address around at the end of the drive.
     Wrap,
 }
 
-/// The drive that a trace is made to fit, and how.
+/// The drive to which a trace is fitted, and the options.
 #[derive(Clone, Copy, Debug)]
 pub struct Fit {
     /// Capacity of the drive in bytes.
@@ -24,7 +24,7 @@ pub struct Fit {
     pub sector_bytes: u64,
     /// Treatment of I/Os beyond the end of the drive.
     pub outside: Outside,
-    /// The only volume whose I/Os are taken.
+    /// Volume whose I/Os are issued; `None` for all volumes.
     pub volume: Option<u32>,
     /// Speed relative to the recording; 2 is twice as fast.
     pub speed: f64,
@@ -37,25 +37,25 @@ pub struct Fitted {
     pub ios: [u64; 4],
     /// Bytes of these I/Os, by operation.
     pub bytes: [u64; 4],
-    /// Due time of the last of them.
+    /// Due time of the last I/O.
     pub due_ns: u64,
-    /// The end of the last byte that the trace asks for.
+    /// Highest end address in the trace.
     pub end_bytes: u64,
-    /// I/Os of other volumes, left out.
+    /// I/Os of other volumes, which are skipped.
     pub other_volumes: u64,
-    /// Beyond the end of the drive.
+    /// I/Os beyond the end of the drive.
     pub outside: u64,
-    /// Offset and length of the first of them.
+    /// Offset and length of the first I/O beyond the end.
     pub first_outside: Option<(u64, u64)>,
-    /// Made longer, to whole sectors.
+    /// I/Os extended to whole sectors.
     pub widened: u64,
-    /// Left out: longer than [`LENGTH_MAX_BYTES`].
+    /// I/Os longer than [`LENGTH_MAX_BYTES`], which are skipped.
     pub too_long: u64,
-    /// Due before one that stands before them in the trace: issued with it.
+    /// I/Os due before an earlier I/O of the trace, which are issued together with that I/O.
     pub moved: u64,
 }
 
-/// Makes the I/Os of a trace fit, batch by batch.
+/// Fits the I/Os of a trace, batch by batch.
 #[derive(Clone, Debug)]
 pub struct Fitting {
     fit: Fit,
@@ -70,7 +70,7 @@ impl Fitting {
         Self { fit, first_ns: None, fitted: Fitted::default() }
     }
 
-    /// Gives the I/Os of a batch to `each`, until it returns false; then this does, too.
+    /// Passes the I/Os of a batch to `each`; stops and returns `false` if `each` does.
     pub fn take(&mut self, batch: &Batch, mut each: impl FnMut(Io) -> bool) -> bool {
         for n in 0..batch.len() {
             if self.fit.volume.is_some_and(|volume| volume != batch.volume[n]) {
@@ -104,7 +104,7 @@ impl Fitting {
         self.fitted.due_ns
     }
 
-    /// Returns the address of an I/O on the drive; `None` if it is left out.
+    /// Returns the address of an I/O on the drive; `None` if it is skipped.
     fn place(&mut self, operation: Operation, offset: u64, length: u64) -> Option<(u64, u64)> {
         let Fit { capacity_bytes, sector_bytes, outside, .. } = self.fit;
         let fitted = &mut self.fitted;

@@ -1,5 +1,5 @@
-//! Batches of a step: consecutive stretches of equal time, from whose differences the uncertainty
-//! of its figures follows.
+//! Batches of a step: consecutive intervals of equal length, whose differences determine the
+//! uncertainty of the step's figures.
 //!
 //! Latencies of neighbouring I/Os depend on each other, because garbage collection slows many at a
 //! time. Formulas for independent samples then give intervals that are too narrow. Sums over
@@ -16,14 +16,14 @@
 use crate::histogram::{BUCKETS, Histogram, bucket_of};
 use crate::moments::Moments;
 
-/// Most batches of a step; a power of two.
+/// Maximum number of batches of a step; a power of two.
 pub const MOST: usize = 128;
 const _: () = assert!(MOST.is_power_of_two(), "batches are joined in pairs");
 
 /// Length of a batch until the step exceeds [`MOST`] of them.
 const FIRST_WIDTH_NS: u64 = 10_000_000;
-/// Operations of jobs from which a step has half as many batches, because each batch takes memory
-/// for each of them.
+/// Number of operations of all jobs above which a step has half as many batches, because each batch
+/// takes memory for each of them.
 const MANY_CELLS: usize = 1000;
 /// Quantiles of a step whose slower I/Os are counted in each batch.
 pub const SHARES: [f64; 7] = [0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
@@ -39,7 +39,7 @@ pub struct BatchColumns {
     pub job: Vec<u32>,
     /// 0 read, 1 write, 2 trim, 3 flush.
     pub operation: Vec<u8>,
-    /// Latencies from the intended arrival, and not from issue.
+    /// `true` if latencies count from the intended arrival instead of from issue.
     pub is_response: Vec<bool>,
     /// I/Os that completed during the batch.
     pub ios: Vec<u64>,
@@ -68,7 +68,8 @@ pub struct Totals<'a> {
     pub ios: u64,
     /// Moments of the service times.
     pub moments: Moments,
-    /// Only its buckets are read, because its moments may lack those of an open interval.
+    /// Service times, of which only the buckets are read, because the moments may lack those of an
+    /// open interval.
     pub service: &'a Histogram,
     /// Response times; `None` for jobs without a rate.
     pub response: Option<&'a Histogram>,
@@ -106,7 +107,7 @@ struct Cell {
 struct Mark {
     end_ns: u64,
     written: BytesWritten,
-    /// None: as in the mark before.
+    /// Cells; `None` if equal to those of the previous mark.
     cells: Vec<Option<Box<Cell>>>,
 }
 
@@ -118,18 +119,18 @@ pub struct Batches {
     width_ns: u64,
     end_ns: u64,
     most: usize,
-    /// At `begin_ns`.
+    /// Bytes written at `begin_ns`.
     written: BytesWritten,
     /// I/Os of each operation of a job at the last mark.
     ios: Vec<u64>,
-    /// Totals of each operation at `begin_ns`; those that are missing are zero.
+    /// Totals of each operation at `begin_ns`; missing totals are zero.
     base: Vec<Option<Box<Cell>>>,
     marks: Vec<Mark>,
 }
 
 impl Batches {
-    /// Batches of `cells` operations of jobs, of a step that starts at `start_ns` of the caller's
-    /// clock.
+    /// Creates the batches of a step with `cells` operations that starts at `start_ns` of the
+    /// caller's clock.
     pub fn new(start_ns: u64, cells: usize, written: BytesWritten) -> Self {
         Self {
             start_ns,
@@ -167,7 +168,7 @@ impl Batches {
     }
 
     /// Closes every batch that ends before `now_ns`. All I/Os in `totals` are complete by the end
-    /// of the first of them; `totals` has the operations of all jobs in their order.
+    /// of the first such batch; `totals` contains the operations of all jobs, in order.
     pub fn close<'a>(
         &mut self,
         now_ns: u64,
@@ -183,7 +184,8 @@ impl Batches {
         }
     }
 
-    /// Closes the last batch at `end_ns` and returns the rows, without operations of no I/Os.
+    /// Closes the last batch at `end_ns` and returns the rows, without operations that have no
+    /// I/Os.
     pub fn finish<'a>(
         &mut self,
         end_ns: u64,
@@ -226,7 +228,7 @@ impl Batches {
         self.end_ns = end_ns.saturating_add(self.width_ns);
     }
 
-    /// Joins neighbours: every second mark is dropped.
+    /// Joins neighbouring batches by dropping every second mark.
     fn join(&mut self) {
         let mut marks = std::mem::take(&mut self.marks).into_iter();
         while let (Some(first), Some(mut second)) = (marks.next(), marks.next()) {

@@ -1,11 +1,11 @@
 //! A log-linear latency histogram: exact below 128 ns, then 64 buckets for each power of two.
 //!
 //! The buckets are those of fio's json+ output (`stat.h`, `FIO_IO_U_PLAT_BITS` 6), so real and
-//! simulated drives share one file format and one code for quantiles. But where fio folds all above
-//! 2^34 ns (17 s) into its last bucket, these continue to 2^64.
+//! simulated drives share one file format and one code for quantiles. However, fio folds all values
+//! above 2^34 ns (17 s) into its last bucket, while these buckets continue to 2^64.
 //!
 //! The width of a bucket is at most 1/64 of its lower bound. Minimum, maximum, mean and deviation
-//! are those of the I/Os ([`Moments`]), never of the buckets.
+//! are computed from the I/Os ([`Moments`]), never from the buckets.
 
 use thiserror::Error;
 use writecliff_base::log_linear;
@@ -80,13 +80,13 @@ impl Histogram {
         self.moments.record(value_ns);
     }
 
-    /// Records a latency but for its moments, which [`Self::add_moments`] brings later.
+    /// Records a latency without its moments, which [`Self::add_moments`] adds later.
     #[inline]
     pub fn record_bucket(&mut self, value_ns: u64) {
         self.counts[bucket_of(value_ns)] += 1;
     }
 
-    /// Adds the moments of latencies that were recorded without.
+    /// Adds the moments of latencies that were recorded without them.
     #[inline]
     pub fn add_moments(&mut self, moments: &Moments) {
         self.moments.merge(moments);
@@ -164,7 +164,8 @@ impl Histogram {
         filled.map(|(bucket, &count)| (lower_bound(bucket), upper_bound(bucket), count))
     }
 
-    /// Bounds of the sample of `rank` (from 1), narrowed by the exact minimum and maximum.
+    /// Returns the bounds of the sample of `rank` (from 1), narrowed by the exact minimum and
+    /// maximum.
     ///
     /// The outermost buckets extend to the extremes, even beyond their own bounds: fio counts all
     /// values above 17 s in one bucket, whose real upper end only the maximum shows.
@@ -200,7 +201,7 @@ impl Histogram {
         let mut histogram = Self::new();
         let mut total = 0_u64;
         for (&value, &count) in values_ns.iter().zip(counts) {
-            // The sum of all bounds each single count, so the bucket cannot overflow either.
+            // The total bounds each single count, so no bucket can overflow either.
             total = total.checked_add(count).ok_or(Inconsistent("more than 2^64 I/Os"))?;
             histogram.counts[bucket_of(value)] += count;
         }
@@ -222,8 +223,9 @@ impl Histogram {
         Ok(histogram)
     }
 
-    /// Compact form: `WCH1`, then in LEB128 the count, minimum, maximum, sum, sum of squares, and
-    /// for each non-empty bucket its distance from the previous one and its count.
+    /// Encodes the histogram compactly: `WCH1`, then in LEB128 the count, minimum, maximum, sum,
+    /// sum of squares, and for each non-empty bucket its distance from the previous one and its
+    /// count.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         let m = &self.moments;
@@ -281,7 +283,7 @@ fn put(out: &mut Vec<u8>, mut value: u128) {
 fn take(rest: &mut &[u8]) -> Result<u128, HistogramError> {
     let mut value = 0_u128;
     for shift in (0..u128::BITS).step_by(7) {
-        let (&byte, tail) = rest.split_first().ok_or(HistogramError::Damaged("cut short"))?;
+        let (&byte, tail) = rest.split_first().ok_or(HistogramError::Damaged("truncated"))?;
         *rest = tail;
         value |= u128::from(byte & 0x7f) << shift;
         if byte < 0x80 {

@@ -1,5 +1,4 @@
-//! Latency by cause: for each bucket of a latency histogram, what the time of its I/Os was spent
-//! on.
+//! Latency by cause: for each bucket of a latency histogram, the time of its I/Os by cause.
 //!
 //! Sums by bucket need one pass and little memory, and any band of percentiles can be formed from
 //! them afterwards. Each row adds up to the latencies of its I/Os, to the nanosecond.

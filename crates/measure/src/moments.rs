@@ -11,7 +11,7 @@ pub struct Moments {
     pub(crate) min: u64,
     pub(crate) max: u64,
     pub(crate) sum: u128,
-    /// Modulo 2^128.
+    /// Sum of squares, modulo 2^128.
     pub(crate) sum_of_squares: u128,
 }
 
@@ -58,7 +58,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares.wrapping_add(other.sum_of_squares);
     }
 
-    /// Moments that another tool has measured. `sd` is the sample standard deviation.
+    /// Returns moments measured by another tool. `sd` is the sample standard deviation.
     pub(crate) fn from_measured(count: u64, min: u64, max: u64, mean: f64, sd: f64) -> Self {
         if count == 0 {
             return Self::EMPTY;

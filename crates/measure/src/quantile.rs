@@ -15,7 +15,7 @@
 
 use crate::histogram::{Histogram, HistogramError};
 
-/// Each tail of the interval: 95 % lie inside.
+/// Probability of each tail of the 95 % interval.
 const TAIL: f64 = 0.025;
 /// The 97.5 % point of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
@@ -65,7 +65,7 @@ fn has_support(count: u64, q: f64) -> bool {
     count as f64 * (1.0 - q) >= 1.0 - 1e-9
 }
 
-/// `ceil(q N)`, tolerating the binary fraction: 0.07 of 100 samples is number 7, not 8.
+/// Returns `ceil(q N)`, tolerating the binary fraction: 0.07 of 100 samples is number 7, not 8.
 pub(crate) fn nearest_rank(count: u64, q: f64) -> u64 {
     debug_assert!(count > 0 && (0.0..=1.0).contains(&q), "quantile {q} of {count}");
     let exact = q * count as f64;
@@ -206,7 +206,8 @@ mod tests {
         }
     }
 
-    /// Draws many samples of known distribution and counts how often the interval holds the truth.
+    /// Draws many samples of a known distribution and counts how often the interval contains the
+    /// true value.
     #[test]
     fn intervals_cover_the_truth_as_often_as_they_claim() {
         let mut random = Prng::new(20_261_121);

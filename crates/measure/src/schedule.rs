@@ -1,14 +1,14 @@
 //! Detects a growing backlog of an open loop.
 //!
-//! The time from an I/O's intended arrival to its completion is the age of the backlog that it
-//! found. While a drive keeps up, ages vary around a level; beyond what it can serve they grow with
-//! the schedule by `asked / served - 1` seconds a second. The slope of the least-squares line of
-//! ages over arrivals therefore measures overload without a series of any resolution, and a burst
-//! that drains leaves none behind in the last ages.
+//! The age of an I/O is the time from its intended arrival to its completion. While a drive keeps
+//! up with the schedule, ages vary around a level; under overload they grow by
+//! `requested / served - 1` seconds per second. The slope of the least-squares line of ages over
+//! arrivals therefore measures overload without a time series, and a burst that has drained does
+//! not affect the last ages.
 //!
 //! Sums are updated by Welford's method in the order of completion, so results are reproducible.
 
-/// Completions whose ages stand for the end of the schedule.
+/// Number of completions whose ages represent the end of the schedule.
 const LAST: usize = 64;
 
 /// Arrivals and ages of the completed I/Os of an open loop.
@@ -22,7 +22,7 @@ pub struct ScheduleFit {
     arrivals: f64,
     products: f64,
     ages: f64,
-    /// The ages of the last I/Os, in a ring.
+    /// Ages of the last I/Os, in a ring buffer.
     recent: [u64; LAST],
 }
 
@@ -31,9 +31,9 @@ pub struct ScheduleFit {
 pub struct Adherence {
     /// Completed I/Os that had an intended arrival.
     pub ios: u64,
-    /// Between the first arrival and the last one of an I/O that completed.
+    /// Time between the first and the last arrival of completed I/Os.
     pub span_ns: u64,
-    /// By which ages grow, in seconds a second.
+    /// Growth of the ages, in seconds per second.
     pub slope: f64,
     /// Standard error of the slope.
     pub slope_error: f64,
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn ages_of_an_overload_grow_by_what_is_not_served() {
-        // 10,000 are asked a second, 8,000 are served: I/O n completes at n / 8,000.
+        // 10,000 I/Os per second arrive and 8,000 are served: I/O n completes at n / 8,000.
         let overload = fit((0..10_000_u64).map(|n| (n * 100_000, n * 25_000)));
         assert!((overload.slope - 0.25).abs() < 1e-9, "{overload:?}");
         assert_eq!(overload.span_ns, 999_900_000);

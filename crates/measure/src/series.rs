@@ -1,8 +1,8 @@
 //! Time series: activity of each (job, operation) per interval of virtual time.
 //!
 //! An I/O belongs to the interval in which it completes; interval k of width w covers the times
-//! `(start + k w, start + (k + 1) w]`, so the I/O that completes as a step ends is in the last row
-//! and not in a row of its own. Intervals without I/Os get rows with 0 I/Os: a stalled drive must
+//! `(start + k w, start + (k + 1) w]`, so an I/O that completes at the end of a step is in the last
+//! row, not in a separate row. Intervals without I/Os get rows with 0 I/Os: a stalled drive must
 //! show as a zero, not as a gap.
 
 use std::ops::Range;
@@ -22,11 +22,11 @@ pub struct Columns {
     pub ios: Vec<u64>,
     /// Bytes of these I/Os.
     pub bytes: Vec<u64>,
-    /// NaN where there were no I/Os.
+    /// Mean latency; NaN without I/Os.
     pub latency_mean_ns: Vec<f64>,
-    /// 0 where there were no I/Os.
+    /// Maximum latency; 0 without I/Os.
     pub latency_max_ns: Vec<u64>,
-    /// Sample standard deviation; NaN where there were no I/Os.
+    /// Sample standard deviation; NaN without I/Os.
     pub latency_sd_ns: Vec<f64>,
     /// Mean latency from the intended arrival; NaN without I/Os that have one.
     pub response_mean_ns: Vec<f64>,
@@ -89,8 +89,8 @@ pub struct IntervalSeries {
 }
 
 impl IntervalSeries {
-    /// Creates a series that starts at `start_ns` of the caller's clock and keeps `rows_max` rows.
-    /// `width_ns` must not be 0.
+    /// Creates a series that starts at `start_ns` of the caller's clock and has at most `rows_max`
+    /// rows. `width_ns` must not be 0.
     pub fn new(start_ns: u64, width_ns: u64, cells: &[Cell], rows_max: u64) -> Self {
         assert!(width_ns > 0, "an interval has a width");
         let none = Moments::EMPTY;

@@ -1,4 +1,4 @@
-//! Admin commands: the list of supported commands, and the commands without a file of their own.
+//! Admin commands: the list of supported commands, and commands without a separate file.
 
 use crate::command::{Entry, Request};
 use crate::controller::Kind;
@@ -66,14 +66,14 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
     }
 }
 
-/// Returns the host's buffer must hold all of a data structure.
+/// Checks that the host's buffer can hold the whole data structure.
 pub(crate) fn whole_page(request: Request<'_>, bytes: usize) -> Result<(), Refusal> {
     let fits = request.buffer as usize >= bytes;
     if fits { Ok(()) } else { Err(Refusal::at(Status::DATA_SGL_LENGTH, 24)) }
 }
 
-/// Aborts an event request. Other commands are on the drive and end by themselves: bit 0 of the
-/// result reports that the command was not aborted.
+/// Aborts an event request. Other commands are being executed by the drive and complete normally;
+/// bit 0 of the result then reports that the command was not aborted.
 fn abort(context: &mut Context<'_>, entry: Entry<'_>) -> Answer {
     let (queue, command_id) = (entry.word(40), entry.word(42));
     let was_aborted = queue == 0 && context.controller.events.abort(command_id);

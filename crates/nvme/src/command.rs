@@ -1,4 +1,4 @@
-//! Submission queue entries, the I/O that they become, and completion queue entries.
+//! Submission queue entries, the work that they cause, and completion queue entries.
 
 use crate::page::read;
 use crate::status::{Refusal, Status};
@@ -9,7 +9,7 @@ pub const ENTRY_BYTES: usize = 64;
 pub const MAX_TRANSFER: u32 = 1 << 20;
 /// The drive's only namespace.
 pub const NSID: u32 = 1;
-/// Namespace Identifier that means all namespaces.
+/// Namespace Identifier that addresses all namespaces.
 pub const ALL_NAMESPACES: u32 = u32::MAX;
 
 /// A submission queue entry of 64 bytes (Base 2.1, 4.1).
@@ -71,7 +71,7 @@ pub struct Request<'a> {
     pub entry: Entry<'a>,
     /// Data from the host, if the command transfers data to the controller.
     pub data: &'a [u8],
-    /// Bytes of the host's buffer, as the command's data pointer describes it.
+    /// Size of the host's buffer in bytes, according to the command's data pointer.
     pub buffer: u32,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Bytes of the drive.
+/// A range of bytes of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
@@ -102,7 +102,7 @@ pub enum Placement {
     Identifier(u16),
 }
 
-/// Depth of erasure of a format or sanitize.
+/// Kind of erasure of a format or sanitize operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erase {
     /// Data are deallocated.
@@ -114,7 +114,7 @@ pub enum Erase {
 }
 
 /// Work of the drive for a command. Offsets and lengths are in bytes and within the drive's
-/// capacity; the caller has the data of writes and compares.
+/// capacity. The caller holds the data of writes and compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "commands of the NVM Command Set; `fua` is Force Unit Access")]
 pub enum Work {
@@ -200,8 +200,8 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Returns the completion of a command whose work is done without an error. Unlike
-    /// `Subsystem::complete` it needs no subsystem; a format and failures do.
+    /// Returns the completion of a command whose work succeeded. Unlike `Subsystem::complete`, it
+    /// does not need the subsystem, which format commands and failures need.
     pub fn success(&self) -> Reply {
         Reply::new(self.controller, self.queue, self.command_id)
     }
@@ -222,7 +222,8 @@ pub struct Reply {
     pub status: Status,
     /// `true` if the Error Information log page has an entry about the status.
     pub logged: bool,
-    /// Data for the host, not longer than its buffer. Empty for reads: those data are the caller's.
+    /// Data for the host, not longer than its buffer. Empty for reads, whose data the caller
+    /// provides.
     pub data: Vec<u8>,
 }
 
@@ -252,6 +253,6 @@ pub enum Outcome {
     Done(Reply),
     /// An asynchronous event request, which completes when an event occurs.
     Held,
-    /// The drive has work to do; `Subsystem::complete` makes the completion when it is done.
+    /// The drive has work to do; `Subsystem::complete` returns the completion when it is done.
     Work(Ticket, Work),
 }

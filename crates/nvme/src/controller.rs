@@ -1,5 +1,5 @@
-//! The state of one controller: each host that connects gets its own (the dynamic controller
-//! model, Base 2.1, 3.1.3).
+//! The state of one controller. Each connected host gets its own (dynamic controller model, Base
+//! 2.1, 3.1.3).
 
 use std::collections::BTreeSet;
 
@@ -42,13 +42,13 @@ pub(crate) struct Features {
     pub(crate) over: u16,
     pub(crate) under: u16,
     pub(crate) error_recovery: u32,
-    /// Write Atomicity Normal: bit 0 is Disable Normal.
+    /// Write Atomicity Normal; bit 0 is Disable Normal.
     pub(crate) write_atomicity: u32,
     pub(crate) async_events: u32,
     pub(crate) keep_alive_ms: u32,
-    /// I/O queues that the host requested; `None` before it did.
+    /// Number of I/O queues that the host requested; `None` before the request.
     pub(crate) queues: Option<u16>,
-    /// Milliseconds that the host set, and when.
+    /// Timestamp that the host set in milliseconds, and the drive's time at which it did.
     pub(crate) timestamp: Option<(u64, Nanos)>,
 }
 
@@ -59,7 +59,7 @@ impl Features {
         Self { over: warning.map_or(u16::MAX, health::kelvin), ..Self::default() }
     }
 
-    /// Returns the timestamp that belongs to a time of the drive's clock.
+    /// Returns the timestamp for a time of the drive's clock.
     pub(crate) fn timestamp_of(&self, time: Nanos) -> u64 {
         let (base, set) = self.timestamp.unwrap_or((0, Nanos::ZERO));
         let at = if time >= set {
@@ -81,7 +81,7 @@ pub(crate) struct Controller {
     pub(crate) features: Features,
     pub(crate) events: Events,
     pub(crate) namespace_changed: bool,
-    /// I/O queues that are connected.
+    /// Connected I/O queues.
     pub(crate) queues: BTreeSet<u16>,
     /// SMART critical warnings that have been reported.
     pub(crate) warned: u8,
@@ -121,7 +121,7 @@ impl Controller {
         Change::None
     }
 
-    /// Another controller has changed the namespace.
+    /// Raises an event because another controller has changed the namespace.
     pub(crate) fn notice_namespace(&mut self) {
         self.namespace_changed = true;
         if self.features.async_events & NAMESPACE_NOTICES != 0 {
@@ -129,7 +129,7 @@ impl Controller {
         }
     }
 
-    /// Raises events for the SMART critical warnings that are new.
+    /// Raises events for new SMART critical warnings.
     pub(crate) fn notice_warnings(&mut self, warnings: u8) {
         let new = warnings & !self.warned & self.features.async_events as u8;
         self.warned = warnings;
@@ -155,8 +155,8 @@ pub(crate) enum Change {
 }
 
 /// Returns `true` if the controller can be enabled with these values: the NVM command set alone or
-/// all that CAP names, pages of 4 KiB, round robin, entries of 64 and 16 bytes (0 while a host has
-/// not chosen).
+/// all command sets in CAP, pages of 4 KiB, round robin arbitration, and queue entries of 64 and 16
+/// bytes (or 0, if the host has not set them yet).
 fn is_supported(configuration: u32) -> bool {
     let field = |low: u32, high: u32| configuration >> low & ((1 << (high - low + 1)) - 1);
     matches!(field(4, 6), 0 | 6)

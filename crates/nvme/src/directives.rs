@@ -1,5 +1,5 @@
 //! Directive Send and Receive (Base 2.1, 5.1.6, 5.1.7 and 8.1.8): Identify and Streams. The Data
-//! Placement directive has no operations of its own.
+//! Placement directive has no operations.
 
 use writecliff_host_interface::placement::{Answer as Asked, DataPlacement, Directives};
 
@@ -95,7 +95,7 @@ pub(crate) fn has_streams_enabled(drive: &mut dyn Drive) -> bool {
     directives(drive).enabled & Directives::STREAMS != 0
 }
 
-/// Identify directive, Return Parameters.
+/// Executes Return Parameters of the Identify directive.
 fn parameters(context: &mut Context<'_>) -> Page {
     let Directives { supported, enabled, persistent } = directives(context.drive);
     let mut page = Page::new(IDENTIFY_BYTES);
@@ -105,8 +105,8 @@ fn parameters(context: &mut Context<'_>) -> Page {
     page
 }
 
-/// Identify directive, Enable Directive. Data Placement follows feature 1Dh, Identify is always
-/// enabled.
+/// Executes Enable Directive of the Identify directive. Data Placement is enabled by feature 1Dh,
+/// and Identify is always enabled.
 fn enable(context: &mut Context<'_>, entry: Entry<'_>) -> Result<(), Refusal> {
     let (enabled, is_streams) = (entry.flag(12, 0), entry.bits(12, 8, 15) == STREAMS);
     let answer = is_streams.then(|| ask(context.drive, |drive| drive.enable_streams(enabled)));

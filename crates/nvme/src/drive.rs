@@ -7,16 +7,16 @@ use writecliff_host_interface::placement::{DataPlacement, FdpConfiguration, Refu
 use crate::command::{Erase, Failure};
 use crate::error_log::{ErrorEntry, ErrorLog};
 
-/// The facts of a drive that do not change while it is served.
+/// Properties of a drive that do not change while it is served.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
-    /// Serial number, 20 characters at most.
+    /// Serial number, at most 20 characters.
     pub serial: String,
-    /// Model number, 40 characters at most.
+    /// Model number, at most 40 characters.
     pub model: String,
-    /// Firmware revision, 8 characters at most.
+    /// Firmware revision, at most 8 characters.
     pub firmware: String,
-    /// IEEE 802 identifiers of the namespace, and its UUID.
+    /// IEEE Extended Unique Identifier of the namespace.
     pub eui64: [u8; 8],
     /// Namespace Globally Unique Identifier.
     pub nguid: [u8; 16],
@@ -24,16 +24,16 @@ pub struct Identity {
     pub uuid: [u8; 16],
     /// Capacity that the host can address.
     pub capacity: Bytes,
-    /// Sizes of a logical block that the drive can be formatted with: powers of two from 512.
+    /// Supported logical block sizes: powers of two from 512 on.
     pub lba_formats: Vec<Bytes>,
-    /// `true` if data may be in a volatile cache, so that flushes and FUA matter: a write cache
-    /// without power-loss protection.
+    /// `true` if the drive has a write cache without power-loss protection, so that flushes and FUA
+    /// matter.
     pub volatile_cache: bool,
-    /// The unit that a write is best a multiple of, and that a deallocation frees.
+    /// Preferred granularity of writes, and granularity of deallocations.
     pub write_granularity: Bytes,
-    /// The amount that is written as a whole or not at all, even if power fails.
+    /// Size up to which a write is atomic, even in a power failure.
     pub atomic_write: Bytes,
-    /// Temperatures in degrees Celsius of a warning and a critical warning; the drive's throttling.
+    /// Warning Composite Temperature Threshold in degrees Celsius; `None` if not reported.
     pub warning_temperature: Option<f64>,
     /// Critical Composite Temperature Threshold in degrees Celsius; `None` if not reported.
     pub critical_temperature: Option<f64>,
@@ -75,7 +75,7 @@ impl Identity {
 pub struct Health {
     /// Degrees Celsius; `None` if the drive does not measure it, and SMART reports 40 °C.
     pub temperature: Option<f64>,
-    /// Percent of spare blocks left, and below which percentage a warning is due.
+    /// Available Spare in percent.
     pub available_spare: u8,
     /// Available Spare Threshold in percent.
     pub spare_threshold: u8,
@@ -103,11 +103,11 @@ pub struct Health {
     pub power_cycles: u64,
     /// Unsafe Shutdowns.
     pub unsafe_shutdowns: u64,
-    /// Time above the warning and the critical temperature.
+    /// Warning Composite Temperature Time.
     pub warning_time: Nanos,
     /// Critical Composite Temperature Time.
     pub critical_time: Nanos,
-    /// Times that throttling began, and for how long in all.
+    /// Number of times that throttling started.
     pub throttle_count: u32,
     /// Total time of throttling.
     pub throttled: Nanos,
@@ -117,10 +117,11 @@ pub struct Health {
 
 /// A drive behind the controller.
 pub trait Drive {
-    /// Returns the facts of the drive that do not change while it is served.
+    /// Returns the properties of the drive that do not change while it is served.
     fn identity(&self) -> &Identity;
 
-    /// Returns the drive's own clock, since it was new. Timestamps and power-on hours follow it.
+    /// Returns the time on the drive's clock since it was new, on which timestamps and power-on
+    /// hours are based.
     fn now(&self) -> Nanos;
 
     /// Returns the current health counters.
@@ -142,8 +143,7 @@ pub trait Drive {
     /// Enables or disables the volatile write cache.
     fn set_write_cache(&mut self, enabled: bool);
 
-    /// Begins to erase everything; an error if it cannot. No I/O comes until `sanitize_progress` is
-    /// `None`.
+    /// Starts to erase all data. No I/O is submitted until `sanitize_progress` returns `None`.
     fn start_sanitize(&mut self, erase: Erase) -> Result<(), Failure>;
 
     /// Returns the share of a sanitize operation that is done, 0 to 1; `None` if none is in
@@ -153,7 +153,7 @@ pub trait Drive {
     /// Announces that a host shuts down: data in a volatile cache must become durable.
     fn shutdown(&mut self);
 
-    /// A Controller Level Reset of the only controller in use.
+    /// Handles a Controller Level Reset of the only controller in use.
     fn controller_reset(&mut self);
 
     /// Calls `ask` with the data placement interface of the drive, if the drive has one.

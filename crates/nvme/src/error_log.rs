@@ -1,5 +1,5 @@
-//! The Error Information log of a controller's life (01h; Base 2.1, 5.1.12.1.2). A drive keeps it,
-//! because it outlives controllers and power cycles.
+//! The Error Information log of a controller's life (01h; Base 2.1, 5.1.12.1.2). The drive stores
+//! it, because it outlives controllers and power cycles.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::page::Page;
 
 const ENTRY_BYTES: usize = 64;
-/// Entries of the log page; the log drops older entries.
+/// Maximum number of entries of the log page; the log drops older entries.
 pub const ENTRIES_MAX: usize = 64;
-/// Parameter Error Location of an error that is not about one byte of the command.
+/// Parameter Error Location of an error that concerns no particular byte of the command.
 const NO_LOCATION: u16 = 0xffff;
 
 /// A failed command.
@@ -71,7 +71,7 @@ impl ErrorLog {
             page.u64(at + 16, entry.lba);
             page.u32(at + 24, entry.nsid);
             page.u8(at + 31, entry.opcode);
-            page.u8(at + 63, 1); // the version that has the opcode
+            page.u8(at + 63, 1); // the version with the opcode field
         }
         page
     }

@@ -1,19 +1,20 @@
 //! Asynchronous events (Base 2.1, 5.1.2): the host's open requests, and pending events.
 //!
-//! An event of a type is reported once; the next of that type waits until the host has read the
-//! log page about it.
+//! An event of a type is reported once; the next event of that type waits until the host has read
+//! the corresponding log page.
 
 use std::collections::VecDeque;
 
 use crate::status::{Refusal, Status};
 
-/// Asynchronous Event Request Limit: open requests that a controller keeps.
+/// Asynchronous Event Request Limit: maximum number of open requests of a controller.
 pub(crate) const LIMIT: usize = 4;
-/// Kinds of events: three health events, a changed namespace, the end of a sanitize operation.
+/// Number of kinds of events: three health events, a changed namespace, the end of a sanitize
+/// operation.
 const KINDS: usize = 5;
 /// Asynchronous Event Configuration and OAES: Namespace Attribute Notices.
 pub(crate) const NAMESPACE_NOTICES: u32 = 1 << 8;
-/// Asynchronous Event Configuration: the SMART critical warnings.
+/// Asynchronous Event Configuration: SMART critical warnings.
 pub(crate) const SMART_WARNINGS: u32 = 0x3f;
 
 /// An asynchronous event.
@@ -33,7 +34,8 @@ pub(crate) enum HealthEvent {
 }
 
 impl Event {
-    /// Returns type, information, and the log page whose reading enables the next such event.
+    /// Returns type, information, and the log page that the host must read before the next such
+    /// event.
     fn fields(self) -> [u8; 3] {
         match self {
             Self::Health(what) => [1, what as u8, 0x02],
@@ -60,7 +62,7 @@ pub(crate) struct Events {
     pending: VecDeque<Event>,
     /// Log pages of reported events that the host has not read since.
     masked: Vec<u8>,
-    /// Requests that were withdrawn and are still to be completed.
+    /// Aborted requests that are not completed yet.
     aborted: Vec<u16>,
 }
 
@@ -73,7 +75,7 @@ impl Events {
         Ok(())
     }
 
-    /// Withdraws an open request; `false` if there is none with this identifier.
+    /// Aborts an open request; returns `false` if no request has this identifier.
     pub(crate) fn abort(&mut self, command_id: u16) -> bool {
         let position = self.requests.iter().position(|&open| open == command_id);
         let Some(request) = position.and_then(|at| self.requests.remove(at)) else { return false };
@@ -86,7 +88,7 @@ impl Events {
         std::mem::take(&mut self.aborted)
     }
 
-    /// Records that something happened, once.
+    /// Adds an event, unless one of its kind is pending.
     pub(crate) fn raise(&mut self, event: Event) {
         if !self.pending.contains(&event) {
             debug_assert!(self.pending.len() < KINDS, "each kind of event is pending once");
@@ -94,7 +96,7 @@ impl Events {
         }
     }
 
-    /// The host has read a log page, without Retain Asynchronous Event.
+    /// Handles that the host has read a log page without Retain Asynchronous Event.
     pub(crate) fn acknowledge(&mut self, log_page: u8) {
         self.masked.retain(|&page| page != log_page);
         self.pending.retain(|event| event.log_page() != log_page);
@@ -112,7 +114,7 @@ impl Events {
         self.requests.pop_front().map(|command_id| (command_id, event.result()))
     }
 
-    /// A reset forgets requests and events.
+    /// Drops all requests and events in a reset.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -150,7 +152,7 @@ mod tests {
         events.acknowledge(0x81);
         assert_eq!(events.report(), None);
         events.acknowledge(0x02);
-        // Reading the page notified the host of the second event too.
+        // Reading the page has also notified the host of the second event.
         assert_eq!(events.report(), None);
         events.raise(WARM);
         assert_eq!(events.report(), Some((1, 0x02_01_01)));

@@ -1,5 +1,5 @@
-//! Fabrics commands (Base 2.1, 6): Connect, and the controller's properties. They are commands, so
-//! they are here and not in a transport.
+//! Fabrics commands (Base 2.1, 6): Connect, and the controller's properties. They are independent
+//! of the transport.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use crate::page::read;
 use crate::status::{Refusal, Status};
 use crate::subsystem::{Answer, Answered, Context, Shared};
 
-/// The name of every discovery service.
+/// NQN of all discovery services.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
-/// Bytes of Connect's data.
+/// Size of the Connect data in bytes.
 pub const CONNECT_BYTES: usize = 1024;
 
 const CONNECT: u8 = 0x01;
 const PROPERTY_SET: u8 = 0x00;
 const PROPERTY_GET: u8 = 0x04;
-/// Controller ID of a host that leaves the choice to the subsystem.
+/// Controller ID with which a host leaves the choice to the subsystem.
 const DYNAMIC: u16 = 0xffff;
 
-/// A queue of a controller, for which a transport keeps a connection.
+/// A queue of a controller, which has its own transport connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Association {
     /// Controller Identifier.
     pub controller: u16,
-    /// 0 for the admin queue.
+    /// Queue Identifier; 0 for the admin queue.
     pub queue: u16,
-    /// Entries of the submission queue.
+    /// Number of entries of the submission queue.
     pub entries: u16,
     /// `true` if completions contain the head of the submission queue; otherwise the field is
     /// `FFFFh`.
@@ -126,7 +126,7 @@ fn connect_queue(
     Ok(())
 }
 
-/// Returns a name that ends with a zero byte, in 256 bytes.
+/// Parses a zero-terminated name in a field of 256 bytes.
 fn name(data: &[u8], at: usize) -> Option<String> {
     let field = data.get(at..at + 256)?;
     let end = field.iter().position(|&byte| byte == 0)?;
@@ -134,8 +134,8 @@ fn name(data: &[u8], at: usize) -> Option<String> {
     (!name.is_empty() && name.len() <= 223).then(|| name.to_owned())
 }
 
-/// Returns the next identifier that no controller has; identifiers are not reused at once, so a
-/// queue of a controller that is gone cannot join another.
+/// Returns the next unused controller identifier. Identifiers are not reused at once, so that a
+/// queue of a removed controller cannot join another.
 fn free_id(
     controllers: &BTreeMap<u16, Controller>,
     next: &mut u16,
@@ -144,7 +144,7 @@ fn free_id(
     if controllers.len() >= usize::from(most) {
         return Err(Status::CONNECT_BUSY.into());
     }
-    // FFF0h to FFFFh are reserved, and 0 is left out for clarity.
+    // FFF0h to FFFFh are reserved, and 0 is skipped for clarity.
     while *next == 0 || *next >= 0xfff0 || controllers.contains_key(next) {
         *next = if *next >= 0xfff0 { 1 } else { *next + 1 };
     }
@@ -153,7 +153,7 @@ fn free_id(
     Ok(id)
 }
 
-/// Returns a fabrics command on a connected queue.
+/// Executes a fabrics command on a connected queue.
 pub(crate) fn execute(context: &mut Context<'_>, queue: u16, entry: Entry<'_>) -> Answered {
     if queue != 0 {
         return Err(Status::INVALID_OPCODE.into());

@@ -34,7 +34,7 @@ const CHANGEABLE: u32 = 1 << 2;
 /// Keep-alive timeouts are rounded up to this granularity (KAS).
 const KEEP_ALIVE_UNIT_MS: u32 = 1000;
 
-/// Capabilities of a feature; `None` if the controller does not have it.
+/// Returns the capabilities of a feature; `None` if the controller does not have it.
 fn capabilities(feature: u8, kind: Kind, identity: &Identity) -> Option<u32> {
     if kind == Kind::Discovery {
         return matches!(feature, ASYNC_EVENTS | KEEP_ALIVE).then_some(CHANGEABLE);
@@ -82,7 +82,7 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     }
     let features = match entry.bits(10, 8, 10) {
         0 => context.controller.features,
-        // Nothing is saved but what never changes, so the saved value is the default.
+        // Only features that never change are saveable, so the saved value is the default.
         1 | 2 => {
             if feature == WRITE_CACHE {
                 return Ok(Answer::result(1));
@@ -104,7 +104,7 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     }
 }
 
-/// Returns the value of a feature that is a number.
+/// Returns the value of a numeric feature.
 fn value(
     context: &Context<'_>,
     entry: Entry<'_>,
@@ -168,7 +168,7 @@ fn set_value(features: &mut Features, entry: Entry<'_>, feature: u8) -> Result<(
         ARBITRATION => features.arbitration = entry.dword(11),
         POWER => {
             if entry.bits(11, 0, 4) != 0 {
-                return Err(Refusal::field(11)); // there is power state 0 only
+                return Err(Refusal::field(11)); // only power state 0 exists
             }
             features.workload_hint = entry.bits(11, 5, 7);
         }
@@ -184,7 +184,7 @@ fn set_value(features: &mut Features, entry: Entry<'_>, feature: u8) -> Result<(
             }
             features.error_recovery = entry.bits(11, 0, 15);
         }
-        // AWUN is AWUPF here, so a host that disables it changes nothing else.
+        // AWUN equals AWUPF, so disabling it has no other effect.
         WRITE_ATOMICITY => features.write_atomicity = entry.bits(11, 0, 0),
         ASYNC_EVENTS => {
             features.async_events = entry.dword(11) & (SMART_WARNINGS | NAMESPACE_NOTICES);
@@ -205,7 +205,7 @@ fn threshold(entry: Entry<'_>) -> Result<bool, Refusal> {
     if is_known { Ok(kind == 1) } else { Err(Refusal::field(11)) }
 }
 
-/// Returns the number of Queues, 0's based: a host gets the queues that it wants, up to the limit.
+/// Executes Number of Queues (0's based): the host gets the requested number, up to the limit.
 fn queues(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     let wanted = entry.bits(11, 0, 15).max(entry.bits(11, 16, 31));
     if entry.bits(11, 0, 15) == 0xffff || entry.bits(11, 16, 31) == 0xffff {
@@ -219,7 +219,7 @@ fn queues(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     Ok(Answer::result((granted - 1) | (granted - 1) << 16))
 }
 
-/// Milliseconds in 48 bits; bits 3:1 of the next byte identify who set them.
+/// Returns the milliseconds in 48 bits; bits 3:1 of the next byte identify the origin.
 fn timestamp(context: &Context<'_>, features: &Features) -> Vec<u8> {
     let origin = u64::from(features.timestamp.is_some());
     let mut page = Page::new(8);
@@ -234,7 +234,7 @@ fn set_timestamp(context: &mut Context<'_>, request: Request<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Returns the identifier from Connect: 128 bits, as hosts over fabrics have.
+/// Returns the Host Identifier from Connect, which has 128 bits over fabrics.
 fn host_identifier(context: &Context<'_>, request: Request<'_>) -> Answered {
     let is_extended = request.entry.flag(11, 0);
     if !is_extended {

@@ -10,9 +10,9 @@ use crate::page::Page;
 use crate::status::Refusal;
 use crate::subsystem::{Answer, Answered, Context, own_namespace};
 
-/// The version of the base specification that the controller follows: 2.1.
+/// Version of the base specification that the controller implements: 2.1.
 pub(crate) const VERSION: u32 = 0x0002_0100;
-/// Every Identify data structure has this size.
+/// Size of all Identify data structures.
 pub(crate) const IDENTIFY_BYTES: usize = 4096;
 /// The only endurance group.
 pub(crate) const ENDURANCE_GROUP: u16 = 1;
@@ -50,7 +50,7 @@ fn io_controller(context: &Context<'_>, entry: Entry<'_>, cns: u8) -> Result<Pag
         return Err(Refusal::field(11)); // only the NVM command set exists
     }
     Ok(match cns {
-        // The only namespace is allocated and active, so both kinds of lists are the same.
+        // The only namespace is allocated and active, so both kinds of lists are equal.
         NAMESPACE | ALLOCATED_NAMESPACE => {
             own_namespace(entry)?;
             namespace::page(context)

@@ -1,4 +1,4 @@
-//! Commands of I/O queues (NVM Command Set 1.1, 3.2), as work for the drive.
+//! Commands of I/O queues (NVM Command Set 1.1, 3.2), converted to work for the drive.
 
 use crate::admin::whole_page;
 use crate::command::{ALL_NAMESPACES, Entry, MAX_TRANSFER, NSID, Placement, Request, Span, Work};
@@ -19,7 +19,7 @@ pub(crate) const VERIFY: u8 = 0x0c;
 pub(crate) const MANAGEMENT_RECEIVE: u8 = 0x12;
 pub(crate) const MANAGEMENT_SEND: u8 = 0x1d;
 
-/// Largest Verify or Write Zeroes, reported by CNS 06h.
+/// Maximum size of a Verify or Write Zeroes command, as reported by CNS 06h.
 const ZEROES_BYTES: u64 = 4096 << crate::identify::controller::ZEROES_LIMIT;
 const RANGE_BYTES: usize = 16;
 
@@ -73,7 +73,7 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
     Ok(Answer::Work(work))
 }
 
-/// Returns the bytes given by Starting LBA and Number of Logical Blocks.
+/// Returns the byte range given by Starting LBA and Number of Logical Blocks.
 fn span(context: &Context<'_>, entry: Entry<'_>, most: u64) -> Result<Span, Refusal> {
     let block = context.block_bytes();
     let (start, count) = (entry.quadword(10), u64::from(entry.bits(12, 0, 15)) + 1);
@@ -100,9 +100,8 @@ fn sent(context: &Context<'_>, request: Request<'_>) -> Result<Span, Refusal> {
     Ok(span)
 }
 
-/// Returns the Directive Type and Directive Specific of a write. A stream counts only while the
-/// directive is enabled; a placement identifier that the namespace does not have is the drive's to
-/// handle.
+/// Returns the Directive Type and Directive Specific of a write. A stream is used only while the
+/// directive is enabled. The drive handles placement identifiers that the namespace does not have.
 fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, Refusal> {
     const STREAMS: u32 = 1;
     const DATA_PLACEMENT: u32 = 2;

@@ -1,6 +1,5 @@
-//! An NVMe controller without a transport: it takes submission queue entries and the data that
-//! came with them, and gives completions or work for the drive. It knows no sockets, no threads and
-//! no clock.
+//! An NVMe controller without a transport: it accepts submission queue entries with their data, and
+//! returns completions or work for the drive. It uses no sockets, threads or clock.
 //!
 //! Sources: NVM Express Base Specification 2.1, NVM Command Set Specification 1.1, and TP4146
 //! (Flexible Data Placement, part of Base 2.1). Section numbers are theirs.

@@ -1,4 +1,4 @@
-//! Get Log Page (Base 2.1, 5.1.12): which log pages there are, and the part that the host wants.
+//! Get Log Page (Base 2.1, 5.1.12): the supported log pages, and the part that the host requests.
 
 mod discovery;
 mod effects;
@@ -84,7 +84,7 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
         SUPPORTED => supported(context),
         ERRORS => context.drive.error_log().page(),
         HEALTH => {
-            // One log for the controller, none for each namespace.
+            // The log exists once per controller, and not per namespace.
             if !matches!(entry.nsid(), 0 | ALL_NAMESPACES) {
                 return Err(Refusal::at(Status::INVALID_FIELD, 4));
             }
@@ -94,7 +94,7 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
         CHANGED_NAMESPACES => changed_namespaces(context.controller.namespace_changed),
         EFFECTS => effects::page(context.drive.identity(), entry.bits(14, 24, 31)),
         FEATURE_EFFECTS => effects::features(context.drive.identity()),
-        MI_EFFECTS => Page::new(4096), // there are no commands of the management interface
+        MI_EFFECTS => Page::new(4096), // the management interface has no commands
         ENDURANCE => health::endurance_group(context),
         FDP_CONFIGURATIONS => fdp::configurations(context.drive.identity()),
         FDP_USAGE => fdp::usage(context.drive.identity()),
@@ -105,7 +105,7 @@ fn page(context: &mut Context<'_>, entry: Entry<'_>, id: u8) -> Result<Page, Ref
     })
 }
 
-/// Supported Log Pages (00h).
+/// Returns Supported Log Pages (00h).
 fn supported(context: &Context<'_>) -> Page {
     let mut page = Page::new(1024);
     let (kind, identity) = (context.controller.kind, context.drive.identity());
@@ -115,7 +115,7 @@ fn supported(context: &Context<'_>) -> Page {
     page
 }
 
-/// Firmware Slot Information (03h): the first slot is active.
+/// Returns Firmware Slot Information (03h): the first slot is active.
 fn firmware(identity: &Identity) -> Page {
     let mut page = Page::new(512);
     page.u8(0, 1);
@@ -123,7 +123,7 @@ fn firmware(identity: &Identity) -> Page {
     page
 }
 
-/// Changed Attached Namespace List (04h).
+/// Returns the Changed Attached Namespace List (04h).
 fn changed_namespaces(changed: bool) -> Page {
     let mut page = Page::new(4096);
     page.u32(0, if changed { NSID } else { 0 });

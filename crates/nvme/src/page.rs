@@ -1,8 +1,8 @@
-//! Data structures of the standard as bytes: fields are put at their offsets, little endian.
+//! Data structures of the standard as bytes, with little-endian fields at given offsets.
 
 use writecliff_base::Nanos;
 
-/// A data structure of a fixed size, zero where nothing has been put.
+/// A data structure of a fixed size, initially zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page(Vec<u8>);
 
@@ -25,7 +25,7 @@ impl Page {
         self.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// ASCII text, cut or padded with spaces to `width`; other characters become `?`.
+    /// Writes ASCII text, cut or padded with spaces to `width`; other characters become `?`.
     pub(crate) fn text(&mut self, at: usize, width: usize, text: &str) {
         let visible = |c: char| if matches!(c, ' '..='~') { c as u8 } else { b'?' };
         let padded = text.chars().map(visible).chain(std::iter::repeat(b' '));
@@ -33,7 +33,7 @@ impl Page {
         self.put(at, &bytes);
     }
 
-    /// Text that ends with a zero byte, in a field of `width`.
+    /// Writes a zero-terminated text into a field of `width` bytes.
     pub(crate) fn name(&mut self, at: usize, width: usize, text: &str) {
         let bytes = text.as_bytes();
         self.put(at, &bytes[..bytes.len().min(width - 1)]);
@@ -47,7 +47,7 @@ impl Page {
         self.0
     }
 
-    /// `bytes` bytes from `offset` on, with zeros beyond the end.
+    /// Returns `bytes` bytes from `offset` on, with zeros beyond the end.
     pub(crate) fn part(&self, offset: usize, bytes: usize) -> Vec<u8> {
         let start = offset.min(self.0.len());
         let end = offset.saturating_add(bytes).min(self.0.len());
@@ -62,7 +62,7 @@ pub(crate) fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 
-/// Whole milliseconds, the unit of the standard's timestamps.
+/// Converts a time to whole milliseconds, the unit of timestamps in the standard.
 pub(crate) fn milliseconds(time: Nanos) -> u64 {
     time.0 / 1_000_000
 }

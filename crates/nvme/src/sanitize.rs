@@ -10,7 +10,8 @@ use crate::subsystem::{Answer, Answered, Context};
 const EXIT_FAILURE_MODE: u32 = 1;
 const BLOCK_ERASE: u32 = 2;
 const CRYPTO_ERASE: u32 = 4;
-/// Sanitize Progress while no operation is in progress; a time that is not reported.
+/// Value of Sanitize Progress while no operation is in progress, and of times that are not
+/// reported.
 const ENDED: u16 = u16::MAX;
 const UNREPORTED: u32 = u32::MAX;
 
@@ -20,7 +21,7 @@ pub(crate) struct Sanitize {
     /// Command dword 10 of the most recent operation.
     last: Option<u32>,
     is_running: bool,
-    /// Global Data Erased: nothing has been written since, or ever.
+    /// Global Data Erased: no data have been written since the last sanitize operation, or ever.
     is_erased: bool,
 }
 
@@ -34,7 +35,7 @@ impl Sanitize {
         self.is_running
     }
 
-    /// Takes note of work that writes.
+    /// Records work that writes data.
     pub(crate) fn note(&mut self, work: &Work) {
         self.is_erased &= !matches!(work, Work::Write { .. } | Work::WriteZeroes { .. });
     }
@@ -72,7 +73,7 @@ pub(crate) fn execute(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
     context.is_free()?;
     let identity = context.drive.identity();
     let erase = match entry.bits(10, 0, 2) {
-        EXIT_FAILURE_MODE => return Ok(Answer::OK), // no operation can fail
+        EXIT_FAILURE_MODE => return Ok(Answer::OK), // operations cannot fail
         BLOCK_ERASE if identity.block_erase => Erase::Blocks,
         CRYPTO_ERASE if identity.crypto_erase => Erase::Cryptographic,
         _ => return Err(Refusal::field(10)),

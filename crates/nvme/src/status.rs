@@ -11,7 +11,7 @@ macro_rules! statuses {
         impl Status {
             $(#[doc = $text] pub const $name: Self = Self($code);)*
 
-            /// Returns the name that the standard gives the status.
+            /// Returns the name of the status in the standard.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($code => Some($text),)*
@@ -91,7 +91,7 @@ impl fmt::Debug for Status {
     }
 }
 
-/// A command is refused: the status, and the byte of the submission queue entry that is wrong.
+/// Rejection of a command: the status, and the invalid byte of the submission queue entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: Status,
@@ -105,7 +105,7 @@ impl Refusal {
         Self { status, byte: Some(byte), result: 0 }
     }
 
-    /// Invalid Field in Command, in command dword `dword`.
+    /// Returns Invalid Field in Command for command dword `dword`.
     pub(crate) fn field(dword: u8) -> Self {
         debug_assert!(dword < 16, "an entry has no command dword {dword}");
         Self::at(Status::INVALID_FIELD, dword * 4)

@@ -1,4 +1,4 @@
-//! The NVM subsystem: one drive, and a controller for each host that is connected.
+//! The NVM subsystem: one drive, and a controller for each connected host.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::sanitize::Sanitize;
 use crate::status::{Refusal, Status};
 use crate::{admin, io};
 
-/// Opcode of fabrics commands, on any queue.
+/// Opcode of fabrics commands on all queues.
 const FABRICS: u8 = 0x7f;
 const FORMAT: u8 = 0x80;
 
@@ -29,11 +29,12 @@ pub struct Access {
     pub hosts: Option<Vec<String>>,
     /// Entries of the discovery log page.
     pub addresses: Vec<Address>,
-    /// Bytes of data that a command capsule of an I/O queue may hold.
+    /// Maximum number of bytes of in-capsule data on an I/O queue.
     pub in_capsule: u32,
-    /// I/O queues that a host gets at most.
+    /// Maximum number of I/O queues per host.
     pub queues: u16,
-    /// Maximum number of controllers at a time; further hosts are asked to try later.
+    /// Maximum number of controllers; further hosts are rejected with a status that lets them
+    /// retry.
     pub controllers: u16,
 }
 
@@ -44,7 +45,7 @@ pub struct Address {
     pub transport: u8,
     /// Address Family; 1 is IPv4, 2 is IPv6.
     pub family: u8,
-    /// Transport Address, for instance `127.0.0.1`, and Service Identifier, for instance `4420`.
+    /// Transport Address (TRADDR), for instance `127.0.0.1`.
     pub address: String,
     /// Transport Service Identifier (TRSVCID), for instance `4420`.
     pub service: String,
@@ -56,7 +57,7 @@ pub(crate) struct Shared {
     pub(crate) access: Access,
     /// Identifiers of the I/O controllers, ascending.
     pub(crate) ids: Vec<u16>,
-    /// I/O controllers that are enabled.
+    /// Number of enabled I/O controllers.
     pub(crate) in_use: u16,
     pub(crate) is_formatting: bool,
     pub(crate) sanitize: Sanitize,
@@ -81,7 +82,7 @@ impl Context<'_> {
         self.drive.identity().capacity.0 / self.block_bytes().0
     }
 
-    /// Refuses commands that must wait for the end of a sanitize or format operation.
+    /// Rejects commands that must wait for the end of a sanitize or format operation.
     pub(crate) fn is_free(&self) -> Result<(), Refusal> {
         if self.shared.sanitize.is_running() {
             return Err(Status::SANITIZE_IN_PROGRESS.into());
@@ -123,7 +124,7 @@ pub struct Subsystem<D> {
 }
 
 impl<D: Drive> Subsystem<D> {
-    /// Returns a subsystem with one namespace, without controllers.
+    /// Returns a subsystem with one namespace and no controllers.
     pub fn new(drive: D, access: Access) -> Self {
         let formats = &drive.identity().lba_formats;
         assert!(!formats.is_empty(), "the drive has no logical block size");
@@ -139,13 +140,13 @@ impl<D: Drive> Subsystem<D> {
         &self.drive
     }
 
-    /// Returns the drive for updates.
+    /// Returns the drive, mutably.
     pub fn drive_mut(&mut self) -> &mut D {
         &mut self.drive
     }
 
     /// Executes the first command on a new queue, which must be Connect (Base 2.1, 6.3). The
-    /// association names its controller and queue.
+    /// association identifies its controller and queue.
     pub fn connect(&mut self, request: Request<'_>) -> (Option<Association>, Reply) {
         let connected = fabrics::connect(
             request,
@@ -171,7 +172,7 @@ impl<D: Drive> Subsystem<D> {
         }
     }
 
-    /// Returns a command on a connected queue.
+    /// Executes a command on a connected queue.
     pub fn submit(&mut self, controller: u16, queue: u16, request: Request<'_>) -> Outcome {
         let Request { entry, .. } = request;
         let ticket = Ticket {
@@ -206,7 +207,7 @@ impl<D: Drive> Subsystem<D> {
         }
     }
 
-    /// Makes the completion of a command whose work is done.
+    /// Returns the completion of a command whose work is done.
     pub fn complete(&mut self, ticket: Ticket, outcome: Result<(), Failure>) -> Reply {
         let was_format = ticket.queue == 0 && ticket.opcode == FORMAT;
         if was_format {
@@ -223,8 +224,8 @@ impl<D: Drive> Subsystem<D> {
         ticket.success()
     }
 
-    /// Looks for events, and returns the completions of the requests that report them. To be
-    /// called from time to time, and after commands of an admin queue.
+    /// Checks for events, and returns the completions of the requests that report them. Must be
+    /// called periodically, and after commands of an admin queue.
     pub fn poll(&mut self) -> Vec<Reply> {
         self.end_sanitize();
         let health = self.drive.health();
@@ -245,8 +246,8 @@ impl<D: Drive> Subsystem<D> {
         replies
     }
 
-    /// Ends a controller: its admin queue's connection is gone, or its host was silent too long.
-    /// Its other queues are to be closed.
+    /// Removes a controller whose admin queue's connection has ended or whose keep-alive timeout
+    /// has expired. The caller must close its other queues.
     pub fn disconnect(&mut self, controller: u16) {
         debug_assert!(usize::from(self.shared.in_use) <= self.shared.ids.len(), "more are enabled");
         self.shared.ids.retain(|&id| id != controller);
@@ -262,21 +263,21 @@ impl<D: Drive> Subsystem<D> {
         }
     }
 
-    /// The connection of an I/O queue is gone.
+    /// Handles the end of an I/O queue's connection.
     pub fn disconnect_queue(&mut self, controller: u16, queue: u16) {
         if let Some(controller) = self.controllers.get_mut(&controller) {
             controller.queues.remove(&queue);
         }
     }
 
-    /// Milliseconds without any command after which a controller's host counts as gone; `None` if
-    /// it asked for no such limit (or the controller does not exist).
+    /// Returns the keep-alive timeout of a controller in milliseconds; `None` if the host has set
+    /// none or the controller does not exist.
     pub fn keep_alive(&self, controller: u16) -> Option<u32> {
         let features = &self.controllers.get(&controller)?.features;
         Some(features.keep_alive_ms).filter(|&ms| ms > 0)
     }
 
-    /// Returns `true` if a queue may still be used: a reset by the host ends all I/O queues.
+    /// Returns `true` if a queue may still be used. A reset by the host deletes all I/O queues.
     pub fn is_connected(&self, controller: u16, queue: u16) -> bool {
         let target = self.controllers.get(&controller);
         target.is_some_and(|c| queue == 0 || c.queues.contains(&queue))
@@ -342,7 +343,7 @@ fn execute(mut context: Context<'_>, queue: u16, request: Request<'_>) -> Answer
     if queue == 0 { admin::execute(context, request) } else { io::execute(context, request) }
 }
 
-/// Returns the namespace that a command is for, which must be the drive's.
+/// Checks that a command addresses the drive's namespace.
 pub(crate) fn own_namespace(entry: Entry<'_>) -> Result<(), Refusal> {
     if entry.nsid() == NSID { Ok(()) } else { Err(Refusal::at(Status::INVALID_NAMESPACE, 4)) }
 }

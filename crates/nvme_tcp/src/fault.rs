@@ -1,5 +1,5 @@
-//! Ends of a connection: the errors of the transport (TCP transport 1.1, 3.5 and 3.6.2.5), and the
-//! termination request for the host.
+//! Fatal errors of a connection: the errors of the transport (TCP transport 1.1, 3.5 and 3.6.2.5),
+//! and the termination request for the host.
 
 use thiserror::Error;
 
@@ -8,7 +8,7 @@ use crate::pdu::{C2H_TERMINATE, HEADER_BYTES, QUOTED_BYTES};
 /// A violation of the protocol, with its Fatal Error Status and Information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// The byte of the header where the wrong field begins.
+    /// Offset of the invalid field in the header.
     #[error("the host sent a PDU with an invalid header field at byte {0}")]
     Header(u32),
     /// PDU Sequence Error: the PDU type is not allowed in this state.
@@ -23,10 +23,10 @@ pub enum Fault {
     /// Data Transfer Limit Exceeded.
     #[error("the host sent a data PDU that exceeds MAXH2CDATA")]
     DataLimit,
-    /// Byte of the header where the unsupported field begins.
+    /// Offset of the unsupported field in the header.
     #[error("the host requests an unsupported parameter (header byte {0})")]
     Unsupported(u32),
-    /// The host has ended the connection itself.
+    /// The host has ended the connection with a termination request.
     #[error("the host ended the connection with fatal error status {0}")]
     Terminated(u16),
 }
@@ -51,12 +51,12 @@ impl Fault {
 pub struct Fatal {
     /// Violation of the protocol, or the host's termination request.
     pub fault: Fault,
-    /// A termination request for the host; empty if it ended the connection itself.
+    /// A termination request for the host; empty if the host ended the connection.
     pub last_words: Vec<u8>,
 }
 
 impl Fatal {
-    /// Quotes the beginning of the faulty PDU.
+    /// Creates the error with the start of the faulty PDU.
     pub(crate) fn new(fault: Fault, pdu: &[u8]) -> Self {
         let Some((status, information)) = fault.status_and_information() else {
             return Self { fault, last_words: Vec::new() };

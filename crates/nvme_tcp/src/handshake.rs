@@ -1,4 +1,4 @@
-//! The beginning of a connection (TCP transport 1.1, 3.6.2.2 and 3.6.2.3): ICReq and ICResp.
+//! Initialization of a connection (TCP transport 1.1, 3.6.2.2 and 3.6.2.3): ICReq and ICResp.
 
 use crate::fault::Fault;
 use crate::pdu::{IC_RESPONSE, INITIALIZE_BYTES, u16_at};
@@ -10,7 +10,7 @@ pub struct Settings {
     pub header_digest: bool,
     /// `true` if PDU data have a CRC-32C.
     pub data_digest: bool,
-    /// Data in PDUs to the host begin at a multiple of this many bytes.
+    /// Alignment in bytes of the data in PDUs to the host.
     pub alignment: u8,
 }
 
@@ -20,8 +20,8 @@ impl Settings {
     }
 }
 
-/// Reads ICReq; what the host wants is what it gets. It may have any number of requests to transfer
-/// outstanding, and gets one per command.
+/// Parses ICReq and accepts the requested settings. The host may permit any number of outstanding
+/// R2Ts; the controller uses one per command.
 pub(crate) fn requested(pdu: &[u8]) -> Result<Settings, Fault> {
     if u16_at(pdu, 8) != 0 {
         return Err(Fault::Unsupported(8)); // PDU Format Version
@@ -39,7 +39,7 @@ pub(crate) fn requested(pdu: &[u8]) -> Result<Settings, Fault> {
     })
 }
 
-/// ICResp: data from the host may begin at any multiple of 4 bytes.
+/// Returns ICResp: data from the host may start at any multiple of 4 bytes.
 pub(crate) fn response(settings: Settings, max_data: u32) -> Vec<u8> {
     let mut pdu = vec![0; INITIALIZE_BYTES];
     pdu[0] = IC_RESPONSE;

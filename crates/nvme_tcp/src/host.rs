@@ -1,16 +1,16 @@
-//! The host's side of the protocol, as bytes: for clients that measure controllers, and for tests.
+//! The host side of the protocol as bytes, for measuring clients and tests.
 
 use writecliff_nvme::command::{ENTRY_BYTES, NSID};
 
 use crate::pdu::{self, u16_at, u32_at};
 
-/// Name of every discovery service.
+/// NQN of all discovery services.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
-/// Bytes of the PDUs that begin a connection, and of the headers that follow from the controller.
+/// Size of the PDUs that initialize a connection.
 pub const INITIALIZE_BYTES: usize = pdu::INITIALIZE_BYTES;
 /// Size of the headers of response, R2T and data PDUs.
 pub const HEADER_BYTES: usize = pdu::HEADER_BYTES;
-/// Bytes that a command capsule takes without data and digests.
+/// Size of a command capsule without data and digests.
 pub const CAPSULE_BYTES: usize = pdu::CAPSULE_BYTES;
 
 const FABRICS: u8 = 0x7f;
@@ -19,9 +19,9 @@ const CONNECT: u32 = 1;
 const CONFIGURATION: u32 = 0x14;
 /// Controller Configuration: enabled, all command sets that CAP names, entries of 64 and 16 bytes.
 pub const ENABLED: u32 = 1 | 6 << 4 | 6 << 16 | 4 << 20;
-/// Controller Identifier of a host that takes any controller (Base 2.1, 6.3).
+/// Controller Identifier with which a host accepts any controller (Base 2.1, 6.3).
 pub const ANY_CONTROLLER: u16 = u16::MAX;
-// Kinds of data pointers (Base 2.1, 4.3.2): an offset in the capsule, and by the transport.
+// Kinds of data pointers (Base 2.1, 4.3.2): an offset in the capsule, or a transport descriptor.
 const IN_CAPSULE: u8 = 0x01;
 const BY_TRANSPORT: u8 = 0x5a;
 const BY_SGL: u8 = 1 << 6;
@@ -31,7 +31,7 @@ const BY_SGL: u8 = 1 << 6;
 pub enum Data<'a> {
     /// The command transfers no data.
     None,
-    /// In the capsule, or sent when it is asked for.
+    /// Data in the capsule, or sent after an R2T if they are too long.
     Capsule(&'a [u8]),
     /// Data that the host sends only after a Ready to Transfer PDU.
     Asked(&'a [u8]),
@@ -39,12 +39,12 @@ pub enum Data<'a> {
     Read(u32),
 }
 
-/// A submission queue entry in the making.
+/// Builder of a submission queue entry.
 #[derive(Clone, Copy, Debug)]
 pub struct HostEntry(pub [u8; ENTRY_BYTES]);
 
 impl HostEntry {
-    /// Returns a command about the drive's namespace.
+    /// Returns a command for the drive's namespace.
     pub fn new(opcode: u8) -> Self {
         let mut entry = [0; ENTRY_BYTES];
         (entry[0], entry[1]) = (opcode, BY_SGL);
@@ -58,21 +58,22 @@ impl HostEntry {
         self
     }
 
-    /// Returns a command about `count` blocks, 1 or more.
+    /// Returns a command for `count` blocks, at least 1.
     pub fn blocks(opcode: u8, lba: u64, count: u32) -> Self {
         assert!((1..=1 << 16).contains(&count), "a command of {count} blocks");
         let entry = Self::new(opcode).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
         entry.dword(12, count - 1)
     }
 
-    /// Sets Controller Configuration, which enables, resets or shuts down.
+    /// Returns a command that sets Controller Configuration, to enable, reset or shut down the
+    /// controller.
     pub fn configure(value: u32) -> Self {
         let entry = Self::new(FABRICS).dword(1, PROPERTY_SET);
         entry.dword(11, CONFIGURATION).dword(12, value)
     }
 }
 
-/// The queue that a connection is to be.
+/// Parameters of the queue for a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue<'a> {
     /// Subsystem NQN (SUBNQN).
@@ -136,7 +137,7 @@ pub enum FromController {
     Completion(Completion),
     /// Ready to Transfer.
     ReadyToTransfer(ReadyToTransfer),
-    /// Data of a read; as many bytes follow the header.
+    /// Header of read data; `bytes` bytes follow it.
     Data {
         /// Data length in bytes.
         bytes: u32,
@@ -144,7 +145,7 @@ pub enum FromController {
 }
 
 impl FromController {
-    /// Reads a header; `None` if it is of another PDU.
+    /// Parses a header; returns `None` for other PDUs.
     pub fn read(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         let id = u16_at(header, 8);
         Some(match header[0] {
@@ -167,7 +168,7 @@ impl FromController {
     }
 }
 
-/// Makes PDUs of a host, with digests or without.
+/// Writes PDUs of a host, with or without digests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HostWriter {
     /// `true` to append a CRC-32C to headers.

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `pdu.rs` | the layout of PDUs, digests |
 //! | `fault.rs` | errors that end a connection |
-//! | `handshake.rs` | settings negotiated when a connection begins |
+//! | `handshake.rs` | settings negotiated at the start of a connection |
 //! | `receiver.rs` | from bytes to commands: capsules, data in them, requested data |
 //! | `sgl.rs` | where a command's data are |
 //! | `sender.rs` | from completions and data to bytes |

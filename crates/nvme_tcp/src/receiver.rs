@@ -1,4 +1,4 @@
-//! From bytes to commands.
+//! The receiving half of a connection: from bytes to commands.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::sgl::{self, Data};
 /// Limits on the memory of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of data in a command capsule. Admin queues must accept 8192.
+    /// Maximum data length in a command capsule. Admin queues must accept 8192 bytes.
     pub in_capsule: u32,
-    /// Bytes of data in one PDU from the host.
+    /// Maximum data length of a PDU from the host.
     pub pdu_data: u32,
     /// Limit on the bytes requested at a time; a larger command is requested alone.
     pub asked_for: u32,
@@ -38,7 +38,7 @@ pub struct Command {
     pub data: Vec<u8>,
     /// Bytes of the host's buffer.
     pub buffer: u32,
-    /// Status with which the transport refuses the command; `None` if it accepts it.
+    /// Status with which the transport rejects the command; `None` if it accepts it.
     pub refused: Option<Status>,
 }
 
@@ -48,7 +48,7 @@ impl Command {
         Request { entry: Entry(&self.entry), data: &self.data, buffer: self.buffer }
     }
 
-    /// Returns the completion of a command that the transport refuses.
+    /// Returns the completion of a command that the transport rejects.
     pub fn refusal(&self, controller: u16, queue: u16) -> Option<Reply> {
         let command_id = Entry(&self.entry).command_id();
         self.refused.map(|status| Reply { status, ..Reply::new(controller, queue, command_id) })
@@ -58,9 +58,9 @@ impl Command {
 /// Result of received bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The connection has begun; a `Sender` with these settings can be made.
+    /// The connection is initialized; a `Sender` with these settings can be created.
     Began(Settings),
-    /// To be sent to the host.
+    /// Bytes to send to the host.
     Send(Vec<u8>),
     /// A command whose data have arrived.
     Command(Command),
@@ -80,11 +80,11 @@ struct Transfer {
 pub struct Receiver {
     limits: Limits,
     settings: Option<Settings>,
-    /// The beginning of a PDU.
+    /// The received part of an incomplete PDU.
     partial: Vec<u8>,
-    /// By transfer tag.
+    /// Transfers in progress, by transfer tag.
     transfers: Vec<Option<Transfer>>,
-    /// Commands whose data will be requested when there is room, and their lengths.
+    /// Commands whose data will be requested within the limit, and their lengths.
     waiting: VecDeque<([u8; ENTRY_BYTES], u32)>,
     asked_for: u32,
     /// Commands that are received and not completed, shared with the sending half.
@@ -111,7 +111,8 @@ impl Receiver {
         Arc::clone(&self.outstanding)
     }
 
-    /// The queue is connected: as many commands may be outstanding as it has entries.
+    /// Handles that the queue is connected: from now on it accepts as many outstanding commands as
+    /// it has entries.
     pub fn connected(&mut self, association: &Association) {
         self.entries = u32::from(association.entries);
     }
@@ -121,8 +122,8 @@ impl Receiver {
         !self.partial.is_empty() || self.asked_for > 0
     }
 
-    /// Takes bytes of any number, and appends what they amount to. After an error the connection
-    /// is of no use.
+    /// Receives any number of bytes, and appends the resulting events. After an error, the
+    /// connection is unusable.
     pub fn receive(&mut self, mut bytes: &[u8], received: &mut Vec<Received>) -> Result<(), Fatal> {
         while !bytes.is_empty() {
             if self.partial.is_empty()
@@ -150,8 +151,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Returns the length of the PDU that begins with `bytes`, once its common header is there. A
-    /// PDU that is too long is refused before it is received.
+    /// Returns the length of the PDU that starts with `bytes`, once its common header is complete.
+    /// A PDU that is too long is rejected before it is received.
     fn length(&self, bytes: &[u8]) -> Result<Option<usize>, Fatal> {
         let Some(&common) = bytes.first_chunk::<{ pdu::COMMON_BYTES }>() else { return Ok(None) };
         match self.check(common) {
@@ -208,7 +209,7 @@ impl Receiver {
         self.settings.map_or((false, false), Settings::digests)
     }
 
-    /// Takes a whole PDU.
+    /// Handles a complete PDU.
     fn take(&mut self, pdu: &[u8], received: &mut Vec<Received>) -> Result<(), Fatal> {
         debug_assert_eq!(pdu.len(), u32_at(pdu, 4) as usize, "not a whole PDU");
         self.dispatch(pdu, received).map_err(|fault| Fatal::new(fault, pdu))
@@ -235,7 +236,7 @@ impl Receiver {
         }
     }
 
-    /// Verifies the digests of a PDU; returns its data, and whether they are damaged.
+    /// Verifies the digests of a PDU; returns its data, and `true` if they are damaged.
     fn verified<'a>(&self, pdu: &'a [u8]) -> Result<(&'a [u8], bool), Fault> {
         let header = usize::from(pdu[2]);
         let (header_digest, data_digest) = self.digests();
@@ -286,7 +287,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Asks for the data of commands that wait, as far as there is room (R2T).
+    /// Requests the data of waiting commands (R2T), within the limit.
     fn ask(&mut self, received: &mut Vec<Received>) {
         while let Some(&(entry, length)) = self.waiting.front() {
             if self.asked_for > 0 && self.asked_for + length > self.limits.asked_for {

@@ -1,4 +1,4 @@
-//! From completions and data to bytes.
+//! The sending half of a connection: from completions and data to bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,28 +9,29 @@ use crate::handshake::Settings;
 use crate::pdu::{self, C2H_DATA, HEADER_BYTES, LAST, RESPONSE, SUCCEEDED};
 use crate::receiver::Receiver;
 
-/// Head of a submission queue whose host wants no flow control.
+/// Queue head value without flow control.
 const NO_HEAD: u16 = 0xffff;
 
-/// The sending half of a connection. Its bytes must be sent in the order in which they were made.
+/// The sending half of a connection. Its bytes must be sent in the order of the calls.
 #[derive(Debug)]
 pub struct Sender {
     settings: Settings,
     outstanding: Arc<AtomicU32>,
-    /// Entries of the submission queue, and the one that the next command frees.
+    /// Number of entries of the submission queue, and the entry that the next command frees.
     entries: u16,
     head: u16,
     flow_control: bool,
 }
 
 impl Sender {
-    /// Returns the half that belongs to a receiver which has reported that the connection began.
+    /// Returns the sender for a receiver that has reported the initialization of its connection.
     pub fn new(settings: Settings, receiver: &Receiver) -> Self {
         let outstanding = receiver.outstanding();
         Self { settings, outstanding, entries: 1, head: 0, flow_control: true }
     }
 
-    /// The queue is connected; to be called before the completion of Connect is made.
+    /// Handles that the queue is connected; must be called before the completion of Connect is
+    /// written.
     pub fn connected(&mut self, association: &Association) {
         self.entries = association.entries;
         self.flow_control = association.flow_control;
@@ -47,7 +48,8 @@ impl Sender {
         }
     }
 
-    /// Appends a completion whose data have been appended; nothing if the data were its completion.
+    /// Appends the completion of a command whose data were appended; appends nothing if the last
+    /// data PDU was the completion.
     pub fn completion_after_data(&mut self, reply: &Reply, out: &mut Vec<u8>) {
         self.count();
         if !self.data_say(reply) {
@@ -55,13 +57,13 @@ impl Sender {
         }
     }
 
-    /// Returns `true` if the last data of a command may also be its completion: a host without flow
-    /// control gains nothing from a response capsule of a success without a result.
+    /// Returns `true` if the last data PDU of a command may also be its completion: without flow
+    /// control, the response capsule of a success without a result contains no information.
     fn data_say(&self, reply: &Reply) -> bool {
         !self.flow_control && reply.status == Status::SUCCESS && reply.result == 0
     }
 
-    /// A command is complete.
+    /// Counts a completed command.
     fn count(&mut self) {
         let before = self.outstanding.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "a command completes once");
@@ -86,8 +88,8 @@ impl Sender {
         }
     }
 
-    /// Appends what comes before `length` bytes of data, for data that are copied later; `false`
-    /// if the host wants a data digest, which needs the data first.
+    /// Appends the header for `length` bytes of data that are copied later; returns `false` if the
+    /// host uses data digests, which need the data first.
     pub fn data_header(&self, reply: &Reply, length: u32, out: &mut Vec<u8>) -> bool {
         if self.settings.data_digest {
             return false;

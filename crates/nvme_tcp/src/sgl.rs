@@ -15,14 +15,14 @@ const FABRICS: u8 = 0x7f;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     None,
-    /// The first bytes of the capsule's data.
+    /// Number of bytes at the start of the capsule's data.
     InCapsule(u32),
     /// Data that are requested with R2T PDUs.
     FromHost(u32),
     ToHost(u32),
 }
 
-/// Reads the data pointer of a command whose capsule has `in_capsule` bytes of data.
+/// Parses the data pointer of a command whose capsule has `in_capsule` bytes of data.
 pub(crate) fn data(entry: Entry<'_>, in_capsule: usize) -> Result<Data, Status> {
     let kind = entry.0[39];
     let (address, length) = (entry.quadword(6), entry.dword(8));

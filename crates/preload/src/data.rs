@@ -36,7 +36,7 @@ fn wrote(fd: c_int, offset: Option<off_t>, length: ssize_t) {
     }
 }
 
-/// A write with flags of its own (`RWF_*`).
+/// Records a write with per-call flags (`RWF_*`).
 fn wrote_as(fd: c_int, offset: off_t, how: c_int, length: ssize_t) {
     wrote(fd, Some(offset), length);
     if length > 0 && how & (libc::RWF_SYNC | libc::RWF_DSYNC) != 0 {
@@ -137,7 +137,7 @@ hook!(splice(from: c_int, from_at: *mut off_t, to: c_int, to_at: *mut off_t, siz
 
 /// Returns the offset at which a transfer began, after the kernel has advanced it.
 fn before(at: *const off_t, length: ssize_t) -> Option<off_t> {
-    // SAFETY: the kernel has just written there.
+    // SAFETY: the kernel has just written to this address.
     (length > 0 && !at.is_null()).then(|| unsafe { *at } - length as off_t)
 }
 
@@ -188,7 +188,7 @@ impl Iocb {
     }
 }
 
-/// Requests that the hook reads before it passes them on.
+/// Number of requests that the hook reads before it passes them on.
 const BATCH: usize = 256;
 
 /// Hook for libaio. Passes a long list on in batches, so that a fixed array holds the requests of

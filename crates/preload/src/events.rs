@@ -65,7 +65,7 @@ pub(crate) const TRUNCATED: u8 = 2;
 pub(crate) const DIRECTORY: u8 = 4;
 pub(crate) const EXCHANGED: u8 = 8;
 pub(crate) const REPAIRED: u8 = 16;
-/// Flag of a sync that a write implied, without a call of its own.
+/// Flag of a sync that a write implied, without a separate call.
 pub(crate) const IMPLIED: u8 = 32;
 
 /// The fields of an event except time, process and thread, which are added when it is recorded.

@@ -8,7 +8,7 @@ use crate::stdio;
 use crate::text::Text;
 use libc::{AT_FDCWD, c_char, c_int, c_uint, mode_t, off_t};
 
-/// Object at a path before it was opened.
+/// File at a path before the path was opened.
 pub(crate) enum Before {
     NotQueried,
     Nothing,

@@ -44,8 +44,8 @@ fn position(fd: c_int) -> off_t {
     unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }
 }
 
-/// Returns the descriptor of a stream, -1 for one without, such as that of `fmemopen`. Preserves
-/// `errno`, which `fileno` sets for those.
+/// Returns the descriptor of a stream; -1 for a stream without a descriptor, such as from
+/// `fmemopen`. Preserves `errno`, which `fileno` sets in that case.
 fn descriptor(stream: *mut FILE) -> c_int {
     if stream.is_null() {
         return -1;

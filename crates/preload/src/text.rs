@@ -57,10 +57,10 @@ impl Text {
         CStr::from_bytes_until_nul(&name).map_or_else(|_| Self::new(), Self::of_link)
     }
 
-    /// `path` relative to the folder `dirfd`, absolute but not normalised.
+    /// Makes `path`, which is relative to the directory `dirfd`, absolute but not normalised.
     ///
     /// # Safety
-    /// `path` is null or a string of C.
+    /// `path` is null or a C string.
     pub(crate) unsafe fn absolute(dirfd: c_int, path: *const c_char) -> Self {
         if path.is_null() {
             return Self::new();

@@ -1,5 +1,5 @@
-//! The data placement interface of a drive: its administrative commands, and what can be seen of
-//! it, as plain values.
+//! The data placement interface of a drive: its administrative commands and its status, as plain
+//! values.
 
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -128,7 +128,7 @@ impl DataPlacementCommands {
         self.ask(|drive| drive.fdp_enable_events(id, &kinds, enabled))
     }
 
-    /// Has no effect on a drive without FDP, such as hard disks.
+    /// Enables all FDP events. Has no effect on a drive without FDP, such as a hard disk.
     fn fdp_enable_all_events(&self) {
         let _ = self.with(|drive| drive.fdp_enable_all_events());
     }

@@ -108,8 +108,8 @@ impl PyDevice {
 }
 
 impl PyDevice {
-    /// Returns the error of a description without a drive; for one beyond page numbers, with
-    /// possible scales.
+    /// Returns the error for a drive that cannot be created. If the drive has too many pages, the
+    /// hint names the possible scales.
     pub(crate) fn not_made(&self, why: &str) -> PyErr {
         let scale = self.inner.least_scale();
         if scale <= 1.0 {
@@ -122,7 +122,7 @@ impl PyDevice {
         errors::config(&format!("{}: {why}", self.inner.config().identity().name), Some(&hint))
     }
 
-    /// Returns the description of an SSD whose random choices follow from `seed`.
+    /// Returns the configuration of an SSD, with `seed` for its random choices.
     pub(crate) fn ssd(&self, seed: u64) -> PyResult<DeviceConfig> {
         match self.inner.with_seed(seed) {
             AnyConfig::Ssd(config) => Ok(*config),

@@ -29,13 +29,14 @@ type Clock = fn(
 ) -> Result<StepOutcome, SpecError>;
 
 impl Drive {
-    /// Returns the drive, unless it is running: a hook that requested it would deadlock.
+    /// Returns the drive. Fails while the drive is running, because a hook that requested it would
+    /// deadlock.
     pub(crate) fn get(&self) -> PyResult<MutexGuard<'_, AnyDrive>> {
         match self.inner.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "the drive is running; what it counts comes with its progress",
+                "the drive is running; use the counters in the progress report",
             )),
         }
     }
@@ -120,7 +121,7 @@ impl Drive {
         Ok(self.get()?.now().0)
     }
 
-    /// Returns the commands of its data placement interface.
+    /// Returns the commands of the drive's data placement interface.
     #[getter]
     fn data_placement(slf: Py<Self>) -> DataPlacementCommands {
         DataPlacementCommands { drive: slf }

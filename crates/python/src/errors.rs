@@ -1,4 +1,4 @@
-//! Every error that crosses the seam: one exception with `(message, hint)`.
+//! Conversion of all errors to one Python exception with `(message, hint)`.
 
 use std::path::Path;
 

@@ -106,7 +106,7 @@ impl PyHistogram {
         Histogram::from_bytes(data).map(Self::of).map_err(value_error)
     }
 
-    // For pickle and copy, with which results travel between processes and machines.
+    // For pickle and copy, which transfer results between processes and machines.
     fn __getstate__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         self.to_bytes(py)
     }

@@ -1,5 +1,5 @@
-//! `Issuer`: I/Os of a trace or a workload, issued to a real drive at their times; and `TraceFit`,
-//! what becomes of a trace on a drive.
+//! `Issuer`, which issues I/Os of a trace or workload to a real drive at their times, and
+//! `TraceFit`, which reports how a trace fits a drive.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
@@ -94,7 +94,7 @@ impl TraceFit {
     }
 }
 
-/// Arguments of an issue, until it begins.
+/// Arguments of an issuer until it starts.
 struct Prepared {
     fd: OwnedFd,
     feed: Feed,
@@ -104,7 +104,7 @@ struct Prepared {
     times: Vec<JobTime>,
     interval_ns: u64,
     seed: u64,
-    /// A workload, on a drive of that capacity, and where its I/Os go.
+    /// A workload for a drive of this capacity, and the feeder for its I/Os.
     generated: Option<(WorkloadSpec, Bytes, Feeder)>,
 }
 
@@ -118,7 +118,7 @@ enum State {
 pub(crate) struct Issuer {
     state: Mutex<State>,
     shared: Arc<Shared>,
-    /// Feeder of a trace, until it ends.
+    /// Feeder of a trace until its end.
     feeder: Mutex<Option<(Feeder, Fitting)>>,
     jobs: Vec<String>,
     panics: Watch,
@@ -135,7 +135,7 @@ impl Issuer {
         }
     }
 
-    /// Feeds a batch; false once nobody takes I/Os any more.
+    /// Feeds a batch; returns `false` once the issuer has stopped.
     fn give(&self, batch: &Batch) -> bool {
         let mut feeder = locked(&self.feeder);
         let Some((to, fitting)) = &mut *feeder else { return false };
@@ -143,7 +143,7 @@ impl Issuer {
     }
 }
 
-/// Returns a descriptor of its own for a file that Python has opened.
+/// Duplicates the descriptor of a file that Python has opened.
 fn duplicate(fd: RawFd) -> PyResult<OwnedFd> {
     // SAFETY: the caller's descriptor is open during the call.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
@@ -216,11 +216,11 @@ impl Issuer {
     fn begin(&self) -> PyResult<()> {
         let mut state = locked(&self.state);
         let State::Prepared(mut prepared) = std::mem::replace(&mut *state, State::Ended) else {
-            return Err(PyRuntimeError::new_err("it has begun"));
+            return Err(PyRuntimeError::new_err("the issuer has already started"));
         };
         if let Some((spec, capacity, feeder)) = prepared.generated.take() {
             std::thread::spawn(move || {
-                // It has been made once to check it.
+                // It was already created once as a check.
                 if let Ok(generated) = Generated::new(&spec, capacity) {
                     generated.feed(feeder);
                 }
@@ -292,7 +292,7 @@ impl Issuer {
     fn finish<'py>(&self, py: Python<'py>) -> Dict<'py> {
         let state = std::mem::replace(&mut *locked(&self.state), State::Ended);
         let State::Running(thread) = state else {
-            return Err(PyRuntimeError::new_err("it is not running"));
+            return Err(PyRuntimeError::new_err("the issuer is not running"));
         };
         let ended = py.detach(|| thread.join());
         self.panics.check()?;

@@ -1,7 +1,7 @@
-//! Panics of this module, in any thread, recorded in place of the default report on stderr.
+//! Records panics of this module, in any thread, instead of the default report on stderr.
 //!
 //! A panic below a call from Python becomes `PanicException` there. A panic in a thread of a server
-//! or an issuer has no caller, so both check for panics since they were made ([`Watch`]).
+//! or an issuer has no caller, so both check for panics since their creation ([`Watch`]).
 
 use std::backtrace::Backtrace;
 use std::panic::PanicHookInfo;
@@ -10,14 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 
-/// A panic: its message, where it is in the source, and the stack.
+/// A panic: its message, its location in the source, and the stack.
 struct Panic {
     message: String,
     place: String,
     stack: String,
 }
 
-/// The first panics of the process; later ones are mostly consequences of them.
+/// The first panics of the process; later panics are mostly their consequences.
 static PANICS: Mutex<Vec<Panic>> = Mutex::new(Vec::new());
 const PANICS_MAX: usize = 64;
 
@@ -44,7 +44,7 @@ fn add(info: &PanicHookInfo<'_>) {
     }
 }
 
-/// Notices panics of other threads.
+/// Detects panics of other threads.
 pub(crate) struct Watch {
     before: usize,
 }
@@ -54,7 +54,7 @@ impl Watch {
         Self { before: locked(&PANICS).len() }
     }
 
-    /// Raises `PanicException` if a thread has panicked since this was made.
+    /// Raises `PanicException` if a thread has panicked since the creation of this value.
     pub(crate) fn check(&self) -> PyResult<()> {
         match locked(&PANICS).get(self.before) {
             Some(panic) => Err(PanicException::new_err((panic.message.clone(),))),

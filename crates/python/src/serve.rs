@@ -1,4 +1,4 @@
-//! `Server`: a simulated drive that is served in real time; and a load to measure servers with.
+//! `Server`, a simulated drive that is served in real time, and a load for measuring servers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use writecliff_bench::LoadRequest;
 use writecliff_contents::{Contents, ContentsError, MemoryOptions};
 use writecliff_host_interface::Operation;
 use writecliff_runner::AnyDrive;
-use writecliff_serve::listener::NoAddress;
+use writecliff_serve::listener::InvalidAddress;
 use writecliff_serve::nvme::{Target, TargetOptions};
 use writecliff_serve::state::{self, StateError};
 use writecliff_serve::statistics::{OPERATION_NAMES, Operations, Snapshot};
@@ -45,11 +45,11 @@ pub(crate) struct Server {
 }
 
 fn ended() -> PyErr {
-    PyRuntimeError::new_err("the server has ended")
+    PyRuntimeError::new_err("the server has stopped")
 }
 
 fn parsed(address: &str) -> PyResult<Address> {
-    address.parse().map_err(|error: NoAddress| errors::config(&error.to_string(), None))
+    address.parse().map_err(|error: InvalidAddress| errors::config(&error.to_string(), None))
 }
 
 impl Server {
@@ -57,7 +57,8 @@ impl Server {
         locked(&self.running)
     }
 
-    /// Raises `PanicException` if a thread has panicked: nothing of the drive can be trusted then.
+    /// Returns the served drive. Raises `PanicException` if a thread has panicked, because the
+    /// drive's state is then invalid.
     fn served(&self) -> PyResult<Served> {
         self.panics.check()?;
         Ok(self.slot().as_ref().ok_or_else(ended)?.served.clone())
@@ -280,8 +281,8 @@ impl Server {
         py.detach(|| {
             let parts = match served.into_parts() {
                 Ok(parts) => parts,
-                Err(_) if state.is_none() => return Ok(()), // there is nothing to save
-                Err(_) => return Err(PyRuntimeError::new_err("somebody still uses the drive")),
+                Err(_) if state.is_none() => return Ok(()), // no state file to save
+                Err(_) => return Err(PyRuntimeError::new_err("the drive is still in use")),
             };
             let path = state.as_deref();
             state::close(parts, path).map_err(|e| state_error(path.unwrap_or(Path::new("")), &e))
@@ -303,7 +304,7 @@ fn power_cut<'py>(py: Python<'py>, cut: &PowerCut) -> Dict<'py> {
     })
 }
 
-/// Returns the time to find the mapping, by part.
+/// Returns the time to rebuild the mapping, by part.
 fn rebuild_parts<'py>(py: Python<'py>, rebuild: &Rebuild) -> Dict<'py> {
     let Rebuild { start, checkpoint, journal, scan, erase } = *rebuild;
     let names = ["start", "checkpoint", "journal", "scan", "erase"];
@@ -319,8 +320,8 @@ fn operations(py: Python<'_>, all: Operations) -> Dict<'_> {
     rows.collect::<PyResult<Vec<_>>>()?.into_py_dict(py)
 }
 
-/// Returns the writes of clients by stream number, and the bytes moved of them, since serving
-/// began.
+/// Returns the writes of clients by stream number, and the bytes moved for them, since the start of
+/// serving.
 fn streams<'py>(py: Python<'py>, of: &Snapshot) -> Dicts<'py> {
     let rows = of.streams.iter().map(|writes| {
         let moved = of.moved.as_ref().zip(writes.drive_stream);
@@ -376,8 +377,8 @@ pub(crate) fn served_load<'py>(
             py.detach(|| writecliff_bench::nvme::Client::connect(&at)?.run(queue_depth, next))
         }
         other => {
-            let what = format!("'{other}' is no protocol of a served drive");
-            return Err(errors::config(&what, Some("give nbd or nvme-tcp")));
+            let what = format!("unknown protocol '{other}'");
+            return Err(errors::config(&what, Some("use nbd or nvme-tcp")));
         }
     };
     let outcome = outcome.map_err(|e| errors::state(address, &e))?;

@@ -28,8 +28,8 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
-    /// Calls the hook with what `look` gives it; stops when Python raises, in the hook or by a
-    /// signal.
+    /// Calls the hook with the value that `look` returns; stops when Python raises an exception, in
+    /// the hook or by a signal.
     fn call(
         &mut self,
         look: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<()>,
@@ -47,14 +47,14 @@ impl Hook {
         }
     }
 
-    /// Calls the hook with a share that is done, alone.
+    /// Calls the hook with only the completed share.
     pub(crate) fn share(&mut self, share: f64) -> ControlFlow<()> {
         self.call(|py, callback| callback.call1(py, (share,)).map(drop))
     }
 
     /// Returns the exception that stopped the work.
     pub(crate) fn stopped(&mut self) -> PyErr {
-        self.raised.take().unwrap_or_else(|| PyRuntimeError::new_err("stopped by nothing"))
+        self.raised.take().unwrap_or_else(|| PyRuntimeError::new_err("stopped without error"))
     }
 }
 

@@ -183,7 +183,7 @@ pub(crate) struct PyBlockTrace {
     undrawn_bytes: u64,
     #[pyo3(get)]
     rounds: u32,
-    /// Computed when the oracle first needs them.
+    /// Death times, computed when the oracle first needs them.
     deaths: OnceLock<Vec<u32>>,
 }
 
@@ -263,11 +263,11 @@ impl PyBlockTrace {
         })?;
         if streams == 0 || streams > config.ftl.streams {
             let message =
-                format!("{streams} streams are asked for; the drive has {}", config.ftl.streams);
+                format!("{streams} streams requested; the drive has {}", config.ftl.streams);
             return Err(errors::config(&message, None));
         }
         if config.user_capacity.0 / SLOT_BYTES < u64::from(self.inner.capacity_blocks) {
-            let message = "the trace was laid on a larger drive";
+            let message = "the trace was laid out for a larger drive";
             return Err(errors::config(message, None));
         }
         Ok(scheme)

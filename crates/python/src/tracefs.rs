@@ -1,4 +1,5 @@
-//! `KernelTrace`: reads a tracing instance of the kernel; requests and events as columns.
+//! `KernelTrace`, which reads a tracing instance of the kernel and returns requests and events as
+//! columns.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
@@ -121,8 +122,7 @@ fn capture_of(
     Ok(capture)
 }
 
-/// Returns the columns as a trace has them: times since `began_ns`, -1 for those that are not
-/// known.
+/// Returns the columns of a trace: times since `began_ns`, or -1 for unknown times.
 fn request_columns<'py>(
     py: Python<'py>,
     of: &[Request],

@@ -1,4 +1,5 @@
-//! `TraceReader` and `TraceWriter`: block traces of other programs as columns, and back.
+//! `TraceReader` and `TraceWriter`, which convert block traces of other programs to columns and
+//! back.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -15,7 +16,7 @@ use crate::dict::{Dict, column, dict};
 use crate::errors;
 use crate::panics::locked;
 
-/// Batches between two calls that can be interrupted: some 50 ms of work.
+/// Number of batches between two checks for interrupts: about 50 ms of work.
 const BATCHES_AT_ONCE: u32 = 16;
 const NAMES_MAX: u32 = 1 << 20;
 
@@ -30,7 +31,7 @@ pub(crate) struct TraceReader {
 }
 
 impl TraceReader {
-    /// Hand batches to `take` until some work is done; false at the end of the trace.
+    /// Passes batches to `take` until some work is done; returns `false` at the end of the trace.
     pub(crate) fn each_batch(
         &self,
         mut take: impl FnMut(&Batch, &Reader) -> PyResult<()>,
@@ -199,7 +200,8 @@ pub(crate) struct TraceMeasures(Mutex<Measures>);
 
 #[pymethods]
 impl TraceMeasures {
-    /// `steps`: the time steps of an I/O capture too, of `length_s` or of a length by duration.
+    /// Creates the measures; with `steps`, also the time steps of an I/O capture, of length
+    /// `length_s` or of a length that depends on the duration.
     #[new]
     #[pyo3(signature = (*, steps = false, length_s = None))]
     fn new(steps: bool, length_s: Option<u64>) -> Self {
@@ -253,7 +255,7 @@ impl TraceMeasures {
     }
 }
 
-/// Returns the I/Os from the columns that `TraceReader.next` gives.
+/// Converts the columns returned by `TraceReader.next` to I/Os.
 pub(crate) fn batch_of(columns: &Bound<'_, PyDict>) -> PyResult<Batch> {
     fn column<'py, T: numpy::Element>(
         of: &Bound<'py, PyDict>,
@@ -327,7 +329,7 @@ pub(crate) fn trace_runs<'py>(py: Python<'py>, columns: &Bound<'py, PyDict>) -> 
     if u32::try_from(of.time_ns.len()).is_err()
         || of.operation.iter().any(|operation| *operation > 3)
     {
-        return Err(errors::config("too many I/Os, or operations that are none", None));
+        return Err(errors::config("too many I/Os, or unknown operations", None));
     }
     let runs = py.detach(|| runs_of(&of.operation, &of.offset_bytes, &of.length_bytes));
     let [read, write] = runs.ranks;

@@ -67,7 +67,7 @@ pub(crate) fn validate_reduction(
     row(py.detach(|| reduction(&case, &data)))
 }
 
-/// Returns the case that the keyword arguments of a row describe.
+/// Returns the case described by the keyword arguments of a row.
 fn case(
     policy: &str,
     overprovision: f64,

@@ -19,14 +19,15 @@ use crate::{drive, fast_forward};
 /// Bytes that garbage collection and wear levelling have moved, by stream of the FTL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MovedByStream {
-    /// By stream of the FTL; the rest is of units with relocated data of several streams.
+    /// Bytes moved, by stream of the FTL; `mixed_bytes` counts units with relocated data of several
+    /// streams.
     pub bytes: Vec<u64>,
     /// Bytes moved from units that held data of several streams.
     pub mixed_bytes: u64,
 }
 
 impl MovedByStream {
-    /// Subtracts the bytes moved before `earlier`, of the same drive.
+    /// Subtracts `earlier`, an earlier result of the same drive.
     #[must_use]
     pub fn since(mut self, earlier: &Self) -> Self {
         assert_eq!(self.bytes.len(), earlier.bytes.len(), "streams of two drives");
@@ -45,14 +46,14 @@ pub trait Runnable: DriveModel {
     /// Runs `spec` on the timed clock; see [`drive::run`].
     fn run(&mut self, spec: &WorkloadSpec, observer: &mut dyn Observer) -> Outcome;
 
-    /// Brings the drive to the state after `spec`; see [`fast_forward::run`].
+    /// Fast-forwards the drive through `spec`; see [`fast_forward::run`].
     fn run_untimed(&mut self, spec: &WorkloadSpec, observer: &mut dyn Observer) -> Outcome;
 
     /// Copies the state of `other`; see [`Ssd::copy_from`]. Other kinds copy only from the same
     /// device. After an error the drive is in the state of a new drive.
     fn copy_from(&mut self, other: &dyn Runnable) -> Result<(), RestoreError>;
 
-    /// Restores a saved state. After an error the drive is a new one.
+    /// Restores a saved state. After an error, the drive is in the state of a new drive.
     fn restore(&mut self, input: &mut dyn Read) -> Result<(), RestoreError>;
 }
 
@@ -122,7 +123,7 @@ impl AnyDrive {
     pub fn new(config: AnyConfig, attribute_latency: bool) -> Result<Self, String> {
         Ok(Self(match config {
             // The recorder of causes also enforces a limit on active dies. A separate type for the
-            // limit would compile the drive once more.
+            // limit would compile another copy of the drive.
             AnyConfig::Ssd(config) if attribute_latency || config.max_active_dies().is_some() => {
                 let mut ssd = recording::<Attribution>(*config)?;
                 ssd.reports_causes = attribute_latency;
@@ -134,7 +135,7 @@ impl AnyDrive {
         }))
     }
 
-    /// Creates a drive whose power may be cut. It records the data that it would lose, if it can
+    /// Creates a drive whose power can be cut. It records the data that a cut would lose, if it can
     /// lose data and power cuts of the drive are modelled.
     pub fn losing_power(config: AnyConfig) -> Result<Self, String> {
         let loses = |ssd: &DeviceConfig| {
@@ -151,13 +152,13 @@ impl AnyDrive {
         (&mut *self.0 as &mut dyn Any).downcast_mut()
     }
 
-    /// Writes the state. The host must have nothing outstanding.
+    /// Writes the state. The host must have no outstanding commands.
     pub fn save<W: Write>(&self, mut out: W) -> Result<W, CodecError> {
         self.save_to(&mut out)?;
         Ok(out)
     }
 
-    /// Restores a saved state. After an error the drive is a new one.
+    /// Restores a saved state. After an error, the drive is in the state of a new drive.
     pub fn restore<R: Read>(&mut self, mut input: R) -> Result<(), RestoreError> {
         self.0.restore(&mut input)
     }

@@ -2,9 +2,9 @@
 //!
 //! A case runs a workload on a device and measures its cost on this machine, not the results of the
 //! workload. It measures CPU time instead of wall time, because the machine may be shared. Cases on
-//! the unmodified device share one drive, which the first of them preconditions.
+//! the unmodified device share one drive, which the first case preconditions.
 
-// The only module that measures this machine and not a drive.
+// This is the only module that measures the machine instead of a drive.
 #![allow(clippy::disallowed_types)]
 
 use std::fs::File;
@@ -42,7 +42,7 @@ pub const CASES: [&str; 11] = [
     "replay",
 ];
 
-/// I/Os of a closed-loop case at scale 1: a few seconds.
+/// Number of I/Os of a closed-loop case at scale 1, which takes a few seconds.
 const CLOSED_IOS: f64 = 20e6;
 /// Bytes logged by the store of the replayed trace at scale 1; it writes about 20 times as much.
 const REPLAY_LOGGED: u64 = 1 << 30;
@@ -86,12 +86,13 @@ pub struct CaseCost {
     pub(crate) host_ios: u64,
     /// Slots programmed for any reason.
     pub page_programs: u64,
-    /// User and system time of the process, all threads.
+    /// User and system time of the process, over all threads.
     pub cpu_s: f64,
     pub(crate) wall_s: f64,
     /// Peak memory of the process so far.
     pub peak_rss_mib: f64,
-    /// Further figures by name: `waf`, `times_life` (virtual time per CPU time), `save_s`, ...
+    /// Further figures by name, such as `waf`, `times_life` (virtual time per CPU time) and
+    /// `save_s`.
     pub more: Vec<(&'static str, f64)>,
 }
 
@@ -118,7 +119,7 @@ impl CaseCost {
 pub struct Bench {
     device: DeviceConfig,
     scale: f64,
-    /// The device, preconditioned.
+    /// The preconditioned device.
     ready: Option<Ssd>,
     /// CPU time of the limit study.
     limit_cpu_s: Option<f64>,
@@ -149,7 +150,8 @@ impl Bench {
         }
     }
 
-    /// 1 × capacity of 128 KiB in order, 2 × capacity of 4 KiB at random, on a new drive.
+    /// Writes the capacity once sequentially in 128 KiB and twice at random in 4 KiB, on a new
+    /// drive.
     fn fast_forward(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let meter = Meter::start();
@@ -161,7 +163,7 @@ impl Bench {
         Ok(row)
     }
 
-    /// Runs the work of the next case on the least FTL.
+    /// Runs the work of the fast-forward case on the minimal FTL of the limit study.
     fn limit(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
         let geometry = &self.device.geometry;
@@ -184,14 +186,14 @@ impl Bench {
         self.ready.as_mut().ok_or_else(|| unreachable!("just preconditioned"))
     }
 
-    /// Returns random I/Os of 4 KiB at a constant queue depth.
+    /// Runs random I/Os of 4 KiB at a constant queue depth.
     fn closed(&mut self, case: &str, read_pct: f64, depth: u32) -> Result<CaseCost, BenchError> {
         let ios = (CLOSED_IOS * self.scale).ceil() as u64;
         let mix = random(read_pct, |job| (job.queue_depth, job.ios) = (depth, Some(ios)));
         timed(self.ready()?, case, &mix)
     }
 
-    /// Returns a day at 15,000 IOPS, 70 % reads.
+    /// Runs a day at 15,000 IOPS with 70 % reads.
     fn day(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         let duration = (DAY_NS * self.scale).ceil() as u64;
         let day = random(70.0, |job| {
@@ -232,7 +234,7 @@ impl Bench {
     }
 
     /// Fast-forwards the trace of an LSM tree store in 4 KiB writes, with the streams of the trace,
-    /// on the device reduced to so few word lines that the store fills it. Each host I/O is a write
+    /// on the device with its word lines reduced until the store fills it. Each host I/O is a write
     /// of 4 KiB.
     fn replay(&mut self, case: &str) -> Result<CaseCost, BenchError> {
         self.ready = None;
@@ -269,8 +271,8 @@ impl Bench {
         Ok(row)
     }
 
-    /// Returns the device with as few word lines per block as give it `user_slots`; blocks, dies
-    /// and over-provisioning are kept.
+    /// Returns the device with word lines per block reduced to a capacity of `user_slots`; blocks,
+    /// dies and over-provisioning are kept.
     fn filled_by(&self, user_slots: u64) -> Result<DeviceConfig, BenchError> {
         let mut device = self.device.clone();
         let mut shape = device.geometry.shape.clone();
@@ -286,7 +288,7 @@ impl Bench {
         Ok(device)
     }
 
-    /// Returns the device with another number of dies, random writes after an equal share of
+    /// Runs random writes on the device with another number of dies, after proportional
     /// preconditioning.
     fn growth(
         &mut self,
@@ -311,8 +313,8 @@ impl Bench {
 
 fn precondition(ssd: &mut Ssd, overwrites: f64) -> Result<[StepOutcome; 2], BenchError> {
     let capacity = ssd.config().user_capacity.0;
-    // Seeds of its own: a load with the seed of the preconditioning would visit its addresses
-    // again, in the order in which they lie on flash.
+    // A separate seed: a load with the seed of the preconditioning would access the same addresses
+    // in the order in which they are on flash.
     let seeded = |seed, spec| WorkloadSpec { seed, ..spec };
     let fill = workload(JobSpec {
         pattern: Pattern::Sequential,
@@ -346,7 +348,7 @@ fn workload(job: JobSpec) -> WorkloadSpec {
     WorkloadSpec { name: "bench".to_owned(), jobs: vec![job], seed: 1, interval_ns: 1_000_000_000 }
 }
 
-/// CPU and wall time since a moment.
+/// CPU and wall time since its creation.
 struct Meter {
     cpu_s: f64,
     wall: Instant,
@@ -381,10 +383,10 @@ impl Meter {
     }
 }
 
-/// CPU seconds (user and system) and peak resident MiB of this process.
+/// Returns the CPU seconds (user and system) and the peak resident MiB of this process.
 #[cfg(unix)]
 fn usage() -> (f64, f64) {
-    // SAFETY: `rusage` is plain integers, for which zero is a value, and the call only writes to
+    // SAFETY: `rusage` consists of integers, for which zero is valid, and the call only writes to
     // it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -395,7 +397,7 @@ fn usage() -> (f64, f64) {
     (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss as f64 / 1024.0)
 }
 
-/// Other systems: uses wall time and reports no memory.
+/// Returns the wall time, and no memory, on other systems.
 #[cfg(not(unix))]
 fn usage() -> (f64, f64) {
     use std::sync::OnceLock;

@@ -23,7 +23,7 @@ pub enum DeriveError {
     Located(LocatedError),
     /// The file cannot be scaled to this size.
     Resize(ResizeError),
-    /// The operation is for drives with flash; the text names the kind.
+    /// The operation is only for drives with flash; the text names the kind of this drive.
     NotFlash(String),
     /// Invalid scale, with the values that are accepted.
     Scale(String),
@@ -73,7 +73,8 @@ impl Device {
         }
     }
 
-    /// Returns the least scale at which the drive can be simulated; 1: whole.
+    /// Returns the smallest scale factor at which the drive can be simulated; 1 if it can be
+    /// simulated unscaled.
     pub fn least_scale(&self) -> f64 {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::least_scale(config),
@@ -81,7 +82,7 @@ impl Device {
         }
     }
 
-    /// Returns the possible scale that is nearest to `scale`.
+    /// Returns the supported scale nearest to `scale`.
     pub fn nearest_scale(&self, scale: f64) -> f64 {
         match &self.config {
             AnyConfig::Ssd(config) => ssd::nearest_scale(config, scale),
@@ -94,8 +95,8 @@ impl Device {
     }
 
     /// Returns the drive at 1/`scale` of its size, with the same performance for loads whose
-    /// largest command is `largest_io`. Fails for a scale that is not [`Self::nearest_scale`] of
-    /// itself.
+    /// largest command is `largest_io`. Fails if the scale is not supported; see
+    /// [`Self::nearest_scale`].
     pub fn scaled(&self, scale: f64, largest_io: Bytes) -> Result<Self, DeriveError> {
         let nearest = self.nearest_scale(scale);
         if (nearest / scale - 1.0).abs() > 1e-9 {

@@ -87,7 +87,7 @@ impl Counters {
         self.host_bytes().1
     }
 
-    /// Reads of unmapped addresses; always 0 for drives without a map.
+    /// Returns the bytes read from unmapped addresses; always 0 for drives without a map.
     pub fn unmapped_read_bytes(&self) -> u64 {
         match self {
             Self::Ssd(c) => c.unmapped_read_bytes,
@@ -95,7 +95,7 @@ impl Counters {
         }
     }
 
-    /// Returns the bytes written to flash for any reason; `None` for drives that have none.
+    /// Returns the bytes written to flash for any reason; `None` for drives without flash.
     pub fn nand_write_bytes(&self) -> Option<u64> {
         match self {
             Self::Ssd(c) => Some(c.nand_write_bytes),
@@ -206,7 +206,7 @@ pub enum AnyConfig {
 }
 
 impl AnyConfig {
-    /// Reads a parsed device file: a table `[disk]` makes it a disk's, a table `[media]` that of a
+    /// Reads a parsed device file. A table `[disk]` identifies a hard disk, and a table `[media]` a
     /// drive of storage-class memory. `seed` seeds the drive's random choices.
     pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<Self> {
         if writecliff_disk::device_file::is_disk(toml) {
@@ -230,7 +230,7 @@ impl AnyConfig {
         }
     }
 
-    /// Returns the description that all kinds have: identity, capacity, link and canonical text.
+    /// Returns the description common to all kinds: identity, capacity, link and canonical text.
     fn common(&self) -> (&Identity, Bytes, &LinkConfig, &str) {
         match self {
             Self::Ssd(c) => (&c.identity, c.user_capacity, &c.link, &c.canonical),
@@ -254,7 +254,7 @@ impl AnyConfig {
         self.common().2
     }
 
-    /// State of the volatile write cache after power-up.
+    /// Returns the state of the volatile write cache after power-up.
     pub fn write_cache(&self) -> bool {
         match self {
             Self::Ssd(config) => config.controller.write_cache,

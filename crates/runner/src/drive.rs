@@ -1,8 +1,8 @@
 //! The timed clock: a host with threads and queues drives a simulated drive in virtual time.
 //!
 //! A closed-loop thread keeps its queue depth outstanding. An open-loop thread follows its
-//! schedule: it issues at the intended arrival, or, when its queue is full, as soon as a slot is
-//! free; the response time then counts from the arrival all the same.
+//! schedule: it issues at the intended arrival, or as soon as its queue has a free slot; response
+//! times always count from the arrival.
 
 mod batching;
 mod finish;
@@ -30,7 +30,7 @@ use crate::host::{self, Job, Thread};
 use crate::outcome::{Observer, StepOutcome, StepProgress};
 use crate::watch::{Verdict, Watch};
 
-/// Completions between two calls of the observer.
+/// Number of completions between two calls of the observer.
 const LOOK_EVERY: u64 = 1 << 17;
 
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ struct Outstanding {
 }
 
 impl Outstanding {
-    /// Returns the entry of a request that a thread issues, with its times of issue and arrival.
+    /// Returns the entry of an issued request, with its times of issue and arrival.
     #[inline]
     fn of(request: &IoRequest, thread: u32, (issued_ns, arrival_ns): (u64, u64)) -> Self {
         let (operation, bytes) = (request.op, request.length);
@@ -57,9 +57,10 @@ struct Run {
     jobs: Vec<Job>,
     threads: Vec<Thread>,
     flows: Flows,
-    /// I/Os, bytes and moments of service times lack those of the series' open interval.
+    /// Results by job and operation. Numbers of I/Os, bytes and moments of service times exclude
+    /// the series' open interval.
     results: Vec<[OperationOutcome; OPERATIONS]>,
-    /// Fits of the ages of I/Os of open loops, by job.
+    /// Fits of the ages of open-loop I/Os, by job.
     schedules: Vec<ScheduleFit>,
     flushes: Flushes,
     outstanding: CommandTable<Outstanding, u32>,
@@ -67,12 +68,12 @@ struct Run {
     timers: BinaryHeap<Reverse<(u64, u32)>>,
     series: IntervalSeries,
     batches: Batches,
-    /// End of the open interval or the open batch, whichever is first.
+    /// End of the open interval or of the open batch, whichever is earlier.
     due_ns: u64,
     start_ns: u64,
     ios: u64,
     stopping: bool,
-    /// Time at which the series became too long to be kept, which ends the run as an error.
+    /// Time at which the series became too long, which ends the run with an error.
     series_full_ns: Option<u64>,
     counters: IntervalCounters,
     /// The drive's counters at the end of the last ramp.
@@ -159,7 +160,7 @@ impl Run {
             }
         }
         if self.outstanding.in_flight() == 0 {
-            // Nothing has begun, so the idle time of the drive counts from now.
+            // No I/O has started, so the idle time of the drive counts from now.
             drive.idle_until(Nanos(self.start_ns));
         }
     }
@@ -184,7 +185,7 @@ impl Run {
                 let now = drive.now().0;
                 verdict = observer.look(&self.live(drive, last_ns, last_ios));
                 (last_ns, last_ios) = (now, self.ios);
-                // Stopped: complete outstanding I/Os and issue no more.
+                // If stopped, complete outstanding I/Os and issue no more.
                 self.stopping = verdict.is_break();
                 if self.stopping {
                     self.timers.clear();
@@ -233,8 +234,8 @@ impl Run {
         );
         let thread = &mut self.threads[io.thread as usize];
         let job = &mut self.jobs[thread.job];
-        // In nearly all cases no period ends and the thread replaces the request by another, so
-        // the number of outstanding requests stays the same.
+        // In nearly all cases no interval or batch ends and the thread replaces the request, so the
+        // number of outstanding requests does not change.
         let is_replaced = io.stage == Stage::Io
             && now <= self.due_ns
             && thread.is_plain
@@ -314,7 +315,8 @@ impl Run {
         }
     }
 
-    /// Adds what only the open interval knows to the results. Must be called before it is closed.
+    /// Adds the figures of the open interval to the results. Must be called before the interval is
+    /// closed.
     fn add_open_interval(&mut self) {
         let results = self.results.iter_mut().flatten();
         for (result, (bytes, latencies)) in results.zip(self.series.open_cells()) {
@@ -329,13 +331,13 @@ impl Run {
         let job = &self.jobs[self.threads[thread].job];
         if job.ends_all && job.outstanding == 0 && !job.may_issue(now) {
             end_all(&mut self.jobs, now);
-            self.timers.clear(); // of threads that would find their jobs ended
+            self.timers.clear(); // their threads belong to ended jobs
         }
         self.issue(drive, thread, now);
     }
 
     /// Closes the intervals and batches that end before `now`, at which an I/O of a job completes.
-    /// Returns `true` if the I/O ends the job's ramp, to which it belongs.
+    /// Returns `true` if the I/O ends the job's ramp, and therefore belongs to it.
     #[cold]
     fn end_periods<D: DriveModel>(&mut self, drive: &D, job: usize, now: u64) -> bool {
         if now > self.batches.end_ns() {
@@ -424,7 +426,7 @@ impl Run {
         }
     }
 
-    /// Issues requests, including those that were held until this thread had issued more.
+    /// Issues requests of this thread, and of threads that were held until it had issued more.
     #[cold]
     fn issue_in_flows<D: DriveModel>(&mut self, drive: &mut D, index: usize, now: u64) {
         self.issue_closed::<true, D>(drive, index, now);
@@ -454,7 +456,7 @@ impl Run {
                 return;
             }
             if let Some(burst) = job.paused_until(now) {
-                // A pause that lasts until the end needs no wake-up.
+                // A pause that lasts until the end of the job needs no wake-up.
                 if job.may_issue(burst) {
                     self.sleep(index, burst);
                 } else {
@@ -506,7 +508,7 @@ impl Run {
     }
 }
 
-/// Ends all jobs at `end_ns`, unless they end before.
+/// Ends all jobs at `end_ns`, unless they end earlier.
 fn end_all(jobs: &mut [Job], end_ns: u64) {
     for job in jobs {
         job.deadline_ns =

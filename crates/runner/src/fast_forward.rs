@@ -19,10 +19,10 @@ use crate::host::{self, Job, Thread};
 use crate::outcome::{JobOutcome, Observer, StepOutcome, StepProgress};
 use crate::overflow;
 
-/// Requests between two calls of the observer.
+/// Number of requests between two calls of the observer.
 const LOOK_EVERY: u64 = 1 << 20;
 
-/// Brings the drive to the state after `spec`. Jobs must end by volume or number of I/Os.
+/// Fast-forwards the drive through `spec`. Jobs must end by volume or number of I/Os.
 pub fn run<D: DriveModel>(
     drive: &mut D,
     spec: &WorkloadSpec,
@@ -33,14 +33,14 @@ pub fn run<D: DriveModel>(
     for job in &spec.jobs {
         if job.volume_bytes.is_none() && job.ios.is_none() {
             return Err(SpecError::Workload(format!(
-                "job '{}' ends by time only; fast-forward has none: give it a volume",
+                "job '{}' ends by time only, which fast-forward does not have: give it a volume",
                 job.name
             )));
         }
     }
     let rated = spec.jobs.iter().filter(|j| j.rate_iops.or(j.rate_bytes_per_s).is_some()).count();
     if rated != 0 && rated != spec.jobs.len() {
-        let message = "fast-forward cannot order jobs with a rate beside jobs without one";
+        let message = "fast-forward needs a rate for all jobs or for none of them";
         return Err(SpecError::Workload(message.to_owned()));
     }
     drive.quiesce();
@@ -99,11 +99,11 @@ impl<D: DriveModel> Run<'_, D> {
         }
     }
 
-    /// One turn of a thread; false when its job has ended.
+    /// Runs one turn of a thread; returns `false` when its job has ended.
     fn turn(&mut self, index: usize) -> bool {
         for _ in 0..self.threads[index].queue_depth {
             if self.flows.holds(index) {
-                return true; // its next turn comes
+                return true; // the thread has further turns
             }
             if self.stop || !self.request(index) {
                 return false;
@@ -128,7 +128,7 @@ impl<D: DriveModel> Run<'_, D> {
         }
     }
 
-    /// One request of a thread; false when its job has ended.
+    /// Executes one request of a thread; returns `false` when its job has ended.
     #[expect(clippy::inline_always, reason = "entering a function costs a thirtieth of a request")]
     #[inline(always)]
     fn request(&mut self, index: usize) -> bool {

@@ -1,18 +1,19 @@
-//! Jobs that keep their I/Os in proportion, as with fio's `flow`.
+//! Jobs whose I/Os are kept in proportion, as with fio's `flow`.
 //!
 //! A thread is held while its share of the I/Os of its group exceeds its share of the weights, so
-//! the I/Os of a group keep close to the weights whatever the drive does. Some thread of a group
-//! may always continue: not all shares can be too large. A thread that has ended no longer counts.
+//! the I/Os of a group stay close to the weights on any drive. At least one thread of a group can
+//! always continue, because not all shares can be too large. A thread that has ended no longer
+//! counts.
 
 use std::collections::BTreeMap;
 
 use writecliff_workload::JobSpec;
 
-/// Weights and I/Os of the threads of a workload. Without a job that has a weight it does nothing.
+/// Weights and I/Os of the threads of a workload; inactive if no job has a weight.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     groups: BTreeMap<u64, Group>,
-    /// One for each thread; empty if no job has a weight.
+    /// State of each thread; empty if no job has a weight.
     members: Vec<Option<Member>>,
 }
 
@@ -20,7 +21,7 @@ pub(crate) struct Flows {
 struct Group {
     weight: u64,
     ios: u64,
-    /// Threads that wait for others to issue.
+    /// Threads that wait until others have issued I/Os.
     held: Vec<usize>,
 }
 
@@ -32,7 +33,7 @@ struct Member {
 }
 
 impl Flows {
-    /// `threads` has the job of each thread.
+    /// Creates the state; `threads` yields the job of each thread.
     pub(crate) fn new(jobs: &[JobSpec], threads: impl Iterator<Item = usize>) -> Self {
         let mut flows = Self::default();
         if jobs.iter().all(|job| job.flow_weight == 0) {
@@ -82,7 +83,7 @@ impl Flows {
         }
     }
 
-    /// Leaves the thread out from now on, because its job has ended.
+    /// Excludes the thread from now on, because its job has ended.
     pub(crate) fn leave(&mut self, thread: usize) {
         let Some(member) = self.members.get_mut(thread).and_then(Option::take) else { return };
         if let Some(group) = self.groups.get_mut(&member.group) {
@@ -108,7 +109,8 @@ impl Flows {
 impl Group {
     /// Returns `true` if the group's I/Os are behind those of `member`.
     fn is_behind(&self, member: &Member) -> bool {
-        // One I/O more than there are, as in fio, so that the first one of a thread is never held.
+        // One more I/O than the group has, as in fio, so that the first I/O of a thread is never
+        // held.
         let share = u128::from(member.ios) * u128::from(self.weight);
         share > u128::from(member.weight) * u128::from(self.ios + 1)
     }
@@ -128,8 +130,8 @@ mod tests {
         Flows::new(&jobs, 0..jobs.len())
     }
 
-    /// Returns the I/Os of each thread after `rounds` in which each issues as many as it may, up to
-    /// 10.
+    /// Returns the I/Os of each thread after `rounds` rounds, in each of which every thread issues
+    /// up to 10 I/Os unless it is held.
     fn issued(flows: &mut Flows, threads: usize, rounds: usize) -> Vec<u64> {
         let mut ios = vec![0; threads];
         for thread in (0..rounds).flat_map(|_| 0..threads) {

@@ -9,18 +9,18 @@ use writecliff_workload::{
 use crate::device::DriveModel;
 use crate::watch::{EndedBy, Watch};
 
-/// Requests drawn per batch.
+/// Number of requests drawn per batch.
 const BATCH: usize = 32;
 
 /// Requests of a thread, drawn one or two batches early and announced to the drive, so that their
-/// map entries are in the cache by the time they are needed. Batches let the address translations
-/// (TLB misses) of announcements overlap. The timing of draws does not affect the requests.
+/// map entries are in the cache when they are needed. Batches let the address translations (TLB
+/// misses) of the announcements overlap. The time of drawing does not affect the requests.
 pub(crate) struct Requests {
     generator: ThreadGenerator,
     /// Two batches; when one is used up, it is redrawn while the other is in use.
     drawn: [IoRequest; 2 * BATCH],
     next: usize,
-    /// Requests are drawn when they are issued, and not announced.
+    /// `true` if requests are drawn when they are issued, and not announced.
     on_demand: bool,
 }
 
@@ -51,7 +51,7 @@ impl Requests {
         request
     }
 
-    /// Redraws the batch before `next`; a request without a batch is drawn and returned.
+    /// Redraws the batch before `next`. Without batches, draws and returns a single request.
     #[cold]
     fn draw<D: DriveModel>(&mut self, drive: &D) -> Option<IoRequest> {
         if self.on_demand {
@@ -74,9 +74,9 @@ pub(crate) struct Thread {
     pub pacing: ThreadPacing,
     pub outstanding: u32,
     pub queue_depth: u32,
-    /// Open loop: the next request and its intended arrival.
+    /// In an open loop, the next request and its intended arrival.
     pub next: Option<(u64, IoRequest)>,
-    /// Idle time once nothing is outstanding.
+    /// Pause that starts once the thread has no outstanding I/Os.
     pub pause: Option<u64>,
     /// `true` if a timer will wake the thread.
     pub asleep: bool,
@@ -103,26 +103,26 @@ pub(crate) struct Job {
     pub name: String,
     /// Start of the time that the results cover, in device time.
     pub began_ns: u64,
-    /// Earliest end of its ramp in device time; `None` once it has ended.
+    /// Earliest end of the ramp in device time; `None` once the ramp has ended.
     pub ramp_end_ns: Option<u64>,
-    /// From the end of the ramp.
+    /// Duration from the end of the ramp.
     pub duration_ns: Option<u64>,
-    /// In device time; `None` in a ramp.
+    /// Deadline in device time; `None` during a ramp.
     pub deadline_ns: Option<u64>,
     /// Bytes and I/Os that the job may still issue, initially `u64::MAX` if there is no limit.
     pub bytes_left: u64,
     pub ios_left: u64,
     pub bytes_total: Option<u64>,
     pub ios_total: Option<u64>,
-    /// I/Os that were issued and have not completed.
+    /// Number of outstanding I/Os.
     pub outstanding: u64,
     pub last_completion_ns: u64,
     pub is_open: bool,
     /// Bursts and the pauses between them.
     pub cycle: Option<Cycle>,
-    /// Ends by what is measured; none on the fast-forward clock, which measures nothing.
+    /// End conditions that depend on measurements; `None` on the fast-forward clock.
     pub watch: Option<Box<Watch>>,
-    /// All jobs end with this one.
+    /// `true` if all jobs end with this one.
     pub ends_all: bool,
     pub ended_by: Option<EndedBy>,
 }
@@ -143,7 +143,7 @@ impl Cycle {
         })
     }
 
-    /// In a pause, when the next burst begins.
+    /// Returns the start of the next burst during a pause.
     fn next_burst_ns(&self, now_ns: u64) -> Option<u64> {
         let since = (now_ns - self.begin.0) % self.period.0;
         (since >= self.burst.0).then(|| now_ns + (self.period.0 - since))
@@ -174,7 +174,7 @@ impl Job {
         }
     }
 
-    /// If the job is in a pause, when its next burst begins.
+    /// Returns the start of the next burst if the job is in a pause.
     #[inline]
     pub(crate) fn paused_until(&self, now_ns: u64) -> Option<u64> {
         self.cycle.as_ref().and_then(|cycle| cycle.next_burst_ns(now_ns))
@@ -210,7 +210,7 @@ impl Job {
     }
 }
 
-/// Returns the workload resolved for this drive, if the drive can run it.
+/// Resolves and checks the workload for this drive.
 pub(crate) fn checked<D: DriveModel>(
     spec: &WorkloadSpec,
     drive: &D,

@@ -1,8 +1,8 @@
-//! Running a workload on a simulated drive, and measuring it.
+//! Runs workloads on simulated drives, and measures them.
 //!
 //! [`drive::run`] is the timed clock: a host with threads and queues in virtual time.
-//! [`fast_forward::run`] applies the same requests without timing.
-//! [`replay`] replays traces of file I/O, with streams.
+//! [`fast_forward::run`] applies the same requests without timing. [`replay`] replays traces of
+//! file I/O, with streams.
 
 mod any_drive;
 pub mod bench;

@@ -1,4 +1,4 @@
-//! Results of a step, and its live state while it runs.
+//! Results of a step, and its progress while it runs.
 
 use std::ops::ControlFlow;
 
@@ -18,9 +18,9 @@ pub struct JobOutcome {
     /// Start of the time that the results cover, since the start of the step: the job's start after
     /// its start delay, or the start of the last window of a latency target.
     pub began_ns: u64,
-    /// Length of the time that the results cover, to the job's deadline or its last completion,
-    /// whichever is later; to the last completion if another end came before the deadline. Rates
-    /// divide by it.
+    /// Length of the time that the results cover: until the later of the job's deadline and its
+    /// last completion, or until the last completion if another condition ended the job first.
+    /// Rates are relative to this time.
     pub elapsed_ns: u64,
     /// Results by operation (read, write, trim); `None` for operations that the job cannot issue.
     pub operations: [Option<OperationOutcome>; OPERATIONS],
@@ -47,13 +47,14 @@ pub struct StepOutcome {
     pub jobs: Vec<JobOutcome>,
     /// Time series of all jobs.
     pub intervals: Columns,
-    /// Batches of I/Os, from which quantiles over time follow.
+    /// Batches of I/Os, from which quantiles over time are computed.
     pub batches: BatchColumns,
     /// Counters at the start of the step.
     pub before: Counters,
     /// Counters at the end of the step.
     pub after: Counters,
-    /// The data placement interface before and after; `None` for a drive without one.
+    /// Status of the data placement interface before and after the step; `None` for a drive without
+    /// one.
     pub data_placement: Option<(DataPlacementStatus, DataPlacementStatus)>,
     /// Warnings about the step, such as a rate that the drive did not reach.
     pub warnings: Vec<String>,
@@ -70,7 +71,7 @@ pub struct StepProgress {
     pub elapsed_ns: u64,
     /// I/Os completed since the start of the step.
     pub ios: u64,
-    /// Since the last call of the observer.
+    /// IOPS since the last call of the observer.
     pub iops: f64,
     /// Write amplification since the last call; `None` without flash or without writes.
     pub waf: Option<f64>,
@@ -79,7 +80,7 @@ pub struct StepProgress {
 }
 
 impl StepProgress {
-    /// Returns the state of a step without time.
+    /// Returns the progress of an untimed step.
     pub(crate) fn untimed(fraction: f64, ios: u64, counters: &Counters) -> Self {
         Self { fraction, elapsed_ns: 0, ios, iops: 0.0, waf: None, counters: *counters }
     }

@@ -1,4 +1,4 @@
-//! Counts writes to streams that the drive does not have, and warns of them.
+//! Counts writes to streams that the drive does not have, and warns about them.
 
 use writecliff_base::Bytes;
 use writecliff_host_interface::placement::DataPlacementStatus;
@@ -8,7 +8,7 @@ use crate::device::DriveModel;
 /// Maximum number of streams that a warning lists individually.
 const NAMED: usize = 8;
 
-/// Returns the interface before and after a step.
+/// Returns the status of the interface before and after a step.
 pub(crate) fn both<D: DriveModel>(
     before: Option<DataPlacementStatus>,
     drive: &mut D,
@@ -16,7 +16,7 @@ pub(crate) fn both<D: DriveModel>(
     before.zip(drive.data_placement_status())
 }
 
-/// Returns the bytes of a step whose stream was not available, by stream number.
+/// Returns the bytes written in a step to unavailable streams, by stream number.
 pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(u16, u64)> {
     let earlier = |number| {
         let entry = before.overflow_by_number.iter().find(|(n, _)| *n == number);
@@ -26,7 +26,7 @@ pub fn since(before: &DataPlacementStatus, after: &DataPlacementStatus) -> Vec<(
     added.filter(|&(_, bytes)| bytes > 0).collect()
 }
 
-/// Returns the warning of a step about them, if there are any.
+/// Returns the warning about writes of a step to unavailable streams, if there were any.
 pub(crate) fn warning(both: Option<&(DataPlacementStatus, DataPlacementStatus)>) -> Option<String> {
     let (before, after) = both?;
     let added = since(before, after);

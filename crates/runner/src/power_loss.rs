@@ -1,4 +1,4 @@
-//! Data that a drive loses if its power is cut after a number of writes since the last flush.
+//! Data that a drive loses in a power cut after a number of writes since the last flush.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,39 @@ use writecliff_ssd::{DeviceConfig, Ssd, Volatile};
 /// Label of the random generator for addresses.
 const SEED_LABEL: u64 = 0x6c6f_7373;
 
-/// One cut. Slots are of 4 KiB.
+/// Effects of one cut, in slots of 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Writes confirmed since the last flush.
+    /// Writes acknowledged since the last flush.
     pub confirmed: u64,
     /// Lost writes among these.
     pub lost: u64,
-    /// Program units that were being programmed, and cannot be read.
+    /// Program units whose programs were interrupted, and which cannot be read.
     pub torn_units: u64,
     /// Erases of a block that did not end.
     pub interrupted_erases: u64,
-    /// Slots that the capacitors let the drive program, and how long they had to last.
+    /// Slots programmed on the power of the capacitors.
     pub saved: u64,
     /// Time for which the capacitors powered the drive.
     pub hold_up: Nanos,
     /// Time from power-up until the drive accepts commands.
     pub rebuild: Nanos,
-    /// From the first write to the cut.
+    /// Time from the first write to the cut.
     pub elapsed: Nanos,
 }
 
-/// Cuts the power of one drive after each of `writes` random writes of 4 KiB with `queue_depth`
-/// outstanding, in the moment in which the last one is confirmed; before each run there is a flush.
+/// Cuts the power of a drive once for each number in `writes`: after that many random 4 KiB writes
+/// at `queue_depth`, at the completion of the last one. Each run starts with a flush.
 ///
 /// # Errors
-/// Returns why the drive's power cannot be cut.
+/// Returns the reason why the drive's power cannot be cut.
 pub fn losses(
     config: DeviceConfig,
     seed: u64,
     queue_depth: u32,
     writes: &[u64],
 ) -> Result<Vec<Loss>, String> {
-    // The last slot may be one that the capacity ends in.
+    // The capacity may end within the last slot.
     let slots = config.user_capacity.0 / SLOT_BYTES;
     let mut ssd = Ssd::<Volatile>::recording(config).map_err(|e| e.to_string())?;
     if let Some(reason) = ssd.storage().refuses_power_cut(ssd.config()) {
@@ -51,14 +51,14 @@ pub fn losses(
     Ok(writes.iter().map(|&count| loss(&mut ssd, &mut random, slots, queue_depth, count)).collect())
 }
 
-/// Writes confirmed to the host, and those that the drive has reported as durable.
+/// Writes acknowledged to the host, and writes that the drive has reported as durable.
 #[derive(Default)]
 struct Ledger {
-    /// Number and slot of the write under way, by tag.
+    /// Number and slot of the outstanding write, by tag.
     under_way: Vec<(u64, u32)>,
-    /// Numbers of the confirmed writes of a slot.
+    /// Numbers of the acknowledged writes of each slot.
     confirmed: BTreeMap<u32, Vec<u64>>,
-    /// The writes of a slot below this number are on flash, or others that replaced them are.
+    /// Number below which the writes of a slot, or writes that replaced them, are on flash.
     durable_below: BTreeMap<u32, u64>,
     next: u64,
 }
@@ -89,7 +89,7 @@ impl Ledger {
         }
     }
 
-    /// Confirmed writes that are not on flash.
+    /// Returns the number of acknowledged writes that are not on flash.
     fn open_writes(&self) -> u64 {
         let is_open = |slot: &u32, number: u64| {
             self.durable_below.get(slot).is_none_or(|&below| number >= below)
@@ -134,9 +134,9 @@ fn loss(
     ledger.note_durable(ssd);
     let is_protected = ssd.config().controller.power_loss_protection;
     let cut = ssd.cut_power();
-    // Slots that the capacitors let the drive program are not lost.
+    // Slots programmed on the power of the capacitors are not lost.
     let lost = if is_protected { cut.lost_slots } else { ledger.open_writes() };
-    // With a cache a write is confirmed when it gets into the buffer.
+    // With a cache, a write is acknowledged when it enters the buffer.
     debug_assert!(!ssd.write_cache() || lost == cut.lost_slots, "{lost} lost, but {cut:?}");
     assert!(lost <= confirmed, "{lost} of {confirmed} confirmed writes are lost");
     Loss {

@@ -53,14 +53,14 @@ pub struct ReplayOutcome {
     pub before: DriveCounters,
     /// Counters at the end of the measured part.
     pub after: DriveCounters,
-    /// FDP statistics at the same two times.
+    /// FDP statistics at the start and end of the measured part.
     pub statistics: (FdpStatistics, FdpStatistics),
     /// The data placement interface at the end; `None` for a drive without one.
     pub data_placement: Option<DataPlacementStatus>,
     /// Bytes by stream number that the rules assigned to unavailable streams; they went to the
     /// default stream.
     pub overflow: BTreeMap<u16, u64>,
-    /// Blocks written by host and drive since the replay began.
+    /// Blocks written by host and drive since the start of the replay.
     pub series: Vec<(u64, u64)>,
     /// Writes and write amplification by stream.
     pub ledger: Ledger,
@@ -87,11 +87,12 @@ impl ReplayOutcome {
     }
 }
 
-/// Replays `trace` on a new drive created by `make`. `deaths` are the trace's death times, which
-/// only the oracle needs. The oracle tries its bucketings on separate drives and keeps the best.
+/// Replays `trace` on a new drive created by `make`. `deaths` contains the trace's death times,
+/// which only the oracle needs. The oracle tries its bucketings on separate drives and keeps the
+/// best.
 ///
-/// The observer gets the share of all that is fast-forwarded. In the timed part, where the time of
-/// the drive is not 0, it gets the share of that part: its pace is another.
+/// The observer receives the completed share of the fast-forwarded part. In the timed part, in
+/// which the elapsed time is not 0, it receives the share of that part, because its speed differs.
 pub fn run<E>(
     make: &dyn Fn() -> Result<Ssd, E>,
     trace: &BlockTrace,
@@ -214,7 +215,7 @@ struct Run<'a> {
     before: DriveCounters,
     statistics: FdpStatistics,
     overflow: BTreeMap<u16, u64>,
-    /// Number of streams to use, if the trace assigns them.
+    /// Number of streams of the trace, if it assigns streams.
     given: Option<u16>,
     series: Vec<(u64, u64)>,
     row_blocks: u64,
@@ -297,7 +298,7 @@ impl Run<'_> {
     }
 }
 
-/// The passes of an oracle, as one.
+/// Combines the passes of an oracle for the observer.
 struct Passes<'a> {
     observer: &'a mut dyn Observer,
     done: usize,
@@ -314,7 +315,8 @@ impl Observer for Passes<'_> {
     }
 }
 
-/// Reports the finished requests of a part to an observer; returns `true` if it stops the replay.
+/// Reports the finished requests of a part to an observer; returns `true` if the observer stops the
+/// replay.
 fn look(
     observer: &mut dyn Observer,
     ssd: &Ssd,

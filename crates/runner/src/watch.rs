@@ -1,5 +1,6 @@
-//! Ends of a job by what it measures, and the search for a queue depth, judged at the ends of
-//! intervals of the series (`writecliff_workload::SteadyEnd`, `LatencyTarget`, `LeastRate`).
+//! End conditions of a job that depend on measurements, and the search for a queue depth, evaluated
+//! at the ends of intervals of the series (`writecliff_workload::SteadyEnd`, `LatencyTarget`,
+//! `LeastRate`).
 
 mod depth_search;
 mod steady;
@@ -12,7 +13,7 @@ use writecliff_workload::{JobSpec, LeastRate};
 use self::depth_search::DepthSearch;
 use self::steady::Steadiness;
 
-/// A rate below the least one counts from here on, as in fio.
+/// Time after which a rate below the minimum counts, as in fio.
 const SETTLED_NS: u64 = 2_000_000_000;
 
 /// Condition that ended a job before its own end.
@@ -42,7 +43,7 @@ impl EndedBy {
 pub(crate) enum Verdict {
     Continue,
     Depth(u32),
-    /// Measure afresh at this depth.
+    /// Restart the measurement at this depth.
     Afresh(u32),
     End(EndedBy),
 }
@@ -55,12 +56,12 @@ struct Activity {
     latency_sum_ns: f64,
 }
 
-/// The judges of one job.
+/// The measured end conditions of one job.
 pub(crate) struct Watch {
     job: usize,
     start: Nanos,
     interval_ns: u64,
-    /// Rows of the series judged so far.
+    /// Number of evaluated rows of the series.
     rows: usize,
     steady: Option<Steadiness>,
     search: Option<DepthSearch>,
@@ -75,7 +76,7 @@ struct Least {
 }
 
 impl Watch {
-    /// Returns the judges of a job; `None` if it has none.
+    /// Returns the measured end conditions of a job; `None` if it has none.
     pub(crate) fn of(spec: &JobSpec, job: usize, interval_ns: u64) -> Option<Box<Self>> {
         let least = |&spec: &LeastRate| Least { spec, done: Activity::default(), since_ns: 0 };
         let none = spec.until_steady.is_none()
@@ -94,12 +95,13 @@ impl Watch {
         })
     }
 
-    /// Returns the queue depth to begin with.
+    /// Returns the initial queue depth.
     pub(crate) fn first_depth(&self) -> Option<u32> {
         self.search.as_ref().map(|search| search.depth)
     }
 
-    /// Judges the intervals that have ended since the last call; `results` are the job's.
+    /// Evaluates the intervals that have ended since the last call; `results` are the results of
+    /// the job.
     pub(crate) fn judge(
         &mut self,
         series: &Columns,
@@ -114,7 +116,7 @@ impl Watch {
                 self.rows += 1;
             }
             if end_ns < self.start.0.saturating_add(self.interval_ns) {
-                continue; // the job had not begun, or not for a whole interval
+                continue; // the job had not started, or not for a whole interval
             }
             let verdict = self.judge_interval(end_ns - self.start.0, &activity, results);
             if verdict != Verdict::Continue {

@@ -15,7 +15,7 @@ const SSD: &str = include_str!("device_hash/ssd.toml");
 const DISK: &str = include_str!("device_hash/disk.toml");
 const SCM: &str = include_str!("device_hash/scm.toml");
 
-/// Every word that is a value of some key.
+/// All words that are values of keys.
 const WORDS: [&str; 32] = [
     "SLC",
     "MLC",
@@ -51,14 +51,14 @@ const WORDS: [&str; 32] = [
     "scan",
 ];
 
-/// SSDs with keys that the first SSD cannot have at the same time.
+/// Returns SSDs with keys that exclude keys of the first SSD.
 fn ssds() -> [String; 11] {
     let (plain, _) = SSD.split_once("[slc_cache]").unwrap();
     let default = "gc_destination = \"per-stream\"\nspare = \"global\"";
     assert!(plain.contains(default));
     let per_handle =
         plain.replace(default, "gc_destination = \"per-handle\"\nisolated_streams = [1, 2]");
-    // Parity takes half, and is not modelled with planes that read independently.
+    // Parity takes half of the flash, and is not modelled with independent plane reads.
     let per_handle = per_handle.replace("\"40 MiB\"", "\"10 MiB\"");
     let per_handle = per_handle.replace("independent_plane_reads = true\n", "");
     let fold_at = "fold_at = \"50 %\"";
@@ -96,7 +96,7 @@ fn canonical(text: &str) -> Result<String, String> {
     Ok(device.config().canonical().to_owned())
 }
 
-/// Other values of the same kind as `value`, in the order in which they are worth trying.
+/// Returns other values of the same kind as `value`, most promising first.
 fn others(value: &str) -> Vec<String> {
     if let Some(list) = value.strip_prefix('[') {
         let (first, rest) = list.split_once(',').unwrap();
@@ -113,7 +113,7 @@ fn others(value: &str) -> Vec<String> {
     ["true".to_owned(), "false".to_owned()].into_iter().chain(words).collect()
 }
 
-/// Other keys that must change with a key so that the file stays valid.
+/// Returns other keys that must change with a key so that the file stays valid.
 fn fellows(key: &str) -> &[(&str, &str)] {
     const THREE: &str = "[\"1 ms\", \"2 ms\", \"3 ms\"]";
     match key {
@@ -128,8 +128,8 @@ fn change(key: &str, value: &str) -> Option<Change> {
     Some(Change { key: key.to_owned(), value: value.parse().ok()?, source: None })
 }
 
-/// Changes every key of a file in turn: its value must be in the canonical text. Returns the keys
-/// for which the file permits another value.
+/// Changes every key of a file in turn, and checks that the canonical text contains its value.
+/// Returns the keys for which the file permits another value.
 fn check_each_key(text: &str) -> BTreeSet<String> {
     let device = Device::read(text, "full.toml").unwrap();
     let base = device.config().canonical();

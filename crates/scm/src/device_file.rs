@@ -81,8 +81,8 @@ fn check_queues(table: &Table<'_>, config: &ScmConfig) -> Answer<()> {
     Ok(())
 }
 
-/// Changes to the device file for a drive that is `scale` times smaller. Its banks, and so all of
-/// its times, are the same.
+/// Returns the changes to the device file for a drive that is `scale` times smaller, with the same
+/// banks and times.
 pub fn scaled(config: &ScmConfig, scale: f64) -> Vec<Change> {
     let blocks =
         (config.user_capacity.0 as f64 / scale / SLOT_BYTES as f64).round_ties_even().max(1.0);

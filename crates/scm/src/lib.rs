@@ -8,12 +8,11 @@
 //! | file | content |
 //! |---|---|
 //! | `config.rs`, `device_file.rs` | the configuration, and device files in TOML |
-//! | `media.rs` | the controller and the banks: when the accesses of a command are done |
+//! | `media.rs` | the controller and the banks: completion times of a command's accesses |
 //! | `scm.rs` | the drive: commands in flight |
 //!
-//! The memory is written where it is read. Nothing is erased, nothing is moved, and no map records
-//! where data are, so the drive has no state that makes later commands slower or faster. It makes
-//! no random choice.
+//! Data are written in place: the drive neither erases nor moves data and has no map, so no state
+//! makes later commands slower or faster. It makes no random choices.
 
 pub mod config;
 pub mod device_file;

@@ -1,8 +1,8 @@
-//! The controller and the banks: when the accesses of a command are done.
+//! The controller and the banks: completion times of a command's accesses.
 //!
 //! The controller issues accesses one after another, in the order in which commands reach it, and
-//! each bank serves its accesses in that order. So each is a time until which it is busy, and a
-//! write is in the memory before a later one of the same place begins.
+//! each bank serves its accesses in that order. Controller and banks are therefore represented by
+//! the time until which they are busy, and writes to the same address are executed in order.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Nanos, saved};
@@ -16,14 +16,14 @@ pub struct MediaCounters {
     pub read_bytes: u64,
     /// Bytes written in whole access units.
     pub write_bytes: u64,
-    /// Units that were read before they were written, because the host wrote a part of them.
+    /// Units that were read before a write because the host wrote only a part of them.
     pub partial_units: u64,
 }
 
 /// Completion times of a command's accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The first part that lies in one bank.
+    /// Completion of the first part, which lies in one bank.
     pub first: Nanos,
     pub(crate) last: Nanos,
 }
@@ -70,14 +70,14 @@ impl Media {
         self.bank_free.iter().copied().fold(self.controller_free, Nanos::max)
     }
 
-    /// Returns a command without data, which takes the controller's time alone; returns when it is
-    /// done.
+    /// Executes a command without data, which takes only controller time; returns its completion
+    /// time.
     pub(crate) fn pass(&mut self, now: Nanos) -> Nanos {
         self.controller_free = self.controller_free.max(now) + self.command_time;
         self.controller_free
     }
 
-    /// Reads these bytes.
+    /// Reads a range; returns the completion times.
     pub(crate) fn read(&mut self, now: Nanos, offset: u64, length: u64) -> Served {
         let (unit, time) = (self.config.unit.0, self.config.read_time);
         let (first, end) = (offset / unit, (offset + length).div_ceil(unit));
@@ -88,7 +88,7 @@ impl Media {
         served
     }
 
-    /// Counts a write that takes no time; returns its units, of which the middle ones are whole.
+    /// Counts a write that takes no time; returns the bounds of its units and of its whole units.
     pub(crate) fn count_write(&mut self, offset: u64, length: u64) -> [u64; 4] {
         let unit = self.config.unit.0;
         let (first, end) = (offset / unit, (offset + length).div_ceil(unit));
@@ -103,7 +103,7 @@ impl Media {
         [first, whole, whole_end, end]
     }
 
-    /// Writes these bytes. A unit of which they are a part is read before.
+    /// Writes a range; returns the completion times. Partly written units are read first.
     pub(crate) fn write(&mut self, now: Nanos, offset: u64, length: u64) -> Served {
         let [first, whole, whole_end, end] = self.count_write(offset, length);
         self.pass(now);
@@ -116,7 +116,7 @@ impl Media {
         served
     }
 
-    /// Issues the accesses of these units, each of which takes its bank `time`.
+    /// Issues the accesses to these units, each of which occupies its bank for `time`.
     fn serve(&mut self, first: u64, end: u64, time: Nanos, served: &mut Served) {
         let per_bank = self.config.interleave.0 / self.config.unit.0;
         let mut from = first;
@@ -132,13 +132,13 @@ impl Media {
         }
     }
 
-    /// Issues `count` accesses of a bank, at least one; returns when the last is done.
+    /// Issues `count` accesses to a bank, at least one; returns the completion time of the last.
     fn issue(&mut self, bank: usize, count: u64, time: Nanos) -> Nanos {
         let first = self.controller_free + self.access_time;
         let last = self.controller_free + times(self.access_time, count);
         self.controller_free = last;
-        // Each begins when it is issued and the one before is done. The latest of all chains of
-        // accesses begins with the bank, with the first access or with the last.
+        // Each access starts when it is issued and the previous one is complete. The critical path
+        // starts with the bank, with the first access or with the last.
         let busy = self.bank_free[bank].max(first) + times(time, count);
         let done = busy.max(last + time);
         debug_assert!(done >= self.bank_free[bank], "a bank serves accesses in order");

@@ -27,9 +27,10 @@ saved! { Scm { core, host, media } check is_possible }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ScmEvent {
-    /// A command has reached the controller: a read is decoded, others have come with their data.
+    /// A command has reached the controller: a read is decoded, or the data of another command have
+    /// arrived.
     Ready(u16),
-    /// The memory has served all of a command.
+    /// The memory has served the whole command.
     Served(u16),
     Completed(u16),
 }

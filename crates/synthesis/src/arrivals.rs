@@ -1,4 +1,4 @@
-//! Which I/O comes when: a walk through the states of a model.
+//! Order and times of the I/Os: a random walk through the states of a model.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use writecliff_base::Prng;
 
 use crate::{GAP_VALUES, IoModel};
 
-/// Idle gaps are not stretched by more than this.
+/// Maximum factor by which idle gaps are stretched.
 const STRETCH_MAX: f64 = 4.0;
-/// An idle gap is not shortened by more than this.
+/// Maximum factor by which an idle gap is shortened.
 const SHRINK_MAX: f64 = 4.0;
 const STRETCHES: usize = 4;
 
-/// Successors of a state that are left.
+/// Remaining successors of a state.
 #[derive(Clone, Debug, Default)]
 struct Bag {
     to: Vec<(u32, u64)>,
@@ -33,8 +33,8 @@ impl Phase {
         self.left += count;
     }
 
-    /// Returns the state after `from`: one of its successors, or of those of any state if it has
-    /// none.
+    /// Returns the state after `from`: one of its remaining successors, or a remaining successor of
+    /// any state.
     fn take(&mut self, from: u32, random: &mut Prng) -> u32 {
         let has_bag = self.bags.get(&from).is_some_and(|bag| bag.left > 0);
         let from = if has_bag { from } else { self.jump(random) };
@@ -65,7 +65,7 @@ impl Phase {
     }
 }
 
-/// Values of a class of gaps, each once in eight draws.
+/// Values of a class of gaps, each drawn once in eight draws.
 #[derive(Clone, Debug)]
 struct Values {
     of: [u64; GAP_VALUES],
@@ -143,9 +143,10 @@ impl<'a> Arrivals<'a> {
     }
 }
 
-/// Makes the gaps of a period take `length_ns`. The longest one is as long as in the trace; idle
-/// ones are stretched up to that, or give way. If much is missing then, the longest one takes it;
-/// if it is too long then, bursts get shorter, too. Later periods make up for what cannot be done.
+/// Adjusts the gaps of a period to a total of `length_ns`. The longest gap is as long as in the
+/// trace; idle gaps are stretched up to that length, or shortened. If much time is still missing,
+/// the longest gap is extended; if the total is still too long, bursts get shorter, too. Later
+/// periods compensate the remaining difference.
 fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64) {
     let Some(longest) = (0..drawn.len()).max_by_key(|n| drawn[*n].0) else { return };
     for gap in &mut *drawn {
@@ -154,7 +155,7 @@ fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64
     drawn[longest].0 = longest_ns;
     let total = |drawn: &[(u64, usize)]| drawn.iter().map(|gap| gap.0).sum::<u64>();
     let is_idle = |n: usize, gap: u64| n != longest && gap >= idle_ns;
-    // Gaps that reach the longest one leave their share to the others.
+    // Gaps that reach the longest gap leave their share to the others.
     for _ in 0..STRETCHES {
         let idle: u64 =
             drawn.iter().enumerate().filter(|gap| is_idle(gap.0, gap.1.0)).map(|gap| gap.1.0).sum();
@@ -171,7 +172,7 @@ fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64
     if missing >= idle_ns {
         drawn[longest].0 += missing;
     }
-    // Gaps of bursts give way last: classes of gaps are those of all periods.
+    // Gaps of bursts are shortened last, because their classes are shared by all periods.
     let others = total(drawn) - drawn[longest].0;
     let room = length_ns.saturating_sub(drawn[longest].0);
     if others > room {

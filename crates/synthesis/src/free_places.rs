@@ -1,10 +1,11 @@
-//! Places of a pass that no I/O has yet: a tree of counts (Fenwick, 1994), so that the n-th free
-//! one is found in logarithmic time.
+//! Unused positions of a pass, in a tree of counts (Fenwick, 1994) that finds the n-th free
+//! position in logarithmic time.
 
-/// Places 0 to n - 1.
+/// The free positions among 0 to n - 1.
 #[derive(Clone, Debug)]
 pub(super) struct FreePlaces {
-    /// At n: free places in the range before n + 1 whose length is the lowest bit of n + 1.
+    /// At index n: number of free positions in the range that ends before n + 1 and whose length is
+    /// the lowest bit of n + 1.
     tree: Vec<u32>,
     left: usize,
 }
@@ -15,7 +16,7 @@ impl FreePlaces {
         Self { tree: (1..=places).map(lowest_bit).collect(), left: places }
     }
 
-    /// Returns the number of free places below `place`.
+    /// Returns the number of free positions below `place`.
     pub(super) fn below(&self, place: usize) -> usize {
         let (mut n, mut sum) = (place, 0);
         while n > 0 {
@@ -25,7 +26,7 @@ impl FreePlaces {
         sum
     }
 
-    /// Returns the free place below which `before` are free; there must be one.
+    /// Returns the free position with `before` free positions below it, which must exist.
     pub(super) fn nth(&self, before: usize) -> usize {
         assert!(before < self.left, "{before} of {} free places", self.left);
         let (mut at, mut left) = (0, before);

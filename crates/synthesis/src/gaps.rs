@@ -1,23 +1,23 @@
-//! Pages of its span that a sweep leaves out.
+//! Pages that a sweep skips within its span.
 //!
-//! A checkpoint writes the pages that were changed, and most of them are changed again before the
-//! next one. Sweeps over the same addresses therefore use much the same pages, and leave the same
-//! pages out. Each page has a weight, equal in all sweeps, by which it is drawn.
+//! A checkpoint writes the changed pages, most of which change again before the next checkpoint.
+//! Sweeps over the same addresses therefore use and skip largely the same pages. Each page is drawn
+//! by a weight that is equal in all sweeps.
 
 use std::ops::Range;
 
 use writecliff_base::{Prng, SECTOR_BYTES, SLOT_BYTES, random};
 
 const WEIGHTS_LABEL: u64 = 0x10d_0005;
-/// Pages left out for each gap: with more of them, few pages are used twice anyway. And in all:
-/// they are kept in memory.
+/// Maximum number of skipped pages per gap, above which few pages are used twice anyway, and in
+/// total, because they are kept in memory.
 const PAGES_OF_GAP_MAX: u64 = 256;
 const PAGES_MAX: u64 = 1 << 22;
 
-/// Probability of each page to be used, by its weight.
+/// Probabilities of the pages, by weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Popularity<'a> {
-    /// One of them is that of a page; none: all pages are alike.
+    /// Weights of the pages; empty if all pages are equally likely.
     pub(super) weights: &'a [u32],
     pub(super) seed: u64,
 }
@@ -28,8 +28,8 @@ impl Popularity<'_> {
         f64::from(self.weights[((drawn * self.weights.len() as u128) >> 64) as usize])
     }
 
-    /// Returns the gaps between `groups` of I/Os with so many bytes each, from `begin` on,
-    /// `left_out` bytes in all.
+    /// Returns the gaps between groups of I/Os, from `begin` on, `left_out` bytes in total.
+    /// `groups` contains the bytes of each group.
     pub(super) fn gaps(
         &self,
         begin: u64,
@@ -53,8 +53,8 @@ impl Popularity<'_> {
         }
     }
 
-    /// Returns the pages with which groups begin: the first and the last where the span begins and
-    /// ends, the others at pages that are drawn, or next to them where two would touch.
+    /// Returns the first page of each group: the first and last groups are at the ends of the span,
+    /// the others at drawn pages, or next to them if two groups would touch.
     fn begins(&self, begin: u64, groups: &[u64], left_out: u64, random: &mut Prng) -> Vec<u64> {
         debug_assert!(groups.len() >= 2, "no gap between {} groups", groups.len());
         let end = begin + groups.iter().sum::<u64>() + left_out;
@@ -73,9 +73,9 @@ impl Popularity<'_> {
         begins
     }
 
-    /// So many of the pages `among` all, each drawn by its weight, ascending: those whose random
-    /// times with rates of their weights are the shortest (Efraimidis and Spirakis, "Weighted
-    /// random sampling with a reservoir", 2006).
+    /// Draws `count` of the pages `among` by their weights; returns them in ascending order.
+    /// Selects the pages with the shortest exponential times whose rates are the weights
+    /// (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
     fn drawn(&self, among: Range<u64>, count: usize, random: &mut Prng) -> Vec<u64> {
         let mut timed: Vec<(f64, u64)> =
             among.map(|page| (-(1.0 - random.unit()).ln() / self.of(page), page)).collect();
@@ -83,13 +83,13 @@ impl Popularity<'_> {
         timed.truncate(count);
         let mut pages: Vec<u64> = timed.into_iter().map(|page| page.1).collect();
         pages.sort_unstable();
-        // With too few pages groups are next to each other at the end.
+        // If there are too few pages, the last groups are adjacent.
         pages.extend(std::iter::repeat_n(u64::MAX / 2, count - pages.len()));
         pages
     }
 }
 
-/// Returns the bytes in parts that are cut at random, none of them empty if there is enough.
+/// Divides the bytes into parts at random positions; no part is empty if there are enough bytes.
 fn at_random(parts: u64, bytes: u64, random: &mut Prng) -> Vec<u64> {
     debug_assert!(parts > 0 && bytes.is_multiple_of(SECTOR_BYTES), "{bytes} B in {parts} parts");
     let unit = if bytes.is_multiple_of(SLOT_BYTES) { SLOT_BYTES } else { SECTOR_BYTES };
@@ -145,8 +145,8 @@ mod tests {
         assert_eq!(popular.gaps(0, &[SLOT_BYTES], 0, &mut random(1)), [0; 0]);
     }
 
-    /// A sweep uses about 100 of 1000 pages. Another sweep uses a tenth of them if all weights are
-    /// equal, and more than half of them if every tenth page is used a hundred times as often.
+    /// A sweep uses about 100 of 1000 pages. A second sweep uses a tenth of these if all weights
+    /// are equal, and more than half of them if every tenth page has a hundred times the weight.
     #[test]
     fn sweeps_use_the_same_pages_as_far_as_weights_differ() {
         let same = |weights: &[u32]| {

@@ -1,11 +1,12 @@
-//! A model of the I/Os of a trace, from which a job draws its own (`writecliff trace synthesise`).
+//! A model of the I/Os of a trace, from which a job generates similar I/Os (`writecliff trace
+//! synthesise`).
 //!
 //! The I/Os of one [`Pass`], with their times, follow from the model and its seed; a job repeats
 //! them as an open loop. Three parts, one file each:
 //!
 //! * `arrivals`: a Markov chain over states (stream, whether it continues a run, time since the I/O
 //!   before), by phases and periods of demand;
-//! * `places`: where I/Os begin that continue no run: groups of places that are used alike;
+//! * `places`: addresses of I/Os that continue no run: groups of addresses with similar use;
 //! * `runs`: sequential I/Os, which continue a run.
 //!
 //! Or, in place of these, `sweeps`: sequences of I/Os with their begins and ends, and demand over
@@ -13,10 +14,10 @@
 //! leave out.
 //!
 //! Transitions, sizes of gaps and uses of places are drawn from bags, without replacement, so that
-//! a pass has exactly as many of each as the model. Periods with a histogram each follow
-//! Tarasov et al., "Extracting flexible, replayable models from large block traces" (FAST '12); the
-//! shuffle that keeps the counts of transitions is that of Altschul and Erickson (1985), with a
-//! jump where a state has no successors left in place of their choice of a last one.
+//! a pass has exactly as many of each as the model. Periods with a histogram each follow Tarasov et
+//! al., "Extracting flexible, replayable models from large block traces" (FAST '12); the shuffle
+//! that keeps the counts of transitions is that of Altschul and Erickson (1985), with a jump where
+//! a state has no successors left in place of their choice of a last one.
 
 #[macro_use]
 mod toml;
@@ -38,15 +39,15 @@ use sweeps::{Demand, Sweeps};
 pub use toml::read;
 use writecliff_base::{Bytes, Prng, SECTOR_BYTES};
 
-/// I/Os of a pass; they are kept in memory.
+/// Maximum number of I/Os of a pass, which are kept in memory.
 const IOS_MAX: u64 = 100_000_000;
-/// Bytes of an I/O.
+/// Maximum length of an I/O.
 const LENGTH_MAX: u32 = 1 << 30;
-/// Representative values of each class of gaps.
+/// Number of representative values of each class of gaps.
 pub(crate) const GAP_VALUES: usize = 8;
-/// Times in the life of places: parts of a pass.
+/// Resolution of times within a pass.
 pub(crate) const PASS: u64 = 1 << 24;
-/// Shapes of the times between uses, in hundredths.
+/// Valid Weibull shapes of the times between uses, in hundredths.
 const SHAPES: std::ops::RangeInclusive<u32> = 10..=1000;
 const CHAIN_LABEL: u64 = 0x10d_0001;
 const PLACES_LABEL: u64 = 0x10d_0002;
@@ -75,11 +76,11 @@ fn check_columns(table: &str, part: &impl toml::Part) -> Check {
 /// The I/Os of one pass, as columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// One letter each: r read, w write, t trim, f flush.
+    /// One letter per entry: `r` read, `w` write, `t` trim, `f` flush.
     pub operations: String,
-    /// Relative to the start of the device. 0 for flushes.
+    /// First bytes, relative to the start of the device; 0 for flushes.
     pub offsets: Vec<u64>,
-    /// In bytes. 0 for flushes.
+    /// Lengths in bytes; 0 for flushes.
     pub lengths: Vec<u64>,
     /// Arrivals since the start of the pass, ascending.
     pub times_ns: Vec<u64>,
@@ -91,7 +92,7 @@ pub struct Pass {
 pub struct IoModel {
     /// Seed of the generated I/Os.
     pub(crate) seed: u64,
-    /// Addresses are below this, relative to the job's `offset`.
+    /// Upper limit of the addresses, relative to the job's `offset`.
     pub range_bytes: u64,
     pub(crate) streams: Streams,
     pub(crate) gaps: Gaps,
@@ -99,10 +100,11 @@ pub struct IoModel {
     pub(crate) transitions: Transitions,
     pub(crate) periods: Periods,
     pub(crate) places: Places,
-    /// Number of continuations of the most, second most ... recently used run.
+    /// Number of continuations of the most recently used run, the second most recently used, and so
+    /// on.
     pub(crate) read_ranks: Vec<u64>,
     pub(crate) write_ranks: Vec<u64>,
-    /// These three together are in place of the tables from `gaps` on, which are empty then.
+    /// Sweeps, mixes and demand replace the tables from `gaps` on, which are then empty.
     #[serde(default)]
     pub(crate) sweeps: Option<Sweeps>,
     #[serde(default)]
@@ -114,11 +116,11 @@ pub struct IoModel {
 model_table! {
     /// I/O streams: operation and length.
     Streams {
-        /// One letter each: r read, w write, t trim, f flush.
+        /// One letter per entry: `r` read, `w` write, `t` trim, `f` flush.
         operations: String,
         /// 0 for flushes.
         lengths: Vec<u32>,
-        /// 1: I/Os of several sizes, with the length as their mean.
+        /// 1 for I/Os of several sizes, with the length as their mean.
         several: Vec<u8>,
     }
 }
@@ -126,9 +128,9 @@ model_table! {
 model_table! {
     /// Times since the previous I/O, in classes.
     Gaps {
-        /// Eight values for each class: the means of its eighths.
+        /// Eight values for each class: the means of its octiles.
         values_ns: Vec<u64>,
-        /// Gaps from this on are stretched, so that each period has its length.
+        /// Minimum length of gaps that are stretched to give each period its length.
         idle_ns: u64,
     }
 }
@@ -137,9 +139,9 @@ model_table! {
     /// States of the chain of arrivals.
     States {
         stream: Vec<u32>,
-        /// 1: the I/O continues a run; 0: it begins one.
+        /// 1 if the I/O continues a run, 0 if it starts one.
         continues: Vec<u8>,
-        /// Bytes before the end of the run at which an I/O begins that continues one.
+        /// Distance in bytes by which a continuing I/O starts before the end of its run.
         back: Vec<u32>,
         /// Class of the gap before the I/O.
         gap: Vec<u32>,
@@ -147,7 +149,7 @@ model_table! {
 }
 
 model_table! {
-    /// Number of times that a state follows another, in each phase.
+    /// Number of times that a state follows another in each phase.
     Transitions {
         phase: Vec<u32>,
         before: Vec<u32>,
@@ -169,25 +171,25 @@ model_table! {
 }
 
 model_table! {
-    /// Groups of places that are used alike.
+    /// Groups of addresses with similar use.
     Places {
         stream: Vec<u32>,
-        /// Start and duration of the time in which places of the group are used first, in 2^-24
-        /// of the stream's I/Os that begin runs.
+        /// Start and duration of the time in which addresses of the group are first used, in 2^-24
+        /// of the stream's I/Os that start runs.
         begin: Vec<u64>,
         within: Vec<u64>,
-        /// Time from the first use of a place to its last use.
+        /// Time from the first to the last use of an address.
         life: Vec<u64>,
-        /// Shape of the Weibull distribution of the times between the uses of a place, in
-        /// hundredths: 100 is random, more is evenly spread, less is in clusters.
+        /// Shape of the Weibull distribution of the times between uses of an address, in
+        /// hundredths: 100 is random, more is evenly spread, less is clustered.
         shape: Vec<u32>,
-        /// Number of places in the group.
+        /// Number of addresses in the group.
         count: Vec<u64>,
-        /// Number of uses of all these places.
+        /// Number of uses of all these addresses.
         uses: Vec<u64>,
-        /// Bytes of the run that begins with a use.
+        /// Bytes of the run that starts with a use.
         run_bytes: Vec<u64>,
-        /// Address of the first place, and the distance between neighbouring places.
+        /// First address, and the distance between neighbouring addresses.
         offset: Vec<u64>,
         stride: Vec<u64>,
     }
@@ -249,7 +251,7 @@ impl IoModel {
         log
     }
 
-    /// Checks the model by itself; an error is a message for the user.
+    /// Checks the model; the error is a message for the user.
     pub fn check(&self) -> Check {
         whole_sectors(self.range_bytes)?;
         if self.sweeps.is_some() || self.mixes.is_some() || self.demand.is_some() {
@@ -268,10 +270,10 @@ impl IoModel {
     fn check_swept(&self) -> Check {
         let (Some(sweeps), Some(mixes), Some(demand)) = (&self.sweeps, &self.mixes, &self.demand)
         else {
-            return ensure(false, || "sweeps, mixes and demand belong together".to_owned());
+            return ensure(false, || "sweeps, mixes and demand must be given together".to_owned());
         };
         let chain = self.states.stream.len() + self.periods.ios.len() + self.places.stream.len();
-        ensure(chain == 0, || "sweeps are in place of states and places".to_owned())?;
+        ensure(chain == 0, || "sweeps cannot be combined with states and places".to_owned())?;
         check_columns("streams", &self.streams)?;
         self.check_streams()?;
         sweeps.check(self, mixes, demand)
@@ -279,22 +281,22 @@ impl IoModel {
 
     fn check_streams(&self) -> Check {
         let several = &self.streams.several;
-        ensure(several.iter().all(|flag| *flag <= 1), || "several is 0 or 1".to_owned())?;
+        ensure(several.iter().all(|flag| *flag <= 1), || "several must be 0 or 1".to_owned())?;
         let letters = self.streams.operations.bytes();
         ensure(letters.clone().all(|letter| b"rwtf".contains(&letter)), || {
-            "an operation is none of r, w, t and f".to_owned()
+            "an operation is not r, w, t or f".to_owned()
         })?;
         for (letter, length) in letters.zip(&self.streams.lengths) {
             whole_sectors(u64::from(*length))?;
             ensure(letter == b'f' || (1..=LENGTH_MAX).contains(length), || {
-                format!("a stream of I/Os of {length} bytes")
+                format!("a stream has I/Os of {length} bytes")
             })?;
             ensure(letter == b'f' || u64::from(*length) <= self.range_bytes, || {
                 format!("an I/O of {length} bytes is larger than the range")
             })?;
         }
         ensure((1..=IOS_MAX).contains(&self.ios()), || {
-            format!("a pass of {} I/Os; it may have 1 to {IOS_MAX}", self.ios())
+            format!("a pass has {} I/Os; it must have 1 to {IOS_MAX}", self.ios())
         })
     }
 
@@ -302,7 +304,7 @@ impl IoModel {
         let (classes, streams) =
             (self.gaps.values_ns.len() / GAP_VALUES, self.streams.lengths.len());
         let whole = self.gaps.values_ns.len().is_multiple_of(GAP_VALUES);
-        ensure(classes > 0 && whole, || "gaps have eight values a class".to_owned())?;
+        ensure(classes > 0 && whole, || "gaps must have eight values per class".to_owned())?;
         let (of, by) = (&self.states, &self.transitions);
         let below =
             |column: &[u32], end: usize| column.iter().all(|number| (*number as usize) < end);
@@ -311,7 +313,9 @@ impl IoModel {
             && below(&by.before, of.stream.len())
             && below(&by.after, of.stream.len());
         ensure(is_within, || "a number of a stream, gap or state is too large".to_owned())?;
-        ensure(of.continues.iter().all(|flag| *flag <= 1), || "continues is 0 or 1".to_owned())?;
+        ensure(of.continues.iter().all(|flag| *flag <= 1), || {
+            "continues must be 0 or 1".to_owned()
+        })?;
         for back in &of.back {
             whole_sectors(u64::from(*back))?;
         }
@@ -323,7 +327,7 @@ impl IoModel {
             "the phase of a period has no transitions".to_owned()
         })?;
         let moves = |state: &u32| self.operation(of.stream[*state as usize] as usize) != b'f';
-        ensure(by.after.iter().any(moves), || "it has no I/Os".to_owned())
+        ensure(by.after.iter().any(moves), || "the model has no I/Os".to_owned())
     }
 
     fn check_places(&self) -> Check {
@@ -332,14 +336,14 @@ impl IoModel {
             let (stream, count, uses) =
                 (places.stream[n] as usize, places.count[n], places.uses[n]);
             ensure(stream < self.streams.lengths.len(), || {
-                format!("places of a stream {stream}, which there is not")
+                format!("the table places names stream {stream}, which does not exist")
             })?;
             let times = [places.begin[n], places.within[n], places.life[n]];
             ensure(times.iter().all(|time| *time <= PASS), || {
-                format!("a time of the group {n} of places is out of range")
+                format!("group {n} of places has a time out of range")
             })?;
             ensure(SHAPES.contains(&places.shape[n]), || {
-                format!("the shape {} of the group {n} of places is out of range", places.shape[n])
+                format!("group {n} of places has the shape {}, out of range", places.shape[n])
             })?;
             ensure(count > 0 && uses >= count && uses <= IOS_MAX, || {
                 format!("{count} places with {uses} uses")
@@ -352,7 +356,7 @@ impl IoModel {
             let end = last.and_then(|last| last.checked_add(places.offset[n]));
             let end = end.and_then(|last| last.checked_add(length));
             ensure(end.is_some_and(|end| end <= self.range_bytes), || {
-                format!("the group {n} of places ends behind the range")
+                format!("group {n} of places ends beyond the range")
             })?;
         }
         let mut with_states = self.states.stream.iter().map(|stream| *stream as usize);

@@ -1,4 +1,4 @@
-//! Which kind of I/O comes next in a sweep: a size, and by how much it goes back.
+//! Selection of the next I/O of a sweep: its size, and the distance by which it goes back.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Check, IOS_MAX, IoModel, ensure, whole_sectors};
 
-/// Places between two I/Os of the order, for those of other kinds.
+/// Number of positions between two I/Os, for I/Os of other kinds.
 const BETWEEN_BITS: u32 = 16;
-/// A sweep whose bytes are further off than this exchanges I/Os with later ones of its mix.
+/// Difference in bytes above which a sweep exchanges I/Os with later I/Os of its mix.
 const OFF_BYTES: u64 = 64 << 10;
 const EXCHANGES_MAX: usize = 3;
-/// I/Os of the mix that are looked at for an exchange.
+/// Number of I/Os of the mix that are considered for an exchange.
 const LOOKED_AT: usize = 1000;
 
 model_table! {
@@ -25,10 +25,10 @@ model_table! {
         stream: Vec<u32>,
         back: Vec<u32>,
         count: Vec<u64>,
-        /// Number of these I/Os that begin a sweep.
+        /// Number of these I/Os that start a sweep.
         begins: Vec<u64>,
-        /// Only for rows with I/Os that begin no sweep: index of the first of these among all such
-        /// I/Os of the mix.
+        /// Only for rows with I/Os that do not start a sweep: index of the first of these among all
+        /// such I/Os of the mix.
         first: Vec<u64>,
         /// Only for rows with several such I/Os: index of the last of these, and number of groups
         /// of consecutive I/Os. Groups are evenly spaced.
@@ -37,7 +37,7 @@ model_table! {
     }
 }
 
-/// Positions of a row's I/Os that begin no sweep, among all I/Os of the mix.
+/// Positions of a row's I/Os that do not start a sweep, among all I/Os of the mix.
 #[derive(Clone, Copy, Debug)]
 struct Spread {
     ios: u64,
@@ -51,7 +51,7 @@ impl Spread {
     fn places(self) -> impl Iterator<Item = u64> {
         let Self { ios, first, last, groups } = self;
         debug_assert!(first <= last && groups > 0, "the check rejects it");
-        // The last group begins where its I/Os end at the last one.
+        // The last group starts such that its I/Os end at the last position.
         let extra = (last - first).saturating_sub((ios / groups).saturating_sub(1));
         let group = move |n: u64| u128::from(n) * u128::from(groups) / u128::from(ios);
         let last_group = u128::from(groups.max(2) - 1);
@@ -60,7 +60,7 @@ impl Spread {
     }
 }
 
-/// The I/Os of a mix that no sweep has yet, by their rows, in order.
+/// The I/Os of a mix that are not assigned to a sweep yet, by row, in order.
 pub(super) struct Left {
     begins: std::vec::IntoIter<usize>,
     others: Vec<usize>,
@@ -99,7 +99,7 @@ impl Mixes {
         self.rows().map(|rows| in_order(rows.flat_map(places))).collect()
     }
 
-    /// Returns the spread of each row. Numbers that a row lacks follow from its I/Os.
+    /// Returns the spread of each row. Missing numbers are derived from the row's I/Os.
     fn spreads(&self) -> Vec<Spread> {
         let (mut first, mut last, mut groups) =
             (self.first.iter(), self.last.iter(), self.groups.iter());
@@ -112,13 +112,13 @@ impl Mixes {
         self.others_of_rows().map_while(next).collect()
     }
 
-    /// Returns the I/Os of each row that begin no sweep.
+    /// Returns the number of I/Os of each row that do not start a sweep.
     fn others_of_rows(&self) -> impl Iterator<Item = u64> {
         self.count.iter().zip(&self.begins).map(|(count, begins)| count.saturating_sub(*begins))
     }
 
-    /// Returns the rows of the next `ios` I/Os of a sweep that has `wanted_bytes`. If the next ones
-    /// of the mix have not, up to `EXCHANGES_MAX` are exchanged for later ones.
+    /// Returns the rows of the next `ios` I/Os of a sweep of `wanted_bytes`. If the next I/Os of
+    /// the mix have a different size, up to `EXCHANGES_MAX` of them are exchanged for later I/Os.
     pub(super) fn take(
         &self,
         left: &mut Left,
@@ -165,10 +165,10 @@ impl Mixes {
         let with = |least: u64| self.others_of_rows().filter(|ios| *ios >= least).count();
         let placed = [self.first.len(), self.last.len(), self.groups.len()];
         ensure(placed == [with(1), with(2), with(2)], || {
-            "mixes place more or fewer streams than have I/Os that begin no sweep".to_owned()
+            "mixes position the wrong number of streams".to_owned()
         })?;
         let exists = |stream: &u32| (*stream as usize) < model.streams.lengths.len();
-        ensure(self.stream.iter().all(exists), || "a mix of an unknown stream".to_owned())?;
+        ensure(self.stream.iter().all(exists), || "a mix has an unknown stream".to_owned())?;
         let mut spreads = self.spreads().into_iter().enumerate();
         spreads.try_for_each(|(row, spread)| self.check_place(row, spread))?;
         let moves = |stream: &u32| model.operation(*stream as usize) != b'f';
@@ -176,7 +176,7 @@ impl Mixes {
         for (n, rows) in self.rows().enumerate() {
             let flushes = rows.clone().filter(|row| !moves(&self.stream[*row])).count();
             ensure(flushes == 0 || flushes == rows.len(), || {
-                format!("the mix {n} is of flushes and other I/Os")
+                format!("mix {n} combines flushes with other I/Os")
             })?;
         }
         Ok(())
@@ -188,7 +188,7 @@ impl Mixes {
             format!("the count of a stream of a mix is outside 1 to {IOS_MAX}")
         })?;
         ensure(begins <= count, || {
-            "a stream of a mix begins more sweeps than it has I/Os".to_owned()
+            "a stream of a mix starts more sweeps than it has I/Os".to_owned()
         })
     }
 
@@ -202,21 +202,21 @@ impl Mixes {
         whole_sectors(u64::from(self.back[row]))
     }
 
-    /// Returns the I/Os of each mix, and how many of them begin a sweep.
+    /// Returns the number of I/Os of each mix, and of I/Os that start a sweep.
     pub(super) fn totals(&self) -> Vec<(u64, u64)> {
         let sum = |of: &[u64]| of.iter().sum::<u64>();
         self.rows().map(|rows| (sum(&self.count[rows.clone()]), sum(&self.begins[rows]))).collect()
     }
 }
 
-/// Returns the rows by their places.
+/// Returns the rows in order of their positions.
 fn in_order(places: impl Iterator<Item = (u64, usize)>) -> Vec<usize> {
     let mut sorted: Vec<(u64, usize)> = places.collect();
     sorted.sort_unstable();
     sorted.into_iter().map(|entry| entry.1).collect()
 }
 
-/// Returns the first place of each row that is wanted.
+/// Returns the first position of each row for which `wanted` is true.
 fn first_of_each(rows: &[usize], wanted: impl Fn(usize) -> bool) -> BTreeMap<usize, usize> {
     let mut places = BTreeMap::new();
     for (place, row) in rows.iter().enumerate().filter(|entry| wanted(*entry.1)) {

@@ -1,17 +1,17 @@
 //! Addresses of I/Os that continue no run.
 //!
-//! A stream's uses of places are put in order by their times within the pass: those of a place are
-//! within its life, which begins at a time that the group knows. The i-th I/O of the stream that
-//! begins a run takes the i-th use. So each place has its number of uses, in its life.
+//! A stream's uses of addresses are sorted by their times within the pass. The uses of an address
+//! are within its life, whose start is drawn from the group. The i-th I/O of the stream that starts
+//! a run takes the i-th use, so each address has its number of uses within its life.
 
 use writecliff_base::{Permutation, Prng};
 
 use crate::{IoModel, PASS};
 
-/// Uses that may come earlier so that no use continues a run by chance.
+/// Number of later uses that may come first, so that no use continues a run by chance.
 const AHEAD: usize = 64;
 
-/// A use of a place: its address, and the bytes of the run that begins there.
+/// A use of an address, and the bytes of the run that starts there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Use {
     pub(super) offset: u64,
@@ -19,7 +19,7 @@ pub(super) struct Use {
 }
 
 pub(super) struct Starts {
-    /// By stream, in order.
+    /// Uses by stream, in order.
     uses: Vec<Vec<Use>>,
     next: Vec<usize>,
 }
@@ -40,13 +40,13 @@ impl Starts {
         Self { uses: timed.into_iter().map(ordered).collect(), next: vec![0; streams] }
     }
 
-    /// Returns `true` if the next use of a stream, which has uses left, begins a run.
+    /// Returns `true` if the next use of a stream, which must have uses left, starts a run.
     pub(super) fn begins_run(&self, stream: usize, length: u64) -> bool {
         self.uses[stream].get(self.next[stream]).is_some_and(|usage| usage.run_bytes > length)
     }
 
-    /// Returns the next use of a stream. If `continues` is `true` for one that would continue a
-    /// run, a later use comes first, if one exists that would not.
+    /// Returns the next use of a stream. If `continues` is `true` for its address, so that it would
+    /// continue a run, a later use that would not comes first, if one exists.
     pub(super) fn next(&mut self, stream: usize, continues: impl Fn(u64) -> bool) -> Use {
         let (uses, next) = (&mut self.uses[stream], &mut self.next[stream]);
         debug_assert!(!uses.is_empty(), "the check rejects streams without places");
@@ -73,13 +73,13 @@ fn add(model: &IoModel, group: usize, length: u64, random: &mut Prng, to: &mut V
         let of_place = uses / count + u64::from(place < uses % count);
         let offset = places.offset[group] + order.apply(place) * places.stride[group];
         let usage = Use { offset, run_bytes: places.run_bytes[group].max(length) };
-        // The first and the last use are the ends of its life.
+        // The first and the last use are the ends of the life.
         let shape = f64::from(places.shape[group]) / 100.0;
         to.extend(spread(of_place, life, shape, random).map(|within| (begin + within, usage)));
     }
 }
 
-/// Returns the times of the uses of a place, from 0 to `life`: the times between uses have a
+/// Returns the times of the uses of an address, from 0 to `life`. The times between uses have a
 /// Weibull distribution, scaled to the life.
 pub(super) fn spread(
     uses: u64,

@@ -1,4 +1,4 @@
-//! Sequential I/Os: runs that were begun at a place and are continued in turns.
+//! Sequential I/Os: runs that start at an address and are continued alternately.
 
 use writecliff_base::Prng;
 use writecliff_base::cursors::{Cursors, RUNS};
@@ -6,7 +6,7 @@ use writecliff_base::cursors::{Cursors, RUNS};
 use crate::IoModel;
 use crate::places::Starts;
 
-/// A run: where it continues, and the bytes until its end.
+/// A run: the address at which it continues, and the bytes until its end.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     end: u64,
@@ -15,12 +15,12 @@ struct Run {
 
 /// Runs of one operation.
 struct OfOperation {
-    /// Not at their end, the last used one last.
+    /// Runs that are not at their end, the most recently used last.
     active: Vec<Run>,
     /// Ends of runs, as the measures of a trace see them.
     cursors: Cursors,
     last_end: Option<u64>,
-    /// Weights of the ranks, and those not yet drawn.
+    /// Weights of the ranks, and the weights that are not drawn yet.
     ranks: Vec<u64>,
     left: Vec<u64>,
 }
@@ -56,7 +56,7 @@ impl OfOperation {
         0
     }
 
-    /// Keeps a run after an I/O from `begin` on, unless it is at its end.
+    /// Stores a run after an I/O from `begin` on, unless the run is at its end.
     fn used(&mut self, begin: u64, run: Run) {
         debug_assert!(begin < run.end && self.active.len() <= RUNS, "an I/O without data");
         self.cursors.take(begin, run.end);
@@ -74,7 +74,7 @@ pub(super) struct Runs {
     random: Prng,
     range: u64,
     of: [OfOperation; 3],
-    /// By stream: I/Os that began a run in place of continuing one.
+    /// Number of I/Os by stream that started a run instead of continuing one.
     owed: Vec<u64>,
 }
 
@@ -101,14 +101,14 @@ impl Runs {
             _ => 2,
         };
         let (of, range) = (&mut self.of[number], self.range);
-        // Runs that measures no longer know would not count as sequential.
+        // Runs that the measures no longer track would not count as sequential.
         let cursors = &of.cursors;
         of.active.retain(|run| cursors.has(run.end));
         let owed = &mut self.owed[stream];
         let back = u64::from(continues.unwrap_or(0)).min(length);
         let continues = match (continues.is_some(), of.active.is_empty()) {
-            // All runs are at their ends, and the next one of the stream may begin: it does, and
-            // a later I/O that would begin one continues.
+            // All runs are at their ends, and the stream can start its next run: start it, and let
+            // a later I/O that would start a run continue one instead.
             (true, true) if starts.begins_run(stream, length) => {
                 *owed += 1;
                 false
@@ -130,7 +130,7 @@ impl Runs {
     }
 }
 
-/// Continues a run, from `back` bytes before its end on; without one, the last I/O.
+/// Continues a run from `back` bytes before its end on; without a run, continues the last I/O.
 fn continued(
     of: &mut OfOperation,
     (length, back): (u64, u64),
@@ -154,8 +154,8 @@ fn continued(
     Some(begin)
 }
 
-/// Returns the run that an I/O ends; else the one that was not used for longest of those that it
-/// does not end; else the one with the most left.
+/// Returns the run that an I/O completes exactly; otherwise the least recently used run that is
+/// longer; otherwise the run with the most bytes left.
 fn best(active: &[Run], length: u64) -> usize {
     let at = active.iter().position(|run| run.left == length);
     let at = at.or_else(|| active.iter().position(|run| run.left > length));

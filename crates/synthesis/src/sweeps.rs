@@ -1,11 +1,10 @@
-//! A trace as sweeps: I/Os that go through the addresses upwards, from one point of a pass to
-//! another.
+//! A trace as sweeps: I/Os with ascending addresses, from one point of a pass to another.
 //!
-//! On a drive that maps pages, write amplification depends on addresses only through which data
-//! are overwritten when: on the order of births and deaths. Data that are written one after another
-//! and overwritten one after another, as those of files and tables are, are sweeps, and sweeps that
-//! have their begins, ends and addresses keep that order by construction. Within a sweep I/Os are
-//! even over its part of the pass; which kind comes next follows from `mixes`.
+//! On a page-mapped drive, write amplification depends on addresses only through the order in which
+//! data are written and overwritten. Data that are written and overwritten sequentially, such as
+//! files and tables, form sweeps, and sweeps with the original starts, ends and addresses preserve
+//! that order by construction. Within a sweep, I/Os are evenly spaced; `mixes` determines their
+//! kinds.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::{Prng, SECTOR_BYTES, SLOT_BYTES};
@@ -16,14 +15,14 @@ use crate::mixes::Mixes;
 use crate::places::spread;
 use crate::{Check, IOS_MAX, IoModel, LENGTH_MAX, Pass, SHAPES, ensure, whole_sectors};
 
-/// A sweep that leaves nothing out and begins so near the end of the one before in the table begins
-/// as near the end of that one's I/Os, if these are no further off.
+/// Maximum distance at which a sweep without skips continues the previous sweep of the table: it
+/// then keeps its distance from the actual end of that sweep's I/Os.
 const NEAR_BYTES: u64 = 64 << 10;
 
 model_table! {
     /// Sweeps, one row each.
     Sweeps {
-        /// Numbers of the first and of the last I/O within the pass.
+        /// Numbers of the first and the last I/O within the pass.
         begin: Vec<u64>,
         end: Vec<u64>,
         /// Lowest address.
@@ -56,7 +55,7 @@ model_table! {
 }
 
 impl Demand {
-    /// Returns the times of `total` I/Os; what the intervals have too few of comes in the last one.
+    /// Returns the times of `total` I/Os; the last interval takes the I/Os that the intervals lack.
     fn times_ns(&self, total: usize, random: &mut Prng) -> Vec<u64> {
         let mut times = Vec::with_capacity(total);
         let mut begin = 0;
@@ -109,11 +108,10 @@ impl Sweeps {
         }
     }
 
-    /// Returns the I/Os of all rows in the order in which they come. A pass has as many places as
-    /// I/Os. Each sweep gets evenly spaced ones of those that are free from its first to its last
-    /// I/O. Sweeps with the least slack come first: I/Os of a burst stay together, and what comes
-    /// before and after it does not get in between. A sweep for which too few places are free is
-    /// spread evenly over all of them, and what follows moves a little.
+    /// Returns the I/Os of all rows in order. A pass has as many positions as I/Os. Each sweep gets
+    /// evenly spaced positions among the free ones from its first to its last I/O. Sweeps with the
+    /// least slack are placed first, so that the I/Os of a burst stay together. A sweep with too
+    /// few free positions uses all of them evenly, and later I/Os move a little.
     fn in_order(&self, rows: &[Vec<Swept>]) -> Vec<Swept> {
         let total = self.total() as usize;
         let mut free = FreePlaces::new(total);
@@ -144,8 +142,8 @@ impl Sweeps {
         placed.into_iter().map(|entry| entry.2).collect()
     }
 
-    /// Returns the rows by their slack: places between their first and last I/O that are not
-    /// theirs.
+    /// Returns the rows in order of slack: the number of positions between their first and last I/O
+    /// that belong to other rows.
     fn least_slack_first(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.ios.len()).collect();
         order.sort_by_key(|&n| (self.end[n] + 1 - self.begin[n]).saturating_sub(self.ios[n]));
@@ -157,8 +155,8 @@ impl Sweeps {
         self.ios.iter().fold(0, |sum, ios| sum.saturating_add(*ios))
     }
 
-    /// Returns the I/Os of one row. `before`: of the row before, its operation, and where its I/Os
-    /// ended.
+    /// Returns the I/Os of one row. `before` contains the operation and the end address of the
+    /// previous row.
     fn row(
         &self,
         n: usize,
@@ -189,7 +187,7 @@ impl Sweeps {
         swept.map(|((at, length), stream)| (inside(at, length), length as u32, stream)).collect()
     }
 
-    /// Returns the begin of a row that continues near the end of the row before, whose I/Os ended
+    /// Returns the start of a row that continues near the end of the previous row, whose I/Os ended
     /// at `end`.
     fn goes_on(&self, n: usize, end: u64) -> Option<u64> {
         let before = n.checked_sub(1)?;
@@ -199,13 +197,12 @@ impl Sweeps {
             .then(|| (self.offset[n] + end).saturating_sub(was))
     }
 
-    /// Returns the number of bytes by which the I/Os of a row get further, as far as they leave
-    /// nothing out.
+    /// Returns the number of bytes by which the I/Os of a row advance, without skipped bytes.
     fn bytes(&self, n: usize) -> u64 {
         self.span[n] - self.open(n).unwrap_or_default().1
     }
 
-    /// Returns the steps of a row that leaves something out, and the bytes that are left out.
+    /// Returns the number of steps of a row with skips, and the number of skipped bytes.
     fn open(&self, n: usize) -> Option<(u64, u64)> {
         let at = (n + self.steps.len()).checked_sub(self.begin.len())?;
         Some((self.steps[at], self.left_out[at]))
@@ -230,7 +227,7 @@ impl Sweeps {
                 (*ios, *begins) = (ios.checked_sub(self.ios[n])?, begins.checked_sub(1)?);
                 Some(())
             });
-            ensure(less.is_some(), || format!("the mix of the sweep {n} has too few I/Os"))?;
+            ensure(less.is_some(), || format!("the mix of sweep {n} has too few I/Os"))?;
         }
         ensure(left.iter().all(|left| *left == (0, 0)), || {
             "a mix has more I/Os than its sweeps".to_owned()
@@ -240,19 +237,19 @@ impl Sweeps {
     fn check_row(&self, n: usize, model: &IoModel) -> Check {
         let (begin, end, ios) = (self.begin[n], self.end[n], self.ios[n]);
         ensure(begin <= end && end < IOS_MAX, || {
-            format!("the sweep {n} goes from the I/O {begin} to the I/O {end}")
+            format!("sweep {n} goes from I/O {begin} to I/O {end}")
         })?;
-        ensure((1..=IOS_MAX).contains(&ios), || format!("the sweep {n} has {ios} I/Os"))?;
+        ensure((1..=IOS_MAX).contains(&ios), || format!("sweep {n} has {ios} I/Os"))?;
         let (steps, left_out) = self.open(n).unwrap_or_default();
         let span = self.span[n];
-        ensure(steps < ios, || format!("the sweep {n} has {ios} I/Os and {steps} steps"))?;
-        ensure(left_out <= span, || format!("the sweep {n} leaves out more than it spans"))?;
+        ensure(steps < ios, || format!("sweep {n} has {ios} I/Os and {steps} steps"))?;
+        ensure(left_out <= span, || format!("sweep {n} skips more than it spans"))?;
         for bytes in [self.offset[n], span, left_out] {
             whole_sectors(bytes)?;
         }
         let end = self.offset[n].checked_add(span);
         ensure(end.is_some_and(|end| end <= model.range_bytes), || {
-            format!("the sweep {n} goes behind the range")
+            format!("sweep {n} ends beyond the range")
         })
     }
 }
@@ -273,8 +270,8 @@ impl Demand {
     }
 }
 
-/// Lengths of I/Os of these streams that get `bytes` further: what the lengths of their streams are
-/// short or over is shared out among those of streams of several sizes.
+/// Returns the lengths of I/Os of these streams that advance by `bytes`. The difference from the
+/// streams' lengths is distributed over the I/Os of streams with several sizes.
 fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoModel) -> Vec<u64> {
     let of = &model.streams;
     let mut lengths: Vec<u64> =
@@ -296,9 +293,9 @@ fn lengths_that_fill(bytes: u64, streams: &[usize], backs: &[u64], model: &IoMod
     lengths
 }
 
-/// Returns the addresses that go up `within` an extent, from its begin on: each begins where the
-/// one before ended, or `backs` bytes earlier, or, `steps` of them, later, so that they come to its
-/// end.
+/// Returns ascending addresses `within` an extent, from its start on. Each I/O starts where the
+/// previous one ended, or `backs` bytes earlier, or, for `steps` of them, later, so that the last
+/// I/O ends at the end of the extent.
 fn upwards(
     within: std::ops::Range<u64>,
     steps: u64,
@@ -310,7 +307,7 @@ fn upwards(
     let grows = lengths.iter().zip(backs).map(|(length, back)| length - back.min(length));
     let grows: Vec<u64> = lengths.iter().take(1).copied().chain(grows.skip(1)).collect();
     let left_out = within.end.saturating_sub(within.start + grows.iter().sum::<u64>());
-    // I/Os that go back leave nothing out, as long as there are others.
+    // I/Os that go back skip no bytes, as long as there are others.
     let mut order: Vec<usize> = (1..lengths.len()).collect();
     shuffle(&mut order, random);
     order.sort_by_key(|k| backs[*k] > 0);

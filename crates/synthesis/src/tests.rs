@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Two streams: 4 KiB reads at random places, 8 KiB writes in runs of four.
+/// Returns a model with two streams: 4 KiB reads at random addresses, and 8 KiB writes in runs of
+/// four.
 fn model() -> IoModel {
     let kib = 1024;
     IoModel {
@@ -56,7 +57,7 @@ fn changed(change: impl Fn(&mut IoModel)) -> String {
     model.check().unwrap_err()
 }
 
-/// A host can issue the I/Os: whole sectors, in the order of their times.
+/// Asserts that a host can issue the I/Os: whole sectors, in order of time.
 pub(crate) fn assert_well_formed(pass: &Pass) {
     let rows = [pass.offsets.len(), pass.lengths.len(), pass.times_ns.len()];
     assert_eq!(rows, [pass.operations.len(); 3]);
@@ -78,7 +79,7 @@ fn a_pass_has_the_counts_of_the_model() {
     let count = |letter| log.operations.bytes().filter(|other| *other == letter).count();
     assert_eq!((count(b'r'), count(b'w'), log.offsets.len()), (200, 400, 600));
     assert_well_formed(&log);
-    // Each read place has its four uses.
+    // Each read address is used four times.
     let reads = offsets(&log, b'r');
     let mut uses = std::collections::BTreeMap::new();
     for offset in reads {
@@ -98,7 +99,7 @@ fn writes_that_continue_begin_where_one_ended() {
         sequential += u32::from(ends.contains(&at));
         ends.insert(at + 8192);
     }
-    // The first I/O has nothing to continue.
+    // The first I/O cannot continue a run.
     assert!((299..=300).contains(&sequential), "{sequential}");
 }
 
@@ -123,7 +124,7 @@ fn periods_have_their_length_and_bursts_are_not_stretched() {
     let end = |n: usize| log.times_ns[n - 1];
     assert!(end(200).abs_diff(1_000_000_000) <= 200, "{}", end(200));
     assert!(end(600).abs_diff(1_050_000_000) <= 600, "{}", end(600));
-    // The gaps of a microsecond stay as they are: idle ones give way.
+    // The gaps of a microsecond do not change: idle gaps are shortened instead.
     let short = log.times_ns.windows(2).filter(|pair| pair[1] - pair[0] == 1000).count();
     assert!((398..=400).contains(&short), "{short}");
 }
@@ -143,17 +144,17 @@ fn models_that_make_no_sense_are_refused() {
     assert!(model().check().is_ok());
     for (message, expected) in [
         ("the columns of states differ in length", changed(|m| m.states.gap.push(0))),
-        ("an operation is none of r, w, t and f", changed(|m| m.streams.operations = "rx".into())),
+        ("an operation is not r, w, t or f", changed(|m| m.streams.operations = "rx".into())),
         ("the columns of streams differ in length", changed(|m| m.streams.several.push(0))),
-        ("several is 0 or 1", changed(|m| m.streams.several[1] = 2)),
-        ("a pass of 0 I/Os; it may have 1 to 100000000", changed(|m| m.periods.ios = vec![0, 0])),
+        ("several must be 0 or 1", changed(|m| m.streams.several[1] = 2)),
+        ("a pass has 0 I/Os; it must have 1 to 100000000", changed(|m| m.periods.ios = vec![0, 0])),
         (
             "a number of a stream, gap or state is too large",
             changed(|m| m.transitions.after[0] = 3),
         ),
-        ("gaps have eight values a class", changed(|m| m.gaps.values_ns.truncate(9))),
+        ("gaps must have eight values per class", changed(|m| m.gaps.values_ns.truncate(9))),
         ("the phase of a period has no transitions", changed(|m| m.periods.phase[1] = 7)),
-        ("the group 0 of places ends behind the range", changed(|m| m.places.offset[0] = 1 << 20)),
+        ("group 0 of places ends beyond the range", changed(|m| m.places.offset[0] = 1 << 20)),
         ("50 places with 40 uses", changed(|m| m.places.uses[0] = 40)),
         ("stream 1 has no places", changed(|m| m.places.stream[1] = 0)),
     ] {

@@ -33,7 +33,7 @@ impl Value for String {
     }
 }
 
-/// A column, of numbers that may be smaller.
+/// A column of numbers, whose type may be smaller than the file's.
 impl<T: TryFrom<u64>> Value for Vec<T> {
     fn read(table: &Table<'_>, key: &str) -> Answer<Self> {
         let column = table.required(key, &Integers(ANY))?;
@@ -62,7 +62,7 @@ fn optional<T: Part>(table: &Table<'_>, key: &str) -> Answer<Option<T>> {
 pub(crate) trait Part: Sized {
     fn read_table(table: Table<'_>) -> Answer<Self>;
 
-    /// Returns the lengths of its columns.
+    /// Returns the lengths of the columns.
     fn lengths(&self) -> Vec<usize>;
 }
 

@@ -14,22 +14,22 @@ pub enum Operation {
     Discard,
     /// Flushes the volatile cache.
     Flush,
-    /// Commands of zones, and of drivers to their drives.
+    /// Zone commands, and commands of drivers to their drives.
     Other,
 }
 
-/// Words about a request.
+/// Flags of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// A process waits for the request (`REQ_SYNC`).
+    /// Flag: a process waits for the request (`REQ_SYNC`).
     pub const SYNC: u8 = 1;
     /// Forced unit access (`REQ_FUA`).
     pub const FUA: u8 = 2;
-    /// A flush precedes the request (`REQ_PREFLUSH`).
+    /// Flag: a flush precedes the request (`REQ_PREFLUSH`).
     pub const PREFLUSH: u8 = 4;
-    /// Read ahead of a program (`REQ_RAHEAD`).
+    /// Read-ahead by the kernel (`REQ_RAHEAD`).
     pub const READAHEAD: u8 = 8;
     /// Metadata of a file system (`REQ_META`).
     pub const META: u8 = 16;
@@ -86,13 +86,13 @@ pub fn parse_rwbs(text: &[u8], sectors: u32) -> (Operation, Flags) {
 /// Step of a request. The letters of blktrace are in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// A request is made for a bio (G).
+    /// A request is created for a bio (G).
     Get,
     /// The driver gets the request (D).
     Issue,
-    /// The driver has done it, or a part of it (C).
+    /// The driver has completed the request, or a part of it (C).
     Complete,
-    /// The driver returns it undone (R).
+    /// The driver returns the request unexecuted (R).
     Requeue,
     /// A bio is put in front of a request (F).
     FrontMerge,
@@ -100,12 +100,12 @@ pub enum EventKind {
     Merge,
     /// A bio arrives at a device without requests (Q).
     BioQueue,
-    /// Such a bio is done (C).
+    /// A bio of a device without requests completes (C).
     BioComplete,
 }
 
 impl EventKind {
-    /// By the name of its event in `events/block`.
+    /// Returns the kind with this event name in `events/block`.
     pub fn of(name: &str) -> Option<Self> {
         Some(match name {
             "block_getrq" => Self::Get,
@@ -136,7 +136,7 @@ pub struct BlockEvent {
     pub sector: u64,
     /// Number of sectors.
     pub sectors: u32,
-    /// The thread that was running, and the number of its name (see `Names`).
+    /// Identifier of the thread that was running.
     pub thread_id: i32,
     /// Number of the thread's name in `Names`.
     pub name: u32,

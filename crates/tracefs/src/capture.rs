@@ -10,18 +10,19 @@ use crate::requests::Requests;
 pub struct Capture {
     block: Vec<(u16, BlockFormat)>,
     waiting: Vec<BlockEvent>,
-    /// Events so far, of all kinds that are known.
+    /// Number of events so far, of all known kinds.
     pub events: u64,
     /// Names of the threads.
     pub names: Names,
-    /// Requests that are matched from events of the block layer.
+    /// Requests reconstructed from events of the block layer.
     pub requests: Requests,
     /// Other events.
     pub rows: EventRows,
 }
 
 impl Capture {
-    /// `block`: formats of events of the block layer; others are refused.
+    /// Creates a capture. `block` contains formats of events of the block layer; other formats are
+    /// rejected.
     pub fn new(block: &[EventFormat], requests: Requests) -> Result<Self, FormatError> {
         let mut formats = Vec::new();
         for format in block {
@@ -57,7 +58,8 @@ impl Capture {
         self.waiting.push(decoded);
     }
 
-    /// Matches the events before `until_ns` to requests: all processors have reported theirs.
+    /// Matches the events before `until_ns` to requests. All processors must have reported their
+    /// events until then.
     pub fn settle(&mut self, until_ns: u64) {
         self.waiting.sort_by_key(|event| event.time_ns);
         let count = self.waiting.partition_point(|event| event.time_ns < until_ns);

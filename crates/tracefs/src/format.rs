@@ -1,4 +1,4 @@
-//! The `format` file of an event: where its fields are on this kernel.
+//! The `format` file of an event, which describes the positions of its fields on this kernel.
 
 use thiserror::Error;
 
@@ -56,12 +56,12 @@ impl Field {
     }
 }
 
-/// The number of an event, and its fields.
+/// Number and fields of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFormat {
     /// Name of the event.
     pub name: String,
-    /// Number with which its records begin.
+    /// Number with which the event's records start.
     pub id: u16,
     fields: Vec<(String, Field)>,
 }
@@ -76,7 +76,7 @@ impl EventFormat {
         Ok(Self { name, id, fields: parse_fields(text)? })
     }
 
-    /// Returns a field that every kernel has. The error names it.
+    /// Returns a field that every kernel has; the error names a missing field.
     pub fn field(&self, name: &str) -> Result<Field, FormatError> {
         self.optional(name).ok_or_else(|| FormatError::Missing {
             event: self.name.clone(),
@@ -84,13 +84,13 @@ impl EventFormat {
         })
     }
 
-    /// Returns a field that some kernels have.
+    /// Returns a field that only some kernels have.
     pub fn optional(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|(other, _)| other == name).map(|&(_, field)| field)
     }
 }
 
-/// Returns all lines `field:TYPE NAME; offset:N; size:N; signed:N;`.
+/// Parses all lines `field:TYPE NAME; offset:N; size:N; signed:N;`.
 pub(crate) fn parse_fields(text: &str) -> Result<Vec<(String, Field)>, FormatError> {
     text.lines()
         .enumerate()

@@ -2,8 +2,8 @@
 //!
 //! A tracing instance has one ring buffer for each processor. [`Buffers`] reads their pages,
 //! [`Records`] walks the events of a page, [`EventFormat`] finds an event's fields by name, as the
-//! running kernel describes them. [`Capture`] puts events of all processors in order and has
-//! [`Requests`] make one row of the events of a request. Other events become rows of numbers.
+//! running kernel describes them. [`Capture`] sorts the events of all processors, and [`Requests`]
+//! combines the events of a request to one row. Other events become rows of numbers.
 
 mod block_event;
 mod capture;

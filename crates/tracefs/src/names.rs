@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// More names than any trace has; the rest share the last number.
+/// Maximum number of names, more than any trace has; further names share the last number.
 const NAMES_MAX: usize = 1 << 16;
 const OTHERS: &str = "others";
 const NAME_BYTES_MAX: usize = 256;

@@ -1,8 +1,8 @@
 //! The ring buffers of a tracing instance, their pages, and the records in them
 //! (`kernel/trace/ring_buffer.c`).
 //!
-//! A page has the time of its first record, the bytes that are used, and records one after another.
-//! Each begins with 5 bits of type or length and 27 bits of time since the one before.
+//! A page contains the time of its first record, the number of used bytes, and consecutive records.
+//! Each record starts with 5 bits of type or length and 27 bits of time since the previous record.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -18,7 +18,7 @@ const LENGTH_BITS: u32 = 5;
 const DELTA_BITS: u32 = 27;
 const MISSED_EVENTS: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
-/// Absolute times have 59 bits; the others are as in the time before.
+/// Mask of absolute times, which have 59 bits; the upper bits are those of the previous time.
 const ABSOLUTE_MASK: u64 = (1 << 59) - 1;
 
 /// Positions of the parts of a page, from `events/header_page`.
@@ -59,12 +59,12 @@ pub struct Records<'a> {
     data: &'a [u8],
     at: usize,
     time_ns: u64,
-    /// Events that were lost before this page, if the page reports a number.
+    /// Number of events lost before this page, if the page reports it.
     pub lost: u64,
 }
 
 impl<'a> Records<'a> {
-    /// Returns the records of `page`; none of a page that is too short to have any.
+    /// Returns the records of `page`; none if the page is too short.
     pub fn of(page: &'a [u8], layout: PageLayout) -> Self {
         let commit = word(page, layout.commit_at, layout.commit_size);
         let used = (commit & !(MISSED_EVENTS | MISSED_STORED)) as usize;
@@ -119,7 +119,7 @@ impl<'a> Iterator for Records<'a> {
                 }
                 _ => {
                     self.time_ns = self.time_ns.wrapping_add(delta);
-                    // Longer events have their length, which counts itself, in front.
+                    // Longer events start with their length, which includes the length field.
                     let (from, to) = match kind {
                         0 => {
                             let length = self.u32_at(body).filter(|&length| length >= 4)?;
@@ -136,7 +136,8 @@ impl<'a> Iterator for Records<'a> {
 }
 
 const O_NONBLOCK: i32 = 0o4000;
-/// Pages of one processor that are read before those of the next, so that none is left to overflow.
+/// Maximum number of pages read from one processor before the next, so that no buffer overflows
+/// meanwhile.
 const PAGES_AT_ONCE: usize = 4096;
 
 /// The buffers of all processors, open for reading.
@@ -147,7 +148,7 @@ pub struct Buffers {
     page: Vec<u8>,
     /// Bytes read so far.
     pub read_bytes: u64,
-    /// Total of the lost events that pages report.
+    /// Total number of lost events that pages report.
     pub lost: u64,
 }
 
@@ -162,7 +163,7 @@ impl Buffers {
         Ok(Self { files, layout, page: vec![0; layout.size], read_bytes: 0, lost: 0 })
     }
 
-    /// Hands over all events that are in the buffers. `each` gets the time and the event.
+    /// Passes the time and data of all events in the buffers to `each`.
     pub fn drain(&mut self, mut each: impl FnMut(u64, &[u8])) -> io::Result<()> {
         for file in &mut self.files {
             for _ in 0..PAGES_AT_ONCE {
@@ -184,7 +185,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Closes the buffers: the kernel does not remove an instance that is open.
+    /// Closes the buffers, because the kernel does not remove an open instance.
     pub fn close(&mut self) {
         self.files.clear();
     }

@@ -1,4 +1,4 @@
-//! Makes one row of the events of a request.
+//! Combines the events of a request to one row.
 //!
 //! Events do not name their request. A request is identified by its operation and first sector; of
 //! two requests with equal ones, the older completes first. A flush has no sector; flushes complete
@@ -9,13 +9,14 @@ use std::collections::VecDeque;
 use crate::block_event::{BlockEvent, EventKind, Flags, Operation};
 use crate::rows::{Index, RequestRow, Rows, State};
 
-/// A request that was not done after this time is reported without the rest: an answer that is
-/// this late has been lost with its event, and all later requests wait for it in the rows.
+/// Time after which an incomplete request is reported as it is: its completion event must have been
+/// lost, and all later requests wait for it in the rows.
 const OPEN_MAX_NS: u64 = 60_000_000_000;
-/// Limit on the requests in the rows; beyond it, the oldest open request is reported like that.
+/// Limit on the requests in the rows; beyond it, the oldest incomplete request is reported as it
+/// is.
 const ROWS_MAX: usize = 1 << 22;
 
-/// A request as it was made and served.
+/// A request with its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Operation of the request.
@@ -26,13 +27,13 @@ pub struct Request {
     pub sector: u64,
     /// Number of sectors.
     pub sectors: u32,
-    /// Time at which the request was made.
+    /// Time at which the request was created.
     pub time_ns: u64,
     /// Time at which the driver got the request.
     pub issue_ns: u64,
     /// Time of completion; 0 for a request that was open at the end.
     pub complete_ns: u64,
-    /// The thread that made it, and the number of its name.
+    /// Identifier of the thread that created the request.
     pub thread_id: i32,
     /// Number of the thread's name in `Names`.
     pub name: u32,
@@ -45,7 +46,7 @@ pub struct Request {
 pub struct Anomalies {
     /// Completions of requests that were issued before the capture, or whose issue was lost.
     pub unknown_completions: u64,
-    /// Requests that were made and not issued: at the end, or because events were lost.
+    /// Requests that were created but not issued: at the end, or because events were lost.
     pub unissued: u64,
     /// Requests that were issued and not completed.
     pub open: u64,
@@ -53,11 +54,11 @@ pub struct Anomalies {
     pub requeued: u64,
     /// Requests that became part of others.
     pub merged: u64,
-    /// Commands that are no reads, writes, discards or flushes.
+    /// Commands other than reads, writes, discards and flushes.
     pub other: u64,
 }
 
-/// The thread that asked for a flush. The kernel issues it in a thread of its own.
+/// The thread that requested a flush, which the kernel issues in a different thread.
 #[derive(Clone, Copy, Debug)]
 struct Asker {
     thread_id: i32,
@@ -67,7 +68,7 @@ struct Asker {
 /// The requests of one device, or of a part of it.
 #[derive(Debug)]
 pub struct Requests {
-    /// Sectors of the device that are captured, from the first one up to the end.
+    /// Captured sectors of the device: the first and the end.
     sectors: (u64, u64),
     rows: Rows,
     queued: Index,
@@ -81,7 +82,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Capture `first_sector` and all up to `end_sector`, and all flushes.
+    /// Captures the sectors from `first_sector` up to `end_sector`, and all flushes.
     pub fn new(first_sector: u64, end_sector: u64) -> Self {
         Self {
             sectors: (first_sector, end_sector),
@@ -102,7 +103,7 @@ impl Requests {
         let mut event = *event;
         if event.sectors == 0 && event.flags.has(Flags::PREFLUSH) {
             if event.kind == EventKind::Get {
-                // The flush itself is another request, which has no bio.
+                // The flush itself is a separate request without a bio.
                 self.asker = Some(Asker { thread_id: event.thread_id, name: event.name });
                 return;
             }
@@ -119,8 +120,7 @@ impl Requests {
         self.settle();
     }
 
-    /// Returns the requests that are known as far as they will be, in the order in which they were
-    /// made.
+    /// Returns the finished requests in order of creation.
     pub fn take(&mut self) -> impl Iterator<Item = Request> + '_ {
         self.ready.drain(..)
     }
@@ -176,7 +176,7 @@ impl Requests {
                 let number = self.rows.push(row);
                 self.issued.add(&mut self.rows, key, number);
             }
-            // The end of a write with flushes around it, which was done before.
+            // End of a write with flushes, whose data were completed earlier.
             EventKind::Complete if event.sectors == 0 => {}
             EventKind::Complete | EventKind::BioComplete => {
                 let number = self.issued.take(&mut self.rows, key);
@@ -225,7 +225,7 @@ impl Requests {
         self.issued.add(&mut self.rows, key, number);
     }
 
-    /// `sectors` of a request are done; 0 for all.
+    /// Completes `sectors` sectors of a request; 0 for all.
     fn complete(&mut self, number: Option<u64>, event: &BlockEvent, sectors: u32) {
         let Some(row) = number.and_then(|number| self.rows.get(number)) else {
             self.anomalies.unknown_completions += 1;
@@ -241,7 +241,7 @@ impl Requests {
         (row.state, row.complete_ns) = (State::Done, event.time_ns);
     }
 
-    /// Reports the oldest rows that are done, or given up.
+    /// Reports the oldest rows that are complete or timed out.
     fn settle(&mut self) {
         while let Some((_, row)) = self.rows.front() {
             let late = self.now_ns.saturating_sub(row.time_ns) > OPEN_MAX_NS;
@@ -284,7 +284,7 @@ impl Requests {
         });
     }
 
-    /// Removes a row that has not ended from the indices. It is the oldest with its key.
+    /// Removes an incomplete row, which must be the oldest with its key, from the indices.
     fn forget(&mut self, number: u64, row: &RequestRow) {
         if row.operation == Operation::Flush {
             self.flushes.retain(|&flush| flush != number);
@@ -299,7 +299,7 @@ impl Requests {
     }
 }
 
-/// Returns a row that begins with this event.
+/// Returns a new row for this event.
 fn of(event: &BlockEvent) -> RequestRow {
     let mut row = RequestRow::new(event.operation, event.sector, event.sectors, event.time_ns);
     (row.flags, row.thread_id, row.name) = (event.flags, event.thread_id, event.name);

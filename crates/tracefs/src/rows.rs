@@ -1,4 +1,4 @@
-//! Requests in the order in which they were made, and an index of those under way.
+//! Requests in order of creation, and an index of the outstanding ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,7 +6,7 @@ use crate::block_event::{Flags, Operation};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Made, not yet with the driver.
+    /// Created, but not yet issued to the driver.
     Queued,
     Issued,
     Done,
@@ -27,9 +27,9 @@ pub(crate) struct RequestRow {
     pub(crate) thread_id: i32,
     pub(crate) name: u32,
     pub(crate) errno: u16,
-    /// Sectors that are not done yet.
+    /// Number of sectors that are not complete yet.
     pub(crate) left: u32,
-    /// The next one with the same key.
+    /// Next row with the same key.
     next: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ impl RequestRow {
     }
 }
 
-/// Rows by number, oldest first; numbers are not used again.
+/// Rows by number, oldest first; numbers are not reused.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     rows: VecDeque<RequestRow>,
@@ -87,7 +87,7 @@ impl Rows {
     }
 }
 
-/// Rows by operation and first sector; of those with the same key, the oldest first.
+/// Rows by operation and first sector; rows with equal keys are in order of age.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     oldest: BTreeMap<(u64, Operation), u64>,

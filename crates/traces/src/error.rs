@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Message of one line for the user, with a correction if one is known.
+/// A one-line message for the user, with a suggested correction if one is known.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct TraceError {

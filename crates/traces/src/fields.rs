@@ -1,8 +1,8 @@
-//! Fields of a line.
+//! Splits lines into fields.
 
 use crate::sink::Reason;
 
-/// Fields between commas, without the blanks around them.
+/// Comma-separated fields, without surrounding blanks.
 pub(crate) struct Commas<'a>(Option<&'a [u8]>);
 
 impl<'a> Commas<'a> {
@@ -15,7 +15,7 @@ impl<'a> Commas<'a> {
         self.next().ok_or("too few fields")
     }
 
-    /// Returns the end of the line is here.
+    /// Checks that the line has no further fields.
     pub(crate) fn end(&self) -> Result<(), Reason> {
         if self.0.is_none() { Ok(()) } else { Err("too many fields") }
     }
@@ -24,7 +24,7 @@ impl<'a> Commas<'a> {
 impl<'a> Iterator for Commas<'a> {
     type Item = &'a [u8];
 
-    /// Fields are so short that a plain loop is faster than a search.
+    /// Returns the next field. Fields are so short that a plain loop is faster than a search.
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = self.0?;
@@ -37,7 +37,7 @@ impl<'a> Iterator for Commas<'a> {
     }
 }
 
-/// Fields between blanks or tabs.
+/// Fields separated by blanks or tabs.
 pub(crate) struct Words<'a>(&'a [u8]);
 
 impl<'a> Words<'a> {
@@ -73,7 +73,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// `value` units of `unit_bytes`, in bytes.
+/// Converts `value` units of `unit_bytes` to bytes.
 #[inline]
 pub(crate) fn bytes_of(value: u64, unit_bytes: u64) -> Result<u64, Reason> {
     value.checked_mul(unit_bytes).ok_or("address too large")

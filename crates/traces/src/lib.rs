@@ -1,8 +1,8 @@
-//! Block traces of every published format: read in batches of columns, measured, written.
+//! Block traces in all published formats: read in batches of columns, measured and written.
 //!
-//! A [`Reader`] opens a file, unpacks it ([`source`]), recognises its format by the results of each
-//! parser on its first bytes ([`formats`]) and returns [`Batch`]es in the order of time. Lines that
-//! are no I/O are counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
+//! A [`Reader`] opens a file, unpacks it ([`source`]), detects its format by parsing its first
+//! bytes in each format ([`formats`]), and returns [`Batch`]es in order of time. Skipped lines are
+//! counted by reason ([`Skipped`]). A [`Writer`] writes I/Os in other formats.
 
 mod error;
 mod fields;

@@ -1,4 +1,4 @@
-//! Parsers of numbers in text, from bytes. Invalid numbers are reasons to skip their line.
+//! Parses numbers from text. Lines with invalid numbers are skipped.
 
 use crate::sink::Reason;
 
@@ -6,7 +6,7 @@ pub(crate) use writecliff_base::SECTOR_BYTES;
 pub(crate) const NS_PER_S: u64 = 1_000_000_000;
 pub(crate) const NS_PER_MS: u64 = 1_000_000;
 pub(crate) const NS_PER_US: u64 = 1_000;
-/// Windows counts time in these.
+/// Nanoseconds per tick of Windows timestamps.
 pub(crate) const NS_PER_TICK: u64 = 100;
 
 /// Number of decimal digits that always fit.
@@ -29,8 +29,8 @@ fn of_digits(bytes: u64) -> u64 {
     (fours & 0x0000_ffff_0000_ffff).wrapping_mul((10_000 << 32) + 1) >> 32
 }
 
-/// Returns the whole number that begins at `at`, and where it ends; None without digits, or with
-/// more than always fit.
+/// Parses the whole number at `at`; returns it and the index of its end. Returns `None` without
+/// digits, or with more digits than always fit.
 #[inline]
 pub(crate) fn leading(text: &[u8], at: usize) -> Option<(u64, usize)> {
     let (mut value, mut end) = (0_u64, at);
@@ -52,7 +52,7 @@ pub(crate) fn leading(text: &[u8], at: usize) -> Option<(u64, usize)> {
     (end > at && end - at <= DIGITS_FIT).then_some((value, end))
 }
 
-/// Returns a whole number in decimal digits.
+/// Parses a decimal whole number.
 #[inline]
 pub(crate) fn whole(text: &[u8]) -> Result<u64, Reason> {
     match leading(text, 0) {
@@ -79,7 +79,7 @@ fn not_whole(text: &[u8]) -> Reason {
     if negative { "negative number" } else { "not a whole number" }
 }
 
-/// Returns a whole number in hexadecimal digits, with or without 0x.
+/// Parses a hexadecimal whole number, with or without `0x`.
 pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
     if digits.is_empty() || digits.iter().any(|byte| !byte.is_ascii_hexdigit()) {
@@ -90,8 +90,8 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
     digits.iter().try_fold(0, add).ok_or("number too large")
 }
 
-/// Returns a time in units of `unit_ns`, with or without a fraction, in nanoseconds; what is below
-/// one is cut off.
+/// Parses a time in units of `unit_ns`, with or without a fraction. Returns nanoseconds, rounded
+/// down.
 pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
     if let Some((value, end)) = leading(text, 0)
         && end == text.len()
@@ -127,7 +127,7 @@ pub(crate) fn response_ns(text: &[u8], unit_ns: u64) -> Result<i64, Reason> {
     i64::try_from(time_ns(text, unit_ns)?).map_err(|_| "time too large")
 }
 
-/// Returns a time with an exponent, as programs write small ones; or none.
+/// Parses a time with an exponent, as programs write small times.
 #[cold]
 fn unusual_time(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
     let text = std::str::from_utf8(text).map_err(|_| "not a number")?;

@@ -1,30 +1,30 @@
-//! I/Os in the order of their times.
+//! Sorts I/Os by time.
 //!
-//! Traces are written in the order in which I/Os were done, or buffered by several processors: they
-//! are nearly in order. A window puts right what is near; what comes later is passed on as it is
-//! and counted.
+//! Traces are written in order of completion, or buffered by several processors, so they are nearly
+//! in order. A window corrects small inversions. I/Os that arrive later are passed on unchanged and
+//! counted.
 
 use std::collections::VecDeque;
 
 use crate::record::{Batch, Record};
 
-/// I/Os that wait for earlier ones.
+/// Maximum number of I/Os that wait for earlier ones.
 const WINDOW: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    /// I/Os that are in order and wait together, as those of most traces do.
+    /// Waiting I/Os that are already in order, as in most traces.
     ready: Batch,
-    /// Else they wait one by one.
+    /// Waiting I/Os that are not in order.
     waiting: VecDeque<Record>,
     began_ns: Option<i64>,
     last_ns: i64,
-    /// I/Os whose time is before that of one that was passed on.
+    /// Number of I/Os with an earlier time than an I/O that was already passed on.
     pub(crate) late: u64,
 }
 
 impl Order {
-    /// Adds the I/Os of `from`, which becomes empty, and appends those in order to `to`.
+    /// Moves the I/Os of `from` into the window, and appends those that are ready to `to`.
     pub(crate) fn add(&mut self, from: &mut Batch, to: &mut Batch) {
         if from.is_empty() {
             return;

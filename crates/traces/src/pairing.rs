@@ -1,8 +1,8 @@
-//! I/Os from the events of the block layer.
+//! Derives I/Os from events of the block layer.
 //!
-//! A drive with requests is taken as its driver sees it: an I/O begins when it is issued (D) and
-//! ends when it is completed (C). A device without requests (RAID, LVM) has bios only: they begin
-//! when they are queued (Q).
+//! For a drive with requests, an I/O starts when it is issued to the driver (D) and ends when it
+//! completes (C). A device without requests (RAID, LVM) has only bios, which start when they are
+//! queued (Q).
 
 use writecliff_tracefs::{BlockEvent, EventKind, Operation as BlockOperation, Request, Requests};
 
@@ -10,7 +10,7 @@ use crate::number::SECTOR_BYTES;
 use crate::record::{NO_RESPONSE, Operation, Record};
 use crate::sink::Sink;
 
-/// Number of bios without a request after which the device is taken to have no requests.
+/// Number of bios without a request after which the device is considered to have no requests.
 const BIOS_MAX: usize = 4096;
 /// Offset of times in requests, where 0 means "unknown"; traces begin at 0.
 const LATER_NS: u64 = 1;
@@ -23,13 +23,13 @@ pub(crate) struct Pairing {
 
 struct Device {
     requests: Requests,
-    /// Not known while the first events wait.
+    /// `None` while the first events are buffered and it is unknown.
     has_requests: Option<bool>,
     waiting: Vec<BlockEvent>,
 }
 
 impl Pairing {
-    /// Adds an event of the device with the number `volume`; events come in the order of time.
+    /// Adds an event of device number `volume`; events must be in order of time.
     pub(crate) fn add(&mut self, volume: u32, event: &BlockEvent, to: &mut Sink) {
         let at = volume as usize;
         if self.devices.len() <= at {

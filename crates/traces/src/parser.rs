@@ -4,30 +4,31 @@ use memchr::memchr;
 
 use crate::sink::{Reason, Sink};
 
-/// A format: I/Os from bytes.
+/// A format parser: I/Os from bytes.
 pub trait Parser: Send {
-    /// Parses the complete records at the front of `bytes`; returns the bytes used. With `last`, no
-    /// more come. Some are used if there are at least `WHOLE_MAX_BYTES`.
+    /// Parses the complete records at the start of `bytes`; returns the number of consumed bytes,
+    /// which is above 0 if there are at least `WHOLE_MAX_BYTES`. `last` is `true` at the end of the
+    /// input.
     fn parse(&mut self, bytes: &[u8], last: bool, to: &mut Sink) -> usize;
 
     /// Passes on I/Os that wait for later records.
     fn finish(&mut self, _to: &mut Sink) {}
 }
 
-/// No line or record is longer.
+/// Maximum length of a line or record.
 pub(crate) const WHOLE_MAX_BYTES: usize = 1 << 17;
-/// Limit on a text line; longer lines are no I/Os.
+/// Maximum length of a text line; longer lines are skipped.
 pub const LINE_MAX_BYTES: usize = 1 << 16;
 
 /// Result of parsing a line.
 pub(crate) enum Line {
     /// An I/O, or information that later lines need.
     Used,
-    /// None of I/O, which the format has beside them.
+    /// A line of the format that is not an I/O.
     Beside(Reason),
 }
 
-/// A text format: I/Os from a line.
+/// A line-based text format.
 pub(crate) trait LineFormat: Send {
     /// Parses a line without its end. The error is the reason why it is skipped.
     fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason>;
@@ -43,7 +44,7 @@ impl<F: FnMut(&[u8], &mut Sink) -> Result<Line, Reason> + Send> LineFormat for F
 
 pub(crate) struct Lines<F> {
     format: F,
-    /// Within a line that is too long: the rest of it is skipped.
+    /// `true` within an overlong line, the rest of which is skipped.
     too_long: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A trace file, read in batches.
+//! Reads trace files in batches.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,23 +14,23 @@ use crate::sink::{Sink, Skipped};
 use crate::source::{Member, Source, unpacking};
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// Enough for the header of any format and some I/Os.
+/// Number of bytes for detecting the format: enough for any header and some I/Os.
 const HEAD_BYTES: usize = 1 << 18;
-/// Lines after which a file that has had no I/O is given up.
+/// Number of lines without an I/O after which reading fails.
 const LINES_IN_VAIN: u64 = 1_000_000;
 
 /// Options for reading a file.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// The name of a format; without, it is recognised.
+    /// Name of the format; `None` detects it.
     pub format: Option<String>,
-    /// The meaning of the columns of a CSV of one's own, in place of a format.
+    /// Meaning of the columns of a custom CSV file, instead of a format.
     pub columns: Vec<Column>,
     /// Name of the only member of an archive to read; `None` reads all.
     pub member: Option<String>,
 }
 
-/// A trace that is being read. Memory does not depend on its length.
+/// A trace reader, whose memory does not depend on the length of the trace.
 pub struct Reader {
     path: PathBuf,
     choice: Choice,
@@ -38,21 +38,21 @@ pub struct Reader {
     member: Option<Part>,
     sink: Sink,
     order: Order,
-    /// The names of its formats: one, or those of the members of an archive.
+    /// Names of the formats: one, or those of the members of an archive.
     pub formats: Vec<&'static str>,
     /// Members of an archive that were read.
     pub members: Vec<String>,
-    /// Members of an archive that are no traces.
+    /// Members of an archive that are not traces.
     pub passed_over: Vec<String>,
-    /// Bytes so far, unpacked.
+    /// Number of unpacked bytes so far.
     pub read_bytes: u64,
     latest_ns: i64,
 }
 
-/// The name of the format that `--columns` describes.
+/// Name of the format that `--columns` describes.
 pub const OWN_COLUMNS: &str = "columns";
 
-/// A trace of the file that is being read.
+/// The current trace of the file.
 struct Part {
     bytes: Box<dyn Read + Send>,
     parser: Box<dyn Parser>,
@@ -63,7 +63,7 @@ struct Part {
 }
 
 impl Reader {
-    /// Opens a trace and find its format.
+    /// Opens a trace and detects its format.
     pub fn open(path: &Path, choice: Choice) -> Result<Self, TraceError> {
         if let Some(name) = choice.format.as_deref().filter(|name| by_name(name).is_none()) {
             let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
@@ -110,31 +110,30 @@ impl Reader {
         &self.sink.processes
     }
 
-    /// Returns the lines that were skipped so far.
+    /// Returns the lines skipped so far.
     pub fn skipped(&self) -> &Skipped {
         &self.sink.skipped
     }
 
-    /// Returns the number of I/Os so far whose time is before that of one before, by more than the
-    /// window of order.
+    /// Returns the number of I/Os so far that were too far out of order for the sorting window.
     pub fn late(&self) -> u64 {
         self.order.late
     }
 
-    /// Returns the I/Os so far, and the time of the last one since the first, in ns.
+    /// Returns the number of I/Os so far, and the time from the first to the last in ns.
     pub fn span(&self) -> (u64, i64) {
         (self.sink.records, self.latest_ns)
     }
 
-    /// Returns the bytes of the file that have been read so far, as they are packed, and all of
-    /// them; of a trace in several files, those of all.
+    /// Returns the number of packed bytes read so far, and the total; for a trace in several files,
+    /// of all files.
     pub fn read_of_file(&self) -> (u64, u64) {
         self.source.read_of_file()
     }
 
-    /// Fills `batch` with the next I/Os; false at the end, where it is empty.
+    /// Fills `batch` with the next I/Os; returns `false` with an empty batch at the end.
     ///
-    /// The error is a file that cannot be read, or that is mostly no trace.
+    /// Fails if the file cannot be read, or if most of its lines are not I/Os.
     pub fn next(&mut self, batch: &mut Batch) -> Result<bool, TraceError> {
         batch.clear();
         while batch.is_empty() {
@@ -173,7 +172,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns a file of which most is no I/O is of another format, or damaged.
+    /// Fails if most lines are not I/Os: then the file has another format or is damaged.
     fn check(&self) -> Result<(), TraceError> {
         let (records, lines) = (self.sink.records, self.sink.skipped.unexpected());
         if records > 0 && lines <= records {
@@ -184,8 +183,9 @@ impl Reader {
             format!(" ({}, first in line {})", lines.reason, lines.first_line)
         });
         let message = format!(
-            "{}: {lines} lines are no I/Os of the format {}, {records} are{why}",
+            "{}: could not parse {lines} of {} lines as {}{why}",
             self.path.display(),
+            lines + records,
             self.formats.join(", ")
         );
         Err(TraceError::new(message, Some("choose another with --format, or --columns".into())))
@@ -210,7 +210,7 @@ impl Reader {
                     }
                     return Ok(());
                 }
-                // A file about the traces, as archives have them.
+                // The member describes the traces, as is common in archives.
                 Err(_) if self.source.is_archive() && self.choice.member.is_none() => {
                     self.passed_over.push(name);
                 }
@@ -254,13 +254,13 @@ fn not_recognised(path: &Path, trials: &[(&Format, Trial)]) -> TraceError {
         })
         .collect();
     TraceError::new(
-        format!("{}: no trace of a known format", path.display()),
+        format!("{}: not a trace in a known format", path.display()),
         Some(format!("tried {}; or give --columns", tried.join("; "))),
     )
 }
 
 impl Part {
-    /// Reads more bytes behind those that are left.
+    /// Reads more bytes after the remaining ones.
     fn read(&mut self) -> std::io::Result<u64> {
         self.buffer.copy_within(self.filled.clone(), 0);
         self.filled = 0..self.filled.len();
@@ -284,7 +284,7 @@ impl Part {
         let used = self.parser.parse(&self.buffer[self.filled.clone()], self.ended, to);
         self.filled.start += used;
         if self.ended {
-            // Bytes that no parser takes now will never be taken.
+            // The parser will never consume the remaining bytes.
             self.filled = 0..0;
         }
     }

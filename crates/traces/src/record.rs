@@ -1,4 +1,4 @@
-//! I/Os of a trace, one by one and as columns.
+//! I/Os of a trace, individually and as columns.
 
 use serde::Serialize;
 use writecliff_base::words;
@@ -29,7 +29,7 @@ impl Operation {
     }
 }
 
-/// The response time of an I/O whose completion is not known.
+/// Response time of an I/O with an unknown completion.
 pub const NO_RESPONSE: i64 = -1;
 
 /// An I/O.
@@ -37,24 +37,24 @@ pub const NO_RESPONSE: i64 = -1;
 pub struct Record {
     /// Time of issue since the first I/O of the trace. Traces need not be in order.
     pub time_ns: i64,
-    /// Number of the name of the volume, drive or file.
+    /// Number of the volume, drive or file.
     pub volume: u32,
     /// Operation of the I/O.
     pub operation: Operation,
-    /// 0 for flushes.
+    /// First byte; 0 for flushes.
     pub offset_bytes: u64,
-    /// 0 for flushes.
+    /// Length in bytes; 0 for flushes.
     pub length_bytes: u64,
-    /// Until it was done, or `NO_RESPONSE`.
+    /// Response time, or `NO_RESPONSE`.
     pub response_ns: i64,
-    /// Number of the name of the process that issued the I/O; 0 if unknown.
+    /// Number of the process that issued the I/O; 0 if unknown.
     pub process: u32,
-    /// A hash of its data; 0 is not known.
+    /// Hash of the data; 0 if unknown.
     pub content: u64,
 }
 
 impl Record {
-    /// Returns an I/O of which no more is known.
+    /// Returns an I/O without further information.
     pub fn new(time_ns: i64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
         Self {
             time_ns,
@@ -68,10 +68,10 @@ impl Record {
         }
     }
 
-    /// Checks that a drive could have the I/O.
+    /// Checks that the I/O is possible.
     ///
     /// # Errors
-    /// The reason: an end above 2^63 - 1, or a read or write of 0 bytes or over 1 GiB.
+    /// Returns the reason: an end above 2^63 - 1, or a read or write of 0 bytes or more than 1 GiB.
     #[inline]
     pub fn check(&self) -> Result<(), &'static str> {
         let end = self.offset_bytes.checked_add(self.length_bytes);
@@ -115,7 +115,7 @@ impl Batch {
         self.time_ns.len()
     }
 
-    /// Returns `true` without I/Os.
+    /// Returns `true` if the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.time_ns.is_empty()
     }

@@ -6,7 +6,7 @@ use crate::Names;
 use crate::parser::Line;
 use crate::record::{Batch, Operation, Record};
 
-/// No drive has a command that moves more; longer ones are damage.
+/// Maximum length of an I/O; no drive supports longer commands, so longer records are damaged.
 pub const LENGTH_MAX_BYTES: u64 = 1 << 30;
 
 /// I/Os of a batch, names, start time of the trace, and skipped lines.
@@ -16,7 +16,7 @@ pub struct Sink {
     pub volumes: Names,
     pub processes: Names,
     pub skipped: Skipped,
-    /// Number of the line (of binary formats: the record) in hand, from 1.
+    /// Number of the current line (record in binary formats), from 1.
     pub line: u64,
     /// I/Os so far.
     pub records: u64,
@@ -30,7 +30,7 @@ impl Sink {
         sink
     }
 
-    /// Returns a time of the trace as one since its first I/O.
+    /// Converts a time of the trace to the time since its first I/O.
     pub(crate) fn since_begin(&mut self, time_ns: u64) -> Result<i64, Reason> {
         let began = *self.began_ns.get_or_insert(time_ns);
         let (later, difference) = (time_ns >= began, time_ns.abs_diff(began));
@@ -38,7 +38,7 @@ impl Sink {
         Ok(if later { difference } else { -difference })
     }
 
-    /// The next I/O begins another trace, whose times mean something else.
+    /// Starts another trace, whose times have a different origin.
     pub(crate) fn restart_clock(&mut self) {
         self.began_ns = None;
     }
@@ -64,7 +64,7 @@ impl Sink {
         self.push(record).map(|()| Line::Used)
     }
 
-    /// Adds an I/O if a drive could execute it.
+    /// Adds an I/O if it is possible.
     #[inline]
     pub(crate) fn push(&mut self, record: &Record) -> Result<(), Reason> {
         record.check()?;
@@ -74,17 +74,17 @@ impl Sink {
         Ok(())
     }
 
-    /// Counts the current line as skipped; `expected`: the format has such lines.
+    /// Counts the current line as skipped; `expected` is `true` if the format has such lines.
     #[cold]
     pub(crate) fn skip(&mut self, reason: Reason, expected: bool) {
         self.skipped.add(reason, self.line, expected);
     }
 }
 
-/// Reason why a line is no I/O.
+/// Reason why a line is not an I/O.
 pub type Reason = &'static str;
 
-/// Lines (of binary formats: records) that were skipped for one reason.
+/// Lines (records in binary formats) that were skipped for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedLines {
     /// Reason why they were skipped.
@@ -114,12 +114,12 @@ impl Skipped {
         &self.0
     }
 
-    /// Returns the number of all skipped lines.
+    /// Returns the total number of skipped lines.
     pub fn lines(&self) -> u64 {
         self.0.iter().map(|skipped| skipped.lines).sum()
     }
 
-    /// Returns the number of skipped lines that the format does not have.
+    /// Returns the number of skipped lines that are not part of the format.
     pub fn unexpected(&self) -> u64 {
         self.0.iter().filter(|skipped| !skipped.expected).map(|skipped| skipped.lines).sum()
     }

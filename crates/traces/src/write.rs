@@ -18,14 +18,15 @@ struct Row<'a> {
     process: &'a str,
 }
 
-/// A format in which traces can be written.
+/// An output format of traces.
 trait RecordFormat: Send {
-    /// Writes the beginning of the file.
+    /// Writes the header of the file.
     fn begin(&mut self, _to: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
 
-    /// Writes an I/O that is not before the last one; `false` if the format cannot express it.
+    /// Writes an I/O, which must not precede the last one; returns `false` if the format cannot
+    /// express it.
     fn record(&mut self, row: &Row<'_>, to: &mut dyn Write) -> io::Result<bool>;
 
     /// Writes the end of the file.
@@ -42,16 +43,16 @@ pub struct Writer {
     to: BufWriter<File>,
     format: Box<dyn RecordFormat>,
     last_ns: i64,
-    /// I/Os that the format cannot express.
+    /// Number of I/Os that the format cannot express.
     pub left_out: u64,
-    /// I/Os that got the time of the previous I/O, which is later than their own time.
+    /// Number of I/Os written with the later time of the previous I/O.
     pub moved: u64,
-    /// I/Os written so far.
+    /// Number of I/Os written so far.
     pub records: u64,
 }
 
 impl Writer {
-    /// Creates the file, or replaces it.
+    /// Creates or replaces the file.
     pub fn create(path: &Path, format: &str) -> Result<Self, TraceError> {
         let chosen: Box<dyn RecordFormat> = match format {
             "fio-iolog" => Box::new(FioIolog::default()),
@@ -60,7 +61,7 @@ impl Writer {
             _ => {
                 let hint = format!("known: {}", WRITTEN.join(", "));
                 return Err(TraceError::new(
-                    format!("traces are not written as '{format}'"),
+                    format!("traces cannot be written as '{format}'"),
                     Some(hint),
                 ));
             }
@@ -111,7 +112,7 @@ impl Writer {
     }
 }
 
-/// Returns the name of a volume as a word, without field separators and not empty.
+/// Returns the name of a volume as a non-empty word without field separators.
 fn word(name: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || c == ',' || c.is_control() { '_' } else { c };
     let word: String = name.chars().map(plain).collect();
@@ -163,7 +164,7 @@ impl RecordFormat for FioIolog {
     }
 }
 
-/// MSR Cambridge's CSV. It has reads and writes only; a volume `host.N` becomes disk N of a host.
+/// MSR Cambridge CSV, which has only reads and writes. A volume `host.N` becomes disk N of a host.
 struct Msr;
 
 /// Start of a trace, counted from 1601 (2007-02-22 17:00, the start of MSR's own traces).
@@ -190,7 +191,7 @@ impl RecordFormat for Msr {
     }
 }
 
-/// Completions that wait for their time; a trace with more has damaged response times.
+/// Maximum number of pending completions; a trace with more has damaged response times.
 const WAITING_MAX: usize = 1 << 20;
 
 /// blkparse's text: an issue (D) for each I/O, and a completion (C) if it is known, in order of

@@ -9,7 +9,7 @@ use writecliff_ftl::{ConfigError, FastForward, Ftl};
 
 use super::{Policies, WafCase, WafRow, drive, measure};
 
-/// The load of the host.
+/// Load of the host.
 #[derive(Clone, Copy, Debug)]
 pub enum PlacementLoad {
     /// The share `writes` of the overwrites goes to the first share `data` of the capacity, both at
@@ -40,7 +40,7 @@ const COMMON_LIFETIME: u64 = 330;
 
 /// Measures one case. The theoretical value is that of the best possible policy: the optimal split
 /// of spare space for hot and cold data, no copying for sequential writers. With `streams`, each
-/// class of data has its own stream; else all data go to the default stream.
+/// class of data has its own stream; otherwise all data go to the default stream.
 pub fn data_placement(
     case: &WafCase,
     load: PlacementLoad,

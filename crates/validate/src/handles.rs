@@ -1,5 +1,5 @@
-//! The load and garbage collection with which the emulator WARP was published: reclaim unit handles
-//! whose relocated data stay isolated or are mixed.
+//! Load and garbage collection of the published WARP emulator: reclaim unit handles whose relocated
+//! data stay isolated or are mixed.
 //!
 //! From the emulator's source and the scripts of the paper's artifact (Song et al., "Characterizing
 //! and Emulating FDP SSDs with WARP", FAST 2026), checked against the logs of its recorded runs:
@@ -38,19 +38,21 @@ pub struct HandlesCase {
     pub user_units: u32,
     /// Slots of a reclaim unit.
     pub slots: u32,
-    /// `true` if relocated data stay with their handle; else those of all handles share one unit.
+    /// `true` if relocated data stay with their handle; otherwise relocated data of all handles
+    /// share a unit.
     pub persistent: bool,
-    /// Shares of the slots that the three writers write, once the drive has been filled.
+    /// Shares of the writes of the three writers after the fill.
     pub rates: [f64; 3],
-    /// Capacities written, the filling included, when the first figure is taken.
+    /// Number of capacities written, including the fill, at which the first figure is taken.
     pub capacities: f64,
-    /// From how many capacities to how many the second one is taken.
+    /// Range of written capacities over which the second figure is taken.
     pub settled: (f64, f64),
     /// Seed of the addresses.
     pub seed: u64,
 }
 
-/// Write amplification from the empty drive on, and over the later stretch (NaN if that is empty).
+/// Returns the write amplification from the empty drive on, and over the later range (NaN if it is
+/// empty).
 pub fn handles(case: &HandlesCase) -> Result<(f64, f64), ConfigError> {
     let mut drive = EmulatorDrive::new(case)?;
     let mut host = ThreeWriters::new(case);
@@ -137,8 +139,8 @@ impl ThreeWriters {
         Self { user, shared: user * 9 / 10, at: 0, rates, random }
     }
 
-    /// The first writer's range in order; beside it as much as the second one's range at random, so
-    /// that 1/e of that is not mapped yet.
+    /// Writes the first writer's range sequentially and, concurrently, as many random slots as the
+    /// second writer's range has, so that 1/e of that range stays unmapped.
     fn fill(&mut self, drive: &mut EmulatorDrive) {
         let rest = self.user - self.shared;
         for lpn in 0..self.shared {

@@ -1,5 +1,5 @@
 //! Validation against theory: write amplification of the FTL under loads for which a closed form
-//! exists. [`power_cuts`] checks what drives hold after they lose their power.
+//! exists. [`power_cuts`] checks the contents of drives after power cuts.
 
 pub mod data_placement;
 pub mod handles;
@@ -43,7 +43,7 @@ pub struct WafRow {
     pub waf_theory: f64,
 }
 
-/// Uniform random overwrites of a full drive, one slot at a time.
+/// Measures uniform random overwrites of a full drive, one slot at a time.
 pub fn uniform(case: &WafCase) -> Result<WafRow, ConfigError> {
     let mut ftl = drive(case, 1, PLAIN)?;
     let user = u64::from(ftl.user_slots());
@@ -85,8 +85,8 @@ fn measure(ftl: &mut Ftl, case: &WafCase, mut write: impl FnMut(&mut Ftl) -> u64
     waf
 }
 
-/// Returns the four sequential writers at equal rates over ranges of different size, each in its
-/// own stream: all data of a reclaim unit die together, so nothing is relocated and the write
+/// Measures four sequential writers at equal rates over ranges of different size, each in its own
+/// stream: all data of a reclaim unit die together, so nothing is relocated and the write
 /// amplification is exactly 1.
 pub fn streams(case: &WafCase) -> Result<WafRow, ConfigError> {
     let load = PlacementLoad::Sequential { reading: Lifetimes::BySize, request: 1 };
@@ -146,7 +146,7 @@ fn drive(case: &WafCase, streams: u16, how: Policies) -> Result<Ftl, ConfigError
     Ftl::new(geometry, config)
 }
 
-/// One die, so that a reclaim unit is a block of `slots` pages.
+/// Returns a geometry with one die, so that a reclaim unit is a block of `slots` pages.
 fn flat_geometry(units: u32, slots: u32) -> Result<Geometry, ConfigError> {
     let shape = Shape {
         channels: 1,

@@ -30,7 +30,7 @@ pub enum Fault {
     /// No defect.
     #[default]
     None,
-    /// The drive confirms flushes without doing anything.
+    /// The drive acknowledges flushes without executing them.
     IgnoredFlushes,
     /// Reclaim units are erased before the data that replace theirs are programmed.
     EarlyErases,
@@ -47,11 +47,12 @@ pub struct PowerCutTally {
     pub cuts: u64,
     /// Commands of the host.
     pub commands: u64,
-    /// Writes and deallocations of a slot that the drive had confirmed and lost, as it may.
+    /// Acknowledged writes and deallocations of a slot that the drive was allowed to lose, and
+    /// lost.
     pub lost: u64,
-    /// Writes and deallocations that it had not confirmed, and kept.
+    /// Unacknowledged writes and deallocations that survived.
     pub survived: u64,
-    /// Program units that were being programmed, and cannot be read.
+    /// Program units whose programs were interrupted, and which cannot be read.
     pub torn_units: u64,
     /// Erases of a block that did not end.
     pub interrupted_erases: u64,
@@ -101,7 +102,7 @@ struct Bench {
     random: Prng,
     /// Commands in the drive, by tag.
     outstanding: Vec<Command>,
-    /// Flushes still to be sent behind writes of which the host wants to be sure.
+    /// Flushes still to be sent after writes that the host wants to be durable.
     owed_flushes: u32,
     next_tag: u32,
     streams: u16,
@@ -142,7 +143,7 @@ impl Bench {
         })
     }
 
-    /// Sends commands, and stops at a random moment.
+    /// Sends commands, and stops at a random time.
     fn load(&mut self) -> Result<(), String> {
         let depth = 1 + self.random.below(24) as usize;
         let commands = if self.random.below(16) == 0 { 0 } else { self.random.below(2 * COMMANDS) };
@@ -158,7 +159,7 @@ impl Bench {
             let command = self.next_command();
             self.submit(command)?;
         }
-        // Up to a program, to an erase, or far longer.
+        // Maximum times: up to a program, to an erase, or far longer.
         let longest = [10_000, 1_000_000, 10_000_000][self.random.below(3) as usize];
         let until = self.ssd.now() + Nanos(self.random.below(longest));
         while let Some(done) = self.ssd.step(until) {

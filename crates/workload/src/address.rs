@@ -1,16 +1,15 @@
-//! Address generators: they draw the offset of the next I/O, one generator for each kind of
-//! address.
+//! Address generators, which draw the offset of the next I/O; one for each kind of addresses.
 //!
 //! Offsets are relative to the start of the range, are multiples of the alignment (by default the
 //! block size), and leave room for the whole block. Alignment is relative to the start of the
 //! range, or of the segment, as in fio, where it is relative to `offset`.
 //!
-//! Uniform addresses are drawn in slots of the I/O's own size, of which every one is equally likely
-//! and none straddles two segments. They are drawn with repetition, like fio's `norandommap`, as
-//! the PTS requires. The bias of a bounded draw is below range / 2^64
-//! ([`writecliff_base::Prng::below`]). Validated by a chi-square test over all slots, with and
-//! without segments. All other random addresses are drawn in units of the smallest alignment of the
-//! job and then aligned down, so that blocks of all sizes agree on which addresses are hot.
+//! Uniform addresses are drawn in slots of the I/O's size. All slots are equally likely, and none
+//! straddles two segments. Addresses may repeat, as with fio's `norandommap` and as the PTS
+//! requires. The bias of a bounded draw is below range / 2^64 ([`writecliff_base::Prng::below`]).
+//! Validated by a chi-square test over all slots, with and without segments. All other random
+//! addresses are drawn in units of the smallest alignment of the job and then aligned down, so that
+//! blocks of all sizes agree on which addresses are hot.
 
 use writecliff_base::{Bytes, Prng};
 use writecliff_host_interface::Operation;
@@ -60,7 +59,7 @@ impl SizeClass {
     }
 }
 
-/// The block sizes of a job: those of reads, and those of writes and trims where they differ.
+/// The block sizes of a job: of reads, and of writes and trims if they differ.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeClasses {
     pub(crate) common: Vec<SizeClass>,
@@ -84,7 +83,7 @@ impl SizeClasses {
         }
     }
 
-    /// Returns the smallest alignment of all.
+    /// Returns the smallest alignment of all block sizes.
     fn unit(&self) -> u64 {
         let specific = self.writes.iter().chain(&self.trims).flatten();
         self.common.iter().chain(specific).map(|class| class.align).min().unwrap_or(1)
@@ -168,8 +167,8 @@ impl Sequential {
         self.range.saturating_sub(next)
     }
 
-    /// Draws the next address through segments laid end to end, where a block that would cross the
-    /// end of a segment begins the next one.
+    /// Draws the next address in segments laid end to end; a block that would cross the end of a
+    /// segment starts in the next one.
     fn next_in(&mut self, map: &SegmentMap, operation: Operation, length: u32) -> u64 {
         let index = self.index(operation);
         let (position, length) = (self.positions[index], u64::from(length));
@@ -287,7 +286,7 @@ impl AddressGenerator {
 }
 
 /// Returns the generator of a sequential job; `range` is the active amount if it has `segments`.
-/// Fails if its files are smaller than its blocks.
+/// Fails if the job's files are smaller than its blocks.
 fn in_sequence(
     job: &JobSpec,
     range: Bytes,

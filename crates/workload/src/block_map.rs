@@ -1,12 +1,12 @@
-//! Random addresses without repetition: each block of the range once in a pass.
+//! Random addresses without repetition: a pass accesses each block of the range once.
 //!
-//! A pass draws a block uniformly. If the pass has accessed it, the next block that it has not is
-//! taken, from the start again after the last. An I/O is cut where the next accessed block, or the
-//! end of the range, begins. fio does so with a random map (filesetup.c, `io_u.c`
-//! `mark_random_map`), which favours short I/Os as a pass fills the range.
+//! Each draw is uniform over all blocks. If the pass has already accessed the block, the next block
+//! that it has not accessed is used, wrapping at the end of the range. An I/O is shortened before
+//! the next accessed block or the end of the range. fio does so with a random map (filesetup.c,
+//! `io_u.c` `mark_random_map`), which favours short I/Os as a pass fills the range.
 //!
-//! Accessed blocks are bits. Each level above has a bit for every word of the level below that is
-//! full, so the next free block is found in a few steps.
+//! Accessed blocks are bits. Each higher level has a bit for every full word of the level below, so
+//! the next free block is found in a few steps.
 
 use writecliff_base::Prng;
 
@@ -15,7 +15,7 @@ const BITS: u64 = u64::BITS as u64;
 /// The blocks that a pass has accessed.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockMap {
-    /// Bits of the blocks, then of the full words of the level before.
+    /// Bits of the blocks, then of the full words of the previous level.
     levels: Vec<Vec<u64>>,
     blocks: u64,
     block_bytes: u64,
@@ -60,7 +60,7 @@ impl BlockMap {
         while bits > 0 {
             let words = bits.div_ceil(BITS);
             let mut level = vec![0; words as usize];
-            // Bits beyond the last one are never free.
+            // Bits beyond the last block are never free.
             if let (Some(last), rest @ 1..) = (level.last_mut(), bits % BITS) {
                 *last = u64::MAX << rest;
             }
@@ -88,7 +88,7 @@ impl BlockMap {
     /// Returns the first free block at or after `block`.
     fn free_from(&self, block: u64) -> Option<u64> {
         let (mut level, mut bit) = (0, block);
-        // Up, until a word has a free bit at or after the position.
+        // Go up until a word has a free bit at or after the position.
         loop {
             let word = self.levels.get(level)?.get((bit / BITS) as usize).copied()?;
             let free = !word & (u64::MAX << (bit % BITS));
@@ -98,7 +98,7 @@ impl BlockMap {
             }
             (level, bit) = (level + 1, bit / BITS + 1);
         }
-        // Down, to the first free bit of each word.
+        // Go down to the first free bit of each word.
         while level > 0 {
             level -= 1;
             bit = bit * BITS + u64::from((!self.levels[level][bit as usize]).trailing_zeros());

@@ -1,4 +1,4 @@
-//! Validates workloads, by themselves and for a given drive.
+//! Validates workloads, independently of a drive and for a given drive.
 
 mod addresses;
 mod host_zones;
@@ -12,26 +12,27 @@ use crate::address::AddressGenerator;
 use crate::segments::SegmentMap;
 use crate::spec::{Arrival, BlockSize, JobSpec, Pattern, SegmentSpec, WorkloadSpec};
 
-/// Exceeds the limits of all drives and kernels, and keeps lengths within 32 bits.
+/// Maximum block size: exceeds the limits of all drives and kernels, and keeps lengths within 32
+/// bits.
 const BLOCK_MAX: u64 = 1 << 30;
 const THREADS_MAX: u32 = 4096;
 const QUEUE_DEPTH_MAX: u32 = 65_536;
-/// Rates are stored exactly in millionths, see `pacing`.
+/// Minimum rate; rates are stored exactly in millionths, see `pacing`.
 pub(crate) const RATE_MIN: f64 = 1e-3;
 pub(crate) const RATE_MAX: f64 = 1e12;
 /// Minimum rate of reads or writes with their own schedule; rates are stored in millionths.
 const PART_MIN: f64 = 1e-6;
-/// Far above the 2048 of the PTS; every segment takes 8 bytes per thread.
+/// Maximum number of segments, far above the 2048 of the PTS; each takes 8 bytes per thread.
 const SEGMENTS_MAX: u64 = 1 << 20;
 const THETA_MAX: f64 = 10.0;
-/// Each file has a position for each operation and thread.
+/// Maximum number of files; each has a position for each operation and thread.
 const FILES_MAX: u32 = 1 << 20;
-/// Products of weights and I/Os remain exact.
+/// Maximum weight, for which products of weights and I/Os remain exact.
 const FLOW_MAX: u64 = 1 << 20;
 /// Tolerance for rounded percentages such as 33.3 + 33.3 + 33.4.
 const PERCENT_SLACK: f64 = 1e-6;
 
-/// Returns the limits of workloads by name, for their reference.
+/// Returns the limits of workloads by name, for the reference.
 pub fn limits() -> [(&'static str, u64); 10] {
     [
         ("jobs", memory::JOBS_MAX as u64),
@@ -213,7 +214,7 @@ impl JobSpec {
         }
         let Some(SegmentSpec { count, .. }) = self.segments else { return Ok(()) };
         reject! {
-            "segments" if count == 0 => "the count 0 is not above 0";
+            "segments" if count == 0 => "the count 0 is below 1";
             "segments" if count > SEGMENTS_MAX => "the count {count} is above {SEGMENTS_MAX}";
             "segments" if self.hole_bytes != 0 || self.files != 1 =>
                 "segments of the active range need sequences without holes and files";
@@ -221,7 +222,7 @@ impl JobSpec {
         Ok(())
     }
 
-    /// Checks the keys that make addresses other than plainly random or sequential.
+    /// Checks the keys for addresses that are neither purely random nor purely sequential.
     fn check_course(&self) -> Check {
         let sequential = self.pattern == Pattern::Sequential;
         let plain = self.run_ios == 1
@@ -234,14 +235,14 @@ impl JobSpec {
         reject! {
             "run_ios" if self.run_ios == 0 => "0 is not above 0";
             "run_ios" if self.run_ios > 1 && sequential =>
-                "runs begin at random addresses; a sequential pattern has none";
+                "runs need a random pattern";
             "run_ios" if self.run_ios > 1 && self.segments.is_some() =>
                 "runs would leave the segments of the active range";
             "mix" if self.continues() && (sequential || !plain) =>
                 "sequential shares need random addresses without runs, segments, zones, trims \
                  first, logs and models";
             "block_sizes" if of_operations && self.has_ordered_sizes() =>
-                "sequential shares are given of operations and of sizes; remove one of them";
+                "sequential shares are given for operations and block sizes; remove one of them";
         }
         whole_sectors("start", self.start_bytes)?;
         whole_sectors("start", self.write_start_bytes.unwrap_or(0))?;
@@ -251,19 +252,19 @@ impl JobSpec {
         let hole = self.hole_bytes.unsigned_abs();
         reject! {
             "start" if begins && (!sequential || !one_way) =>
-                "only a sequential job without holes and files begins elsewhere";
+                "it needs a sequential job without holes and files";
         }
         whole_sectors("hole", hole)?;
         reject! { "hole" if hole > 0 && !sequential => "holes need a sequential pattern"; }
         whole_sectors("hole_after", self.hole_after_bytes)?;
         reject! {
             "hole_after" if self.hole_after_bytes > 0 && self.hole_bytes <= 0 =>
-                "there is no hole";
+                "it needs a hole";
             "files" if !(1..=FILES_MAX).contains(&self.files) =>
                 "{} is outside 1 to {FILES_MAX}", self.files;
-            "files" if self.files > 1 && !sequential => "files in turn need a sequential pattern";
+            "files" if self.files > 1 && !sequential => "several files need a sequential pattern";
             "one_position" if self.one_position && !sequential =>
-                "random addresses have no position";
+                "it needs a sequential pattern";
             "align" if striding && self.align_bytes.is_some() =>
                 "not together with holes or files";
             "trim_first" if self.trim_first && (self.read_pct != 0.0 || self.trim_pct != 0.0) =>
@@ -274,7 +275,7 @@ impl JobSpec {
         self.check_log()
     }
 
-    /// Checks the I/Os that are given in place of generated ones.
+    /// Checks the I/Os that replace generated ones.
     fn check_log(&self) -> Check {
         let rated = self.rate_iops.is_some() || self.rate_bytes_per_s.is_some();
         if let Some(model) = &self.model {
@@ -306,12 +307,12 @@ impl JobSpec {
         for rate in [self.rate_iops, self.rate_bytes_per_s].into_iter().flatten() {
             reject! {
                 "rate" if !(RATE_MIN..=RATE_MAX).contains(&rate) =>
-                    "{rate} a second is outside {RATE_MIN} to {RATE_MAX}";
+                    "{rate} per second is outside {RATE_MIN} to {RATE_MAX}";
             }
             let smaller_part = self.rate_read_pct.map(|pct| rate * pct.min(100.0 - pct) / 100.0);
             reject! {
                 "rate_read" if smaller_part.is_some_and(|part| part > 0.0 && part < PART_MIN) =>
-                    "a part of the rate is below {PART_MIN} a second";
+                    "a part of the rate is below {PART_MIN} per second";
             }
         }
         let (iops, bytes) = (self.rate_iops.is_some(), self.rate_bytes_per_s.is_some());
@@ -322,25 +323,25 @@ impl JobSpec {
         let (burst, pause) = (self.burst_ns > 0, self.pause_ns > 0);
         let absent = if burst { "pause" } else { "burst" };
         reject! {
-            "rate" if iops && bytes => "given in I/Os and in bytes a second";
+            "rate" if iops && bytes => "given in I/Os and in bytes per second";
             "arrival" if self.arrival != Arrival::Linear && !is_open =>
                 "poisson arrivals need a rate";
-            "rate_read" if shares_rate && !is_open => "there is no rate to share";
+            "rate_read" if shares_rate && !is_open => "shares of a rate need a rate";
             "rate_read" if shares_rate && !has_parts =>
                 "shares of a rate need reads and writes, each above 0 %";
             "rate_read" if shares_rate && self.trim_pct != 0.0 =>
                 "trims have no share of a rate";
             "rate_ignores_think" if self.rate_ignores_think && (!is_open || self.think_ns == 0) =>
-                "there is no rate with think time";
+                "it needs a rate and a think time";
             "think_after_ios" if self.think_after_ios == 0 => "0 is not above 0";
             absent if burst != pause => "burst and pause must both be above 0 or both be absent";
             "pause" if pause && is_open => "a job with a rate cannot have bursts and pauses";
             "flow_weight" if self.flow_weight > 0 && is_open =>
-                "rates determine the shares of jobs already";
+                "the rates already determine the shares of the jobs; remove flow_weight";
             "flow_weight" if self.flow_weight > FLOW_MAX =>
                 "{} is above {FLOW_MAX}", self.flow_weight;
             "flow_group" if self.flow_group > 0 && self.flow_weight == 0 =>
-                "there is no flow_weight";
+                "it needs a flow_weight";
             "dsync" if self.dsync && self.flush_every_writes > 0 =>
                 "each write is flushed already; leave flush_every_writes out";
         }
@@ -351,7 +352,7 @@ impl JobSpec {
         let ends =
             [("duration", self.duration_ns), ("volume", self.volume_bytes), ("ios", self.ios)];
         for (key, end) in ends {
-            reject! { key if end == Some(0) => "0 ends the job before it begins"; }
+            reject! { key if end == Some(0) => "0 would end the job before it starts"; }
         }
         if ends.iter().all(|(_, end)| end.is_none()) && self.volume_pct.is_none() {
             let hint = Some("give duration, volume or ios");

@@ -1,14 +1,16 @@
-//! Ends of a job that follow from its measurements, and the queue depth that a latency allows.
+//! End conditions of a job that depend on its measurements, and the search for the queue depth that
+//! a latency permits.
 //!
-//! These are specifications; `writecliff-runner` judges them at the ends of the intervals of the
-//! measured series, so their times are multiples of `interval_ns`. All three are fio's: steady
-//! state (`steadystate`), latency target (`latency_target`), least rate (`rate_min`).
+//! These are specifications. `writecliff-runner` evaluates them at the ends of the intervals of the
+//! measured series, so their times are multiples of `interval_ns`. All three correspond to fio
+//! options: steady state (`steadystate`), latency target (`latency_target`), least rate
+//! (`rate_min`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::check::{Check, reject};
 
-/// Figure by which steady state is judged.
+/// Figure that must be steady.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -20,7 +22,7 @@ pub enum Metric {
     Latency,
 }
 
-/// Ends the job when its last `window_ns` are steady: a value is measured each `check_ns`, from
+/// Ends the job when its last `window_ns` are steady: a value is measured every `check_ns`, from
 /// `ramp_ns` on, and the values of a window must stay within the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +32,8 @@ pub struct SteadyEnd {
     /// `true` if the limit is for the slope of the least-squares line per check, `false` for the
     /// largest deviation from the mean.
     pub slope: bool,
-    /// In percent of the mean if `relative`, else in IOPS, bytes a second or nanoseconds.
+    /// Limit, in percent of the mean if `relative`, otherwise in IOPS, bytes per second or
+    /// nanoseconds.
     pub limit: f64,
     /// `true` if `limit` is in percent of the mean.
     pub relative: bool,
@@ -72,7 +75,7 @@ pub struct LeastRate {
 }
 
 impl SteadyEnd {
-    /// Returns the values in a window.
+    /// Returns the number of values in a window.
     pub fn values(&self) -> usize {
         usize::try_from(self.window_ns / self.check_ns.max(1)).unwrap_or(usize::MAX)
     }
@@ -107,7 +110,7 @@ impl LeastRate {
     pub(crate) fn check(&self, interval_ns: u64) -> Check {
         let key = "least_rates";
         reject! {
-            key if self.operation >= 3 => "{} is no operation", self.operation;
+            key if self.operation >= 3 => "{} is not an operation (0 to 2)", self.operation;
             key if self.iops.is_some() == self.bytes_per_s.is_some() =>
                 "give either iops or bytes_per_s";
         }
@@ -118,7 +121,7 @@ impl LeastRate {
 fn whole_intervals(key: &'static str, what: &str, time_ns: u64, interval_ns: u64) -> Check {
     reject! {
         key if time_ns == 0 || !time_ns.is_multiple_of(interval_ns) =>
-            "{what} of {time_ns} ns is no multiple of the interval of {interval_ns} ns";
+            "{what} of {time_ns} ns is not a multiple of the interval of {interval_ns} ns";
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ pub struct WorkloadFile {
     /// Name of the workload in results.
     pub name: String,
     pub(crate) precondition: Option<String>,
-    /// Limits on figures of the run: `"iops >= 100000"`.
+    /// Limits on figures of the run, such as `"iops >= 100000"`.
     pub expect: Vec<String>,
     pub(crate) steps: Vec<FileStep>,
 }
@@ -22,11 +22,11 @@ pub struct WorkloadFile {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileStep {
     pub(crate) workload: WorkloadSpec,
-    /// 0 for a load; else the time without I/O, which a single read ends.
+    /// Idle time in ns, which a single read ends; 0 for a load.
     pub rest_ns: u64,
-    /// `false`: the step matters for the state of the drive alone.
+    /// `false` if the step only prepares the state of the drive.
     pub measured: bool,
-    /// The workload is one round; rounds repeat until steady state, `max_rounds` at most.
+    /// `true` if the workload is one round, repeated until steady state or `max_rounds`.
     pub until_steady: bool,
     pub(crate) max_rounds: u64,
 }

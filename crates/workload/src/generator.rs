@@ -1,8 +1,8 @@
-//! Request generator: determines operation, address and length of a thread's next I/O.
+//! Request generator, which determines operation, address and length of a thread's next I/O.
 //!
-//! Random numbers are drawn only where there is a choice: operation and size share one 64-bit draw
-//! (32 bits each, so shares are exact to 2^-32), and uniform addresses take one more. All
-//! thresholds are precomputed.
+//! Random numbers are drawn only for actual choices: operation and size share one 64-bit draw (32
+//! bits each, so shares are exact to 2^-32), and uniform addresses take one more. All thresholds
+//! are precomputed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,15 +18,15 @@ use crate::spec::{BlockSize, JobSpec};
 
 mod course;
 
-/// Label of the generator for operations and addresses; one thread derives all its generators from
-/// the workload's seed and such a label.
+/// Label of the generator for operations and addresses. A thread derives all its generators from
+/// the workload's seed and such labels.
 const OPERATIONS_LABEL: u64 = 0;
 pub(crate) const ARRIVALS_LABEL: u64 = 1;
 
 /// One request to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoRequest {
-    /// Operation code.
+    /// Operation of the request.
     pub op: Operation,
     /// First byte, relative to the start of the device.
     pub offset: u64,
@@ -38,12 +38,13 @@ pub struct IoRequest {
     pub stream: StreamId,
 }
 
-/// The endless sequence of requests of one thread of one job; the runner decides when it ends.
+/// The endless sequence of requests of one thread of a job; the runner decides when the thread
+/// stops.
 #[derive(Clone, Debug)]
 pub struct ThreadGenerator {
     random: Prng,
     addresses: AddressGenerator,
-    /// The only size class, or the first.
+    /// The first size class, often the only one.
     class: SizeClass,
     mix: Mix,
     offset: u64,
@@ -61,20 +62,21 @@ pub struct ThreadGenerator {
 struct Mix {
     /// The operation if there is only one.
     single: Option<Operation>,
-    /// Thresholds out of 2^32: draws below the first are reads, below the second trims, above
-    /// writes.
+    /// Thresholds out of 2^32: draws below the first are reads, below the second trims, and all
+    /// others writes.
     read_below: u64,
     trim_below: u64,
     /// Upper threshold of each size class out of 2^32; empty if there is only one.
     sizes: Vec<(u64, SizeClass)>,
 }
 
-/// Content of writes: data of one compressibility, some of which duplicate the thread's last write
-/// that was not a duplicate itself (as fio's `dedupe_percentage` does in the mode `repeat`).
+/// Content of writes: data of one compressibility. Some writes duplicate the thread's last unique
+/// write, as fio's `dedupe_percentage` does in the mode `repeat`.
 #[derive(Clone, Copy, Debug)]
 struct Contents {
     fresh: Content,
-    /// Threshold out of 2^32; 0 if nothing is duplicated, and then nothing is drawn.
+    /// Threshold out of 2^32 for duplicates; 0 without duplicates, and then no random number is
+    /// drawn.
     repeats_below: u64,
     /// Offset and length of the write to duplicate.
     original: Option<(u64, u32)>,
@@ -111,7 +113,7 @@ fn in_slots(offset: u64) -> bool {
 
 #[derive(Clone, Copy, Debug)]
 struct FlushEvery {
-    /// Writes between flushes; 0 for no flushes.
+    /// Number of writes between flushes; 0 for no flushes.
     writes: u64,
     left: u64,
 }
@@ -146,7 +148,7 @@ impl Mix {
 
     /// Returns the upper threshold of each size class out of 2^32; empty if there is only one.
     fn thresholds(block_sizes: &[BlockSize], classes: &[SizeClass]) -> Vec<(u64, SizeClass)> {
-        assert_eq!(block_sizes.len(), classes.len(), "a class for each block size");
+        assert_eq!(block_sizes.len(), classes.len(), "each block size has a class");
         if classes.len() == 1 {
             return Vec::new();
         }
@@ -170,12 +172,12 @@ impl Mix {
         (operation, class.map_or(only, |(_, class)| class))
     }
 
-    /// Draws an operation, and 32 bits to choose its size by.
+    /// Draws an operation, and 32 bits that select its size.
     #[inline]
     fn draw_operation(&self, random: &mut Prng) -> (Operation, u64) {
         let draw = random.next_u64();
         let (for_operation, for_size) = (draw >> 32, draw & 0xffff_ffff);
-        // Indexing instead of `if`, because branch predictors cannot predict a random mix.
+        // Index instead of branching, because branch predictors cannot predict a random mix.
         let above = usize::from(for_operation >= self.read_below)
             + usize::from(for_operation >= self.trim_below);
         let mixed = [Operation::Read, Operation::Trim, Operation::Write][above];
@@ -217,8 +219,8 @@ impl ThreadGenerator {
         })
     }
 
-    /// Shares the zones of the workload's threads, if the job has any; `first` are those of the
-    /// first thread that does.
+    /// Shares the zones of the workload's threads, if the job has zones; `first` holds the zones of
+    /// the first thread.
     pub fn share_zones(&mut self, first: &mut Option<Rc<RefCell<Zones>>>) {
         if let Some(zones) = &mut self.zones {
             zones.share(first);
@@ -251,13 +253,13 @@ impl ThreadGenerator {
         self.next_of_others()
     }
 
-    /// Replaces `requests` by the next ones.
+    /// Fills `requests` with the next requests.
     pub fn fill(&mut self, requests: &mut [IoRequest]) {
         if !self.is_plain {
             requests.fill_with(|| self.next_of_others());
             return;
         }
-        // A local generator, so that its state is in registers.
+        // A local copy of the generator keeps its state in registers.
         let mut random = self.random.clone();
         requests.fill_with(|| self.draw_from(&mut random));
         self.random = random;

@@ -1,20 +1,20 @@
-//! Zones that the host keeps on a drive that has none: writes go in order within each zone, and a
-//! full zone is reset before it is written again.
+//! Zones that the host maintains on a conventional drive: writes within a zone are sequential, and
+//! a full zone is reset before it is written again.
 //!
 //! Source: fio 3.42 with `zonemode=zbd` on a drive without zones (zbd.c). An address is drawn as
-//! usual; then the I/O is moved to where its zone takes it. Writes go to the write pointer
+//! usual; then the I/O is moved to an address that its zone permits. Writes go to the write pointer
 //! of the zone, or of one of the open zones when the limit of open zones is reached. Reads are
 //! moved to written data of the zone, or to the nearest zone with data. A reset only sets back the
 //! write pointer: the drive receives no command, as in fio on drives without zones. A trim resets
 //! its zone and is sent to the drive, unlike in fio: it would take no time.
 //!
-//! All jobs of a workload share the zones, so a thread's I/Os depend on when the others issue
-//! theirs.
+//! All jobs of a workload share the zones, so a thread's I/Os depend on the timing of other
+//! threads.
 //!
 //! Known errors: a zone is full, and no longer open, when its last write is issued, not when it
-//! completes; a reset does not wait for outstanding writes. A job does not end when there is
-//! nothing to read or trim: it writes, if it does write, or takes the address as drawn. When other
-//! ranges hold all open zones, the zone that was opened first is closed; in fio the job ends.
+//! completes; a reset does not wait for outstanding writes. A job without data to read or trim does
+//! not end: it writes, if it has writes, or uses the address as drawn. If other ranges hold all
+//! open zones, the zone opened first is closed; in fio the job ends.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ section! {
         size_bytes as size: required Size -> u64, "size of a zone";
         #[serde(default)]
         capacity_bytes as capacity: optional Size -> u64 = "`size`", "writable size of each zone";
-        /// The limit holds for all jobs together.
+        /// The limit applies to all jobs together.
         #[serde(default)]
         max_open: default Count(0..=4096) = 0,
             "maximum number of zones being written at the same time; 0: any number";
@@ -71,15 +71,15 @@ impl HostZones {
 pub struct Zones {
     size: u64,
     capacity: u64,
-    /// Write pointers, from the start of their zone.
+    /// Write pointers, relative to the start of their zones.
     written: Vec<u64>,
     /// Zones that are being written and the threads that opened them, if there is a limit.
     open: Vec<(usize, u64)>,
-    /// Writes above the threshold since the last reset by it.
+    /// Number of writes above the threshold since the last reset that it caused.
     writes_since_reset: u64,
 }
 
-/// One thread's place in the zones.
+/// One thread's use of the zones.
 #[derive(Clone, Debug)]
 pub(crate) struct ZoneUser {
     zones: Rc<RefCell<Zones>>,
@@ -87,19 +87,19 @@ pub(crate) struct ZoneUser {
     /// Zones of the range.
     first: usize,
     end: usize,
-    /// Labels the thread among all.
+    /// Number of the thread among all threads.
     thread: u64,
     /// Smallest block of each operation.
     least: [u64; 3],
-    /// Sequential: where each operation continues.
+    /// Next position of each operation in a sequential job.
     positions: Option<[u64; 3]>,
-    /// `true` if a read may become a write while the thread has written nothing.
+    /// `true` if reads become writes until the thread has written data.
     begins_with_write: bool,
     mixes: bool,
 }
 
 impl ZoneUser {
-    /// Returns the user of a checked and resolved job, with zones of its own.
+    /// Returns the state of a thread of a checked and resolved job, with unshared zones.
     pub(crate) fn new(job: &JobSpec, device: Bytes, range: Bytes, thread: u64) -> Option<Self> {
         let spec = job.host_zones?;
         let first = job.offset_bytes / spec.size_bytes;
@@ -122,12 +122,13 @@ impl ZoneUser {
         })
     }
 
-    /// Uses the zones of the workload's other threads; `shared` are those of the first.
+    /// Uses the zones of the workload's other threads; `shared` holds the zones of the first
+    /// thread.
     pub(crate) fn share(&mut self, shared: &mut Option<Rc<RefCell<Zones>>>) {
         self.zones = Rc::clone(shared.get_or_insert_with(|| Rc::clone(&self.zones)));
     }
 
-    /// Moves an I/O to where the zones take it.
+    /// Moves an I/O to an address that the zones permit.
     pub(crate) fn place(&mut self, io: &mut IoRequest) {
         let zones = Rc::clone(&self.zones);
         let mut zones = zones.borrow_mut();
@@ -178,7 +179,7 @@ impl ZoneUser {
         (self.first..self.end).contains(&zone)
     }
 
-    /// Returns `true` if nothing more can be written to a zone with this rest.
+    /// Returns `true` if no further data fit into a zone with this rest.
     fn is_full(&self, rest: u64) -> bool {
         if self.spec.short_writes { rest == 0 } else { rest < self.least[1] }
     }
@@ -213,13 +214,13 @@ impl Zones {
         self.open.retain(|&(open, _)| open != zone);
     }
 
-    /// Gives up the rest of a zone.
+    /// Finishes a zone, whose rest stays unwritten.
     fn finish(&mut self, zone: usize) {
         self.written[zone] = self.size;
         self.close(zone);
     }
 
-    /// Moves a read into written data; `false` if there are none.
+    /// Moves a read into written data; returns `false` if no data are written.
     fn read(&self, user: &ZoneUser, io: &mut IoRequest) -> bool {
         let (least, length) = (user.least[0], u64::from(io.length));
         let random = user.positions.is_none();
@@ -246,7 +247,8 @@ impl Zones {
         true
     }
 
-    /// Returns the nearest other zone of the range with that much data; sequential: the next one.
+    /// Returns the nearest other zone of the range with at least `least` bytes of data; for
+    /// sequential jobs, the next such zone.
     fn next_with(&self, user: &ZoneUser, zone: usize, least: u64) -> Option<usize> {
         let holds = |at: &usize| self.written[*at] >= least;
         if user.positions.is_some() {
@@ -260,7 +262,7 @@ impl Zones {
         }
     }
 
-    /// Moves a write to the write pointer of a zone that takes it.
+    /// Moves a write to the write pointer of a zone with room for it.
     fn write(&mut self, user: &ZoneUser, io: &mut IoRequest) {
         let zone = self.zone_for_write(user, self.of(io.offset), io.offset);
         if self.is_due(user) || user.is_full(self.rest(zone)) {
@@ -285,10 +287,10 @@ impl Zones {
         }
     }
 
-    /// Returns the zone that a write to `offset` in `zone` goes to.
+    /// Returns the zone for a write to `offset` in `zone`.
     fn zone_for_write(&mut self, user: &ZoneUser, zone: usize, offset: u64) -> usize {
         let mut zone = zone;
-        // Each turn of the loop closes a zone, so there are few.
+        // Each iteration closes a zone, so the loop is short.
         loop {
             let rest = self.rest(zone);
             if rest > 0 && user.is_full(rest) {
@@ -321,7 +323,8 @@ impl Zones {
         true
     }
 
-    /// Returns an open zone of the range, in proportion to the place of `offset` in it.
+    /// Returns the open zone of the range whose rank corresponds to the relative position of
+    /// `offset` in the range.
     fn one_of_open(&self, user: &ZoneUser, offset: u64) -> Option<usize> {
         let count = self.open.len() as u128;
         let place = u128::from(offset - self.start(user.first)) * count;

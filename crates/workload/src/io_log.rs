@@ -1,8 +1,8 @@
-//! A log of single I/Os that a job repeats in place of generated ones (fio's `read_iolog`).
+//! A log of I/Os that a job replays instead of generated ones (fio's `read_iolog`).
 //!
 //! With times, the job is an open loop: each I/O arrives at its time in the log and is issued then,
-//! or as soon as the queue has room. Without, I/Os follow each other as fast as the queue allows.
-//! After its last I/O a log starts over.
+//! or as soon as the queue has room. Without times, I/Os are issued as fast as the queue permits.
+//! After its last I/O, a log starts over.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::StreamId;
@@ -16,11 +16,11 @@ use crate::generator::IoRequest;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IoLog {
-    /// One letter each: r read, w write, t trim, f flush.
+    /// One letter per I/O: `r` read, `w` write, `t` trim, `f` flush.
     pub operations: String,
-    /// Relative to the start of the device. 0 for flushes.
+    /// First bytes, relative to the start of the device; 0 for flushes.
     pub offsets: Vec<u64>,
-    /// In bytes, at most [`LENGTH_MAX`]. 0 for flushes.
+    /// Lengths in bytes, at most [`LENGTH_MAX`]; 0 for flushes.
     pub lengths: Vec<u64>,
     /// Arrivals since the start of the job, ascending; empty for as fast as possible.
     pub times_ns: Vec<u64>,
@@ -55,7 +55,7 @@ impl IoLog {
         self.operations.contains('t')
     }
 
-    /// Arrivals of the I/Os that count: a flush belongs to the I/O before it.
+    /// Returns the arrivals of all I/Os except flushes, which belong to the I/O before them.
     pub(crate) fn arrivals_ns(&self) -> Vec<u64> {
         let letters = self.operations.bytes();
         letters.zip(&self.times_ns).filter(|(l, _)| *l != b'f').map(|(_, time)| *time).collect()
@@ -97,7 +97,7 @@ impl IoLog {
     }
 }
 
-/// The I/Os of a log, over and over.
+/// Endless replay of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct Replay {
     log: IoLog,

@@ -1,4 +1,4 @@
-//! Workloads: their definition and the generators of their I/Os.
+//! Definition of workloads, and generators of their I/Os.
 //!
 //! [`WorkloadSpec`] mirrors `writecliff.workload.model` field by field and is read from JSON
 //! (passed by Python) or TOML (written by people). Each thread of a job has a [`ThreadGenerator`],

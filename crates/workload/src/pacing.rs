@@ -1,4 +1,4 @@
-//! Pacing: determines when a thread issues its next I/O.
+//! Pacing, which determines when a thread issues its next I/O.
 //!
 //! A job with a rate is an *open* loop: arrivals are fixed in advance and do not wait for the
 //! drive, and response time counts from the intended arrival, so a stall shows in every I/O that it
@@ -11,16 +11,17 @@
 //! schedule by the time that its bytes take at that rate.
 //!
 //! Think time: after every n I/Os the thread waits until its outstanding I/Os complete, idles, and
-//! continues (as fio does with `thinktime`). It counts completions, those that the pause waits for
-//! towards the next one, and may pause when its queue was full or after an I/O that leaves room in
-//! it (fio's `thinktime_blocks_type=complete`). In an open loop nothing arrives while the thread is
-//! idle: what was due arrives when it continues, so that the rate catches up. If the rate ignores
-//! think time, the schedule moves: its next I/O is due when the thread continues.
+//! continues (as fio does with `thinktime`). It counts completions; those that a pause waits for
+//! count towards the next pause. It may pause when its queue was full, or after an I/O that leaves
+//! room in it (fio's `thinktime_blocks_type=complete`). In an open loop no I/O arrives while the
+//! thread is idle: I/Os that were due arrive when it continues, so that the rate catches up. If the
+//! rate ignores think time, the schedule moves: its next I/O is due when the thread continues.
 //!
-//! Reads and writes with shares of the rate of their own each follow a schedule. If both are behind
-//! theirs, the mix of the job decides which comes next, as in fio; else the one that is due first.
+//! Reads and writes with separate shares of the rate each follow their own schedule. If both are
+//! late, the mix of the job selects the next operation, as in fio; otherwise the operation that is
+//! due first comes next.
 //!
-//! A job that repeats a log is an open loop with the times of the log, one with a model likewise.
+//! A job that replays a log or a model is an open loop with the times of the log or model.
 //!
 //! Known errors: rates are stored exactly in millionths; linear arrivals are then exact rationals
 //! rounded down to nanoseconds and never drift. Poisson gaps use the platform's `ln`. Validated by
@@ -46,7 +47,7 @@ pub struct ThreadPacing {
     /// I/Os that count towards the next pause.
     counted: u64,
     schedule: Option<Schedule>,
-    /// The schedule of writes, if they have one of their own.
+    /// The schedule of writes, if they have a separate one.
     writes: Option<Schedule>,
     mix: Prng,
     reads: f64,
@@ -73,7 +74,7 @@ enum Gaps {
     Logged(Logged),
 }
 
-/// The arrivals of a log, over and over.
+/// The endlessly repeated arrivals of a log.
 #[derive(Clone, Debug)]
 struct Logged {
     times_ns: Vec<u64>,
@@ -119,7 +120,7 @@ impl ThreadPacing {
         let share = job.rate_read_pct.map(|pct| pct / 100.0);
         let schedule = rate.map(|rate| at_rate(share.map_or(rate, |share| rate * share), &random));
         let writes = rate.zip(share).map(|(rate, share)| {
-            random.next_u64(); // another sequence of gaps than that of the reads
+            random.next_u64(); // a different sequence of gaps than for reads
             at_rate(rate * (1.0 - share), &random)
         });
         let logged = job.log.as_ref().filter(|log| !log.times_ns.is_empty());
@@ -187,16 +188,16 @@ impl ThreadPacing {
         }
     }
 
-    /// Must be called once for each I/O issued, with whether it filled the queue. `Some(ns)`
-    /// requests a pause: wait until all outstanding I/Os of the thread complete, idle for `ns`, and
-    /// call [`Self::idle_until`].
+    /// Returns `Some(ns)` to request a pause: wait until all outstanding I/Os of the thread
+    /// complete, idle for `ns`, and call [`Self::idle_until`]. Must be called once for each issued
+    /// I/O; `is_full` is `true` if it filled the queue.
     #[inline]
     pub fn pause_after_issue(&mut self, operation: Operation, is_full: bool) -> Option<u64> {
         if self.think_ns == 0 || is_full { None } else { self.pause_if_counted(operation) }
     }
 
-    /// Must be called once for each I/O that completes, with whether the queue was full and the
-    /// thread was not about to pause. Requests pauses as [`Self::pause_after_issue`].
+    /// Requests pauses like [`Self::pause_after_issue`]. Must be called once for each completed
+    /// I/O; `was_full` is `true` if the queue was full and the thread was not about to pause.
     #[inline]
     pub fn pause_after_completion(&mut self, operation: Operation, was_full: bool) -> Option<u64> {
         if self.think_ns == 0 {
@@ -229,7 +230,7 @@ impl ThreadPacing {
         }
     }
 
-    /// Makes nothing arrive before `ns`, relative to the start of the step: the end of a pause.
+    /// Delays all arrivals until `ns`, the end of a pause, relative to the start of the step.
     pub fn idle_until(&mut self, ns: u64) {
         debug_assert!(ns >= self.idle_until_ns, "pauses follow each other");
         self.idle_until_ns = ns;
@@ -266,7 +267,7 @@ impl Schedule {
         let poisson = Poisson { random, rest: 0.0, mean_ns, per_byte };
         let gaps = Gaps::Poisson(Box::new(poisson));
         let mut schedule = Self { ns: 0, first_ns: 0, gaps, gap_ns: 0 };
-        // The process is stationary, so there is a random gap before the first arrival too.
+        // The process is stationary, so the first arrival also follows a random gap.
         schedule.advance(job.mean_block_bytes().round() as u32);
         schedule
     }
@@ -319,7 +320,8 @@ impl Linear {
 }
 
 impl Logged {
-    /// To the next I/O; after the last one, to the first one of the next pass, at its own time.
+    /// Advances to the next I/O; after the last one, to the first I/O of the next pass, at its own
+    /// time.
     fn step(&mut self) -> u64 {
         let now = self.times_ns[self.next];
         self.next += 1;

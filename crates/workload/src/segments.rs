@@ -36,7 +36,8 @@ impl SegmentMap {
                 Bytes(largest)
             ));
         }
-        // In blocks from here on: every start is aligned and every gap has at least one block.
+        // Units are blocks from here on: every start is aligned and every gap has at least one
+        // block.
         let (blocks, range_blocks) = (size / largest, range.0 / largest);
         let needed = spec.count.checked_mul(blocks + 1).map(|all| all - 1);
         let Some(free) = needed.and_then(|needed| range_blocks.checked_sub(needed)) else {
@@ -77,7 +78,8 @@ impl SegmentMap {
     }
 }
 
-/// `count` ascending numbers in `0..=free`: the first is 0, the last `free`, the others uniform.
+/// Returns `count` ascending numbers in `0..=free`: the first is 0, the last `free`, and the others
+/// are uniform.
 fn shifts(count: u64, free: u64, seed: u64) -> Vec<u64> {
     let mut random = Prng::derive(seed, 0x5e6_0000_0000);
     let inner = count.saturating_sub(2);

@@ -1,23 +1,23 @@
-//! Blocks in a given order, over and over, as with fio's `random_distribution=sequence`.
+//! Blocks in a given, repeated order, as with fio's `random_distribution=sequence`.
 
 use writecliff_host_interface::Operation;
 
 use crate::spec::AddressSpec;
 
-/// Numbers of blocks; each operation is in a place of its own.
+/// Numbers of blocks; each operation has its own position.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence {
     blocks: Vec<u64>,
-    /// Blocks that the next pass lies further; 0 if all passes are alike.
+    /// Number of blocks by which each pass advances; 0 if all passes are equal.
     advance: u64,
     /// The base of the last pass that fits into the range.
     last_base: u64,
-    /// Base of the pass and place in it, by operation.
+    /// Base of the pass and position in it, by operation.
     places: [(u64, usize); 3],
 }
 
 impl Sequence {
-    /// Fails if a block is outside the range of `units` blocks.
+    /// Creates the sequence; fails if a block is outside the range of `units` blocks.
     pub(crate) fn new(spec: &AddressSpec, units: u64) -> Result<Self, String> {
         let largest = spec.blocks.iter().max().copied().unwrap_or(0);
         let Some(last_base) = units.checked_sub(largest + 1) else {

@@ -5,7 +5,7 @@ use writecliff_base::{Permutation, Prng};
 
 use crate::spec::{AddressKind, AddressSpec, ZipfGenerator, Zone};
 
-/// Draws the rank of a unit, by how often it is accessed.
+/// A distribution of accesses over units, which draws ranks by access frequency.
 #[derive(Clone, Debug)]
 pub(crate) enum Ranks {
     Zipf(Zipf),
@@ -239,7 +239,7 @@ impl Pareto {
     }
 }
 
-/// Normally distributed addresses: the ranks of the blocks around the middle one are the hot ones.
+/// Normally distributed addresses: the blocks with ranks around the middle are hot.
 ///
 /// A rank is the middle plus a sum of twelve uniform numbers less six, which has mean 0 and
 /// standard deviation 1 (Irwin-Hall), times the deviation; ranks outside are drawn again. No

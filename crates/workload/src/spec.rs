@@ -1,10 +1,10 @@
-//! The definition of a workload; mirrors `writecliff.workload.model` field by field.
+//! Definition of a workload, which mirrors `writecliff.workload.model` field by field.
 //!
-//! Names contain units because they are the JSON keys. Keys of TOML files stand beside them, with
-//! their kind, their default and the meaning that the reference page gives. Fields ending in `_pct`
-//! that have a sibling in bytes are shares of the drive: TOML files may contain `range = "25 %"`
-//! before the drive is known. [`WorkloadSpec::resolved`] converts them to bytes; Python only sees
-//! bytes.
+//! Field names contain units because they are the JSON keys. Next to them are the keys of TOML
+//! files, with their kind, default and the description for the reference page. Fields ending in
+//! `_pct` that have a sibling in bytes are shares of the drive: TOML files may contain `range = "25
+//! %"` before the drive is known. [`WorkloadSpec::resolved`] converts them to bytes; Python only
+//! sees bytes.
 
 mod derived;
 
@@ -27,7 +27,7 @@ use crate::toml_form::kinds::{
 };
 use crate::toml_form::{MixKeys, own_blocks};
 
-/// TOML integers cannot be larger.
+/// Largest TOML integer.
 pub(crate) const TOP: u64 = i64::MAX as u64;
 pub(crate) const SHARE: RangeInclusive<f64> = 0.0..=100.0;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -56,7 +56,7 @@ words! {
         /// Independent draws from the address distribution.
         #[default]
         Random = "random",
-        /// Ascending addresses, each after the end of the I/O before.
+        /// Ascending addresses, each after the end of the previous I/O.
         Sequential = "sequential",
     }
     /// Arrival process of a job with a rate.
@@ -86,11 +86,11 @@ words! {
         Zoned = "zoned",
         /// A share of the accesses goes to a share of the range.
         HotCold = "hot_cold",
-        /// Blocks of the range in a given order, over and over.
+        /// Blocks of the range in a given, repeated order.
         Sequence = "sequence",
-        /// The writes that leave the drive as random writes would in the long run; see `sprandom`.
+        /// Writes that leave the drive in the state of long random writes; see `sprandom`.
         Sprandom = "sprandom",
-        /// Each block of the range once in a pass; see `block_map`.
+        /// Random order in which a pass accesses each block of the range once; see `block_map`.
         Once = "once",
     }
     /// Distribution of writes over several streams.
@@ -107,7 +107,7 @@ words! {
     #[derive(Default, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum ZipfGenerator {
-        /// The exact probabilities of the law, which database papers and YCSB mean.
+        /// The exact probabilities of Zipf's law, as in database papers and YCSB.
         #[default]
         Exact = "exact",
         /// fio's approximation, with its hash of ranks; see `skewed`.
@@ -168,7 +168,7 @@ section! {
         ranks: optional Integer(1..=TOP) = "blocks",
             "of `zipf`: number of ranks; if there are more than blocks, neighbouring ranks share a \
              block. With the ranks of a whole drive, a part of the drive has the same skew";
-        /// They take 100 % minus this share of the accesses.
+        /// The hot blocks receive 100 % minus this share of the accesses.
         hot_pct as hot: optional Percent(0.0..=99.0),
             "of `pareto`: share of the blocks that are hot; with 20 %, they receive 80 % of the \
              accesses";
@@ -212,7 +212,7 @@ section! {
 }
 
 section! {
-    /// One kind of load, issued by `threads` threads of `queue_depth` outstanding I/Os each.
+    /// One kind of load, issued by `threads` threads with `queue_depth` outstanding I/Os each.
     ///
     /// Rates, volumes and I/O counts are totals over the job's threads. A job ends at the first of
     /// `duration_ns`, `volume_bytes` and `ios` that it reaches.
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(short, spec);
     }
 
-    /// Python builds its classes from these keys, so none may be new, missing or renamed.
+    /// Python builds its classes from these keys, so no key may be added, missing or renamed.
     #[test]
     fn json_has_the_keys_of_the_python_model_and_no_others() {
         let ours = WorkloadSpec::from_json(FROM_PYTHON).unwrap().to_json();

@@ -1,19 +1,19 @@
-//! SPRandom (SanDisk pseudo-random): writes as much as the drive has flash, so that valid data end
-//! up distributed over it as after random writes for many drive fills.
+//! SPRandom (SanDisk pseudo-random): writes as many data as the flash holds, so that valid data are
+//! distributed over it as after many drive fills of random writes.
 //!
 //! Source of the distribution: Desnoyers, "Analytic models of SSD write performance" (ACM
 //! Transactions on Storage 8(2), 2012). Under uniform random writes, blocks with i valid pages take
-//! a share f(i) of the flash with i f(i) constant. By position x in order of age, from the youngest
-//! data on, validity is then exp(-a x), and a follows from the spare flash s: the mean over all
-//! flash, (1 - exp(-a)) / a, is 1 / (1 + s). fio's `sprandom` has the same curve, with an
+//! a share f(i) of the flash with i f(i) constant. At position x in order of age, starting with the
+//! youngest data, validity is then exp(-a x), and a follows from the spare flash s: the mean over
+//! all flash, (1 - exp(-a)) / a, is 1 / (1 + s). fio's `sprandom` has the same curve, with an
 //! approximation for its lower end.
 //!
-//! The flash is written in equal regions. Each write of a region is repeated in the next one with
-//! the probability that it is no longer valid in the end; the rest of a region are blocks that were
-//! not written before.
+//! The flash is written in equal regions. Each write of a region is repeated in the next region
+//! with the probability that it is invalid in the end. The rest of a region consists of blocks that
+//! were not written before.
 //!
-//! Known errors: it assumes that the drive fills its flash in the order of the writes and collects
-//! nothing before all of it is written.
+//! Known errors: the method assumes that the drive fills its flash in order of the writes and
+//! collects no garbage before all flash is written.
 
 use std::collections::VecDeque;
 
@@ -29,16 +29,17 @@ pub(crate) struct Sprandom {
     regions: u64,
     region: u64,
     region_writes: u64,
-    /// Writes until the next region begins.
+    /// Number of writes until the next region starts.
     left: u64,
-    /// Units to write again; the first `due` in this region, the others in the next one.
+    /// Units to write again: the first `due` in this region, the others in the next.
     again: VecDeque<u64>,
     due: usize,
     decay: f64,
 }
 
 impl Sprandom {
-    /// For a range of `units` on flash that is `spare` (a share of the range) larger.
+    /// Creates the generator for a range of `units` units on flash that is larger by `spare`, a
+    /// share of the range.
     pub(crate) fn new(units: u64, spare: f64, regions: u64) -> Self {
         assert!(units > 0 && regions > 0 && spare >= 0.0);
         let flash = (units as f64 * (1.0 + spare)) as u64;
@@ -79,14 +80,14 @@ impl Sprandom {
         unit
     }
 
-    /// Returns the share of the data of a region that is valid in the end.
+    /// Returns the share of a region's data that is valid in the end.
     fn validity(&self, region: u64) -> f64 {
         let age = ((self.regions - 1 - region) as f64 + 0.5) / self.regions as f64;
         (-self.decay * age).exp()
     }
 }
 
-/// Returns the a with (1 - exp(-a)) / a = 1 / (1 + spare).
+/// Returns the solution a of (1 - exp(-a)) / a = 1 / (1 + spare).
 fn decay(spare: f64) -> f64 {
     let mean = 1.0 / (1.0 + spare);
     // The mean falls from 1 at a = 0 and is below 1 / a.

@@ -1,12 +1,12 @@
-//! Sequential addresses with holes, backwards, or over several files in turn.
+//! Sequential addresses with holes, backwards, or alternating between several files.
 //!
-//! fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O begins where the last one of its
-//! operation and file ended, plus the hole. The first one begins at 0 all the same, so a job that
-//! goes back begins there and continues from the end of the file. An I/O that would leave it starts
-//! over: at the beginning, or the hole before the end. Holes may also come after a stretch of I/Os
-//! only, as with fio's `zonemode=strided`.
+//! fio's `rw=write:112k`, `rw=read:-8k` and `nrfiles`: an I/O starts at the end of the last I/O of
+//! its operation and file, plus the hole. The first I/O starts at 0 in any case, so a job that goes
+//! backwards starts there and continues from the end of the file. An I/O that would leave the file
+//! starts over: at the start, or at the hole before the end. Holes may also follow only after a
+//! stretch of I/Os, as with fio's `zonemode=strided`.
 //!
-//! Files are equal parts of the range, without room in between; each I/O goes to the next one.
+//! Files are equal, adjacent parts of the range; each I/O goes to the next file.
 
 use writecliff_base::Bytes;
 use writecliff_host_interface::Operation;
@@ -17,7 +17,7 @@ use crate::spec::JobSpec;
 #[derive(Clone, Debug)]
 pub(crate) struct Striding {
     positions: Vec<[u64; 3]>,
-    /// Bytes since the last hole, alike.
+    /// Bytes since the last hole, by file and operation.
     stretches: Vec<[u64; 3]>,
     turn: usize,
     file_bytes: u64,
@@ -27,7 +27,8 @@ pub(crate) struct Striding {
 }
 
 impl Striding {
-    /// `unit` is the least alignment of the job's blocks: files are whole numbers of it.
+    /// Creates the positions. `unit` is the smallest alignment of the job's blocks; file sizes are
+    /// multiples of it.
     pub(crate) fn new(job: &JobSpec, range: Bytes, unit: u64, start: u64) -> Self {
         let files = u64::from(job.files);
         let file_bytes = range.0 / files / unit * unit;

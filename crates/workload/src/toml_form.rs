@@ -66,7 +66,7 @@ use crate::spec::{
     AddressSpec, BlockSize, JobSpec, OwnBlocks, SHARE, SegmentSpec, TOP, WorkloadSpec, Zone,
 };
 
-/// Rounds after which a load that is not steady gives up, as in the PTS.
+/// Default maximum number of rounds, as in the PTS.
 const MAX_ROUNDS: u64 = 25;
 const WINDOW_ROUNDS: u64 = 5;
 
@@ -168,7 +168,7 @@ pub(crate) fn read(text: &str, file_name: &str) -> Result<WorkloadFile, SpecErro
     Ok(WorkloadFile { name, precondition, expect: expect.unwrap_or_default(), steps })
 }
 
-/// Returns the limits of the table `expect`, each as one text.
+/// Returns the limits of the table `expect`, each as a text.
 fn expect(table: Table<'_>) -> Answer<Vec<String>> {
     let limits = table.keys().into_iter().map(|figure| {
         let text = table.text(figure)?.unwrap_or_default().trim();
@@ -176,7 +176,7 @@ fn expect(table: Table<'_>) -> Answer<Vec<String>> {
         let number = number.split_whitespace().next().unwrap_or_default();
         reject! { table,
             figure if !text.starts_with(['<', '>']) || number.parse::<f64>().is_err() =>
-                "'{text}' is no limit" ["for example \">= 100000\" or \"<= 2 ms\""];
+                "'{text}' is not a limit" ["write, for example, \">= 100000\" or \"<= 2 ms\""];
         }
         Ok(format!("{figure} {text}"))
     });
@@ -203,7 +203,7 @@ fn steps(tables: Vec<Table<'_>>, common: Common) -> Answer<Vec<FileStep>> {
     Ok(steps)
 }
 
-/// Returns a step without I/O; it ends with a single read, which finds the drive at rest.
+/// Returns a step without I/O that ends with a single read of the idle drive.
 fn rest(table: Table<'_>, rest_ns: u64, name: String, common: Common) -> Answer<FileStep> {
     table.finish()?;
     let job = JobSpec {
@@ -224,9 +224,9 @@ fn load(table: Table<'_>, name: String, common: Common) -> Answer<FileStep> {
     let until_steady = until.unwrap_or(false);
     reject! { table,
         "max_rounds" if max_rounds.is_some() && !until_steady =>
-            "only rounds until steady state end by it" ["add until = \"steady\""];
+            "it needs rounds until steady state" ["add until = \"steady\""];
         "measure" if until_steady && !measured =>
-            "a step that runs until it is steady has to be measured";
+            "a step with until = \"steady\" must be measured";
     }
     // Reporting an unknown key such as [[jobs]] is more helpful than reporting the missing one.
     let missing = table.missing("job");
@@ -269,13 +269,13 @@ fn checked(table: Table<'_>, job: JobSpec) -> Answer<JobSpec> {
 }
 
 impl MixKeys {
-    /// Sets the shares of the reads and of the writes; `mix` replaces `read`.
+    /// Sets the shares of reads and writes from `mix`, which replaces `read`.
     fn put_into(self, job: &mut JobSpec, table: &Table<'_>) -> Answer<()> {
         let reads = self.sequential_read + self.random_read;
         let writes = self.sequential_write + self.random_write;
         reject! { table,
             "mix" if (reads + writes - 100.0).abs() > 1e-6 =>
-                "the shares add up to {} %, not to 100 %", reads + writes;
+                "the shares add up to {} %; they must add up to 100 %", reads + writes;
         }
         exclude(table, ["mix", "read"], "read")?;
         exclude(table, ["mix", "trim"], "trim")?;
@@ -303,7 +303,7 @@ fn single_block(table: &Table<'_>) -> Answer<Option<BlockSize>> {
     Ok(Some(BlockSize { bytes: size.0, weight: 1.0, sequential_pct: 0.0 }))
 }
 
-/// Returns the block sizes and alignment of one operation, in a table of their own.
+/// Reads the block sizes and alignment of one operation from its table.
 pub(crate) fn own_blocks(table: Table<'_>) -> Answer<OwnBlocks> {
     let mut blocks = OwnBlocks::read_keys(&table)?;
     match single_block(&table)? {

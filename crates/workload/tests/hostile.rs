@@ -1,4 +1,4 @@
-//! Workload files that somebody sent: read or refused.
+//! Untrusted workload files: they are read or rejected.
 
 #[path = "../../base/tests/support/mutate.rs"]
 mod mutate;
@@ -11,7 +11,7 @@ use writecliff_workload::WorkloadFile;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// An error has one line and names the file; what is read is resolved for a drive of any size.
+    /// Errors have one line and name the file; valid files can be resolved for a drive of any size.
     #[test]
     fn no_workload_file_does_harm(
         which in any::<prop::sample::Index>(),

@@ -221,7 +221,7 @@ def test_the_error_of_a_file_that_is_not_a_trace_takes_a_single_line(
     out = tmp_path / "out.parquet"
     for name, why in [
         ("gone", "no such file"), ("", "is a folder"), ("empty", "is empty"), ("text", "no trace"),
-        ("noise", "no trace"), ("fifo", "no regular file"), ("cut.csv.gz", "cut off"),
+        ("noise", "not a trace"), ("fifo", "not a regular file"), ("cut.csv.gz", "truncated"),
         ("table.parquet", "has no column"),
     ]:  # fmt: skip
         words = [str(tmp_path / name), *([str(out)] if command == "convert" else [])]

@@ -1,4 +1,4 @@
-//! Kinds of values, with their reader, their description for people and their notation.
+//! Kinds of values, with their reader, their description in words and their notation.
 
 use std::ops::RangeInclusive;
 

@@ -137,7 +137,7 @@ impl<'a> Table<'a> {
         kind.read(self, key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// Converts the value of a key; the error for another type asks for `wanted`.
+    /// Converts the value of a key; the error for another type names `wanted`.
     pub(crate) fn value<T: Debug>(
         &self,
         key: &str,
@@ -203,7 +203,7 @@ impl<'a> Table<'a> {
         inside.map(Some).ok_or_else(outside)
     }
 
-    /// One of the given words.
+    /// Returns the value of one of the given words.
     pub(crate) fn choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<Option<T>> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
@@ -338,7 +338,7 @@ impl<'a> Table<'a> {
     fn quantity_text(&self, key: &str, example: &'static str) -> Answer<Option<&'a str>> {
         let Some(item) = self.item(key) else { return Ok(None) };
         if let Some(value) = number(item) {
-            // A share has one unit only, so the number can be kept.
+            // A share has only one unit, so the hint can contain the number.
             let share = example.ends_with("%\"").then(|| share_text(value));
             let meant = share.as_deref().unwrap_or(example);
             return Err(self.bare_number(key, self.line_of(key), meant));
@@ -349,7 +349,7 @@ impl<'a> Table<'a> {
 
     fn bare_number(&self, key: &str, line: usize, example: &str) -> LocatedError {
         let message = format!("{key}: a number with a unit must be text");
-        self.source.error(line, message, Some(format!("write for example {key} = {example}")))
+        self.source.error(line, message, Some(format!("write, for example, {key} = {example}")))
     }
 
     fn bad_quantity(&self, key: &str, error: &QuantityError) -> LocatedError {

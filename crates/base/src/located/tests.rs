@@ -96,7 +96,7 @@ fn unknown_units_get_the_most_similar_unit() {
 fn a_number_without_a_unit_is_rejected() {
     let error = failure("block = 4096", |t| t.required("block", &Size));
     assert_eq!(error.to_string(), "d.toml:1: block: a number with a unit must be text");
-    assert_eq!(error.hint.as_deref(), Some("write for example block = \"16 KiB\""));
+    assert_eq!(error.hint.as_deref(), Some("write, for example, block = \"16 KiB\""));
     for (text, meant) in
         [("70", "70"), ("0.7", "70"), ("0.07", "7"), ("\"70\"", "70"), ("\"x\"", "7")]
     {

@@ -1,9 +1,9 @@
-//! Changes of texts that a parser reads, for the property tests of all crates.
+//! Mutations of texts for parsers, for the property tests of all crates.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Values that are of no use where a text has another one.
+/// Values that are invalid in most places of a text.
 const VALUES: [&str; 30] = [
     "0",
     "1",
@@ -37,15 +37,15 @@ const VALUES: [&str; 30] = [
     "1_0",
 ];
 
-/// One change of a text.
+/// One mutation of a text.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// The value of a line, the part after "=".
+    /// Replaces the value of a line, the part after "=".
     Value(Index, &'static str),
     Drop(Index),
     Double(Index),
     Move(Index, Index),
-    /// A character in the place of another.
+    /// Replaces a character.
     Character(Index, char),
 }
 

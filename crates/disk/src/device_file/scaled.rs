@@ -9,8 +9,8 @@ use crate::config::DiskConfig;
 /// Supported scale factors.
 pub const SCALES: [f64; 6] = [64.0, 32.0, 16.0, 8.0, 4.0, 2.0];
 
-/// Changes to the device file for a disk that is `scale` times smaller. The flash cache of a hybrid
-/// disk keeps its share of the capacity.
+/// Returns the changes to the device file for a disk that is `scale` times smaller. The flash cache
+/// of a hybrid disk keeps its share of the capacity.
 pub fn scaled(config: &DiskConfig, scale: f64) -> Vec<Change> {
     let smaller = |key: &str, size: Bytes| {
         let blocks = (size.0 as f64 / scale / SLOT_BYTES as f64).round_ties_even().max(1.0);

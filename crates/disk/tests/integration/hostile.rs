@@ -1,4 +1,4 @@
-//! Device files that somebody sent: read or refused.
+//! Untrusted device files: they are read or rejected.
 
 use proptest::prelude::*;
 use writecliff_disk::{Disk, device_file};

@@ -7,7 +7,7 @@ use writecliff_base::{Nanos, Prng};
 use writecliff_host_interface::Drive;
 use writecliff_host_interface::Operation::{Flush, Read, Trim, Write};
 
-/// Sequential reads of `length` bytes from `start`.
+/// Returns sequential reads of `length` bytes from `start` on.
 fn sequence(
     start: u64,
     length: u32,
@@ -88,7 +88,7 @@ fn sequential_writes_stream_if_the_next_one_arrives_in_time() {
     assert!((rate_at(4, &[]) / zone - 1.0).abs() < 0.02);
     let cached = rate_at(1, &[("write_cache = false", "write_cache = true")]);
     assert!((cached / zone - 1.0).abs() < 0.05, "{cached}");
-    // At depth 1 every write has just missed its first sector: a quarter of a turn of data takes
+    // At depth 1 every write has just missed its first sector, so a quarter of a turn of data takes
     // whole turns.
     let alone = rate_at(1, &[]);
     assert!(alone < 0.35 * zone, "{alone}");

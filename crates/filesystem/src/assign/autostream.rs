@@ -24,9 +24,9 @@ fn split(block: u32, count: u32, size: u32) -> impl Iterator<Item = (usize, u32,
     })
 }
 
-/// 2 MiB.
+/// Size of a chunk of SFR: 2 MiB.
 const SFR_CHUNK_BLOCKS: u32 = 512;
-/// 64 MiB written.
+/// Decay period: 64 MiB written.
 const DECAY_BLOCKS: u32 = 16_384;
 
 /// AutoStream SFR: sequentiality, frequency, recency (Yang, Pandurangan, Choi, Balakrishnan:
@@ -94,7 +94,7 @@ impl Assigner for Sfr {
     }
 }
 
-/// 1 MiB.
+/// Size of a chunk: 1 MiB.
 const CHUNK_BLOCKS: u32 = 256;
 const NONE: u32 = u32::MAX;
 

@@ -9,7 +9,7 @@
 
 pub(super) const CLASSES: usize = 6;
 const INVALID_SHARE: f64 = 0.15;
-/// 512 MiB.
+/// Size of a segment: 512 MiB.
 const SEGMENT_BLOCKS: u32 = 131_072;
 const SEGMENTS_LEAST: u32 = 256;
 /// Lower bound of the valid share in the score: among segments without valid blocks, the oldest

@@ -8,7 +8,7 @@ use writecliff_base::Bytes;
 use super::{Geometry, GeometryError, SLOT_BYTES};
 
 impl Geometry {
-    /// Checks that a `Ppa` can name every address of the flash, and `more` behind them.
+    /// Checks that a `Ppa` can represent every address of the flash, and `more` further addresses.
     ///
     /// # Errors
     /// Fails if there are 2^32 - 1 addresses or more.

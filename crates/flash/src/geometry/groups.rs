@@ -52,7 +52,7 @@ impl Geometry {
 
     /// Returns the dies that a reclaim unit is on.
     pub fn dies_of(&self, unit: ReclaimUnitId) -> Range<u32> {
-        // Units behind those of the drive are of an SLC cache, which has all dies.
+        // Units after those of the FTL belong to an SLC cache, which uses all dies.
         if self.reclaim_groups == 1 {
             return 0..self.dies;
         }

@@ -18,8 +18,8 @@ use writecliff_flash::Wear;
 use super::{BadBlocks, Due, uniform};
 use crate::FlashSink;
 
-/// Free units that garbage collection must find when a unit is dissolved: the one that is opened
-/// instead, or that a victim is moved to.
+/// Number of free units that must be left when a unit is dissolved: one to open instead, and one to
+/// receive a victim's data.
 const FREE_MIN: usize = 2;
 
 impl BadBlocks {
@@ -120,14 +120,14 @@ impl BadBlocks {
         dissolved
     }
 
-    /// Checks that the table has as many dropped units as bad blocks have cost: every
-    /// block of a dropped unit is bad, spare or in use elsewhere, and no more units are dropped
-    /// than the position with the most bad blocks has cost.
+    /// Checks the number of dropped units in the table. Every block of a dropped unit must be bad,
+    /// spare or in use elsewhere, and the position with the most bad blocks must account for all
+    /// dropped units.
     pub(crate) fn check(&self, dropped: u64) -> Result<(), String> {
         let counts = &self.counts;
         let counted = counts.dropped_units;
         if dropped != counted {
-            return Err(format!("{dropped} units are dropped, but {counted} are counted"));
+            return Err(format!("{dropped} units are dropped, but the counter is {counted}"));
         }
         if !self.config.replaces {
             return Ok(());

@@ -1,18 +1,16 @@
-//! Bad blocks: those of the factory, those that fail with use, and the spare blocks that replace
-//! them.
+//! Factory bad blocks, blocks that fail with use, and the spare blocks that replace them.
 //!
 //! A reclaim unit has one block at each *position*, a plane of a die. A block that fails is
 //! replaced by a spare block of the same position, so a reclaim unit keeps its size and its
 //! parallelism. When a position has no spare block, a reclaim unit is dissolved: its other blocks
-//! become spare blocks. The reclaim units that are dropped are therefore as many as the bad blocks
+//! become spare blocks. The number of dropped reclaim units is therefore the number of bad blocks
 //! of the position that has most. Without replacement, a unit is dropped with its first bad block.
 //!
-//! Units that the host's data and garbage collection need are never dissolved: when only those are
+//! Units that host data and garbage collection need are never dissolved. When no other units are
 //! left, the drive becomes read-only (`handling.rs`).
 //!
 //! The life of each block is a numbered draw, made once. A block fails in the erase or in a program
-//! of its last cycle. The erase counts of the table of units are those of the units: a spare block
-//! brings its own remaining cycles.
+//! of its last cycle. The table counts erases per unit; a spare block has its own remaining cycles.
 
 mod handling;
 
@@ -42,7 +40,7 @@ pub struct BadBlocksConfig {
 counts! {
     /// Counters of bad blocks since the drive was new.
     pub struct BadBlockCounts {
-        /// Bad blocks of the factory.
+        /// Factory bad blocks.
         factory,
         /// Blocks that failed in an erase.
         erase_failures,
@@ -50,7 +48,7 @@ counts! {
         program_failures,
         /// Reclaim units that are no longer used.
         dropped_units,
-        /// Slots moved from failed blocks to those that replace them.
+        /// Slots moved from failed blocks to their replacements.
         moved_slots,
         /// Host writes that were refused because the drive is read-only.
         refused_writes,
@@ -79,20 +77,20 @@ pub struct BadBlocks {
     units: u32,
     programs_per_unit: u32,
     slots_per_program_unit: u32,
-    /// Fewest reclaim units with which the drive can be written to.
+    /// Minimum number of reclaim units of a writable drive.
     least_units: u32,
-    /// Reclaim units when the drive was new.
+    /// Number of reclaim units of the new drive.
     units_when_new: u32,
     /// Erase count of the reclaim unit in which its block fails, by unit and position.
     pub(crate) fails_at: Vec<u32>,
-    /// The least of them of each unit.
+    /// Minimum of `fails_at` of each unit.
     first: Vec<u32>,
     /// Remaining cycles of the spare blocks of each position.
     spare: Vec<Vec<u32>>,
     /// Programs that are due to fail.
     pub(crate) due: Vec<Due>,
     counts: BadBlockCounts,
-    /// Units that the factory's bad blocks have cost.
+    /// Units dropped because of factory bad blocks.
     pub(crate) dropped_when_new: Vec<ReclaimUnitId>,
 }
 
@@ -137,7 +135,7 @@ fn uniform(salt: u64, n: u64) -> f64 {
 saved! { BadBlocks { counts, [spare], due } check is_possible }
 
 impl BadBlocks {
-    /// Returns the blocks of a new drive, those of the factory replaced.
+    /// Returns the blocks of a new drive, with factory bad blocks replaced.
     pub fn new(config: BadBlocksConfig, geometry: &Geometry, seed: u64, least_units: u32) -> Self {
         let salt = |label| Prng::derive(seed, label).next_u64();
         let (planes, dies) = (geometry.shape.planes_per_die, geometry.dies);
@@ -146,7 +144,7 @@ impl BadBlocks {
         let (lives, factory) = (salt(LIVES), salt(FACTORY));
         let fails_at: Vec<u32> = (0..blocks)
             .map(|n| {
-                // A block of life 0 is bad from the start.
+                // A block with a life of 0 is bad from the start.
                 let is_bad = uniform(factory, n) < config.factory;
                 if is_bad { 0 } else { config.life.cycles(uniform(lives, n)) }
             })
@@ -178,7 +176,7 @@ impl BadBlocks {
         new
     }
 
-    /// Replaces the bad blocks of the factory. The units that it dissolves are the last ones.
+    /// Replaces factory bad blocks. Dissolves the units with the highest numbers.
     fn replace_factory_bad(&mut self) {
         let mut last = self.units;
         let mut unit = 0;
@@ -212,7 +210,7 @@ impl BadBlocks {
         self.units - self.counts.dropped_units as u32
     }
 
-    /// Returns the counts, and the spare blocks and units that are left.
+    /// Returns the counts, and the numbers of spare blocks and units that are left.
     pub fn counters(&self) -> BadBlockCounters {
         debug_assert!(self.units_when_new >= self.least_units, "see FtlConfig::check_capacity");
         let spare = f64::from(self.usable_units() - self.least_units.min(self.usable_units()));
@@ -248,7 +246,7 @@ impl BadBlocks {
         self.fails_at[self.index(unit, position)] <= erases
     }
 
-    /// Replaces a block by a spare one; false if there is none.
+    /// Replaces a block by a spare block; returns `false` if the position has none.
     fn take_spare(&mut self, unit: ReclaimUnitId, position: u32, erases: u32) -> bool {
         let Some(cycles) = self.spare[position as usize].pop() else { return false };
         let index = self.index(unit, position);
@@ -256,11 +254,11 @@ impl BadBlocks {
         true
     }
 
-    /// Gives up a unit; its good blocks become spare ones.
+    /// Dissolves a unit; its good blocks become spare blocks.
     fn dissolve(&mut self, unit: ReclaimUnitId, erases: u32) {
         for position in 0..self.positions {
             let left = self.fails_at[self.index(unit, position)].saturating_sub(erases);
-            // The factory's bad blocks have been counted.
+            // Factory bad blocks are already counted.
             self.counts.erase_failures += u64::from(left == 0 && erases > 0);
             if left > 0 && self.config.replaces {
                 self.spare[position as usize].push(left);

@@ -7,7 +7,7 @@ use writecliff_base::{Prng, ReclaimUnitId};
 use crate::UnitTable;
 use crate::table::Among;
 
-/// Rejected draws before falling back to a scan; reached only when almost nothing is closed.
+/// Maximum number of rejected draws before a scan; reached only if almost no unit is closed.
 const TRIES: u32 = 64;
 
 pub(super) fn choose(

@@ -74,7 +74,8 @@ mod tests {
 
     const ALL: Among = Among { units: 0..5, stream: None };
 
-    /// Five units of 8 slots: 0 open, 1..4 closed at times 40, 10, 30, 20 with 6, 7, 2, 4 valid.
+    /// Returns five units of 8 slots: 0 is open; 1 to 4 were closed at times 40, 10, 30, 20 with 6,
+    /// 7, 2, 4 valid slots.
     fn table() -> UnitTable {
         let mut table = UnitTable::new(5, 8);
         table.state = vec![UnitState::Closed; 5];

@@ -3,7 +3,7 @@
 //! SYSTOR 2009).
 //!
 //! A window of one unit is FIFO; a window of all closed units is greedy, except that a completely
-//! valid unit is relocated if there is no other.
+//! valid unit is relocated if no other is left.
 
 use writecliff_base::ReclaimUnitId;
 

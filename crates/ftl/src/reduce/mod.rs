@@ -1,10 +1,10 @@
-//! Data reduction: controllers that store less than the host writes.
+//! Data reduction: controllers that store fewer bytes than the host writes.
 //!
 //! A compressing controller packs pieces of whole sectors into program units; a deduplicating one
 //! stores data that several logical pages share only once. Space is then counted in sectors instead
-//! of slots: valid counts, idle space, pacing and victims follow, so GC benefits from whatever
-//! space the data leave free. The user capacity is unchanged, as on real drives of this kind. An
-//! address is a page and the offset at which a piece starts, finer than a read (Cohen,
+//! of slots: valid counts, idle space, pacing and victims use the same unit, so GC benefits from
+//! all space that reduction saves. The user capacity is unchanged, as on real drives of this kind.
+//! An address is a page and the offset at which a piece starts, finer than a read (Cohen,
 //! "Variable-size flash translation layer", US patent 9,495,288, claim 1).
 //!
 //! | file | content |
@@ -58,13 +58,13 @@ impl ReductionConfig {
 counts! {
     /// Data stored since the drive was new, in sectors (512 B).
     pub struct ReductionCounters {
-        /// Stored for the host.
+        /// Sectors stored for the host.
         host_sectors,
-        /// Relocated by garbage collection.
+        /// Sectors relocated by garbage collection.
         gc_sectors,
-        /// Relocated by wear levelling.
+        /// Sectors relocated by wear levelling.
         wear_sectors,
-        /// Left unused because a unit was closed early.
+        /// Sectors left unused because a unit was closed early.
         padding_sectors,
         /// Host slots whose data were already on the drive.
         duplicate_slots,
@@ -79,7 +79,7 @@ counters! { |c: ReductionCounters|
 }
 
 impl ReductionCounters {
-    /// Returns the host data stored after reduction, in bytes.
+    /// Returns the number of bytes of host data stored after reduction.
     pub fn stored_bytes(&self) -> u64 {
         self.host_sectors * u64::from(SLOT_BYTES / SECTORS_PER_SLOT)
     }

@@ -90,15 +90,15 @@ impl Packer {
     pub(crate) fn close(&mut self, id: FrontierId) -> (u32, u32) {
         let size = self.sectors_per_program_unit;
         let Pack { used, pieces } = self[id];
-        // Sectors beyond the unit's end have crossed over into the next one.
+        // Sectors beyond the unit's end belong to the next one.
         self[id] = Pack { used: used.saturating_sub(size), pieces: 0 };
         let empty = size.saturating_sub(used);
         self.counters.padding_sectors += u64::from(empty);
         (pieces, empty)
     }
 
-    /// Adds a piece to the program unit of a frontier. Returns its address, and whether the unit is
-    /// full.
+    /// Adds a piece to the program unit of a frontier. Returns its address, and `true` if the unit
+    /// is full.
     pub(crate) fn add(
         &mut self,
         id: FrontierId,

@@ -25,9 +25,9 @@ use crate::table::Among;
 
 /// Victims of a stream over which the valid share is averaged.
 const VICTIMS: f64 = 64.0;
-/// Number of host units over which rates are averaged, and of victims over which budgets approach
-/// their targets, as shares of the drive's units. Both are slower than the turnover of units,
-/// because the control loop would oscillate otherwise.
+/// Averaging horizon of rates in host units, and of budgets in victims, as shares of the drive's
+/// units. Both are slower than the turnover of units, because the control loop would oscillate
+/// otherwise.
 const RATE_HORIZON: f64 = 0.25;
 const BUDGET_HORIZON: f64 = 0.125;
 /// Valid share above which the slope cannot be resolved.
@@ -102,7 +102,7 @@ impl SelfTuned {
         let census = self.census(table);
         self.follow_targets();
         let victim = match census.dead {
-            // It costs nothing, and no stream can use its space.
+            // A unit without valid data costs nothing, and no stream can use its space.
             Some(dead) => dead,
             None => self.choose_alive(gc, table, among, now, random, &census)?,
         };
@@ -209,7 +209,8 @@ impl SelfTuned {
     }
 }
 
-/// `g(v)` of the module documentation; 0 for a stream without victims or with only empty ones.
+/// Returns `g(v)` of the module documentation; 0 for a stream without victims or with only empty
+/// victims.
 fn slope(valid: f64) -> f64 {
     if valid <= 0.0 {
         return 0.0;
@@ -227,7 +228,7 @@ mod tests {
     use crate::table::{Owner, UnitState};
     use crate::theory;
 
-    /// Returns the closed units of 100 slots: (stream, valid slots).
+    /// Returns closed units of 100 slots with these streams and valid slots.
     fn table(units: &[(u16, u32)]) -> UnitTable {
         let mut table = UnitTable::new(units.len() as u32, 100);
         for (index, &(stream, valid)) in units.iter().enumerate() {
@@ -318,7 +319,8 @@ mod tests {
             tuned.host_opened(StreamId(n % 3));
         }
         assert!(tuned.streams.iter().all(|s| (s.rate - 1.0 / 3.0).abs() < 0.05));
-        // Random, sequential (dead victims) and one that never had a victim.
+        // A random stream, a sequential stream (empty victims), and a stream that never had a
+        // victim.
         tuned.streams[0].valid = 0.6;
         tuned.streams[1].valid = 0.0;
         (0..200).for_each(|_| tuned.follow_targets());

@@ -24,8 +24,8 @@ pub enum WearPolicy {
 }
 
 impl WearPolicy {
-    /// Takes a unit from `free`, which is in order of becoming free. `cold` is set for data known
-    /// to be cold.
+    /// Takes a unit from `free`, which is in order of becoming free. `cold` is `true` for cold
+    /// data.
     pub fn take(
         self,
         free: &mut VecDeque<ReclaimUnitId>,

@@ -53,7 +53,8 @@ fn config(gc: GcPolicy, gc_destination: GcDestination, wear: WearPolicy) -> FtlC
     }
 }
 
-/// Checks the rules of flash: erased before programmed, programmed in order, never twice.
+/// Checks the rules of flash: a unit is erased before it is programmed, and programmed in order and
+/// only once.
 #[derive(Default)]
 struct Flash {
     /// Units programmed since the last erase, by reclaim unit.
@@ -196,7 +197,7 @@ impl Bench {
     }
 }
 
-/// Valid combinations of GC destination and spare policies.
+/// Returns valid combinations of GC destination and spare policies.
 fn stream_policies() -> impl Strategy<Value = (GcDestination, SparePolicy)> {
     prop_oneof![
         Just((GcDestination::PerStream, SparePolicy::Global)),

@@ -1,4 +1,4 @@
-//! Bad blocks against closed forms, and to the end of the spare space.
+//! Bad blocks against closed forms, and until the spare space is exhausted.
 
 use writecliff_base::codec::{StateReader, StateWriter};
 use writecliff_base::{Bytes, Lpn, Prng, StreamId};
@@ -33,7 +33,7 @@ fn bad(factory: f64, failed_at_rated: f64, replaces: bool) -> BadBlocksConfig {
     BadBlocksConfig { factory, life, found_by_erase: 0.5, replaces }
 }
 
-/// Returns a drive of which `user` reclaim units' worth of data is the host's.
+/// Returns a drive with a user capacity of `user` reclaim units.
 fn drive(bad_blocks: BadBlocksConfig, user: u32, seed: u64) -> Ftl {
     let geometry = geometry();
     let config = FtlConfig {
@@ -56,7 +56,7 @@ fn drive(bad_blocks: BadBlocksConfig, user: u32, seed: u64) -> Ftl {
     Ftl::new(geometry, config).unwrap()
 }
 
-/// Random writes until the mean erase count is `cycles` or the drive is read-only.
+/// Writes at random until the mean erase count is `cycles` or the drive is read-only.
 fn wear_out(ftl: &mut Ftl, cycles: f64, random: &mut Prng) {
     let user = u64::from(ftl.user_slots());
     while ftl.wear().summary().mean < cycles && !ftl.is_read_only() {
@@ -90,13 +90,13 @@ fn factory_bad_blocks_are_as_many_as_said_and_cost_what_the_worst_position_has()
         let ftl = drive(bad(share, 0.0, true), 40, seed);
         ftl.check_invariants().unwrap();
         near(value(&ftl, "factory_bad_blocks"), blocks * share, (blocks * share).sqrt());
-        // Nothing but the worst position counts: far fewer than there are bad blocks.
+        // Only the worst position counts, so far fewer units are dropped than blocks are bad.
         assert!(value(&ftl, "dropped_units") <= 9.0);
         let alone = drive(bad(share, 0.0, false), 40, seed);
         alone.check_invariants().unwrap();
         without += value(&alone, "dropped_units");
     }
-    // A unit of 16 blocks has none with probability (1 - p)^16.
+    // A unit of 16 blocks has no bad block with probability (1 - p)^16.
     let hit = 1.0 - (1.0 - share).powi(POSITIONS as i32);
     let expected = 20.0 * f64::from(UNITS) * hit;
     near(without, expected, (expected * (1.0 - hit)).sqrt());
@@ -127,7 +127,7 @@ fn the_drive_becomes_read_only_when_the_spare_is_used_up_and_not_before() {
         wear_out(&mut ftl, 100.0 * f64::from(RATED), &mut Prng::new(1));
         assert!(ftl.is_read_only());
         assert!(value(&ftl, "available_spare_pct").abs() < 1e-9);
-        // Internal writes after that leave the state whole.
+        // Later internal writes keep the state consistent.
         let user = ftl.user_slots();
         for n in 0..4 * user {
             ftl.write(Lpn(n % user), StreamId::DEFAULT, 4096, &mut FastForward);

@@ -1,4 +1,4 @@
-//! Reclaim groups: each a drive of its own size, but for the host's addresses.
+//! Reclaim groups, each of which behaves like a drive of its own size.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use writecliff_ftl::{FastForward, Ftl, FtlConfig, GcPacing, theory};
 
 use crate::support::plain;
 
-/// Dies of one plane with SLC pages of a slot; a reclaim unit has `pages` slots of each die.
+/// Returns a geometry of single-plane dies with SLC pages of one slot; a reclaim unit has `pages`
+/// slots on each die.
 fn geometry(dies: u32, blocks: u32, pages: u32, groups: u32) -> Geometry {
     let shape = Shape {
         channels: 2,
@@ -29,7 +30,7 @@ fn geometry(dies: u32, blocks: u32, pages: u32, groups: u32) -> Geometry {
     Geometry::new(shape).unwrap().with_reclaim_groups(groups).unwrap()
 }
 
-/// Writes as a drive does; returns the stream that it went to.
+/// Writes a slot as a drive does; returns the stream to which it went.
 fn write(ftl: &mut Ftl, lpn: u32, stream: u16) -> u16 {
     let chosen = ftl.choose_stream(StreamId(stream));
     ftl.write(Lpn(lpn), chosen, 4096, &mut FastForward);
@@ -43,9 +44,10 @@ fn group_of(ftl: &Ftl, lpn: u32) -> u32 {
 const UNITS: u32 = 1024;
 const SLOTS: u32 = 64;
 
-/// Two groups of 1024 units of 64 slots, filled to `op` of spare each; their pages are in a row.
+/// Returns two groups of 1024 units of 64 slots, each filled up to the over-provisioning `op`;
+/// their logical pages are consecutive.
 fn two_groups(op: [f64; 2]) -> (Ftl, [u32; 2]) {
-    // Garbage collection of each keeps four units idle.
+    // Garbage collection keeps four units of each group idle.
     let pages = op.map(|op| (f64::from((UNITS - 4) * SLOTS) / (1.0 + op)) as u32);
     let geometry = geometry(2, UNITS, SLOTS, 2);
     let mut ftl = Ftl::new(geometry, plain(pages[0] + pages[1], 2)).unwrap();
@@ -106,10 +108,11 @@ fn a_group_that_is_not_written_is_not_erased() {
 #[test]
 fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     let geometry = geometry(4, 64, 8, 4);
-    // Each group has 512 slots; 15 units of them are left to garbage collection and open units.
+    // Each group has 512 slots, of which 15 units are reserved for garbage collection and open
+    // units.
     let mut ftl = Ftl::new(geometry, plain(4 * 8 * 48, 8)).unwrap();
     let user = ftl.user_slots();
-    // Handle 1 of group 2 asks for all.
+    // All writes go to handle 1 of group 2.
     let streams: Vec<u16> = (0..user).map(|lpn| write(&mut ftl, lpn, 5)).collect();
     let inside = streams.iter().filter(|&&stream| stream == 5).count();
     assert!((350..=512).contains(&inside), "{inside} slots in the group of the stream");
@@ -125,7 +128,7 @@ fn what_a_full_group_cannot_hold_goes_to_the_one_with_most_room() {
     assert_eq!(ftl.mapped_slots(), u64::from(user));
 }
 
-/// A choice takes a look at every reclaim unit, so it is not made for each slot.
+/// The choice scans all reclaim units, so it is not made for each slot.
 #[test]
 fn data_stay_in_the_chosen_group_until_the_reclaim_unit_is_full() {
     const UNIT: u32 = 8;
@@ -198,8 +201,8 @@ fn background_collection_leaves_the_host_its_reserve() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Under any load data stay in their group until the host writes them elsewhere, nothing is
-    /// lost, and a restored drive continues like the saved one.
+    /// Under any load, data stay in their group until the host overwrites them in another, no data
+    /// are lost, and a restored drive continues like the saved one.
     #[test]
     fn groups_keep_their_data(
         (gc, gc_destination, gc_pacing, wear) in policies(),

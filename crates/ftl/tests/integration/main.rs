@@ -1,6 +1,6 @@
-//! The FTL against plain models and against theory.
+//! Tests of the FTL against simple models and against theory.
 //!
-//! One program, because each would compile the whole simulator again.
+//! All tests are one program, because each further program would link the whole simulator again.
 
 mod against_a_plain_map;
 mod bad_blocks;

@@ -126,8 +126,8 @@ impl Model {
         }
     }
 
-    /// Checks that pages with the same data share one ppa and others do not, and that the valid
-    /// space is that of the distinct data.
+    /// Checks that exactly the pages with equal data share an address, and that the valid space is
+    /// the size of the distinct data.
     fn check(&self, ftl: &Ftl) {
         ftl.check_invariants().unwrap();
         assert_eq!(ftl.mapped_slots(), self.pages.len() as u64);
@@ -269,8 +269,8 @@ fn within(measured: f64, theory: f64, share: f64) {
     assert!(error.abs() < share, "{measured} for {theory}: {:+.2} %", 100.0 * error);
 }
 
-/// With data of one compressed size `c` the flash holds 1/c as many pieces as slots, so greedy GC
-/// has the over-provisioning that results, with as many more pieces per block.
+/// With data of one compressed size `c`, the flash holds 1/c pieces per slot. Greedy GC then has
+/// the resulting over-provisioning and 1/c times as many pieces per block.
 #[test]
 fn compressed_data_of_one_size_follow_the_greedy_theory() {
     for (sectors, pieces) in [(4_u32, 512), (2, 1024)] {
@@ -282,8 +282,8 @@ fn compressed_data_of_one_size_follow_the_greedy_theory() {
     }
 }
 
-/// For FIFO only the volume between writes matters, so sizes may mix. Space at the end of a unit
-/// into which no piece fits is lost.
+/// For FIFO only the volume between writes matters, so sizes may be mixed. Space at the end of a
+/// unit into which no piece fits is lost.
 #[test]
 fn a_mix_of_sizes_follows_the_fifo_theory() {
     let mut ftl = wide(GcPolicy::Fifo, 0.07, false);

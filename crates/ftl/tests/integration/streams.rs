@@ -176,7 +176,7 @@ fn sequential_writers_with_streams_have_no_amplification_with_any_gc_destination
         let user = ftl.user_slots();
         let ranges: Vec<(u32, u32)> = (0..4).map(|n| (n * (user / 4), user / 4)).collect();
         for round in 0..3 * user {
-            // Rates of 1 : 1/2 : 1/3 : 1/4.
+            // The rates are 1 : 1/2 : 1/3 : 1/4.
             for (stream, &(start, length)) in (0_u16..).zip(&ranges) {
                 if round % (u32::from(stream) + 1) == 0 {
                     let lpn = start + round / (u32::from(stream) + 1) % length;

@@ -6,7 +6,8 @@ use writecliff_ftl::spare::SparePolicy;
 use writecliff_ftl::wear_leveling::WearPolicy;
 use writecliff_ftl::{FtlConfig, GcPacing};
 
-/// Greedy garbage collection in small steps, without wear levelling: what theory is about.
+/// Returns a configuration with greedy garbage collection in small steps and without wear
+/// levelling, as theory assumes.
 pub(crate) fn plain(user_slots: u32, streams: u16) -> FtlConfig {
     FtlConfig {
         user_slots: user_slots.into(),

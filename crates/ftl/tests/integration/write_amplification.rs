@@ -38,7 +38,8 @@ fn steady_waf(gc: GcPolicy, gc_pacing: GcPacing) -> f64 {
     waf_of(gc, gc_pacing, 10)
 }
 
-/// Over the second of two times so many overwrites of the drive.
+/// Returns the write amplification over the second half of twice `overwrites` overwrites of the
+/// drive.
 fn waf_of(gc: GcPolicy, gc_pacing: GcPacing, overwrites: u64) -> f64 {
     let mut ftl = ftl(gc, gc_pacing, 1);
     let user = ftl.user_slots();

@@ -11,9 +11,9 @@ use crate::logs::health::kelvin;
 use crate::page::Page;
 use crate::subsystem::Context;
 
-/// Smallest memory page, the unit of MDTS and the like.
+/// Minimum memory page size, the unit of MDTS and similar fields.
 const MEMORY_PAGE_BYTES: u32 = 4096;
-/// Blocks of one Verify or Write Zeroes command, as a power of two of pages: 32 MiB.
+/// Maximum size of a Verify or Write Zeroes command, as a power of two of pages: 32 MiB.
 pub(crate) const ZEROES_LIMIT: u8 = 13;
 
 /// Bits of Controller Attributes: host identifiers of 128 bits, endurance groups, keep-alive by
@@ -21,7 +21,7 @@ pub(crate) const ZEROES_LIMIT: u8 = 13;
 const ATTRIBUTES: u32 = 1 << 0 | 1 << 4 | 1 << 6;
 const ATTRIBUTE_FDP: u32 = 1 << 19;
 
-/// SGL Support: without alignment, longer than the data, with offsets, of the transport.
+/// SGL Support: no alignment, lengths above the data length, offsets, and transport SGLs.
 const SGL: u32 = 1 | 1 << 18 | 1 << 20 | 1 << 21;
 
 pub(super) fn page(context: &Context<'_>) -> Page {
@@ -81,7 +81,7 @@ fn of_io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity)
     // Verify.
     page.u16(520, 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
     page.u8(524, u8::from(identity.crypto_erase) << 2);
-    page.u8(525, u8::from(identity.volatile_cache) | 3 << 1); // a flush of all namespaces works
+    page.u8(525, u8::from(identity.volatile_cache) | 3 << 1); // a flush may address all namespaces
     let atomic = atomic_blocks(context);
     page.u16(526, atomic);
     page.u16(528, atomic);
@@ -99,13 +99,14 @@ pub(super) fn atomic_blocks(context: &Context<'_>) -> u16 {
     (blocks.clamp(1, 1 << 16) - 1) as u16
 }
 
-/// Block erase and crypto erase as the drive can; without deallocation, nothing more is modified.
+/// Returns the sanitize capabilities of the drive. Without deallocation, sanitize makes no
+/// additional media modification.
 fn sanitize_capabilities(identity: &Identity) -> u32 {
     let some = u32::from(identity.crypto_erase) | u32::from(identity.block_erase) << 1;
     if some == 0 { 0 } else { some | 1 << 30 }
 }
 
-/// CNS 06h: limits of Verify, Write Zeroes and Dataset Management.
+/// Returns the structure of CNS 06h: limits of Verify, Write Zeroes and Dataset Management.
 pub(super) fn of_nvm_command_set() -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     page.u8(0, ZEROES_LIMIT);

@@ -5,7 +5,7 @@ use crate::command::NSID;
 use crate::page::Page;
 use crate::status::{Refusal, Status};
 
-/// Namespaces with identifiers above `after`.
+/// Returns the list of namespaces with identifiers above `after`.
 pub(super) fn namespaces(after: u32) -> Result<Page, Refusal> {
     if after >= u32::MAX - 1 {
         return Err(Refusal::at(Status::INVALID_NAMESPACE, 4));
@@ -17,7 +17,7 @@ pub(super) fn namespaces(after: u32) -> Result<Page, Refusal> {
     Ok(page)
 }
 
-/// Controllers with identifiers from `first` on; a list holds 2047.
+/// Returns the list of controllers with identifiers from `first` on, at most 2047.
 pub(super) fn controllers(ids: &[u16], first: u16) -> Page {
     let listed = ids.iter().filter(|&&id| id >= first);
     numbered(listed.copied())
@@ -27,7 +27,7 @@ pub(super) fn endurance_groups(first: u16) -> Page {
     numbered((first <= ENDURANCE_GROUP).then_some(ENDURANCE_GROUP).into_iter())
 }
 
-/// Returns a number of entries and the entries, of two bytes each.
+/// Returns a list: the number of entries, then the entries of two bytes each.
 fn numbered(listed: impl Iterator<Item = u16>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     let mut count = 0;
@@ -39,7 +39,7 @@ fn numbered(listed: impl Iterator<Item = u16>) -> Page {
     page
 }
 
-/// Combinations of command sets: the NVM command set alone.
+/// Returns the combinations of command sets: only the NVM command set.
 pub(super) fn command_sets() -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     page.u64(0, 1);

@@ -1,4 +1,4 @@
-//! The namespace: CNS 00h, its identifiers (03h), its parts by command set (05h, 08h).
+//! The namespace: CNS 00h, its identifiers (03h), and its command set structures (05h, 08h).
 
 use super::controller::atomic_blocks;
 use super::{ENDURANCE_GROUP, IDENTIFY_BYTES};
@@ -11,7 +11,7 @@ const FEATURES: u8 = 1 << 1 | 1 << 4;
 /// NMIC: several controllers may use the namespace.
 const SHARED: u8 = 1;
 
-/// Identify Namespace of the NVM command set.
+/// Returns Identify Namespace of the NVM command set.
 pub(super) fn page(context: &Context<'_>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     let identity = context.drive.identity();
@@ -38,14 +38,14 @@ pub(super) fn page(context: &Context<'_>) -> Page {
     page.put(104, &identity.nguid);
     page.put(120, &identity.eui64);
     for (index, format) in identity.lba_formats.iter().enumerate() {
-        // The larger the block, the less the drive has to do: relative performance 0 is the best.
+        // Larger blocks are faster; relative performance 0 is the best.
         let relative = identity.lba_formats.iter().filter(|other| other.0 > format.0).count();
         page.u32(128 + 4 * index, format.0.ilog2() << 16 | (relative.min(3) as u32) << 24);
     }
     page
 }
 
-/// Namespace Identification Descriptor list.
+/// Returns the Namespace Identification Descriptor list.
 pub(super) fn descriptors(identity: &Identity) -> Page {
     const NVM_COMMAND_SET: [u8; 1] = [0];
     let mut page = Page::new(IDENTIFY_BYTES);
@@ -61,7 +61,7 @@ pub(super) fn descriptors(identity: &Identity) -> Page {
     page
 }
 
-/// CNS 05h: nothing beyond CNS 00h, as no block has metadata.
+/// Returns the structure of CNS 05h, which adds nothing to CNS 00h because blocks have no metadata.
 pub(super) fn of_nvm_command_set(context: &Context<'_>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     let block = context.block_bytes();
@@ -70,7 +70,7 @@ pub(super) fn of_nvm_command_set(context: &Context<'_>) -> Page {
     page
 }
 
-/// CNS 08h: fields that are independent of the command set.
+/// Returns the structure of CNS 08h: fields that are independent of the command set.
 pub(super) fn independent(context: &Context<'_>) -> Page {
     let mut page = Page::new(IDENTIFY_BYTES);
     page.u8(1, SHARED);

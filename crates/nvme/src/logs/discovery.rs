@@ -14,7 +14,7 @@ const ADMIN_ENTRIES: u16 = 32;
 
 pub(super) fn page(access: &Access) -> Page {
     let mut page = Page::new(RECORD * (1 + access.addresses.len()));
-    // The records never change while the server runs: the generation counter stays.
+    // The records never change while the server runs, so the generation counter is constant.
     page.u64(0, 1);
     page.u64(8, access.addresses.len() as u64);
     for (n, address) in access.addresses.iter().enumerate() {

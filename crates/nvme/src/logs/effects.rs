@@ -23,8 +23,9 @@ const OF_CONTROLLER: u32 = 1 << 21;
 const OF_ENDURANCE_GROUP: u32 = 1 << 23;
 const OF_SUBSYSTEM: u32 = 1 << 25;
 
-/// Returns the page for an I/O command set; those other than the NVM command set have no commands
-/// here. (nvme-cli asks for every set that it knows, and takes a refusal for a failure.)
+/// Returns the page for an I/O command set; other command sets than the NVM command set have no
+/// commands. (nvme-cli requests the page of every command set, and treats an error status as a
+/// failure.)
 pub(super) fn page(identity: &Identity, command_set: u32) -> Page {
     let mut page = Page::new(4096);
     for opcode in (0..=u8::MAX).filter(|&opcode| admin::is_supported(opcode, identity)) {
@@ -55,7 +56,7 @@ fn of_io(opcode: u8) -> u32 {
     }
 }
 
-/// Feature Identifiers Supported and Effects: setting one changes nothing but the feature.
+/// Returns Feature Identifiers Supported and Effects: setting a feature has no other effect.
 pub(super) fn features(identity: &Identity) -> Page {
     let mut page = Page::new(1024);
     for feature in 0..=u8::MAX {

@@ -11,7 +11,7 @@ const HEADER: usize = 16;
 const DESCRIPTOR: usize = 64;
 const EVENT: usize = 64;
 
-/// FDP Configurations: the only one.
+/// Returns the FDP Configurations log page with the only configuration.
 pub(super) fn configurations(identity: &Identity) -> Page {
     let Some(fdp) = identity.fdp() else { return Page::new(HEADER) };
     let size = (DESCRIPTOR + 4 * fdp.handles.len()).next_multiple_of(8);
@@ -19,7 +19,7 @@ pub(super) fn configurations(identity: &Identity) -> Page {
     page.u32(4, (HEADER + size) as u32);
     let at = HEADER;
     page.u16(at, size as u16);
-    // FDPA: valid, whether there is a volatile cache, and RGIF.
+    // FDPA: valid, FDP Volatile Write Cache, and RGIF.
     page.u8(at + 2, 1 << 7 | u8::from(fdp.volatile_cache) << 4 | fdp.rgif & 0xf);
     page.u32(at + 4, fdp.reclaim_groups.into());
     page.u16(at + 8, fdp.handles.len() as u16);
@@ -33,7 +33,7 @@ pub(super) fn configurations(identity: &Identity) -> Page {
     page
 }
 
-/// Reclaim Unit Handle Usage: specified by the host if the namespace's list has it.
+/// Returns Reclaim Unit Handle Usage: "specified by the host" for handles in the namespace's list.
 pub(super) fn usage(identity: &Identity) -> Page {
     let Some(fdp) = identity.fdp() else { return Page::new(8) };
     let mut page = Page::new(8 + 8 * fdp.handles.len());
@@ -53,7 +53,7 @@ pub(super) fn statistics(drive: &mut dyn Drive) -> Page {
     page
 }
 
-/// FDP Events of the host or of the controller, oldest first.
+/// Returns the FDP Events of the host or of the controller, oldest first.
 pub(super) fn events(context: &mut Context<'_>, of_host: bool) -> Page {
     let block = context.block_bytes();
     let events = ask(context.drive, |drive| drive.fdp_events(of_host)).unwrap_or_default();

@@ -19,13 +19,13 @@ const SPARE_LOW: u8 = 1 << 0;
 const TEMPERATURE: u8 = 1 << 1;
 const READ_ONLY: u8 = 1 << 3;
 
-/// Composite temperature of a drive that does not measure any, in degrees Celsius. The field is
-/// mandatory and has no value for "unknown", and it may be that of no physical point (Base 2.1,
-/// 5.1.12.1.3), so hosts take 0 for 0 K. 40 °C is the temperature at which JEDEC rates client SSDs
-/// in use (JESD218), and below what hosts warn of.
+/// Composite temperature in degrees Celsius of a drive without a temperature model. The field is
+/// mandatory and has no value for "unknown", so hosts would interpret 0 as 0 K; it need not be the
+/// temperature of a physical point (Base 2.1, 5.1.12.1.3). 40 °C is the temperature at which JEDEC
+/// rates client SSDs in use (JESD218), and below the warning thresholds of hosts.
 const NOMINAL_CELSIUS: f64 = 40.0;
 
-/// Returns a temperature as the standard states it.
+/// Converts a temperature to kelvin, as in the standard.
 pub(crate) fn kelvin(celsius: f64) -> u16 {
     (celsius + 273.15).round().clamp(1.0, 65_534.0) as u16
 }
@@ -34,7 +34,7 @@ fn composite(health: &Health) -> u16 {
     kelvin(health.temperature.unwrap_or(NOMINAL_CELSIUS))
 }
 
-/// SMART critical warnings, with the controller's temperature thresholds.
+/// Returns the SMART critical warnings for the controller's temperature thresholds.
 pub(crate) fn warnings(health: &Health, features: &Features) -> u8 {
     let mut warnings = 0;
     if health.available_spare < health.spare_threshold {

@@ -1,5 +1,5 @@
-//! Whatever a host sends, the controller neither panics nor answers more than the host's buffer
-//! holds, and keeps serving.
+//! For any input from a host, the controller neither panics nor returns more data than the host's
+//! buffer holds, and continues to serve.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use writecliff_nvme::{
 
 use crate::support::*;
 
-/// Entries that are likely to be taken seriously: known opcodes, small fields, own namespace.
+/// Entries that are likely to be accepted: known opcodes, small fields, the drive's namespace.
 fn entry() -> impl Strategy<Value = [u8; 64]> {
     let opcode = prop_oneof![
         any::<u8>(),
@@ -91,7 +91,7 @@ proptest! {
             host.drive().sanitize = None;
             prop_assert!(host.subsystem.poll().len() <= 8);
         }
-        // It still works, once it is enabled again.
+        // The controller still works once it is enabled again.
         configure(&mut host.subsystem, host.controller, 0);
         configure(&mut host.subsystem, host.controller, ENABLED);
         prop_assert_eq!(host.page(identify(1)).len(), 4096);

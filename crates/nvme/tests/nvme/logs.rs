@@ -43,7 +43,7 @@ fn a_drive_without_a_sensor_has_a_nominal_temperature() {
     let temperatures =
         [("critical_warning", 0, 1, 0), ("temperature", 1, 2, 313), ("temp_sensor 1", 200, 2, 0)];
     assert_fields(&host.page(log(2, 512)), &temperatures);
-    // A host that sets its threshold there is warned: what is reported counts.
+    // A host that sets its threshold to this temperature is warned: the reported value counts.
     host.admin(Command::new(0x09).dword(10, 0x04).dword(11, 313));
     assert_eq!(host.page(log(2, 512))[0], 1 << 1);
 }
@@ -144,7 +144,7 @@ fn supported_commands_are_those_that_work() {
             let command = Command::new(opcode).nsid(1);
             let at = 4 * usize::from(opcode);
             for (queue, at) in [(0, at), (1, 1024 + at)] {
-                // Fabrics commands belong to no command set; Format would change what follows.
+                // Fabrics commands belong to no command set, and Format would change later results.
                 if opcode == 0x7f || (queue, opcode) == (0, 0x80) {
                     continue;
                 }
@@ -173,7 +173,7 @@ fn supported_features_are_those_that_work() {
         let page = host.page(log(0x12, 1024));
         for feature in 0..=255u32 {
             let entry = u32_at(&page, 4 * feature as usize);
-            // The capabilities of a feature need none of what the value may need.
+            // Reading the capabilities of a feature has no preconditions.
             let capabilities = Command::new(0x0a).nsid(1).dword(10, feature | 3 << 8);
             let answer = host.admin(capabilities);
             assert_eq!(entry & 1 == 1, answer.status == Status::SUCCESS, "{feature:02x}h");

@@ -1,4 +1,5 @@
-//! The controller from outside: commands as bytes, and a drive that records its work.
+//! Tests of the controller through its interface: commands as bytes, and a drive that records its
+//! work.
 
 mod admin;
 mod arbitrary;

@@ -280,7 +280,7 @@ impl Drive for TestDrive {
     }
 }
 
-/// A submission queue entry in the making.
+/// Builder of a submission queue entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Command(pub(crate) [u8; 64]);
 
@@ -309,12 +309,12 @@ pub(crate) fn identify(cns: u32) -> Command {
     Command::new(0x06).dword(10, cns)
 }
 
-/// Get Log Page of `bytes`.
+/// Returns Get Log Page for `bytes` bytes.
 pub(crate) fn log(id: u32, bytes: u32) -> Command {
     Command::new(0x02).nsid(u32::MAX).dword(10, id | (bytes / 4 - 1) << 16)
 }
 
-/// Returns a command of I/O queues about `count` blocks from `lba` on.
+/// Returns an I/O command for `count` blocks from `lba` on.
 pub(crate) fn blocks(opcode: u8, lba: u64, count: u32) -> Command {
     let command = Command::new(opcode).nsid(1).dword(10, lba as u32).dword(11, (lba >> 32) as u32);
     command.dword(12, count - 1)
@@ -397,7 +397,7 @@ impl Host {
         self.subsystem.submit(self.controller, queue, Request { entry, data, buffer })
     }
 
-    /// Returns an admin command with a large buffer that completes at once.
+    /// Executes an admin command with a large buffer, which must complete at once.
     pub(crate) fn admin(&mut self, command: Command) -> Reply {
         self.admin_with(command, &[])
     }
@@ -409,7 +409,7 @@ impl Host {
         }
     }
 
-    /// Returns the data of an admin command that succeeds.
+    /// Executes an admin command, which must succeed, and returns its data.
     pub(crate) fn page(&mut self, command: Command) -> Vec<u8> {
         let reply = self.admin(command);
         assert_eq!(reply.status, Status::SUCCESS);
@@ -427,7 +427,7 @@ impl Host {
         }
     }
 
-    /// Returns the status of a command on a queue, if it needs no work.
+    /// Returns the status of a command on a queue that needs no work of the drive.
     pub(crate) fn status(
         &mut self,
         queue: u16,
@@ -471,7 +471,7 @@ pub(crate) fn attach(subsystem: &mut Subsystem<TestDrive>, host: &str) -> u16 {
 
 pub(crate) const ENABLED: u32 = 1 | 6 << 4 | 6 << 16 | 4 << 20;
 
-/// Property Set of Controller Configuration.
+/// Sets Controller Configuration with Property Set.
 pub(crate) fn configure(subsystem: &mut Subsystem<TestDrive>, controller: u16, value: u32) {
     let command = Command::new(0x7f).dword(11, 0x14).dword(12, value);
     let request = Request { entry: Entry(&command.0), data: &[], buffer: 0 };
@@ -493,12 +493,12 @@ pub(crate) fn u64_at(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(page[at..at + 8].try_into().unwrap())
 }
 
-/// Returns a number of `bytes` bytes.
+/// Returns the number of `bytes` bytes at `at`.
 pub(crate) fn number(page: &[u8], at: usize, bytes: usize) -> u128 {
     page[at..at + bytes].iter().rev().fold(0, |number, &byte| number << 8 | u128::from(byte))
 }
 
-/// Compares fields: name, offset, bytes, expected value. All that differ are shown.
+/// Compares fields, given by name, offset, size and expected value; reports all differences.
 pub(crate) fn assert_fields(page: &[u8], fields: &[(&str, usize, usize, u128)]) {
     let wrong: Vec<_> = fields
         .iter()

@@ -1,4 +1,4 @@
-//! The host's side of a connection: makes PDUs, and reads what comes back.
+//! The host side of a connection: writes PDUs, and parses the replies.
 
 use writecliff_nvme::{Association, Reply, Status};
 use writecliff_nvme_tcp::{Command, Fatal, Limits, Received, Receiver, Sender, Settings};
@@ -6,7 +6,7 @@ use writecliff_nvme_tcp::{Command, Fatal, Limits, Received, Receiver, Sender, Se
 pub(crate) const QUEUE: Association =
     Association { controller: 1, queue: 1, entries: 128, flow_control: true };
 
-/// A PDU as the host reads it.
+/// A parsed PDU from the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pdu {
     pub(crate) kind: u8,
@@ -44,7 +44,7 @@ pub(crate) fn initialize(wishes: Wishes) -> Vec<u8> {
     pdu
 }
 
-/// Makes a PDU; `header` is what follows the common header.
+/// Returns a PDU; `header` contains the bytes after the common header.
 pub(crate) fn make(kind: u8, flags: u8, header: &[u8], data: &[u8], wishes: Wishes) -> Vec<u8> {
     let length = 8 + header.len();
     let start = length + if wishes.header_digest { 4 } else { 0 };
@@ -109,7 +109,7 @@ impl Host {
         make(4, 0, &entry, data, self.wishes)
     }
 
-    /// Data that were asked for with `tag`.
+    /// Returns the PDU with data requested with `tag`.
     pub(crate) fn data(&self, id: u16, tag: u16, offset: u32, data: &[u8], last: bool) -> Vec<u8> {
         let mut header = [0; 16];
         header[..2].copy_from_slice(&id.to_le_bytes());
@@ -136,7 +136,7 @@ impl Host {
         self.read(&bytes)
     }
 
-    /// Reads PDUs from the controller and checks what all have in common.
+    /// Parses PDUs from the controller and checks their common properties.
     pub(crate) fn read(&self, mut bytes: &[u8]) -> Vec<Pdu> {
         let mut pdus = Vec::new();
         while !bytes.is_empty() {
@@ -174,13 +174,13 @@ pub(crate) fn success(command_id: u16, result: u64, data: Vec<u8>) -> Reply {
     Reply { controller, queue, command_id, result, status, logged: false, data }
 }
 
-/// Returns the only command among what was found.
+/// Returns the only command among the events.
 pub(crate) fn command(events: &[Received]) -> &Command {
     let [Received::Command(command)] = events else { panic!("{events:?}") };
     command
 }
 
-/// Returns the bytes to be sent among what was found.
+/// Returns the bytes to send among the events.
 pub(crate) fn sent(events: &[Received]) -> Vec<u8> {
     let bytes = events.iter().filter_map(|reply| match reply {
         Received::Send(bytes) => Some(bytes.as_slice()),

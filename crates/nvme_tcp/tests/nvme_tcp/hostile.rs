@@ -7,7 +7,7 @@ use writecliff_nvme_tcp::{Fault, Limits, Received, Receiver};
 
 const DIGESTS: Wishes = Wishes { header_digest: true, data_digest: true, alignment: 0 };
 
-/// Returns the fault that ends the connection after `bytes`, which the host sees as well.
+/// Returns the fault that ends the connection after `bytes`, and checks the termination request.
 fn fault(host: &mut Host, bytes: &[u8]) -> Fault {
     let fatal = host.send(bytes).unwrap_err();
     let words = &fatal.last_words;
@@ -27,7 +27,7 @@ fn plain() -> Host {
     Host::new(Wishes::default(), Limits::default())
 }
 
-/// Returns a host whose write of 1024 bytes was asked for; the transfer tag.
+/// Returns a host whose 1024-byte write has been requested (R2T), and the transfer tag.
 fn asked(wishes: Wishes) -> (Host, u16) {
     let mut host = Host::new(wishes, Limits::default());
     let events = host.send(&host.capsule(entry(0x01, 6, BY_TRANSPORT, 1024), &[])).unwrap();
@@ -61,12 +61,12 @@ fn wrong_headers_end_the_connection() {
     ];
     for (bytes, expected) in cases {
         assert_eq!(fault(&mut plain(), &bytes), expected, "{:?}", &bytes[..8]);
-        // Refused with the common header, before the rest is received.
+        // The PDU is rejected by its common header, before the rest is received.
         assert_eq!(plain().send(&bytes[..8]).unwrap_err().fault, expected);
     }
 }
 
-/// Makes a PDU of data for a transfer tag.
+/// Builder of a data PDU for a transfer tag.
 type Make = fn(&Host, u16) -> Vec<u8>;
 
 #[test]
@@ -137,7 +137,7 @@ fn more_commands_than_the_queue_holds_end_the_connection() {
     assert_eq!(second.fault, Fault::Sequence, "before Connect is answered");
 }
 
-/// Returns the bytes that look like PDUs, more or less.
+/// Returns bytes that resemble PDUs.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let pdu = (
         prop_oneof![Just(4u8), Just(6), Just(2), Just(0), any::<u8>()],
@@ -191,7 +191,7 @@ proptest! {
                 }
             }
         }
-        // One that is still there works, if it is not in the middle of something.
+        // A connection that is still open works, unless a PDU or transfer is in progress.
         if !ended && !host.receiver.is_in_progress() {
             host.send(&host.capsule(entry(0, 1, BY_TRANSPORT, 0), &[])).unwrap();
         }

@@ -1,4 +1,4 @@
-//! The transport from outside: a host of our own that makes and reads PDUs.
+//! Tests of the transport with a test host that writes and parses PDUs.
 
 mod handshake;
 mod host;

@@ -1,7 +1,7 @@
 //! Small fixed cases whose instructions are counted: `instructions DEVICE.toml CASE`.
 //!
 //! `tools/instruction-counts` runs them under callgrind, which counts only what happens inside
-//! `measured_case`. The preset is cut down to a drive that saturates in a moment.
+//! `measured_case`. The preset is reduced to a drive that reaches steady state quickly.
 
 use std::error::Error;
 

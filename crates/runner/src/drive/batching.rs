@@ -19,8 +19,8 @@ pub(super) fn written<D: DriveModel>(drive: &D) -> BytesWritten {
 
 const FLUSH: u8 = OPERATIONS as u8;
 
-/// Totals of all operations of all jobs, those of the series' open interval included, and of their
-/// flushes.
+/// Returns the totals of all operations of all jobs, including the series' open interval, and of
+/// their flushes.
 pub(super) fn totals<'a>(
     results: &'a [[OperationOutcome; OPERATIONS]],
     series: &'a IntervalSeries,
@@ -74,7 +74,7 @@ impl IntervalCounters {
         Self { meters: drive.meters(Nanos(at_ns)), at_ns }
     }
 
-    /// Activity of the drive from the last call until `at_ns`.
+    /// Returns the activity of the drive from the last call until `at_ns`.
     pub(super) fn next<D: DriveModel>(&mut self, drive: &D, at_ns: u64) -> WholeDrive {
         let Self { meters: before, at_ns: began } = std::mem::replace(self, Self::at(drive, at_ns));
         debug_assert!(at_ns >= began, "intervals follow each other");

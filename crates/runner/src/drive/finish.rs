@@ -14,7 +14,7 @@ use crate::watch::EndedBy;
 const UNMAPPED_SHARE_MAX: f64 = 0.01;
 
 impl Run {
-    /// Returns the error is the length of a step whose series is too long to be kept, in ns.
+    /// Finishes a step. The error is the length in ns of a step whose series is too long.
     pub(super) fn finish<D: DriveModel>(
         mut self,
         drive: &mut D,
@@ -86,8 +86,8 @@ impl Run {
         })
     }
 
-    /// Warnings for open loops that ended behind their schedule, because their response times lack
-    /// the worst ones.
+    /// Returns warnings about open loops that ended behind their schedule: their response times
+    /// lack the worst cases.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (index, job) in self.jobs.iter().enumerate() {
@@ -111,7 +111,8 @@ impl Run {
     }
 }
 
-/// Warns of reads of unmapped addresses, which need no flash and do not represent the drive.
+/// Returns a warning about reads of unmapped addresses, which need no flash and do not represent
+/// the drive.
 fn unmapped_reads(before: &Counters, after: &Counters) -> Option<String> {
     let read = after.host_read_bytes() - before.host_read_bytes();
     let unmapped = after.unmapped_read_bytes() - before.unmapped_read_bytes();

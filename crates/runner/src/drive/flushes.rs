@@ -1,8 +1,8 @@
-//! Flushes of the host: their latencies by job, and writes that end with one.
+//! Flushes of the host: their latencies by job, and writes that include one.
 //!
-//! A flush that a job sends after some of its writes has a latency of its own, as in the section
-//! `sync` of fio's results. A write with `O_DSYNC` has completed when the flush behind it has, so
-//! its latency includes that flush.
+//! A flush that a job sends after some of its writes has a separate latency, as in the section
+//! `sync` of fio's results. A write with `O_DSYNC` completes with the flush that follows it, so its
+//! latency includes that flush.
 
 use writecliff_base::Nanos;
 use writecliff_host_interface::{Command, Operation, TimeByCause};
@@ -19,9 +19,9 @@ pub(super) enum Stage {
     Io,
     /// A write whose flush follows when the command completes.
     BeforeFlush,
-    /// A flush that the job sent.
+    /// A flush sent by the job.
     Flush,
-    /// A command that its job issued in its ramp, which does not count.
+    /// A command issued in the job's ramp, which does not count.
     Ramp,
 }
 
@@ -44,7 +44,7 @@ impl Flushes {
         Self { of_jobs: jobs.iter().map(of_job).collect(), spent: Vec::new() }
     }
 
-    /// Returns `true` if a flush follows each write of the job, as a part of it.
+    /// Returns `true` if each write of the job includes a flush.
     #[inline]
     pub(super) fn follow_writes_of(&self, job: usize) -> bool {
         self.of_jobs[job].follow_writes
@@ -66,8 +66,8 @@ impl Flushes {
         outcomes.map(|outcome| (outcome.ios > 0).then_some(outcome))
     }
 
-    /// Returns the time by cause of an I/O: that of its last command, `spent`, and that of the
-    /// write before its flush.
+    /// Returns the time by cause of an I/O: the time of its last command, `spent`, plus the time of
+    /// the write before its flush.
     pub(super) fn with_spent(&mut self, tag: u32, mut spent: TimeByCause) -> TimeByCause {
         if let Some(position) = self.spent.iter().position(|(of, _)| *of == tag) {
             let (_, of_write) = self.spent.swap_remove(position);

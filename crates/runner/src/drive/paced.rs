@@ -1,4 +1,4 @@
-//! Threads that wait for something else than completions: the schedule of a rate, and think time.
+//! Threads that wait for the schedule of a rate or for think time, not only for completions.
 
 use writecliff_host_interface::Operation;
 
@@ -6,7 +6,7 @@ use super::Run;
 use crate::device::DriveModel;
 
 impl Run {
-    /// Begins the pause of a thread once nothing of it is outstanding. The pause after the last I/O
+    /// Starts the pause of a thread once it has no outstanding I/Os. The pause after the last I/O
     /// of a job belongs to the job, as in fio.
     pub(super) fn pause(&mut self, index: usize, now: u64) {
         let thread = &mut self.threads[index];

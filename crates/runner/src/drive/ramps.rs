@@ -1,9 +1,9 @@
 //! Ramps: the first part of a job, which is not measured.
 //!
-//! A ramp ends, like in fio, with the first I/O of the job that completes after its time. That I/O
-//! and those that are outstanding then belong to the ramp. Addresses continue, the volume of the
-//! job counts from the start of the ramp, and its duration, its number of I/Os and the schedule of
-//! its rate start again.
+//! As in fio, a ramp ends with the first I/O of the job that completes after the ramp time. That
+//! I/O and all I/Os outstanding at that time belong to the ramp. Addresses continue, and the volume
+//! of the job counts from the start of the ramp; its duration, its number of I/Os and the schedule
+//! of its rate restart.
 
 use std::cmp::Reverse;
 
@@ -32,7 +32,7 @@ impl Run {
         self.restart_schedules(index, now);
     }
 
-    /// Discards the results of jobs that have ended in their ramps. Returns their warnings.
+    /// Discards the results of jobs that ended in their ramps. Returns a warning for each.
     pub(super) fn discard_unfinished_ramps<D: DriveModel>(&mut self, drive: &D) -> Vec<String> {
         let mut warnings = Vec::new();
         for index in 0..self.jobs.len() {
@@ -55,7 +55,7 @@ impl Run {
         job.began_ns = now;
     }
 
-    /// Starts the schedules of a job again, and wakes threads that slept until their next arrival.
+    /// Restarts the schedules of a job, and wakes threads that slept until their next arrival.
     fn restart_schedules(&mut self, index: usize, now: u64) {
         for (number, thread) in self.threads.iter_mut().enumerate() {
             if thread.job != index {

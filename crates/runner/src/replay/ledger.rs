@@ -3,8 +3,8 @@
 use writecliff_filesystem::BlockTrace;
 use writecliff_filesystem::assign::Piece;
 
-/// Lifetime buckets: bucket n counts lifetimes from 2^(n-1) to below 2^n blocks written, the last
-/// one data alive at the end of the trace.
+/// Number of lifetime buckets. Bucket n counts lifetimes of at least 2^(n-1) and below 2^n written
+/// blocks; the last bucket counts data alive at the end of the trace.
 pub const BUCKETS: usize = 34;
 const ALIVE: usize = BUCKETS - 1;
 const NEVER: u32 = u32::MAX;

@@ -1,4 +1,4 @@
-//! Replays on a small drive whose results are known beforehand.
+//! Replays with predictable results on a small drive.
 
 use writecliff_base::Prng;
 use writecliff_filesystem::{
@@ -11,7 +11,7 @@ use crate::outcome::Unobserved;
 
 const DRIVE: &str = include_str!("test_drive.toml");
 
-/// Over-provisioning is 15 %.
+/// Returns a drive with an over-provisioning of 15 %.
 fn config(user_bytes: u64) -> DeviceConfig {
     let units = user_bytes * 115 / 100 / (96 << 10);
     let text = DRIVE.replace("USER", &user_bytes.to_string()).replace("UNITS", &units.to_string());
@@ -37,7 +37,7 @@ fn replayed(
     run(&make, trace, &deaths(trace), &options, &mut Unobserved).unwrap()
 }
 
-/// Logs that are each dropped as a whole and written in turns, one a stream.
+/// Returns logs that are written in turn, each in its own stream, and deleted as a whole.
 fn logs() -> Events {
     let mut events = Events::default();
     let mut file = 4;
@@ -46,7 +46,7 @@ fn logs() -> Events {
         let (length, folder, time_ms) = (65_536, 0, 0);
         events.add(TraceEvent { op, file, offset, length, stream, origin, folder, time_ms });
     };
-    // Log n is 2^n MiB long, and its predecessor is dropped when it is full.
+    // Log n is 2^n MiB long; its predecessor is deleted when it is full.
     let mut current = [0, 1, 2, 3];
     for step in 0..1024_u64 {
         for log in 0..4_u16 {
@@ -147,7 +147,7 @@ fn reads_keep_their_proportion_to_writes() {
         let done = replayed(&config, &trace, Scheme::Rules, 4, Some(timed(proportion)));
         let written = done.timed_written_bytes as f64 / 4096.0;
         let wanted = proportion * written;
-        // Reads that were due with the last writes may not have begun.
+        // Reads that were due with the last writes may not have started.
         assert!((wanted - done.reads.count() as f64).abs() <= 8.0 * proportion + 1.0);
         speeds.push(written / done.timed_ns as f64);
     }
@@ -192,7 +192,7 @@ fn passes_of_an_oracle_are_shares_of_one_whole() {
         assert!(shares.is_sorted_by(|a, b| a < b), "{shares:?}");
         assert!(shares[0] < 0.6 && shares[shares.len() - 1] <= 1.0, "{shares:?}");
     }
-    // More than one look for each of the bucketings and the pass with time.
+    // The observer is called several times for each bucketing and for the timed pass.
     assert!(seen.0.len() > 8 && seen.0[seen.0.len() - 1] > 0.9, "{:?}", seen.0);
 }
 
@@ -226,7 +226,7 @@ fn short_traces_of_random_writes_amplify_like_long_ones() {
     assert!((short / long - 1.0).abs() < 0.1, "{short} against {long}");
 }
 
-/// Orders that a trace shows are kept: one run, and a random order that comes again and again.
+/// The replay preserves orders in the trace: a single run, and a random order that repeats.
 #[test]
 fn sequential_and_recurring_orders_amplify_nothing() {
     assert!(waf_of(&overwrites((0..30_000).map(|n| n % 20_000))) < 1.01);
@@ -236,6 +236,6 @@ fn sequential_and_recurring_orders_amplify_nothing() {
         order.swap(last, random.below(last as u64 + 1) as usize);
     }
     assert!(waf_of(&overwrites((0..30_000).map(|n| order[n % 10_000]))) < 1.01);
-    // Written once each, in a random order: the next round has another.
+    // Each block is written once per round, in a different random order each time.
     assert!(waf_of(&overwrites(order.into_iter())) > 1.3);
 }

@@ -23,8 +23,8 @@ pub struct Timed {
     pub queue_depth: u32,
     /// Outstanding random 4 KiB reads of live data.
     pub readers: u32,
-    /// Reads per block written, for a program with a fixed proportion of reads to writes, whose
-    /// writes wait until due reads have begun. `None` if readers never pause.
+    /// Reads per written block, for a program with a fixed ratio of reads to writes, whose writes
+    /// wait until due reads have started. `None` if readers never pause.
     pub reads_per_block: Option<f64>,
     /// Maximum blocks per write command.
     pub command_blocks: u32,
@@ -85,12 +85,12 @@ struct Host<'a> {
     reads: u32,
     readers: u32,
     reads_per_block: f64,
-    /// Reads that are due but have not begun.
+    /// Reads that are due but have not started.
     due: f64,
 }
 
-/// Runs the timed part; returns whether the observer stopped it. `latencies` are those of reads and
-/// writes.
+/// Runs the timed part; returns `true` if the observer stopped it. `latencies` receives the
+/// latencies of reads and writes.
 pub(super) fn run(
     ssd: &mut Ssd,
     run: &mut Run<'_>,
@@ -173,7 +173,7 @@ impl Host<'_> {
         self.due.is_finite() && self.due >= 1.0 && self.reads > 0
     }
 
-    /// Keeps `readers` reads outstanding, as far as they are due.
+    /// Keeps up to `readers` reads outstanding, as far as reads are due.
     fn read(&mut self) {
         while self.reads < self.readers && self.due >= 1.0 && !self.live.list.is_empty() {
             self.due -= 1.0;

@@ -1,9 +1,10 @@
-//! The largest queue depth that meets a latency target, found as fio finds it: doubled from 1 while
-//! the target is met, then halved between the largest that met it and the smallest that did not.
+//! Search for the largest queue depth that meets a latency target, as in fio: the depth doubles
+//! from 1 while the target is met, and is then bisected between the largest depth that met it and
+//! the smallest that did not.
 //!
 //! A window counts I/Os by the buckets of the latency histogram, so latencies within 1.6 % above
-//! the target may count as met. After a change of depth one interval is left out, in which I/Os of
-//! the former depth complete. The depth found is measured afresh for one more window.
+//! the target may count as met. After a change of depth, one interval is skipped, in which I/Os of
+//! the previous depth complete. The final depth is measured again for one more window.
 
 use writecliff_measure::{OPERATIONS, OperationOutcome};
 use writecliff_workload::LatencyTarget;
@@ -17,11 +18,11 @@ pub(super) struct DepthSearch {
     low: u32,
     high: Option<u32>,
     most: u32,
-    /// `true` if the depth is determined and is measured once more.
+    /// `true` if the depth is determined and is being measured once more.
     is_last: bool,
-    /// Time of the window so far; `None` while I/Os of the former depth complete.
+    /// Time of the window so far; `None` while I/Os of the previous depth complete.
     window_ns: Option<u64>,
-    /// I/Os, and those within the target, when the window began.
+    /// I/Os, and I/Os within the target, at the start of the window.
     before: (u64, u64),
 }
 
@@ -54,7 +55,7 @@ impl DepthSearch {
         if is_met { self.met() } else { self.missed() }
     }
 
-    /// Returns all I/Os of the job, and those within the target.
+    /// Returns the number of all I/Os of the job, and of I/Os within the target.
     fn counts(&self, results: &[OperationOutcome; OPERATIONS]) -> (u64, u64) {
         let buckets = || results.iter().flat_map(|result| result.service.buckets());
         let within = buckets().filter(|(lower, _, _)| *lower <= self.target.latency_ns);
@@ -103,7 +104,7 @@ mod tests {
 
     const INTERVAL: u64 = 1_000_000;
 
-    /// Depths in order of their windows, and the end, on a drive whose I/Os take 10 us per depth.
+    /// Returns the sequence of verdicts on a drive whose I/Os take 10 us times the depth.
     fn search(latency_ns: u64, most: u32, keeps_running: bool, intervals: usize) -> Vec<Verdict> {
         let target =
             LatencyTarget { latency_ns, percentile: 99.0, window_ns: 3 * INTERVAL, keeps_running };
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn the_largest_depth_within_the_target_is_found_and_measured_afresh() {
         let verdicts = search(105_000, 64, false, 1000);
-        assert_eq!(verdicts[..4], [2, 4, 8, 16].map(Verdict::Depth), "doubled until one misses");
+        assert_eq!(verdicts[..4], [2, 4, 8, 16].map(Verdict::Depth), "doubled until a miss");
         let last = &verdicts[verdicts.len() - 2..];
         assert_eq!(last, [Verdict::Afresh(10), Verdict::End(EndedBy::LatencyTarget)]);
     }

@@ -1,5 +1,5 @@
-//! Steady state as fio judges it: over the last window, either no value deviates from the mean by
-//! the limit, or the least-squares line rises or falls by less than the limit from value to value.
+//! Steady state by fio's criteria: over the last window, either no value deviates from the mean by
+//! more than the limit, or the slope of the least-squares line per value is below the limit.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::Activity;
 
 pub(super) struct Steadiness {
     spec: SteadyEnd,
-    /// The last values, a window at most.
+    /// The last values, at most a window.
     values: VecDeque<f64>,
     /// Activity since the last value.
     done: Activity,
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// Seconds after which the job is steady.
+    /// Returns the seconds after which the job is steady.
     fn attained(spec: SteadyEnd, ios: &[u64]) -> Option<usize> {
         let mut steady = Steadiness::new(spec);
         let second = |i: usize| (i as u64 + 1) * 1_000_000_000;
@@ -106,18 +106,18 @@ mod tests {
     #[test]
     fn a_window_within_the_limit_after_the_ramp_is_steady() {
         assert_eq!(attained(spec(false, 5.0), &[100; 10]), Some(6));
-        // A value that deviates by more keeps the window from being steady until it has left it.
+        // A value that deviates by more prevents steady state until it has left the window.
         assert_eq!(attained(spec(false, 5.0), &[1, 1, 100, 200, 100, 101, 99, 100, 9]), Some(8));
         assert_eq!(attained(spec(false, 5.0), &[0; 10]), None);
     }
 
     #[test]
     fn the_slope_is_per_value() {
-        // 10 per value of a mean of 115 are 8.7 %.
+        // A slope of 10 per value with a mean of 115 is 8.7 %.
         let rising = [1, 1, 100, 110, 120, 130];
         assert_eq!(attained(spec(true, 8.6), &rising), None);
         assert_eq!(attained(spec(true, 8.8), &rising), Some(6));
-        // Opposite deviations have no slope.
+        // Symmetric deviations have no slope.
         assert_eq!(attained(spec(true, 0.1), &[1, 1, 50, 150, 150, 50]), Some(6));
     }
 }

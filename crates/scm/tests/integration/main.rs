@@ -1,6 +1,7 @@
-//! A drive of storage-class memory as a host sees it: times, states, and valid device files.
+//! Tests of a drive of storage-class memory through its host interface: timing, states and device
+//! files.
 //!
-//! One program, because each would compile the whole simulator again.
+//! All tests are one program, because each further program would link the whole simulator again.
 
 mod common;
 mod device_files;

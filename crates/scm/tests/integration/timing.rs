@@ -1,5 +1,5 @@
-//! Compares latencies and rates with theory: what a command takes alone, which part limits a rate,
-//! and that nothing depends on what was written before.
+//! Compares latencies and rates with theory: the latency of single commands, the bottleneck of each
+//! load, and independence from earlier writes.
 
 use crate::common::{CAPACITY, alone, command, keep, random, rate, scm, sequential};
 use writecliff_base::Nanos;
@@ -12,7 +12,7 @@ const BLOCK: u64 = 500;
 #[test]
 fn commands_alone_take_the_sum_of_their_parts() {
     let mut scm = scm(&[]);
-    // Latency, controller, 8 accesses of a bank behind each other, data and completion.
+    // Latency, controller, 8 consecutive accesses to a bank, data and completion.
     let issue = 100 + 50;
     assert_eq!(alone(&mut scm, Read, 0, 4096), Nanos(2000 + issue + 8 * 400 + BLOCK + 100));
     // Command and data, latency, controller, accesses, completion.
@@ -28,12 +28,12 @@ fn commands_alone_take_the_sum_of_their_parts() {
 #[test]
 fn parts_in_several_banks_are_served_at_once() {
     let mut scm = scm(&[]);
-    // The accesses of the last of 8 banks are issued behind 56 others.
+    // The accesses to the last of 8 banks are issued after 56 others.
     let last = 100 + 57 * 50 + 8 * 400;
     let expected = 2000 + last + BLOCK + 100;
     let latency = alone(&mut scm, Read, 0, 32_768);
     assert_eq!(latency, Nanos(expected.max(2000 + 100 + 50 + 8 * 400 + 8 * BLOCK + 100)));
-    // Half of one bank, half of the next.
+    // Half of the data is in one bank, half in the next.
     let halves = 2000 + (100 + 5 * 50 + 4 * 400) + BLOCK + 100;
     assert_eq!(alone(&mut scm, Read, 2048, 4096), Nanos(halves));
 }
@@ -48,15 +48,16 @@ fn the_slowest_part_limits_the_rate() {
     let near = |rate: f64, expected: f64| {
         assert!((rate / expected - 1.0).abs() < 0.03, "{rate} instead of {expected}");
     };
-    // The controller: a command and its accesses.
+    // The controller is the bottleneck: a command and its accesses.
     let link = [("8192 MB/s", "65536 MB/s"), ("command = \"100 ns\"", "command = \"10 ns\"")];
     near(many(&link, Read, 512), 1e9 / 150.0);
     near(many(&link, Read, 4096), 1e9 / 500.0);
-    // The banks, of which 8 write 512 bytes in 600 ns each, and 2 read them in 400 ns.
+    // The banks are the bottleneck: 8 banks write 512 bytes in 600 ns each, or 2 banks read them in
+    // 400 ns.
     near(many(&link, Write, 4096), 8e9 / (8.0 * 600.0));
     let few = [link[0], link[1], ("banks = 8", "banks = 2")];
     near(many(&few, Read, 4096), 2e9 / (8.0 * 400.0));
-    // The link: 4 KiB and the command.
+    // The link is the bottleneck: 4 KiB and the command.
     let slow = [("8192 MB/s", "1024 MB/s")];
     near(many(&slow, Read, 4096), 1e9 / 4100.0);
     near(many(&slow, Write, 4096), 1e9 / 4100.0);
@@ -77,7 +78,7 @@ fn the_past_changes_nothing() {
         done.iter().map(|completion| (completion.at - begin, completion.tag)).collect::<Vec<_>>()
     };
     let new = run(&[]);
-    // Twice the drive at random, and as much in small parts.
+    // Write twice the capacity at random, and the same amount in small parts.
     let written = (2 * CAPACITY / 65_536) as usize;
     assert_eq!(run(&[(0.0, 65_536, written), (0.0, 512, 100_000)]), new);
     assert_eq!(run(&[(50.0, 4096, 100_000)]), new);
@@ -122,7 +123,7 @@ fn accesses_of_one_place_are_served_in_order() {
         let operation = if tag % 3 == 0 { Read } else { Write };
         scm.submit(scm.now(), command(operation, 8192, 4096, tag));
     }
-    // Reads have no data to wait for, so that they are before the writes; each kind is in order.
+    // Reads need not wait for data, so they precede the writes; each kind completes in order.
     let mut last = [None, None];
     for _ in 0..50 {
         let done = scm.step(Nanos::MAX).unwrap();
@@ -131,7 +132,7 @@ fn accesses_of_one_place_are_served_in_order() {
         if let Some((_, at)) = *of
             && done.operation == Write
         {
-            // One bank has all of them: each takes its accesses after the one before.
+            // All commands access one bank, so each waits for the accesses of the previous one.
             assert!(done.at >= at + Nanos(8 * 600), "{} after {at}", done.at);
         }
         *of = Some((done.tag, done.at));
@@ -150,7 +151,7 @@ fn a_part_of_a_unit_is_read_before_it_is_written() {
     let after = scm.counters();
     assert_eq!(after.host.write_bytes, 4608);
     assert_eq!((after.media.write_bytes, after.media.read_bytes), (8192, 4096));
-    // From the middle of a unit over a whole one to the middle of a third.
+    // From the middle of a unit, over a whole unit, to the middle of a third.
     alone(&mut scm, Write, 2048, 8192);
     let last = scm.counters().media;
     assert_eq!((last.partial_units, last.write_bytes), (3, 8192 + 3 * 4096));

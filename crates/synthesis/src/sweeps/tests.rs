@@ -1,10 +1,10 @@
-//! Sweeps keep their order, addresses and sizes; invalid models are refused.
+//! Sweeps preserve order, addresses and sizes; invalid models are rejected.
 
 use super::*;
 use crate::{IoModel, Streams};
 
-/// Returns a file of eight 16 KiB writes, one of which writes the last block again, and a flush;
-/// then every other page of it, read; then two more writes that continue behind it.
+/// Returns the model of a file of eight 16 KiB writes, one of which rewrites the last block, and a
+/// flush; then reads of every other page; then two more writes that continue the file.
 fn model() -> IoModel {
     IoModel {
         seed: 7,
@@ -36,7 +36,7 @@ fn model() -> IoModel {
             groups: vec![7, 7],
         }),
         demand: Some(Demand {
-            // The first eight writes and the flush; the others.
+            // I/Os of the mixes: the first eight writes and the flush, and the others.
             ios: vec![1, 8, 10],
             length_ns: vec![0, 1_000_000, 500],
             shape: vec![1000, 100, 1000],
@@ -60,19 +60,19 @@ fn sweeps_go_up_in_their_part_of_the_pass() {
     assert!(model.check().is_ok());
     let log = model.expand(4096);
     crate::tests::assert_well_formed(&log);
-    // The flush is in the middle of the writes, the reads are behind them.
+    // The flush is in the middle of the writes, and the reads follow them.
     assert_eq!(log.operations, "wwwwfwwwwrrrrrrrrww");
     let at = |letter: u8| -> Vec<u64> {
         let all = log.operations.bytes().zip(&log.offsets);
         all.filter(|io| io.0 == letter).map(|io| *io.1 - 4096).collect()
     };
-    // The fifth one writes the last block again; the last ones continue where the file ends.
+    // The fifth write rewrites the last block; the last writes continue at the end of the file.
     let writes = [0, 1, 2, 3, 3, 4, 5, 6, 7, 8].map(|n| 65_536 + n * 16_384);
     assert_eq!(at(b'w'), writes);
     assert_eq!(at(b'r'), (0..8).map(|n| 65_536 + 8192 * n).collect::<Vec<_>>());
 }
 
-/// Blocks of 4 KiB of a log all through the pass, and a burst of four large I/Os in the middle.
+/// A log of 4 KiB blocks throughout the pass, and a burst of four large I/Os in the middle.
 #[test]
 fn nothing_gets_into_a_burst() {
     let mut model = model();
@@ -104,7 +104,7 @@ fn nothing_gets_into_a_burst() {
     assert_eq!(large, [9, 10, 11, 12]);
 }
 
-/// One of two files has the large I/Os: each file gets the I/Os that preserve its length.
+/// One of two files has the large I/Os; each file gets I/Os that preserve its length.
 #[test]
 fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     let mut model = model();
@@ -120,7 +120,7 @@ fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
         span: vec![6 * 4096, 4096 + 5 * 262_144],
         ..Sweeps::default()
     });
-    // In the order of the mix, every other I/O is large, after the first ones.
+    // In the order of the mix, every other I/O is large after the first I/Os.
     model.mixes = Some(Mixes {
         sizes: vec![2],
         stream: vec![0, 1],
@@ -138,15 +138,15 @@ fn sweeps_get_ios_that_make_them_as_long_as_they_were() {
     assert_eq!(lengths[6..], [4096, 262_144, 262_144, 262_144, 262_144, 262_144]);
 }
 
-/// A burst and a log at the same time: for the I/Os of the log no place is left where they were,
-/// and what follows comes later.
+/// A burst and a log at the same time: the positions of the log's I/Os are taken, so later I/Os
+/// move back.
 #[test]
 fn a_sweep_without_places_moves_others_a_little() {
     let mut model = model();
     model.streams =
         Streams { operations: "ww".to_owned(), lengths: vec![4096, 8192], several: vec![0; 2] };
     model.sweeps = Some(Sweeps {
-        // The first has all places from 0 to 9, so nothing is left between 4 and 5.
+        // The first sweep has all positions from 0 to 9, so none is left between 4 and 5.
         begin: vec![0, 4, 10],
         end: vec![9, 5, 29],
         offset: vec![0, 65_536, 131_072],
@@ -172,7 +172,8 @@ fn a_sweep_without_places_moves_others_a_little() {
     assert_eq!(large, [5, 7]);
 }
 
-/// Sizes that are a mean of several get what makes their sweep as long as it was; others stay.
+/// Sizes that are the mean of several are adjusted to preserve the length of their sweep; others do
+/// not change.
 #[test]
 fn ios_of_several_sizes_fill_their_sweep() {
     let mut model = model();
@@ -184,7 +185,7 @@ fn ios_of_several_sizes_fill_their_sweep() {
     };
     assert_eq!(filled(614_400, &[1, 0], &[0, 0]), [610_304, 4096]);
     assert_eq!(filled(1_048_576, &[1, 1, 0], &[0, 4096, 0]), [524_288, 524_288, 4096]);
-    // Not to less than half, and not to more than twice the mean.
+    // Lengths are at least half and at most twice the mean.
     assert_eq!(filled(4096, &[1], &[0]), [356_352]);
     assert_eq!(filled(8 << 20, &[1, 0], &[0, 0]), [1_433_600, 4096]);
     assert_eq!(filled(8 << 20, &[0, 0], &[0, 0]), [4096, 4096]);
@@ -233,22 +234,19 @@ fn sweeps_that_make_no_sense_are_refused() {
     for (message, expected) in [
         ("the columns of sweeps differ in length", changed(|s, _, _| s.steps.push(0))),
         ("the columns of mixes differ in length", changed(|_, m, _| m.sizes[0] = 1)),
-        (
-            "mixes place more or fewer streams than have I/Os that begin no sweep",
-            changed(|_, m, _| m.last.push(0)),
-        ),
+        ("mixes position the wrong number of streams", changed(|_, m, _| m.last.push(0))),
         ("a weight of pages is 0", changed(|s, _, _| s.read_weights = vec![1, 0])),
         ("the columns of demand differ in length", changed(|_, _, d| d.shape.push(100))),
         ("the shape of an interval of demand is out of range", changed(|_, _, d| d.shape[0] = 9)),
         ("the intervals of demand are too long", changed(|_, _, d| d.length_ns[0] = u64::MAX)),
-        ("a mix of an unknown stream", changed(|_, m, _| m.stream[0] = 3)),
+        ("a mix has an unknown stream", changed(|_, m, _| m.stream[0] = 3)),
         (
             "the last I/O of a stream of a mix is before the first",
             changed(|_, m, _| m.first[2] = 7),
         ),
-        ("the mix 0 is of flushes and other I/Os", changed(|_, m, _| m.sizes = vec![3, 1])),
+        ("mix 0 combines flushes with other I/Os", changed(|_, m, _| m.sizes = vec![3, 1])),
         (
-            "a stream of a mix begins more sweeps than it has I/Os",
+            "a stream of a mix starts more sweeps than it has I/Os",
             changed(|_, m, _| m.begins[1] = 2),
         ),
         (
@@ -259,20 +257,20 @@ fn sweeps_that_make_no_sense_are_refused() {
             "a stream of a mix has more groups than I/Os, or none",
             changed(|_, m, _| m.groups[1] = 0),
         ),
-        ("the mix of the sweep 1 has too few I/Os", changed(|_, m, _| m.begins[0] = 1)),
+        ("the mix of sweep 1 has too few I/Os", changed(|_, m, _| m.begins[0] = 1)),
         ("a mix has more I/Os than its sweeps", changed(|_, m, _| m.count[3] = 9)),
-        ("the sweep 3 leaves out more than it spans", changed(|s, _, _| s.left_out[0] = 1 << 20)),
-        ("the sweep 0 goes from the I/O 9 to the I/O 8", changed(|s, _, _| s.begin[0] = 9)),
-        ("the sweep 3 has 8 I/Os and 8 steps", changed(|s, _, _| s.steps[0] = 8)),
-        ("the sweep 2 has 0 I/Os", changed(|s, _, _| s.ios[2] = 0)),
-        ("the sweep 3 goes behind the range", changed(|s, _, _| s.offset[3] = 2 << 20)),
-        ("the mix of the sweep 0 has too few I/Os", changed(|s, _, _| s.mix[0] = 3)),
-        ("the mix of the sweep 1 has too few I/Os", changed(|s, _, _| s.ios[1] = 4)),
+        ("sweep 3 skips more than it spans", changed(|s, _, _| s.left_out[0] = 1 << 20)),
+        ("sweep 0 goes from I/O 9 to I/O 8", changed(|s, _, _| s.begin[0] = 9)),
+        ("sweep 3 has 8 I/Os and 8 steps", changed(|s, _, _| s.steps[0] = 8)),
+        ("sweep 2 has 0 I/Os", changed(|s, _, _| s.ios[2] = 0)),
+        ("sweep 3 ends beyond the range", changed(|s, _, _| s.offset[3] = 2 << 20)),
+        ("the mix of sweep 0 has too few I/Os", changed(|s, _, _| s.mix[0] = 3)),
+        ("the mix of sweep 1 has too few I/Os", changed(|s, _, _| s.ios[1] = 4)),
         ("a mix has more I/Os than its sweeps", changed(|_, m, _| m.count[0] = 12)),
     ] {
         assert_eq!(expected, message);
     }
     let alone = IoModel { demand: None, ..model() };
     let refused = alone.check().unwrap_err();
-    assert_eq!(refused, "sweeps, mixes and demand belong together");
+    assert_eq!(refused, "sweeps, mixes and demand must be given together");
 }

@@ -1,4 +1,4 @@
-//! biosnoop (BCC, bpftrace): an I/O a line, when it was done, with its latency.
+//! biosnoop (BCC, bpftrace): one line for each completed I/O, with its latency.
 
 use crate::fields::{Words, bytes_of};
 use crate::number::{NS_PER_MS, NS_PER_S, SECTOR_BYTES, time_ns, whole};
@@ -18,7 +18,8 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Biosnoop {
-    /// From the header: the unit of the time, and `true` if there is a column of time queued.
+    /// Unit of the time column, from the header. `has_queued` is `true` if the header has a column
+    /// with the queue time.
     unit_ns: u64,
     queued: bool,
 }
@@ -27,7 +28,7 @@ impl Biosnoop {
     fn header(&mut self, line: &[u8]) -> Result<Line, Reason> {
         let has = |word: &[u8]| Words::new(line).any(|other| other == word);
         if ![&b"DISK"[..], b"SECTOR", b"BYTES", b"LAT(ms)"].iter().all(|word| has(word)) {
-            return Err("header of biosnoop without address, size or latency");
+            return Err("biosnoop header without address, size or latency");
         }
         self.unit_ns = if has(b"TIME(ms)") { NS_PER_MS } else { NS_PER_S };
         self.queued = has(b"QUE(ms)");
@@ -44,7 +45,7 @@ impl LineFormat for Biosnoop {
             return Ok(Line::Beside("header"));
         }
         if self.unit_ns == 0 {
-            return Err("no header of biosnoop");
+            return Err("missing biosnoop header");
         }
         // The name of the process may contain blanks, so the fields count from the end.
         let words: Vec<_> = Words::new(line).collect();

@@ -1,8 +1,8 @@
-//! blktrace's own files: binary events of the block layer, one file for each processor.
+//! Binary blktrace files: events of the block layer, one file for each processor.
 //!
 //! An event is `magic:4 sequence:4 time:8 sector:8 bytes:4 action:4 pid:4 device:4 cpu:4 error:2
-//! pdu_len:2`, then `pdu_len` more bytes (the kernel's `blktrace_api.h`). The low
-//! half of the action is the event, its high half the kind of request.
+//! pdu_len:2`, then `pdu_len` more bytes (the kernel's `blktrace_api.h`). The low half of the
+//! action is the event, its high half the kind of request.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Returns the header at the front of `bytes`; None if there is none. Both byte orders are
-    /// known.
+    /// Parses the header at the start of `bytes`, in either byte order; returns `None` if there is
+    /// none.
     pub(crate) fn parse(bytes: &[u8], big_endian: &mut Option<bool>) -> Option<Self> {
         let four = |at: usize| -> Option<[u8; 4]> { bytes.get(at..at + 4)?.try_into().ok() };
         let big = *big_endian.get_or_insert(u32::from_be_bytes(four(0)?) & MAGIC_MASK == MAGIC);
@@ -72,7 +72,7 @@ impl Header {
         if word(0)? != MAGIC | VERSION {
             return None;
         }
-        // Two numbers of two bytes.
+        // Two 16-bit numbers.
         let (error, pdu) = match (word(44)?, big) {
             (both, false) => (both & 0xffff, both >> 16),
             (both, true) => (both >> 16, both & 0xffff),
@@ -89,7 +89,8 @@ impl Header {
         })
     }
 
-    /// By the letters of blkparse; `BLK_TC_*` of the kernel are the bits of the high half.
+    /// Returns the operation by the letters of blkparse. The bits of the high half are the kernel's
+    /// `BLK_TC_*`.
     fn operation(self) -> (Operation, Flags) {
         let is = |bit: u32| self.action & 1 << (16 + bit) != 0;
         let mut flags = 0;
@@ -103,7 +104,7 @@ impl Header {
             _ if is(2) => Operation::Flush,
             _ => Operation::Other,
         };
-        // A flush before a write, or the FUA of a write: the event of the write itself is enough.
+        // A flush before a write, or the FUA of a write, needs no event of its own.
         if is(2) && operation == Operation::Write {
             flags |= if self.bytes == 0 { Flags::PREFLUSH } else { 0 };
         }
@@ -114,8 +115,8 @@ impl Header {
     }
 }
 
-/// `__BLK_TA_*`: queue 1, back merge 2, front merge 3, get request 4, sleep 5, requeue 6, issue 7,
-/// complete 8.
+/// Returns the kind of an action (`__BLK_TA_*`): queue 1, back merge 2, front merge 3, get request
+/// 4, sleep 5, requeue 6, issue 7, complete 8.
 fn kind_of(action: u32) -> Option<EventKind> {
     Some(match action & ACTION_MASK {
         1 => EventKind::BioQueue,
@@ -141,7 +142,7 @@ impl Blktrace {
             return;
         }
         let Some(kind) = kind_of(header.action) else {
-            return to.skip("event that is no step of a request", true);
+            return to.skip("event that does not belong to a request", true);
         };
         let (operation, flags) = header.operation();
         let (major, minor) = (header.device >> 20, header.device & 0xf_ffff);
@@ -170,7 +171,7 @@ impl Parser for Blktrace {
             let Some(header) = Header::parse(rest, &mut self.big_endian) else {
                 self.lost = true;
                 to.line += 1;
-                to.skip("no blktrace event", false);
+                to.skip("not a blktrace event", false);
                 break;
             };
             let size = HEADER_BYTES + header.pdu_bytes;
@@ -183,7 +184,7 @@ impl Parser for Blktrace {
         if !self.lost && last && used < bytes.len() {
             self.lost = true;
             to.line += 1;
-            to.skip("event that is cut off", false);
+            to.skip("truncated event", false);
         }
         if self.lost { bytes.len() } else { used }
     }

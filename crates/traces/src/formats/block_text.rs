@@ -30,11 +30,11 @@ pub(super) const TRACEFS: Format = Format {
     make: || Box::new(Lines::new(Events { event: tracefs, pairing: Pairing::default() })),
 };
 
-/// The device (maj,min) and the event of a line, or the reason why the line has no event.
+/// The device (maj,min) and the event of a line, or the reason why the line has none.
 type Parsed<'a> = Result<Result<(&'a [u8], BlockEvent), Line>, Reason>;
 
-/// A line of the format that is no step of a request.
-const NO_STEP: Line = Line::Beside("event that is no step of a request");
+/// Result for a line of the format that does not belong to a request.
+const NO_STEP: Line = Line::Beside("event that does not belong to a request");
 
 struct Events {
     event: for<'a> fn(&'a [u8], &mut Names) -> Parsed<'a>,
@@ -56,7 +56,7 @@ impl LineFormat for Events {
     }
 }
 
-/// Parses blkparse's action; `None` if the event is no step of a request.
+/// Parses blkparse's action; `None` if the event does not belong to a request.
 fn kind_of(action: &[u8]) -> Result<Option<EventKind>, Reason> {
     Ok(Some(match action {
         b"Q" => EventKind::BioQueue,

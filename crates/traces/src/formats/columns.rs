@@ -1,4 +1,4 @@
-//! CSV of one's own, with the meaning of its columns given: `time=ts:us,offset=lba:sectors,...`.
+//! Custom CSV, with user-defined columns: `time=ts:us,offset=lba:sectors,...`.
 
 use writecliff_base::words;
 
@@ -46,9 +46,9 @@ pub const SIZE_UNITS: [(&str, u64); 4] =
 pub struct Column {
     /// Meaning of the column.
     pub role: Role,
-    /// Its name in the header, or its number from 1.
+    /// Name of the column in the header, or its number from 1.
     pub name: String,
-    /// Unit of its numbers, in nanoseconds or bytes.
+    /// Unit of the numbers, in nanoseconds or bytes.
     pub unit: u64,
 }
 
@@ -64,7 +64,7 @@ pub fn parse_columns(text: &str) -> Result<Vec<Column>, String> {
             return Err(format!("unknown meaning '{role}'; known: {roles}"));
         };
         if columns.iter().any(|column| column.role == role) {
-            return Err(format!("'{part}': a meaning is given twice"));
+            return Err(format!("'{part}': the meaning is already used by another column"));
         }
         let (name, unit) = match rest.rsplit_once(':') {
             Some((name, unit)) => (name, Some(unit.trim())),
@@ -109,7 +109,7 @@ pub fn operation_of(word: &[u8]) -> Result<Operation, Reason> {
     })
 }
 
-/// A parser of such lines.
+/// A parser of custom CSV lines.
 pub(crate) struct OwnColumns {
     wanted: Vec<Column>,
     /// Position of each column in `wanted`; `None` before the first line.
@@ -122,7 +122,7 @@ impl OwnColumns {
         Self { wanted, places: None, separator: b',' }
     }
 
-    /// Finds the columns by the first line.
+    /// Locates the columns with the first line.
     fn begin(&mut self, line: &[u8]) -> Result<Line, Reason> {
         let count = |separator: u8| memchr::memchr_iter(separator, line).count();
         let separator = [b',', b';', b'\t'].into_iter().find(|&separator| count(separator) > 0);
@@ -207,7 +207,7 @@ impl LineFormat for OwnColumns {
     }
 }
 
-/// Returns a number for data by the text of their hash.
+/// Returns the number that represents data with this hash.
 pub fn content_of(text: &[u8]) -> u64 {
     if text.is_empty() {
         return 0;

@@ -1,6 +1,6 @@
 //! Microsoft production servers (IOTTA): events of Windows (ETW) as CSV.
 //!
-//! An event is recorded when its I/O is done. Its elapsed time leads back to when it was issued.
+//! An event is recorded when its I/O completes. The time of issue follows from its elapsed time.
 
 use crate::fields::Commas;
 use crate::number::{NS_PER_US, hexadecimal, time_ns, whole};
@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Default)]
 struct Etw {
     header: bool,
-    /// Events have a column of the processor, as newer versions of the tool write.
+    /// `true` if events have a processor column, as newer versions of the tool write.
     processor: bool,
 }
 
@@ -45,7 +45,7 @@ impl LineFormat for Etw {
             b"DiskWrite" => Operation::Write,
             b"DiskFlush" => Operation::Flush,
             b"DiskReadInit" | b"DiskWriteInit" | b"DiskFlushInit" => {
-                return Ok(Line::Beside("start of an I/O, told again at its end"));
+                return Ok(Line::Beside("start of an I/O that is reported at its end"));
             }
             b"FileIoRead" | b"FileIoWrite" | b"FileIoCreate" | b"FileIoClose" => {
                 return Ok(Line::Beside("I/O of a file"));
@@ -53,7 +53,7 @@ impl LineFormat for Etw {
             _ if event.is_empty() || !event.iter().all(u8::is_ascii_alphanumeric) => {
                 return Err("unknown event");
             }
-            _ => return Err("event that is no disk I/O"),
+            _ => return Err("event other than a disk I/O"),
         };
         event_of(operation, self.processor, &mut fields, to)?;
         Ok(Line::Used)
@@ -81,7 +81,7 @@ fn event_of(
     whole(disk)?;
     let elapsed = time_ns(elapsed, NS_PER_US)?;
     let response_ns = i64::try_from(elapsed).map_err(|_| "time too large")?;
-    // An I/O may have begun before the trace did.
+    // An I/O may have started before the trace.
     let issued = to.since_begin(time)?.saturating_sub(response_ns);
     let mut record = Record::new(issued, operation, offset, length);
     record.response_ns = response_ns;

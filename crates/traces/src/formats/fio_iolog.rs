@@ -1,7 +1,7 @@
 //! fio's I/O logs, versions 2 and 3.
 //!
-//! Version 2 has no times but pauses (`wait`), which count from the one before; version 3 begins
-//! each line with a time in microseconds (fio's HOWTO, "Trace file format").
+//! Version 2 has pauses (`wait`) instead of times, each relative to the previous one; version 3
+//! starts each line with a time in microseconds (fio's HOWTO, "Trace file format").
 
 use crate::fields::Words;
 use crate::number::{NS_PER_US, time_ns, whole};
@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct FioIolog {
-    /// 0 before the header.
+    /// Version of the log; 0 before the header.
     version: u8,
     now_ns: u64,
 }
@@ -32,7 +32,7 @@ impl LineFormat for FioIolog {
             self.version = match line.trim_ascii_end() {
                 b"fio version 2 iolog" => 2,
                 b"fio version 3 iolog" => 3,
-                _ => return Err("no header of fio's log, version 2 or 3"),
+                _ => return Err("missing header of a fio log of version 2 or 3"),
             };
             return Ok(Line::Used);
         }

@@ -74,7 +74,7 @@ fn tencent(line: &[u8], to: &mut Sink) -> Parsed {
 pub(super) const SPC: Format = Format {
     name: "spc",
     title: "SPC, UMass trace repository (Financial, WebSearch)",
-    columns: "ASU,LBA,Size,Opcode,Timestamp, then fields of one's own",
+    columns: "ASU,LBA,Size,Opcode,Timestamp, then further fields",
     units: "time in seconds; address in sectors of 512 bytes, size in bytes",
     make: || Box::new(Lines::new(spc)),
 };

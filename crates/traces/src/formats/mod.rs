@@ -1,4 +1,4 @@
-//! All formats, and the recognition of a file's format.
+//! All formats, and the detection of a file's format.
 
 mod biosnoop;
 pub(crate) mod blktrace;
@@ -19,15 +19,15 @@ pub struct Format {
     pub name: &'static str,
     /// Name in listings.
     pub title: &'static str,
-    /// Its columns, as they are published.
+    /// Columns of the published format.
     pub columns: &'static str,
     /// Units of times, addresses and lengths.
     pub units: &'static str,
-    /// A parser at the begin of a file.
+    /// Creates a parser for the start of a file.
     pub make: fn() -> Box<dyn Parser>,
 }
 
-/// All formats that are recognised by content.
+/// All formats that are detected by content.
 pub const FORMATS: [&Format; 14] = [
     &block_text::BLKPARSE,
     &blktrace::FORMAT,
@@ -52,12 +52,12 @@ pub struct Trial {
     pub name: &'static str,
     pub(crate) records: u64,
     pub(crate) lines: u64,
-    /// Most frequent reason why a line is no I/O; empty if no line was skipped.
+    /// Most frequent reason for skipping a line; empty if no line was skipped.
     pub reason: &'static str,
     pub(crate) first_line: u64,
 }
 
-/// Parses the first bytes of a file as each format. `whole`: they are the whole file.
+/// Parses the first bytes of a file as each format. `whole` is `true` if they are the whole file.
 pub fn tried(head: &[u8], whole: bool) -> Vec<(&'static Format, Trial)> {
     FORMATS.iter().map(|format| (*format, trial(format, head, whole))).collect()
 }
@@ -78,15 +78,14 @@ fn trial(format: &'static Format, head: &[u8], whole: bool) -> Trial {
     }
 }
 
-/// Returns the format that a file has: that with the most I/Os, if it has more of them than other
-/// lines.
+/// Returns the detected format: the one with the most I/Os, if these outnumber the skipped lines.
 pub fn recognised(trials: &[(&'static Format, Trial)]) -> Option<&'static Format> {
     let likely =
         trials.iter().filter(|(_, trial)| trial.records > 0 && trial.records >= trial.lines);
     likely.max_by_key(|(_, trial)| trial.records).map(|(format, _)| *format)
 }
 
-/// Returns the format of this name.
+/// Returns the format with this name.
 pub fn by_name(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name).copied()
 }

@@ -18,14 +18,14 @@ pub(super) const FORMAT: Format = Format {
 
 #[derive(Default)]
 struct Msr {
-    /// The volume of the line before, as it is written: host and disk.
+    /// Volume of the previous line as text: host and disk.
     last: Vec<u8>,
     volume: u32,
 }
 
 impl Msr {
-    /// Returns the number of the volume `host,disk`, which is that of the line before nearly
-    /// always.
+    /// Returns the number of the volume `host,disk`, which is nearly always the volume of the
+    /// previous line.
     fn volume(&mut self, host: &[u8], disk: &[u8], to: &mut Sink) -> u32 {
         let same = self.last.len() == host.len() + disk.len() + 1
             && self.last.starts_with(host)
@@ -52,8 +52,8 @@ struct Fields<'a> {
     response_ticks: u64,
 }
 
-/// Returns the fields of a line as it is in nearly all files: without blanks, fractions and long
-/// numbers. None for all others, which are read field by field.
+/// Returns the fields of a line in the usual form: without blanks, fractions and long numbers.
+/// Returns `None` for other lines, which are parsed field by field.
 #[inline]
 fn plain(line: &[u8]) -> Option<Fields<'_>> {
     let number = |at: usize| {

@@ -22,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Default)]
 struct Vscsi {
     version: Option<u8>,
-    /// A record was damaged: where the next begins is not known.
+    /// `true` after a damaged record, when the start of the next one is unknown.
     lost: bool,
 }
 
@@ -91,7 +91,7 @@ impl Parser for Vscsi {
         if version == 0 || (last && used < bytes.len()) {
             self.lost = true;
             to.line += 1;
-            to.skip(if version == 0 { "no vscsi record" } else { "record that is cut off" }, false);
+            to.skip(if version == 0 { "not a vscsi record" } else { "truncated record" }, false);
             return bytes.len();
         }
         used

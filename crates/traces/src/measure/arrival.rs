@@ -4,14 +4,14 @@ use super::histogram::WeightedHistogram;
 use super::hll::Distinct;
 use crate::record::{NO_RESPONSE, Record};
 
-/// Intervals of a trace; they grow with it.
+/// Maximum number of intervals; their length grows with the trace.
 const INTERVALS: usize = 256;
-/// Lengths are powers of two, so that no time is divided.
+/// Initial length of an interval. Lengths are powers of two, so that no division is needed.
 const FIRST_BITS: u32 = 20;
 const NS_PER_S: u64 = 1_000_000_000;
-/// Seconds that are counted one by one: 97 days.
+/// Maximum number of seconds that are counted individually: 97 days.
 const SECONDS_MAX: usize = 1 << 23;
-/// Idle periods are counted from these lengths on.
+/// Minimum lengths for which idle periods are counted.
 pub(crate) const IDLE_NS: [u64; 5] =
     [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
 
@@ -23,10 +23,10 @@ pub(crate) struct Interval {
     pub(crate) blocks: Distinct,
 }
 
-/// All of a trace in at most 256 intervals of the same length.
+/// A whole trace in at most 256 intervals of equal length.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    /// Their length is 2^bits ns.
+    /// Base-2 logarithm of the length of an interval in ns.
     bits: u32,
     pub(crate) intervals: Vec<Interval>,
 }
@@ -77,17 +77,17 @@ impl Timeline {
     }
 }
 
-/// Arrivals: by second, and the times between them.
+/// Arrivals by second, and interarrival times.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     seconds: Vec<u32>,
-    /// I/Os after the last second that is counted.
+    /// I/Os after the last counted second.
     pub(crate) uncounted: u64,
     pub(crate) between_ns: WeightedHistogram,
     last_ns: Option<u64>,
-    /// Latest completion or arrival of all I/Os so far.
+    /// Latest completion or arrival of any I/O so far.
     busy_until_ns: u64,
-    /// Idle periods of at least each length: how many, and their time.
+    /// Number and total time of the idle periods of at least each length.
     pub(crate) idle: [(u64, u64); IDLE_NS.len()],
     pub(crate) idle_longest_ns: u64,
 }

@@ -1,5 +1,5 @@
-//! Accesses to blocks of 4 KiB: exact while they fit, then a spatial sample of them, which is
-//! smaller so that it stays in the processor's cache.
+//! Accesses to blocks of 4 KiB: exact while they fit into memory, then a spatial sample, which is
+//! small enough for the processor's cache.
 //!
 //! A block is in the sample if its hash is below a threshold, which is halved whenever the sample
 //! is full. The counts of a block that stays in the sample are therefore complete from its first
@@ -17,7 +17,7 @@ pub(crate) fn mixed(value: u64) -> u64 {
 
 #[inline]
 pub(crate) fn hash_of(volume: u32, block: u64) -> u64 {
-    // Volumes are far apart: no block of one is that of another.
+    // Blocks of different volumes get different values.
     mixed(block ^ u64::from(volume) << 48 ^ u64::from(volume) >> 16)
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn hash_of(volume: u32, block: u64) -> u64 {
 pub(crate) struct Block {
     hash: u64,
     last_write_ns: i64,
-    /// Bytes that the trace had written by then.
+    /// Bytes that the trace had written at the last write of the block.
     last_write_at: u64,
     pub(crate) reads: u32,
     pub(crate) writes: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Blocks {
     /// Time and bytes written between two writes of a block.
     pub(crate) update_ns: WeightedHistogram,
     pub(crate) update_bytes: WeightedHistogram,
-    /// Writes of blocks that had been written in the trace, and reads of such.
+    /// Writes, and reads, of blocks that the trace had written before.
     pub(crate) overwrites: f64,
     pub(crate) reads_of_written: f64,
 }
@@ -66,7 +66,8 @@ impl Blocks {
         }
     }
 
-    /// An I/O of a block. `written`: bytes that the trace has written so far.
+    /// Records an access to a block. `written` is the number of bytes that the trace has written so
+    /// far.
     #[inline]
     pub(crate) fn touch(&mut self, hash: u64, volume: u32, write: bool, ns: i64, written: u64) {
         // 0 marks a free slot; one block in 2^64 is never sampled.
@@ -122,11 +123,11 @@ impl Blocks {
             self.scale *= 2.0;
             self.keep(self.slots.len());
         }
-        // With more slots than it may ever fill, it need not grow again.
+        // The table has more slots than the sample can fill, so it need not grow again.
         self.keep((self.sample_max * 4).next_power_of_two());
     }
 
-    /// Moves the blocks below the threshold into `slots` slots, a power of two.
+    /// Moves the blocks below the threshold into a table of `slots` slots, a power of two.
     #[cold]
     fn keep(&mut self, slots: usize) {
         assert!(slots.is_power_of_two() && slots > self.max.min(self.used), "{slots} slots");
@@ -136,7 +137,7 @@ impl Blocks {
         for block in all {
             if block.hash != 0 && block.hash <= self.threshold {
                 let at = self.find(block.hash);
-                debug_assert_eq!(self.slots[at].hash, 0, "a block is kept once");
+                debug_assert_eq!(self.slots[at].hash, 0, "a block is stored once");
                 self.slots[at] = block;
                 self.used += 1;
             }
@@ -151,7 +152,7 @@ impl Blocks {
         self.used
     }
 
-    /// Returns the standard error of a number of blocks, relative to it.
+    /// Returns the relative standard error of a number of blocks.
     pub(crate) fn relative_error(&self) -> f64 {
         if self.scale > 1.0 { 1.0 / (self.used.max(1) as f64).sqrt() } else { 0.0 }
     }

@@ -1,21 +1,21 @@
-//! Queue depth: how many I/Os are under way when one arrives, itself included.
+//! Queue depth: the number of I/Os in flight when an I/O arrives, including itself.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Deeper ones are counted as this.
+/// Maximum counted depth; greater depths are counted as this.
 const DEPTH_MAX: usize = 1 << 14;
 
 #[derive(Debug, Default)]
 pub(crate) struct Depths {
     /// Completion times of the I/Os in flight.
     open: BinaryHeap<Reverse<i64>>,
-    /// Arrivals by depth, from 1.
+    /// Number of arrivals by depth, from 1.
     counts: Vec<u64>,
 }
 
 impl Depths {
-    /// Returns the depth that an I/O finds.
+    /// Adds an I/O; returns the queue depth at its arrival.
     #[inline]
     pub(crate) fn add(&mut self, time_ns: i64, response_ns: i64) -> usize {
         while self.open.peek().is_some_and(|done| done.0 <= time_ns) {
@@ -32,7 +32,7 @@ impl Depths {
         depth
     }
 
-    /// Depths and their arrivals.
+    /// Iterates over the depths and their numbers of arrivals.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         (1..).zip(self.counts.iter().copied()).filter(|entry| entry.1 > 0)
     }

@@ -2,12 +2,13 @@
 
 const TIMES: usize = 96;
 const ADDRESSES: usize = 64;
-/// Cells are powers of two in both directions, so that nothing is divided.
+/// Initial size of a cell. Cells are powers of two in both directions, so that no division is
+/// needed.
 const FIRST_BITS: u32 = 20;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Heat {
-    /// A cell is 2^bits ns and bytes.
+    /// Base-2 logarithms of the size of a cell in ns and bytes.
     time_bits: u32,
     address_bits: u32,
     /// Reads and writes, by address and time.
@@ -60,7 +61,7 @@ impl Heat {
         }
     }
 
-    /// Returns the rows by address, without those behind the last that is used; `which`: 0 reads, 1
+    /// Returns the rows by address up to the last row in use; `which` is 0 for reads and 1 for
     /// writes.
     pub(crate) fn rows(&self, which: usize) -> Vec<Vec<u32>> {
         let used = |n: &usize| self.cells[*n] != [0; 2];

@@ -1,9 +1,9 @@
-//! Counts of times, sizes and distances by logarithmic buckets.
+//! Counts of times, sizes and distances in logarithmic buckets.
 
 use writecliff_base::log_linear;
 
-/// Base-2 logarithm of the buckets per power of two: the upper bound of a bucket is at most 1/16
-/// above its values.
+/// Base-2 logarithm of the number of buckets per power of two. The upper bound of a bucket is at
+/// most 1/16 above its values.
 const BITS: u32 = 4;
 
 /// Weighted counts of whole numbers, with bounded memory; sampled values weigh more than one.
@@ -48,8 +48,7 @@ impl WeightedHistogram {
         self.weights[0]
     }
 
-    /// Returns the value below or at which a share of `q` is: an upper bound, never above the
-    /// maximum.
+    /// Returns an upper bound of the `q` quantile, which never exceeds the maximum.
     pub(crate) fn quantile(&self, q: f64) -> Option<u64> {
         if self.total <= 0.0 {
             return None;
@@ -71,7 +70,8 @@ impl WeightedHistogram {
         self.weights[..log_linear::bucket_of::<BITS>(1 << exponent)].iter().sum()
     }
 
-    /// Points of the distribution: upper bound of each bucket in use, and the share up to it.
+    /// Returns points of the distribution: the upper bound of each bucket in use, and the
+    /// cumulative share.
     pub(crate) fn cumulative(&self) -> Vec<(u64, f64)> {
         let mut below = 0.0;
         let mut points = Vec::new();

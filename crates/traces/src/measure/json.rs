@@ -10,16 +10,16 @@ use super::{Measures, arrival::IDLE_NS};
 use crate::record::Operation;
 use writecliff_base::SLOT_BYTES;
 
-/// Sizes of which each is shown; the rest is one.
+/// Number of sizes shown individually; the rest are combined.
 const SIZES_SHOWN: usize = 8;
 const STREAMS_SHOWN: usize = 32;
 const PROCESSES_SHOWN: usize = 32;
 const VOLUMES_SHOWN: usize = 1024;
-/// Heat maps are shown of the volumes with the most I/Os.
+/// Number of volumes, those with the most I/Os, whose heat maps are shown.
 const HEAT_SHOWN: usize = 4;
 const HOTTEST_PCT: [f64; 7] = [0.1, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 const NS_PER_S: f64 = 1e9;
-/// Sizes of caches for which the share of hits is given: powers of two from 1 MiB on.
+/// Cache sizes for which the hit rate is computed: powers of two from 1 MiB on.
 const CACHES: std::ops::RangeInclusive<u32> = 20..=46;
 
 /// Operation and access of each kind of I/O of a size.
@@ -51,7 +51,7 @@ fn distribution(of: &WeightedHistogram, unit: f64) -> Value {
     })
 }
 
-/// Points of a distribution: value, and percentage up to it.
+/// Returns points of a distribution: value and cumulative percentage.
 fn points(of: &WeightedHistogram, unit: f64) -> Vec<[f64; 2]> {
     of.cumulative().into_iter().map(|(value, part)| [value as f64 / unit, 100.0 * part]).collect()
 }
@@ -69,7 +69,7 @@ fn data_ios(counts: &[Count; 4]) -> u64 {
     counts[0].ios + counts[1].ios
 }
 
-/// Returns the most frequent sizes, and the rest as one.
+/// Returns the most frequent sizes, and the combined rest.
 fn sizes(of: &Sizes, ios: u64) -> Value {
     let mut all: Vec<(u64, Kinds)> = of.iter().collect();
     all.sort_by_key(|(size, kinds)| (std::cmp::Reverse(kinds.iter().sum::<u64>()), *size));
@@ -98,7 +98,8 @@ fn sizes(of: &Sizes, ios: u64) -> Value {
     rows.into()
 }
 
-/// I/O streams: operation, access and size, by share of the reads and writes.
+/// Returns the I/O streams (operation, access and size) in order of their share of the reads and
+/// writes.
 fn streams(of: &Sizes, ios: u64) -> Value {
     let mut all = Vec::new();
     for (size, kinds) in of.iter() {
@@ -120,7 +121,7 @@ fn streams(of: &Sizes, ios: u64) -> Value {
 }
 
 impl Measures {
-    /// Returns all measures. Times are in the unit that their name ends with.
+    /// Returns all measures. The name of a time ends with its unit.
     pub fn result(&self) -> Value {
         let ios = data_ios(&self.counts);
         let [read, write, ..] = self.counts;
@@ -170,7 +171,8 @@ impl Measures {
         })
     }
 
-    /// Returns the time steps, if they are counted: length, streams of all of them, each one.
+    /// Returns the time steps, if they are counted: their length, the streams of all steps, and
+    /// each step.
     pub fn steps(&self) -> Option<Value> {
         let duration_ns = u64::try_from(self.last_ns).unwrap_or(0);
         self.steps.as_ref().map(|steps| steps.result(duration_ns, &self.process_names))
@@ -245,7 +247,7 @@ impl Measures {
         })
     }
 
-    /// Returns the number of bytes of the blocks of which `which` holds.
+    /// Returns the number of bytes of the blocks for which `which` is true.
     fn unique_bytes(&self, which: impl Fn(&super::blocks::Block) -> bool) -> f64 {
         let count = self.blocks.iter().filter(|block| which(block)).count();
         count as f64 * self.blocks.scale * SLOT_BYTES as f64
@@ -264,8 +266,8 @@ impl Measures {
         })
     }
 
-    /// Returns the share of the traffic that the most used blocks have, for all, reads and writes;
-    /// and points of the Lorenz curve of all.
+    /// Returns the share of the traffic of the most used blocks, for all I/Os, reads and writes,
+    /// and points of the Lorenz curve of all I/Os.
     fn hottest(&self) -> Value {
         let sorted = |of: fn(&super::blocks::Block) -> u64| {
             let mut uses: Vec<u64> =
@@ -364,7 +366,7 @@ impl Measures {
         })
     }
 
-    /// Returns the numbers of the volumes, those with the most I/Os first.
+    /// Returns the numbers of the volumes in descending order of their I/Os.
     fn by_ios(&self) -> Vec<usize> {
         let ios = |n: &usize| self.volumes[*n].counts.iter().map(|count| count.ios).sum::<u64>();
         let mut order: Vec<usize> = (0..self.volumes.len()).filter(|n| ios(n) > 0).collect();

@@ -1,4 +1,4 @@
-//! Measures the workload of a trace in one pass and bounded memory.
+//! Measures the workload of a trace in one pass and with bounded memory.
 
 mod arrival;
 mod blocks;
@@ -30,17 +30,17 @@ use crate::record::{Batch, NO_RESPONSE, Operation, Record};
 /// Limits on the memory of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasureLimits {
-    /// Blocks of 4 KiB of which all is known; of more there is a sample.
+    /// Number of 4 KiB blocks up to which the counts are exact; beyond it, blocks are sampled.
     pub blocks: usize,
-    /// Blocks of the sample.
+    /// Number of blocks in the sample.
     pub sample_blocks: usize,
     /// Limit on the blocks for reuse distances, which cost more.
     pub reuse_blocks: usize,
-    /// The time steps of an I/O capture are counted too.
+    /// Length of the time steps of an I/O capture; `None` if they are not counted.
     pub steps: Option<StepLength>,
 }
 
-/// The length of the time steps.
+/// Length of the time steps.
 #[derive(Clone, Copy, Debug)]
 pub enum StepLength {
     /// A fixed length.
@@ -48,7 +48,7 @@ pub enum StepLength {
         /// Length in seconds; at least 1.
         seconds: u64,
     },
-    /// From 1 s to 10 min, so that there are few hundred of them.
+    /// A length from 1 s to 10 min that gives at most a few hundred steps.
     ByDuration,
 }
 
@@ -58,7 +58,7 @@ impl Default for MeasureLimits {
     }
 }
 
-/// Alignments that are counted: 512 B to 1 MiB.
+/// Number of counted alignments: 512 B to 1 MiB.
 const ALIGNMENTS: usize = 12;
 const SECTOR_BITS: usize = 9;
 
@@ -78,13 +78,13 @@ pub struct Measures {
     reuse: Reuse,
     /// Reads and writes whose address and length are multiples of 512 B << n.
     aligned: [u64; ALIGNMENTS],
-    /// 4 KiB blocks that reads and writes touched.
+    /// 4 KiB blocks accessed by reads and writes.
     block_reads: u64,
     block_writes: u64,
     content: Distinct,
     content_writes: u64,
     last_ns: i64,
-    /// I/Os at a time before that of one before.
+    /// I/Os with an earlier time than a previous I/O.
     late: u64,
     steps: Option<Steps>,
 }
@@ -121,7 +121,7 @@ impl Measures {
         self.counts.iter().map(|count| count.ios).sum()
     }
 
-    /// Measures I/Os. `volumes`, `processes`: the names of all numbers so far.
+    /// Measures I/Os. `volumes` and `processes` contain the names for all numbers so far.
     pub fn add(&mut self, batch: &Batch, volumes: &[String], processes: &[String]) {
         for (names, given) in
             [(&mut self.volume_names, volumes), (&mut self.process_names, processes)]

@@ -1,4 +1,4 @@
-//! Reuse distances: how many bytes of other blocks are used between two uses of a block.
+//! Reuse distances: the number of bytes of other blocks used between two uses of a block.
 //!
 //! SHARDS with a fixed number of samples (Waldspurger et al., FAST '15): the distances within a
 //! spatial sample of the blocks, divided by its rate. Distances in the sample are counted with a
@@ -20,14 +20,14 @@ pub(crate) struct Reuse {
     max: usize,
     threshold: u64,
     pub(crate) scale: f64,
-    /// 1 at the last use of each block; sums of them by Fenwick.
+    /// Fenwick tree with 1 at the last use of each block.
     tree: Vec<u32>,
     now: u32,
     /// Uses of all blocks, in the sample or not.
     uses: u64,
-    /// In bytes.
+    /// Reuse distances in bytes.
     distances: WeightedHistogram,
-    /// First uses of blocks.
+    /// Number of first uses of blocks.
     pub(crate) cold: f64,
 }
 
@@ -56,9 +56,9 @@ impl Reuse {
         }
     }
 
-    /// Distances of all uses but the first ones. Where the sample stands for more or fewer uses
-    /// than there were, that is mostly because of a few hot blocks, in it or not: the difference
-    /// counts as uses at no distance (SHARDS-adj of the paper).
+    /// Returns the distances of all uses except first uses. If the sample represents more or fewer
+    /// uses than the trace has, the reason is mostly a few hot blocks, so the difference counts as
+    /// uses at distance 0 (SHARDS-adj in the paper).
     pub(crate) fn distances(&self) -> WeightedHistogram {
         let mut distances = self.distances.clone();
         let missing = self.uses as f64 - (distances.total + self.cold);
@@ -76,7 +76,7 @@ impl Reuse {
             self.cold += self.scale;
             self.used += 1;
         } else {
-            // Blocks whose last use is later.
+            // Number of blocks whose last use is later.
             debug_assert!(before.at < self.now && self.sum(before.at + 1) <= self.used as u32);
             let later = self.used as u32 - self.sum(before.at + 1);
             let bytes = f64::from(later) * self.scale * SLOT_BYTES as f64;
@@ -101,7 +101,7 @@ impl Reuse {
         at
     }
 
-    /// Adds to the tree; `u32::MAX` takes 1 away.
+    /// Adds to the tree; `u32::MAX` subtracts 1.
     fn change(&mut self, at: u32, by: u32) {
         let mut n = at as usize + 1;
         while n < self.tree.len() {
@@ -126,7 +126,7 @@ impl Reuse {
         self.renumber();
     }
 
-    /// Renumbers the last uses of the sampled blocks as 0, 1, ... in their order.
+    /// Renumbers the last uses of the sampled blocks as 0, 1, ... in order.
     fn renumber(&mut self) {
         let threshold = self.threshold;
         let mut all: Vec<Use> = self
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::measure::blocks::mixed;
 
-    /// Distances by a list in the order of last uses.
+    /// Computes distances with a list in order of last use.
     fn by_list(uses: &[u64]) -> (Vec<u64>, u64) {
         let (mut list, mut distances, mut cold) = (Vec::new(), Vec::new(), 0);
         for &block in uses {

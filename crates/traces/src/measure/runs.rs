@@ -1,7 +1,7 @@
-//! The runs of a trace: which I/O continues which.
+//! Sequential runs of a trace.
 //!
-//! An I/O continues a run if it begins where the run ended, as measures see it, or a little before:
-//! logs write their last block again when it has got more.
+//! An I/O continues a run if it starts at the end of the run or slightly before it: logs rewrite
+//! their last block when data are appended to it.
 
 use writecliff_base::cursors::RUNS;
 
@@ -10,19 +10,19 @@ use crate::record::Operation;
 /// Sequential runs in the I/Os of a volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsOf {
-    /// The run of each I/O, by the number of the I/O that began it.
+    /// The run of each I/O, identified by the number of its first I/O.
     pub run: Vec<u32>,
-    /// Bytes before the end of its run at which an I/O begins that continues one.
+    /// Distance in bytes by which a continuing I/O starts before the end of its run.
     pub back: Vec<u32>,
-    /// Number of continuations of the most, second most ... recently used open run: of reads, and
-    /// of writes.
+    /// Number of continuations of the most recently used open run, the second most recently used,
+    /// and so on, for reads and for writes.
     pub ranks: [Vec<u64>; 2],
 }
 
-/// An I/O that goes back by more begins a run.
+/// Maximum distance by which a continuing I/O may go back; beyond it, a new run starts.
 const BACK_MAX: u64 = 64 << 10;
 
-/// Ends of the runs that were used last, the latest one last, with their numbers.
+/// Ends and numbers of the most recently used runs, the latest last.
 #[derive(Clone, Debug, Default)]
 struct Ends(Vec<(u64, u32)>);
 
@@ -30,7 +30,8 @@ impl Ends {
     /// Returns the run that an I/O continues, and by how much it goes back.
     fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
         let exact = self.0.iter().rposition(|run| run.0 == begin);
-        // A repeated I/O continues a run only at once: else it is a place that is used often.
+        // A repeated I/O continues a run only directly after it; otherwise it accesses a hot
+        // address.
         let again = || {
             let last = self.0.last()?;
             (begin < last.0 && last.0 == end && end - begin <= BACK_MAX).then(|| self.0.len() - 1)
@@ -56,7 +57,7 @@ impl Ends {
     }
 }
 
-/// Finds the runs of reads and writes. Flushes and discards are runs of their own.
+/// Returns the runs of reads and writes. Each flush or discard is a separate run.
 pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
     let moves = |n: usize| Operation::ALL[usize::from(operation[n])].moves();
     let mut ends = [Ends::default(), Ends::default()];
@@ -77,8 +78,8 @@ pub fn runs_of(operation: &[u8], offset: &[u64], length: &[u64]) -> RunsOf {
     RunsOf { run, back, ranks }
 }
 
-/// Returns the ranks by recent use of the runs that are continued, among those that are not at
-/// their end.
+/// Returns, for each rank by recent use, the number of continuations, among the runs that have not
+/// ended.
 fn ranks(operation: &[u8], run: &[u32]) -> [Vec<u64>; 2] {
     let mut left = vec![0_u32; run.len()];
     for begin in run {
@@ -113,12 +114,13 @@ mod tests {
 
     #[test]
     fn runs_that_take_turns_are_told_apart() {
-        // Two runs of writes in turns, a read between that continues neither, and a flush.
+        // Two alternating runs of writes, with a read that continues neither, and a flush.
         let operation = [1, 1, 0, 1, 1, 2, 1];
         let offset = [0, 1 << 20, 4096, 4096, (1 << 20) + 4096, 0, 8192];
         let runs = runs_of(&operation, &offset, &[4096, 4096, 4096, 4096, 4096, 0, 4096]);
         assert_eq!(runs.run, [0, 1, 2, 0, 1, 5, 0]);
-        // The first run is second when continued; then the other one is; then it is alone.
+        // The first run is the second most recent when it is continued, then the other run; then
+        // only one is left.
         assert_eq!(runs.ranks, [vec![], vec![1, 2]]);
         assert_eq!(runs.back, [0; 7]);
     }
@@ -129,7 +131,7 @@ mod tests {
             runs_of(&[1, 1, 1, 1], &[0, 8192, 8192, 200 << 10], &[12_288, 8192, 12_288, 512]);
         assert_eq!(runs.run, [0, 0, 0, 3]);
         assert_eq!(runs.back, [0, 4096, 8192, 0]);
-        // A repeated I/O is a continuation only at once.
+        // A repeated I/O is a continuation only directly after the run.
         assert_eq!(runs_of(&[1, 1], &[0, 0], &[4096, 4096]).back, [0, 4096]);
         assert_eq!(runs_of(&[1; 3], &[0, 65_536, 0], &[4096; 3]).run, [0, 1, 2]);
     }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use writecliff_base::SECTOR_BYTES;
 
-/// Sizes of whole sectors up to 2 MiB are counted in a table, others in a map.
+/// Size of the table that counts sizes of whole sectors up to 2 MiB; other sizes are counted in a
+/// map.
 const TABLE: usize = 4097;
 const OTHERS_MAX: usize = 4096;
 
 /// I/Os of a size: random reads, sequential reads, random writes, sequential writes.
 pub(crate) type Kinds = [u64; 4];
 
-/// Returns the index of an I/O's kind among those of its size.
+/// Returns the index of an I/O's kind in `Kinds`.
 #[inline]
 pub(crate) fn kind(write: bool, sequential: bool) -> usize {
     usize::from(write) * 2 + usize::from(sequential)
@@ -51,14 +52,14 @@ impl Sizes {
         self.others.entry(length).or_default()[kind] += 1;
     }
 
-    /// Returns all sizes with I/Os.
+    /// Returns all sizes that occur, with their I/Os.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Kinds)> + '_ {
         let table = (0_u64..).zip(&self.table).map(|(n, kinds)| (n * SECTOR_BYTES, *kinds));
         let others = self.others.iter().map(|(size, kinds)| (*size, *kinds));
         table.chain(others).filter(|(_, kinds)| kinds.iter().sum::<u64>() > 0)
     }
 
-    /// Returns the number of I/Os of sizes that are not counted one by one.
+    /// Returns the number of I/Os whose sizes did not fit into the map.
     pub(crate) fn rest(&self) -> u64 {
         self.rest.iter().sum()
     }

@@ -1,9 +1,9 @@
-//! The time steps of an I/O capture: what each does, by I/O stream and process, and how it is
-//! answered.
+//! The time steps of an I/O capture: the I/Os of each step by I/O stream and process, and their
+//! response times.
 //!
-//! A capture is cut into steps of one length. If it is not given, it is the shortest of some usual
-//! ones with which there are at most 300 steps: a day is 288 of 5 minutes. Steps of a length are
-//! merged into those of the next, which is a multiple, so that one pass suffices.
+//! A capture is divided into steps of equal length. The default length is the shortest of some
+//! usual lengths that gives at most 300 steps: a day has 288 steps of 5 minutes. Each length is a
+//! multiple of the previous one, so steps can be merged and one pass suffices.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,24 @@ use super::json::KINDS;
 use crate::record::{NO_RESPONSE, Record};
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// Each divides the next.
+/// Usual step lengths in seconds; each divides the next.
 const LENGTHS_S: [u64; 7] = [1, 5, 10, 30, 60, 300, 600];
 const STEPS_WANTED: u64 = 300;
-/// Later I/Os are only counted: a day of seconds has more, and is better cut otherwise.
+/// Maximum number of steps; I/Os after the last step are only counted.
 const STEPS_MAX: u64 = 4096;
-/// Streams and processes of a step that are counted one by one.
+/// Maximum number of streams, and of processes, counted individually in a step.
 const STREAMS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 64;
 /// Maximum number of streams shown.
 const STREAMS_SHOWN: usize = 64;
 const PROCESSES_SHOWN: usize = 8;
-/// I/Os of which five nines leave at least one.
+/// Minimum number of I/Os for a 99.999th percentile.
 const FIVE_NINES_LEAST: f64 = 100_000.0;
 
 /// A stream: kind (as in `KINDS`) and size.
 type Stream = (u8, u64);
 
-/// Results of other measures about an I/O.
+/// Results of other measures for an I/O.
 pub(crate) struct Seen {
     pub(crate) time_ns: u64,
     pub(crate) kind: Option<usize>,
@@ -44,10 +44,10 @@ struct Step {
     ios: [u64; 4],
     bytes: [u64; 4],
     streams: BTreeMap<Stream, u64>,
-    /// Reads and writes of streams that the map had no room for.
+    /// Reads and writes of streams that did not fit into the map.
     other: u64,
     processes: BTreeMap<u32, u64>,
-    /// Sum and number of the queue depths that I/Os found.
+    /// Sum and number of the queue depths at the arrivals of I/Os.
     depths: (u64, u64),
     response: Option<Box<WeightedHistogram>>,
 }
@@ -78,7 +78,7 @@ impl Step {
     }
 }
 
-/// Adds to a map that has room for `most` keys; false if it has none for this one.
+/// Adds to a map of at most `most` keys; returns `false` if the map has no room for this key.
 fn bounded<K: Ord>(to: &mut BTreeMap<K, u64>, key: K, ios: u64, most: usize) -> bool {
     if to.len() >= most && !to.contains_key(&key) {
         return false;
@@ -89,7 +89,7 @@ fn bounded<K: Ord>(to: &mut BTreeMap<K, u64>, key: K, ios: u64, most: usize) -> 
 
 #[derive(Debug)]
 pub(crate) struct Steps {
-    /// Place of the length in `LENGTHS_S`; `None` if it was given.
+    /// Index of the length in `LENGTHS_S`; `None` for a given length.
     usual: Option<usize>,
     length_s: u64,
     rows: Vec<Step>,
@@ -138,7 +138,7 @@ impl Steps {
         }
     }
 
-    /// Takes the next usual length; false if there is none.
+    /// Switches to the next usual length; returns `false` if there is none.
     #[cold]
     fn lengthen(&mut self) -> bool {
         let Some(at) = self.usual.filter(|at| at + 1 < LENGTHS_S.len()) else { return false };

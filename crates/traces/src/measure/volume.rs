@@ -1,4 +1,4 @@
-//! Counts of each volume.
+//! Counts by volume.
 
 use super::heat::Heat;
 use super::sizes::{Sizes, kind};
@@ -6,7 +6,8 @@ use writecliff_base::cursors::Cursors;
 
 use crate::record::{NO_RESPONSE, Operation, Record};
 
-/// Volumes with sizes and a heat map of their own; traces of clouds have thousands.
+/// Maximum number of volumes with their own sizes and heat map; cloud traces have thousands of
+/// volumes.
 const DETAILED: usize = 64;
 
 /// I/Os and their bytes.
@@ -51,7 +52,7 @@ impl Volume {
         }
     }
 
-    /// Returns the kind of a read or write among those of its size.
+    /// Adds an I/O; returns the kind of a read or write.
     #[inline]
     pub(crate) fn add(&mut self, record: &Record, time_ns: u64, all: &mut Sizes) -> Option<usize> {
         self.counts[record.operation as usize].add(record.length_bytes);

@@ -1,4 +1,4 @@
-//! The files of blktrace, one for each processor, as one stream in the order of time.
+//! Merges the blktrace files, one for each processor, into a stream in order of time.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::packed::{Bytes, BytesRead};
 use crate::formats::blktrace::{HEADER_BYTES, Header};
 
-/// Returns the files `NAME.blktrace.N` of the trace that `path` is one of; None for other files.
+/// Returns all files `NAME.blktrace.N` of the trace to which `path` belongs; `None` for other
+/// files.
 pub(super) fn beside(path: &Path) -> Option<Vec<PathBuf>> {
     let name = path.file_name()?.to_str()?;
     let (stem, number) = name.rsplit_once('.')?;
@@ -35,7 +36,7 @@ struct Part {
     time_ns: u64,
 }
 
-/// The events of all files; of those at the same time, the file with the lower number first.
+/// The merged events of all files; simultaneous events are in order of file number.
 pub(super) struct Merged {
     /// Size of all files together.
     pub(super) size_bytes: u64,
@@ -45,7 +46,7 @@ pub(super) struct Merged {
     event: Vec<u8>,
 }
 
-/// `read` counts the bytes that are read of all of them.
+/// Opens the files; `read` counts the bytes read from all of them.
 pub(super) fn merged(files: &[PathBuf], read: &BytesRead) -> std::io::Result<Merged> {
     let mut parts = Vec::new();
     let mut size_bytes = 0;
@@ -62,8 +63,8 @@ pub(super) fn merged(files: &[PathBuf], read: &BytesRead) -> std::io::Result<Mer
 }
 
 impl Part {
-    /// Reads the next event; `false` at the end. Bytes that are no event are passed on unchanged,
-    /// so that the parser reports them.
+    /// Reads the next event; `false` at the end. Bytes that are not an event are passed on
+    /// unchanged, so that the parser reports them.
     fn next(&mut self) -> std::io::Result<bool> {
         self.event.clear();
         let read = self.file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut self.event)?;

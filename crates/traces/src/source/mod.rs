@@ -1,4 +1,4 @@
-//! The bytes of a trace: from its file, unpacked, member by member.
+//! Provides the unpacked bytes of a trace file, member by member.
 
 mod blktrace_files;
 pub(crate) mod packed;
@@ -13,21 +13,21 @@ use crate::error::TraceError;
 use packed::{Bytes, BytesRead, unpacked};
 use tar::{MemberBytes, Tar, is_tar};
 
-/// A file of traces: one, or the members of an archive.
+/// A file with one trace, or an archive of traces.
 pub(crate) struct Source {
     path: PathBuf,
     read: BytesRead,
     /// Bytes of the file, or of all files that are read as one.
     size_bytes: u64,
     tar: Option<Tar>,
-    /// The file itself, if it is no archive, until it is taken.
+    /// The file itself, if it is not an archive, until it is returned.
     only: Option<Bytes>,
-    /// Members of the archive that are wanted; all without.
+    /// Member of the archive to read; `None` reads all.
     member: Option<String>,
 }
 
 pub(crate) struct Member {
-    /// Its name in the archive; empty for a file of its own.
+    /// Name of the member in the archive; empty for a plain file.
     pub(crate) name: String,
     pub(crate) bytes: Bytes,
 }
@@ -37,7 +37,7 @@ impl Source {
         let io = |error: std::io::Error| TraceError::io(path, &error);
         let kind = std::fs::metadata(path).map_err(io)?;
         if !kind.is_file() {
-            let what = if kind.is_dir() { "a folder" } else { "no regular file" };
+            let what = if kind.is_dir() { "a folder" } else { "not a regular file" };
             let hint = "name a trace file, or an archive of them (tar)".to_owned();
             return Err(TraceError::new(format!("{}: is {what}", path.display()), Some(hint)));
         }
@@ -56,7 +56,7 @@ impl Source {
         };
         let (bytes, tar) = is_tar(bytes).map_err(|error| unpacking(path, &error))?;
         if !tar && member.is_some() {
-            let message = format!("{}: is no archive, so it has no members", path.display());
+            let message = format!("{}: is not an archive, so it has no members", path.display());
             return Err(TraceError::new(message, None));
         }
         let member = member.map(str::to_owned);
@@ -64,7 +64,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), read, size_bytes, tar, only, member })
     }
 
-    /// Returns the next trace; None at the end. The bytes of the one before can no longer be read.
+    /// Returns the next trace; `None` at the end. The previous trace can no longer be read.
     pub(crate) fn next(&mut self) -> Result<Option<Member>, TraceError> {
         if let Some(bytes) = self.only.take() {
             return Ok(Some(Member { name: String::new(), bytes }));
@@ -84,7 +84,7 @@ impl Source {
     }
 
     /// Returns the packed bytes of the file that have been read, and its size. If a file grows
-    /// meanwhile, more is read than its size.
+    /// meanwhile, more bytes are read than its size.
     pub(crate) fn read_of_file(&self) -> (u64, u64) {
         (self.read.count(), self.size_bytes)
     }
@@ -94,10 +94,10 @@ impl Source {
     }
 }
 
-/// Returns an error while bytes are unpacked: most often a file that is cut off.
+/// Returns the error of unpacking, which is most often a truncated file.
 pub(crate) fn unpacking(path: &Path, error: &std::io::Error) -> TraceError {
     let text = match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => "its packed data are cut off".to_owned(),
+        std::io::ErrorKind::UnexpectedEof => "its packed data are truncated".to_owned(),
         _ => error.to_string(),
     };
     TraceError::new(format!("{}: {text}", path.display()), None)

@@ -1,7 +1,8 @@
-//! Compressed bytes, recognised by how they begin, and bounded by the size of their file.
+//! Compressed data, detected by their magic numbers, with a limit on the unpacked size.
 //!
-//! Traces pack 5 to 50 to 1. A small file that stands for gigabytes would keep a reader busy for
-//! hours, so it is refused once it has given more than `RATIO_MAX` bytes for each that was read.
+//! Traces have compression ratios of 5 to 50. A small file that unpacks to terabytes would keep a
+//! reader busy for hours, so reading fails once a file has unpacked to more than `RATIO_MAX` times
+//! the bytes that were read.
 
 use std::io::{Cursor, Error, ErrorKind, Read};
 use std::sync::Arc;
@@ -11,9 +12,9 @@ pub(crate) type Bytes = Box<dyn Read + Send>;
 
 const HEAD_BYTES: usize = 8;
 
-/// Unpacked bytes for each byte of the file.
+/// Maximum ratio of unpacked to packed bytes.
 pub const RATIO_MAX: u64 = 200;
-/// Size to which any file may unpack.
+/// Unpacked size up to which the ratio is not limited.
 pub const UNPACKED_FREE_BYTES: u64 = 64 << 20;
 
 /// Number of bytes read from a file; clones share the count.
@@ -21,7 +22,7 @@ pub const UNPACKED_FREE_BYTES: u64 = 64 << 20;
 pub(super) struct BytesRead(Arc<AtomicU64>);
 
 impl BytesRead {
-    /// `bytes`, counted.
+    /// Returns `bytes` with their count added to this one.
     pub(super) fn of(&self, bytes: impl Read + Send + 'static) -> Bytes {
         Box::new(Counted { bytes, count: self.clone() })
     }
@@ -49,7 +50,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Unpacked bytes, until they are too many for their file.
+/// Unpacked bytes, limited by the size of their file.
 struct Bounded<R> {
     bytes: R,
     given: u64,
@@ -62,15 +63,15 @@ impl<R: Read> Read for Bounded<R> {
         self.given += read as u64;
         let most = RATIO_MAX.saturating_mul(self.file.count());
         if self.given > most.max(UNPACKED_FREE_BYTES) {
-            let text = format!("unpacks to more than {RATIO_MAX} bytes for each of the file");
+            let text = format!("unpacks to more than {RATIO_MAX} times its size");
             return Err(Error::new(ErrorKind::Unsupported, text));
         }
         Ok(read)
     }
 }
 
-/// Returns the bytes as they were before they were compressed. Raises for kinds that are not known
-/// here. `file` counts those of the file that they are from.
+/// Returns the decompressed bytes. Fails for unsupported kinds of compression. `file` counts the
+/// bytes read from the file.
 pub(super) fn unpacked(mut bytes: Bytes, file: &BytesRead) -> std::io::Result<Bytes> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     bytes.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
@@ -81,7 +82,7 @@ pub(super) fn unpacked(mut bytes: Bytes, file: &BytesRead) -> std::io::Result<By
         _ => None,
     };
     if let Some(kind) = unknown {
-        let text = format!("is packed with {kind}, which is not read here: unpack it first");
+        let text = format!("is packed with {kind}, which is not supported: unpack it first");
         return Err(Error::new(ErrorKind::Unsupported, text));
     }
     let whole = Cursor::new(head.clone()).chain(bytes);

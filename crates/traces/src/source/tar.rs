@@ -1,5 +1,5 @@
-//! Members of a tar archive, in the order in which they come. An archive is never sought in, so it
-//! may be compressed and of any size.
+//! Members of a tar archive, in order. The archive is read without seeking, so it may be compressed
+//! and of any size.
 
 use std::io::{Cursor, Error, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,12 +19,12 @@ pub(super) fn is_tar(mut bytes: Bytes) -> std::io::Result<(Bytes, bool)> {
 
 struct State {
     bytes: Bytes,
-    /// Unread bytes of the current member, and of its last block.
+    /// Unread bytes of the current member, and the padding of its last block.
     left: u64,
     padding: u64,
 }
 
-/// An archive. Its clones are the same one.
+/// An archive; clones share it.
 #[derive(Clone)]
 pub(super) struct Tar(Arc<Mutex<State>>);
 
@@ -35,7 +35,7 @@ impl Tar {
         Self(Arc::new(Mutex::new(State { bytes, left: 0, padding: 0 })))
     }
 
-    /// Go to the next regular file and give its name; None at the end.
+    /// Advances to the next regular file and returns its name; `None` at the end.
     pub(super) fn next(&mut self) -> std::io::Result<Option<String>> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut long_name = None;
@@ -47,7 +47,7 @@ impl Tar {
                 b'L' if state.left <= NAME_BYTES_MAX => {
                     let mut name = vec![0; state.left as usize];
                     state.bytes.read_exact(&mut name)?;
-                    state.left = 0; // its padding is still there
+                    state.left = 0; // only the padding is left
                     long_name = Some(text(&name));
                 }
                 b'x' if state.left <= NAME_BYTES_MAX => {
@@ -79,7 +79,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// Returns a size, in octal digits, or as a binary number with the first bit set.
+/// Parses a size in octal digits, or as a binary number with the first bit set.
 fn size_of(field: &[u8]) -> Option<u64> {
     if field[0] & 0x80 != 0 {
         return Some(field[4..].iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)));

@@ -1,4 +1,4 @@
-//! Each format: recognised, and read as it is.
+//! Each format is detected and read correctly.
 
 use std::io::Write;
 
@@ -6,13 +6,15 @@ use writecliff_traces::{Batch, Choice, Operation, Reader, Record, parse_columns}
 
 use crate::samples::{self, file, ios, read, read_bytes, rounded};
 
-/// Without the numbers of names, which follow the order of appearance.
+/// Returns the records with the names of their volumes, whose numbers follow the order of
+/// appearance.
 fn plain(records: &[Record], volumes: &[String]) -> Vec<(Record, String)> {
     let strip = |record: &Record| Record { volume: 0, process: 0, content: 0, ..*record };
     records.iter().map(|record| (strip(record), volumes[record.volume as usize].clone())).collect()
 }
 
-/// The bytes are recognised as `format` and are `wanted`; volumes 0 and 1 have the names `volumes`.
+/// Asserts that the bytes are detected as `format` and contain `wanted`, with volumes 0 and 1 named
+/// `volumes`.
 fn check(bytes: &[u8], format: &str, wanted: &[Record], volumes: [&str; 2]) {
     let (records, reader) = read_bytes(bytes).unwrap();
     assert_eq!(reader.formats, [format]);
@@ -72,7 +74,7 @@ fn rows_of_the_header_of_etw_are_told_from_events() {
         .replace("ThreadID\n", "ThreadID, CPU, IrpPtr\n")
         .replace("4012, 0x", "4012,   3, 0x");
     assert_eq!(read_bytes(newer.as_bytes()).unwrap().0, records);
-    // The line about the system is no event.
+    // The line about the system is not an event.
     assert_eq!(reader.skipped().unexpected(), 1);
 }
 
@@ -156,7 +158,7 @@ fn events_of_processors_are_merged_by_time() {
     let bytes = samples::blktrace(&all);
     let folder = file(b"x").with_extension("blk");
     std::fs::create_dir_all(&folder).unwrap();
-    // Requests are made and issued on two processors in turn, and completed on a third.
+    // Requests are created and issued on two alternating processors, and completed on a third.
     let mut parts = [Vec::new(), Vec::new(), Vec::new()];
     let mut at = 0;
     while at < bytes.len() {

@@ -1,4 +1,4 @@
-//! Files that are no traces, damaged ones, and lines with what no trace should have.
+//! Files that are not traces, damaged files, and lines with invalid values.
 
 use std::io::Write;
 
@@ -53,7 +53,7 @@ fn lines_that_are_no_ios_are_counted_by_reason_with_their_first_line() {
 #[test]
 fn what_is_no_trace_is_refused_with_what_was_tried() {
     let error = read_bytes(b"Dear diary,\ntoday I measured a drive.\n").err().unwrap();
-    assert!(error.message.ends_with("no trace of a known format"), "{error}");
+    assert!(error.message.ends_with("not a trace in a known format"), "{error}");
     let hint = error.hint.unwrap();
     for format in FORMATS {
         assert!(hint.contains(&format!("{}: ", format.name)), "{} in {hint}", format.name);
@@ -63,7 +63,7 @@ fn what_is_no_trace_is_refused_with_what_was_tried() {
     let choice = Choice { format: Some("msr".to_owned()), ..Choice::default() };
     let error = read(&path, choice).err().unwrap();
     assert!(
-        error.message.contains("500000 lines are no I/Os of the format msr, 5 are (too few"),
+        error.message.contains("could not parse 500000 of 500005 lines as msr (too few"),
         "{error}"
     );
     assert!(error.message.contains("line 6"), "{error}");
@@ -77,7 +77,7 @@ fn files_that_cannot_be_traces_say_so_at_once() {
         (file(b""), "is empty"),
         (std::env::temp_dir(), "is a folder"),
         (file(b"x").with_extension("gone"), "no such file"),
-        ("/dev/null".into(), "no regular file"),
+        ("/dev/null".into(), "not a regular file"),
         (file(b"\xfd7zXZ\0abc"), "packed with xz"),
         (file(b"PK\x03\x04abcdef"), "packed with zip"),
     ] {
@@ -94,7 +94,7 @@ fn packed_data_that_are_cut_off_are_an_error() {
     to.write_all(text.as_bytes()).unwrap();
     let packed = to.finish().unwrap();
     let error = read_bytes(&packed[..packed.len() / 2]).err().unwrap();
-    assert!(error.message.contains("its packed data are cut off after "), "{error}");
+    assert!(error.message.contains("its packed data are truncated after "), "{error}");
 }
 
 fn gz(bytes: &[u8]) -> Vec<u8> {
@@ -123,11 +123,11 @@ fn small_files_that_stand_for_gigabytes_are_refused() {
     let zst = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
     let in_tar = zst(&member("a.csv", b'0', lines.len() as u64, lines.as_bytes()));
     for (name, bytes, why) in [
-        ("lines", zst(lines.as_bytes()), "unpacks to more than 200 bytes"),
-        ("a member", in_tar, "unpacks to more than 200 bytes"),
-        ("zeros", zst(&zeros), "no trace of a known format"),
-        // The inner one is no trace, and is not unpacked.
-        ("two layers", zst(&zst(&zeros)), "no trace of a known format"),
+        ("lines", zst(lines.as_bytes()), "unpacks to more than 200 times"),
+        ("a member", in_tar, "unpacks to more than 200 times"),
+        ("zeros", zst(&zeros), "not a trace in a known format"),
+        // The inner file is not a trace and is not unpacked.
+        ("two layers", zst(&zst(&zeros)), "not a trace in a known format"),
         ("a long name", zst(&member("x", b'x', zeros.len() as u64, &zeros)), ""),
     ] {
         let Err(error) = read_bytes(&bytes).map(|_| ()) else { panic!("{name}: read") };
@@ -169,13 +169,13 @@ fn binary_records_that_are_cut_off_or_damaged_are_counted() {
     assert_eq!((records.len(), reader.skipped().unexpected()), (299, 1));
     let bytes = samples::blktrace(&all);
     let (_, reader) = read_bytes(&bytes[..bytes.len() - 7]).unwrap();
-    assert_eq!(reader.skipped().reasons().last().unwrap().reason, "event that is cut off");
+    assert_eq!(reader.skipped().reasons().last().unwrap().reason, "truncated event");
     let mut damaged = bytes.clone();
     let half = 48 * 700 + 12;
     damaged[half..half + 4].copy_from_slice(&[0; 4]);
     let (records, reader) = read_bytes(&damaged).unwrap();
     assert!(records.len() < 300);
-    assert_eq!(reader.skipped().reasons().last().unwrap().reason, "no blktrace event");
+    assert_eq!(reader.skipped().reasons().last().unwrap().reason, "not a blktrace event");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn time_that_goes_back_is_put_in_order_or_counted() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// An archive, packed or not, with any change: an answer.
+    /// Reading a changed archive, packed or not, ends with a result or an error.
     #[test]
     fn no_archive_does_harm(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
@@ -222,7 +222,8 @@ proptest! {
         std::fs::remove_file(path).unwrap();
     }
 
-    /// Any bytes, of any format: an answer, and no I/O that a drive could not have.
+    /// Reading any bytes in any format ends with a result or an error, and returns only possible
+    /// I/Os.
     #[test]
     fn no_bytes_do_harm(
         mut bytes in prop::collection::vec(any::<u8>(), 1..2000),

@@ -1,4 +1,4 @@
-//! Traces of every format: samples in their published form, made here.
+//! Tests of all trace formats with generated samples.
 
 mod formats;
 mod hostile;

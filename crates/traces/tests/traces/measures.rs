@@ -1,4 +1,4 @@
-//! The measures against plain counting, on small random traces.
+//! The measures against simple counting, on small random traces.
 
 use std::collections::BTreeMap;
 
@@ -240,7 +240,7 @@ fn queue_depth_and_idle_periods_are_those_of_plain_lists() {
     close(&response["max"], *reads.iter().max().unwrap() as f64 / 1e6);
 }
 
-/// Blocks counted from a list of uses.
+/// Statistics of blocks, counted from a list of accesses.
 #[derive(Default)]
 struct Blocks {
     uses: BTreeMap<(u32, u64), (u64, u64)>,

@@ -1,4 +1,4 @@
-//! Samples of every format, of the same I/Os as far as the format can have them.
+//! Samples of all formats with the same I/Os, as far as each format can express them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use writecliff_traces::{Batch, Choice, NO_RESPONSE, Operation, Reader, Record, T
 
 static FILES: AtomicU32 = AtomicU32::new(0);
 
-/// Returns a new file of these bytes; it has no meaning in its name.
+/// Creates a file with these bytes and a name without meaning.
 pub(crate) fn file(bytes: &[u8]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("writecliff-traces-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -17,7 +17,7 @@ pub(crate) fn file(bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Returns all of a trace, and its reader.
+/// Reads a whole trace; returns its records and the reader.
 pub(crate) fn read(
     path: &std::path::Path,
     choice: Choice,
@@ -37,7 +37,8 @@ pub(crate) fn read_bytes(bytes: &[u8]) -> Result<(Vec<Record>, Reader), TraceErr
     outcome
 }
 
-/// Reads and writes of two volumes, a millisecond apart, each done after 100 µs and its number.
+/// Returns reads and writes of two volumes, a millisecond apart; each takes 100 µs plus its number
+/// in µs.
 pub(crate) fn ios(count: u32) -> Vec<Record> {
     let mut state = 1_u64;
     (0..count)
@@ -210,7 +211,7 @@ pub(crate) fn fio_iolog(records: &[Record], version: u8) -> String {
     all
 }
 
-/// Returns the events of requests in the order of time: queued, made, issued, done.
+/// Returns the events of requests in order of time: queued, created, issued, completed.
 fn events(records: &[Record]) -> Vec<(i64, char, Record)> {
     let mut all: Vec<_> = records
         .iter()
@@ -312,7 +313,7 @@ pub(crate) fn vscsi(records: &[Record], version: u16) -> Vec<u8> {
     all
 }
 
-/// Returns an event of blktrace's own form.
+/// Returns an event in the binary form of blktrace.
 pub(crate) fn blktrace_event(
     time_ns: i64,
     action: u32,

@@ -1,4 +1,4 @@
-//! Written traces read back equal.
+//! Written traces are read back unchanged.
 
 use writecliff_traces::{Batch, Choice, Operation, Record, WRITTEN, Writer};
 
@@ -22,7 +22,7 @@ fn written(format: &str, records: &[Record], volumes: &[&str]) -> (Vec<Record>, 
     (records, writer)
 }
 
-/// Returns the numbers of volumes in the order of their appearance, as a reader gives them.
+/// Renumbers the volumes in order of appearance, as a reader does.
 fn renumbered(mut records: Vec<Record>) -> Vec<Record> {
     let first = records[0].volume;
     for record in &mut records {

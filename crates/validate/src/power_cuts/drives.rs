@@ -1,5 +1,5 @@
-//! The small drives whose power is cut: every combination of what decides what survives, and at
-//! random what does not.
+//! The small drives whose power is cut: all combinations of the properties that determine which
+//! data survive, and random values of the others.
 
 use writecliff_base::{Prng, SLOT_BYTES, StreamId};
 use writecliff_host_interface::{Command, Operation};
@@ -75,7 +75,7 @@ pub struct Kind {
 }
 
 const EXTRAS: [Extra; 4] = [Extra::Nothing, Extra::SlcCache, Extra::SlcCacheOnly, Extra::DieParity];
-/// Kinds without any.
+/// Number of kinds without an additional mechanism.
 const PLAIN: usize = 96;
 
 /// All kinds; drives take them in turn.

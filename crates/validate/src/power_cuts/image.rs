@@ -24,7 +24,7 @@ struct Page {
 enum Slot {
     Erased,
     Holds(Page),
-    /// Programmed without data, or data that nobody needs.
+    /// Programmed without data, or with data that are no longer needed.
     Programmed,
     Torn,
 }
@@ -157,8 +157,8 @@ fn units_per_reclaim_unit(geometry: &Geometry) -> u32 {
 }
 
 impl FlashImage {
-    /// Begins to watch a drive that has been fast-forwarded: powers it up, so that its buffer is
-    /// empty, and takes what it holds as given.
+    /// Starts to observe a fast-forwarded drive: powers it up, so that its buffer is empty, and
+    /// takes its contents as the initial state.
     pub(super) fn begin(ssd: &mut Ssd<Self>) {
         let cut = PowerCut::of(ssd);
         let is_protected = ssd.config().controller.power_loss_protection;
@@ -210,7 +210,7 @@ impl FlashImage {
         self.buffer.add(at, sequence, Page { lpn, sequence, version });
     }
 
-    /// Makes the drive take all deallocations for lost.
+    /// Makes the drive treat all deallocations as lost.
     pub(super) fn forget_journal(&mut self) {
         for (&lpn, trim) in &mut self.trims {
             let newest = self.slots.iter().enumerate().filter_map(|(ppa, slot)| match slot {
@@ -225,7 +225,7 @@ impl FlashImage {
         }
     }
 
-    /// The buffer is gone, unless capacitors have let the drive program it.
+    /// Handles a power failure: the buffer is lost, unless capacitors let the drive program it.
     pub(super) fn power_failed(&mut self, cut: &PowerCut) {
         cut.repeated_erases.iter().for_each(|&(unit, die)| self.erased(unit, die));
         if self.is_protected {
@@ -244,8 +244,8 @@ impl FlashImage {
         }
     }
 
-    /// Compares the mapping with the newest copies on flash; returns the version of each page.
-    /// With `is_oldest` the mapping is taken to have the oldest copies instead of its own.
+    /// Compares the mapping with the newest copies on flash; returns the version of each page. With
+    /// `is_oldest`, assumes that the mapping has the oldest copies instead of its own.
     pub(super) fn check_rebuilt(ssd: &mut Ssd<Self>, is_oldest: bool) -> Result<Vec<u32>, String> {
         let user = ssd.ftl().user_slots() as usize;
         let mapping: Vec<Ppa> =
@@ -284,7 +284,7 @@ impl FlashImage {
         }
     }
 
-    /// Returns the mapping has the newest copy, or nothing if a newer deallocation survives.
+    /// Checks that the mapping has the newest copy, or none if a newer deallocation survives.
     fn check_page(
         &mut self,
         lpn: usize,

@@ -1,9 +1,9 @@
 //! Data that the host may find after a power cut, given the replies before it.
 //!
 //! A write is durable once it has completed on a drive that guarantees it, or once a flush has
-//! completed that was submitted after it completed. A write may be lost unless it is durable; it
-//! may be there although it never completed. Data that a durable write had replaced, submitted
-//! after it completed, must not return. Deallocations count as writes of nothing.
+//! completed that was submitted after it completed. A write may be lost unless it is durable, and
+//! it may survive although it never completed. Data must not return if a later durable write
+//! replaced them. Deallocations count as writes of nothing.
 
 use writecliff_base::SLOT_BYTES;
 use writecliff_host_interface::{Command, Operation};
@@ -18,7 +18,7 @@ pub(super) const FIRST_TAG: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 struct Write {
     version: u32,
-    /// In the host's order of submissions and completions.
+    /// Time of submission, in the host's order of submissions and completions.
     submitted: u64,
     completed: Option<u64>,
     is_durable: bool,
@@ -81,7 +81,7 @@ impl Promises {
 
     pub(super) fn completed(&mut self, command: &Command) {
         self.order += 1;
-        // The standard promises nothing of when a deallocation survives but by a flush.
+        // The standard guarantees the durability of deallocations only by a flush.
         let is_durable = self.is_durable && command.operation == Operation::Write;
         for lpn in pages(command) {
             let of_it = self.pages[lpn as usize].iter_mut().find(|w| w.tag == command.tag);
@@ -106,7 +106,8 @@ impl Promises {
     }
 
     /// Checks the version of each page after a cut, and accepts it as the page's new contents.
-    /// Returns how many confirmed writes were lost and unconfirmed ones kept.
+    /// Returns the numbers of acknowledged writes that were lost and of unacknowledged writes that
+    /// survived.
     pub(super) fn check(&mut self, versions: &[u32]) -> Result<(u64, u64), String> {
         assert_eq!(versions.len(), self.pages.len(), "a version of each page");
         let (mut lost, mut survived) = (0, 0);

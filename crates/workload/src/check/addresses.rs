@@ -3,9 +3,9 @@
 use super::{Check, PERCENT_SLACK, THETA_MAX, reject};
 use crate::spec::{AddressKind, AddressSpec, BlockSize, JobSpec, Pattern, ZipfGenerator, Zone};
 
-/// Each region needs thousands of blocks to have its share of valid data.
+/// Maximum number of regions; each needs thousands of blocks to have its share of valid data.
 pub(super) const REGIONS_MAX: u64 = 10_000;
-/// Far above that of any drive.
+/// Maximum spare space in percent, far above that of any drive.
 const SPARE_MAX_PCT: f64 = 900.0;
 const KEY: &str = "addresses";
 
@@ -48,7 +48,7 @@ impl JobSpec {
         Ok(())
     }
 
-    /// Checks addresses that follow each other in an order of their own.
+    /// Checks the keys of sequence, sprandom and once.
     fn check_order(&self) -> Check {
         let spec = &self.addresses;
         let sequence = spec.kind == AddressKind::Sequence;

@@ -1,4 +1,4 @@
-//! Checks of the zones that the host keeps.
+//! Checks of the zones that the host maintains.
 
 use writecliff_base::Bytes;
 use writecliff_host_interface::Operation;
@@ -6,9 +6,9 @@ use writecliff_host_interface::Operation;
 use super::{Check, SpecError, reject, whole_sectors};
 use crate::spec::{JobSpec, Pattern, WorkloadSpec};
 
-/// Each zone takes 8 bytes, and random reads search them.
+/// Maximum number of zones; each takes 8 bytes, and random reads search them.
 pub(super) const ZONES_MAX: u64 = 1 << 20;
-/// Limit of fio.
+/// Maximum number of open zones, fio's limit.
 const OPEN_MAX: u32 = 4096;
 const KEY: &str = "host_zones";
 
@@ -42,12 +42,12 @@ impl JobSpec {
                 "max_open_per_thread needs max_open";
             KEY if !(0.0..=100.0).contains(&zones.reset_above_pct) =>
                 "reset_above {} % is outside 0 % to 100 %", zones.reset_above_pct;
-            KEY if self.trim_pct != 0.0 && !whole => "trims need blocks of a zone";
+            KEY if self.trim_pct != 0.0 && !whole => "trims need blocks of the size of a zone";
             KEY if !plain =>
                 "not together with hole, back, files, one_position, trim_first, a log, segments \
                  or thread_stride";
             KEY if trims_in_order && self.trim_pct < 100.0 =>
-                "sequential trims need a job of their own";
+                "sequential trims need a separate job";
         }
         Ok(())
     }
@@ -56,7 +56,7 @@ impl JobSpec {
         self.read_pct + self.trim_pct < 100.0
     }
 
-    /// Checks that the range is whole zones, and their number.
+    /// Checks that the range consists of whole zones, and their number.
     pub(super) fn host_zones_fit(&self, capacity: Bytes) -> Check {
         let Some(zones) = self.host_zones else { return Ok(()) };
         let (size, range) = (zones.size_bytes, self.range_on(capacity));
@@ -64,7 +64,7 @@ impl JobSpec {
         let count = capacity.0 / size;
         reject! {
             KEY if !whole || range.0 == 0 =>
-                "offset and range are no whole zones of {}", Bytes(size);
+                "offset and range must be multiples of the zone size of {}", Bytes(size);
             KEY if count > ZONES_MAX =>
                 "the drive would have {count} zones, more than {ZONES_MAX}";
         }
@@ -73,7 +73,7 @@ impl JobSpec {
 }
 
 impl WorkloadSpec {
-    /// Checks that all jobs mean the same zones.
+    /// Checks that all jobs define the same zones.
     pub(super) fn check_shared_zones(&self) -> Result<(), SpecError> {
         let key = |job: &JobSpec| {
             let zones = job.host_zones?;

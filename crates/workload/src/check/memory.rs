@@ -1,4 +1,4 @@
-//! Memory that a workload takes, computed before it runs: its threads and the rows of its series.
+//! Memory of a workload, computed before it runs: its threads and the rows of its series.
 
 use writecliff_base::{Bytes, Nanos};
 
@@ -6,24 +6,24 @@ use super::SpecError;
 use crate::block_map::BlockMap;
 use crate::spec::{AddressKind, JobSpec, WorkloadSpec};
 
-/// Rows of a step's series: one for each interval, job and operation. With what is stored and drawn
-/// of it, a row takes up to 500 bytes.
+/// Maximum number of rows of a step's series: one for each interval, job and operation. A row takes
+/// up to 500 bytes, including storage and plots.
 pub const SERIES_ROWS_MAX: u64 = 3_000_000;
-/// Rows of a series in memory: an eighth more than a workload may ask for, because I/Os complete
-/// after its end.
+/// Maximum number of rows in memory: an eighth more than a workload may request, because I/Os
+/// complete after its end.
 pub const SERIES_ROWS_KEPT: u64 = SERIES_ROWS_MAX / 8 * 9;
-/// Jobs that run at the same time; each has histograms, and lines in the report.
+/// Maximum number of concurrent jobs; each has histograms, and lines in the report.
 pub(super) const JOBS_MAX: usize = 2000;
-/// Limit on the threads of all jobs, by the figures below.
+/// Limit on the memory of the threads of all jobs, by the constants below.
 pub(super) const THREADS_BYTES_MAX: u64 = 1 << 30;
 
 const OPERATIONS: u64 = 3;
-/// Bytes of a row while the step runs.
+/// Bytes of a row during the step.
 const ROW_BYTES: u64 = 81;
 const THREAD_BYTES: u64 = 2560;
-/// An I/O that is outstanding, here and in the drive.
+/// Bytes of an outstanding I/O, here and in the drive.
 const OUTSTANDING_BYTES: u64 = 192;
-/// Positions of each operation, see `striding`.
+/// Bytes of a file: positions for each operation, see `striding`.
 const FILE_BYTES: u64 = 48;
 const SEGMENT_BYTES: u64 = 8;
 
@@ -57,7 +57,7 @@ impl WorkloadSpec {
         length_ns.div_ceil(self.interval_ns.max(1)).saturating_mul(self.cells())
     }
 
-    /// Returns the error of a step of `length_ns`, whose series has more rows than are kept.
+    /// Returns the error of a step of `length_ns` whose series has too many rows.
     pub fn series_too_long(&self, length_ns: u64) -> SpecError {
         let rows = self.series_rows(length_ns);
         let least_ns = least_interval_ns(length_ns, self.cells());
@@ -90,7 +90,7 @@ impl JobSpec {
         each.saturating_mul(u64::from(self.threads))
     }
 
-    /// Returns a map of the range, if it is known and the job keeps one.
+    /// Returns the size of the map of the range, if the range is known and the job has a map.
     fn block_map_bytes(&self) -> u64 {
         let smallest = self.all_block_sizes().map(|size| size.bytes).min().unwrap_or(1);
         let unit = self.align_bytes.unwrap_or(smallest).max(1);
@@ -116,7 +116,8 @@ fn gigabytes(bytes: f64) -> String {
     if gigabytes >= 100.0 { format!("{gigabytes:.0} GB") } else { format!("{gigabytes:.2} GB") }
 }
 
-/// Returns an interval of one non-zero digit with which a series of this many rows is kept.
+/// Returns an interval with one non-zero digit that limits the series to the permitted number of
+/// rows.
 fn least_interval_ns(length_ns: u64, cells: u64) -> u64 {
     let most = u128::from(SERIES_ROWS_MAX / cells.max(1)).max(1);
     let ns = u128::from(length_ns).div_ceil(most).max(1);

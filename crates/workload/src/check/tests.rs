@@ -42,7 +42,7 @@ fn invalid_jobs_are_rejected_with_a_message() {
         ),
         (r#""range_pct":50,"range_bytes":8192"#, "range: given in bytes and in percent"),
         (r#""range_pct":150"#, "range: 150 % is outside 0 % to 100 %"),
-        (r#""segments":{"count":0,"amount_bytes":8192}"#, "segments: the count 0 is not above 0"),
+        (r#""segments":{"count":0,"amount_bytes":8192}"#, "segments: the count 0 is below 1"),
         (
             r#""segments":{"count":2,"amount_bytes":1073741824}"#,
             "segments: 2 segments of 512 MiB do not fit into 1 GiB without touching",
@@ -95,8 +95,8 @@ fn invalid_jobs_are_rejected_with_a_message() {
             r#""addresses":{"kind":"zipf","theta":1},"pattern":"sequential""#,
             "addresses: a sequential pattern has no distribution of addresses",
         ),
-        (r#""rate_iops":0"#, "rate: 0 a second is outside 0.001 to 1000000000000"),
-        (r#""rate_iops":5,"rate_bytes_per_s":5"#, "rate: given in I/Os and in bytes a second"),
+        (r#""rate_iops":0"#, "rate: 0 per second is outside 0.001 to 1000000000000"),
+        (r#""rate_iops":5,"rate_bytes_per_s":5"#, "rate: given in I/Os and in bytes per second"),
         (r#""arrival":"poisson""#, "arrival: poisson arrivals need a rate"),
         (r#""think_after_ios":0"#, "think_after_ios: 0 is not above 0"),
         (r#""burst_ns":5"#, "pause: burst and pause must both be above 0 or both be absent"),
@@ -105,7 +105,7 @@ fn invalid_jobs_are_rejected_with_a_message() {
             r#""rate_iops":100,"burst_ns":5,"pause_ns":5"#,
             "pause: a job with a rate cannot have bursts and pauses",
         ),
-        (r#""duration_ns":0"#, "duration: 0 ends the job before it begins"),
+        (r#""duration_ns":0"#, "duration: 0 would end the job before it starts"),
         (r#""duration_ns":null"#, "duration: the job never ends"),
         (r#""stream":4"#, "stream: stream 4 does not exist; the drive has 4 streams"),
     ] {
@@ -138,22 +138,16 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
             r#""addresses":{"kind":"sequence","blocks":[9]},"range_bytes":4096"#,
             "addresses: block 9 is outside the range of 1 blocks",
         ),
-        (r#""flow_group":1"#, "flow_group: there is no flow_weight"),
+        (r#""flow_group":1"#, "flow_group: it needs a flow_weight"),
         (
             r#""flow_weight":1,"rate_iops":5"#,
-            "flow_weight: rates determine the shares of jobs already",
+            "flow_weight: the rates already determine the shares of the jobs; remove flow_weight",
         ),
         (r#""addresses":{"kind":"normal","theta":1}"#, "addresses: only zipf has a theta"),
-        (
-            r#""run_ios":2,"pattern":"sequential""#,
-            "run_ios: runs begin at random addresses; a sequential pattern has none",
-        ),
-        (r#""hole_after_bytes":512,"pattern":"sequential""#, "hole_after: there is no hole"),
-        (r#""one_position":true"#, "one_position: random addresses have no position"),
-        (
-            r#""start_bytes":512"#,
-            "start: only a sequential job without holes and files begins elsewhere",
-        ),
+        (r#""run_ios":2,"pattern":"sequential""#, "run_ios: runs need a random pattern"),
+        (r#""hole_after_bytes":512,"pattern":"sequential""#, "hole_after: it needs a hole"),
+        (r#""one_position":true"#, "one_position: it needs a sequential pattern"),
+        (r#""start_bytes":512"#, "start: it needs a sequential job without holes and files"),
         (r#""sequential_read_pct":101"#, "sequential_read: 101 % is outside 0 % to 100 %"),
         (
             r#""sequential_write_pct":5,"run_ios":2"#,
@@ -162,7 +156,7 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
         ),
         (
             r#""sequential_read_pct":5,"block_sizes":[{"bytes":512,"sequential_pct":5}]"#,
-            "block_sizes: sequential shares are given of operations and of sizes; remove one of \
+            "block_sizes: sequential shares are given for operations and block sizes; remove one of \
              them",
         ),
         (
@@ -190,7 +184,7 @@ fn invalid_courses_sizes_and_ends_are_rejected_with_a_message() {
         ),
         (
             r#""least_rates":[{"operation":0,"iops":1,"bytes_per_s":null,"cycle_ns":7}]"#,
-            "least_rates: cycle of 7 ns is no multiple of the interval of 1000000000 ns",
+            "least_rates: cycle of 7 ns is not a multiple of the interval of 1000000000 ns",
         ),
     ] {
         let error = outcome(fields).expect_err(fields).to_string();
@@ -227,5 +221,8 @@ fn workloads_need_jobs_and_an_interval() {
 fn a_part_of_a_rate_is_not_too_small() {
     let job = r#""rate_iops":0.001,"read_pct":50,"rate_read_pct":0.01"#;
     let error = outcome(job).unwrap_err().to_string();
-    assert!(error.contains("rate_read: a part of the rate is below 0.000001 a second"), "{error}");
+    assert!(
+        error.contains("rate_read: a part of the rate is below 0.000001 per second"),
+        "{error}"
+    );
 }

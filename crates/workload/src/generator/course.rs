@@ -1,5 +1,5 @@
-//! Dependences between the I/Os of a job: block sizes by operation, runs from random addresses,
-//! trims before writes, several streams, a log.
+//! Dependencies between the I/Os of a job: block sizes by operation, runs from random addresses,
+//! trims before writes, several streams, and logs.
 
 use writecliff_base::{Prng, StreamId};
 
@@ -11,14 +11,14 @@ use crate::spec::{AddressKind, JobSpec, Pattern, StreamOrder};
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     pub(super) replay: Option<Replay>,
-    /// Mixes of the block sizes of writes and trims, where they differ from the job's.
+    /// Mixes of the block sizes of writes and trims, if they differ from the job's.
     writes: Option<Sizes>,
     trims: Option<Sizes>,
     runs: Option<Runs>,
     continued: Option<Continued>,
     ordered: Option<Ordered>,
     trim_first: bool,
-    /// The block that was trimmed and is written next: offset and length.
+    /// Offset and length of the trimmed block that is written next.
     trimmed: Option<(u64, u32)>,
     streams: Streams,
 }
@@ -30,8 +30,8 @@ struct Sizes {
     upto: Vec<(u64, SizeClass)>,
 }
 
-/// Consecutive I/Os from each random address, as fio's `randwrite:N`. Each operation continues from
-/// its own last one; what would leave the range begins at a random address.
+/// Consecutive I/Os from each random address, as fio's `randwrite:N`. Each operation continues
+/// after its own last I/O; an I/O that would leave the range starts at a random address.
 #[derive(Clone, Debug)]
 struct Runs {
     ios: u64,
@@ -41,23 +41,22 @@ struct Runs {
     range: u64,
 }
 
-/// Random I/Os some of which continue at the end of the last I/O of their operation, like fio's
-/// `percentage_random`: the sequential reads or writes among the random ones of a trace. An I/O
-/// that would leave the range begins at a random address.
+/// Random I/Os, some of which continue at the end of the last I/O of their operation, like fio's
+/// `percentage_random`. This models sequential I/Os among the random I/Os of a trace. An I/O that
+/// would leave the range starts at a random address.
 #[derive(Clone, Debug)]
 struct Continued {
-    /// Thresholds out of 2^32 of reads and writes.
+    /// Thresholds out of 2^32 for reads and writes.
     below: [u64; 2],
     positions: [Option<u64>; 2],
     range: u64,
 }
 
-/// Random I/Os in which those of a size and an operation may continue in order, beside all others:
-/// the sequential streams of a mix. Each begins at a random address; at its end the range begins
-/// again.
+/// Random I/Os among which the I/Os of a given size and operation form sequential streams. Each
+/// stream starts at a random address and wraps at the end of the range.
 #[derive(Clone, Debug)]
 struct Ordered {
-    /// By operation and size: its length, a threshold out of 2^32, and the next offset.
+    /// Operation, length, threshold out of 2^32 and next offset of each stream.
     streams: Vec<(Operation, u32, u64, Option<u64>)>,
     range: u64,
 }
@@ -70,7 +69,7 @@ struct Streams {
 }
 
 impl Course {
-    /// Returns the course of a job; `None` if its I/Os are plain draws.
+    /// Returns the dependencies of a job; `None` if its I/Os are independent draws.
     pub(super) fn of(job: &JobSpec, classes: &SizeClasses, range: u64) -> Option<Box<Self>> {
         let is_mix_of_sizes = job.all_block_sizes().count() > 1;
         let fitted =
@@ -154,7 +153,7 @@ impl Course {
         if let Some(room) = addresses.room(operation).filter(|_| !upto.is_empty())
             && upto.iter().any(|(_, class)| u64::from(class.length) <= room)
         {
-            // Sizes that fit before the end of the range, as fio draws them.
+            // Redraw until the size fits before the end of the range, as fio does.
             while u64::from(class.length) > room {
                 class = of(random.next_u64() & 0xffff_ffff);
             }

@@ -37,7 +37,7 @@ fn the_first_requests_never_change() {
     assert_eq!(got, GOLDEN);
 }
 
-/// (operation, sector, length), from a second implementation of the definition.
+/// Operation, sector and length, from an independent implementation of the definition.
 const GOLDEN: [(u8, u64, u32); 8] = [
     (0, 646_640, 8192),
     (1, 1_835_824, 8192),
@@ -184,8 +184,8 @@ fn shares_of_reads_and_writes_continue_where_the_last_one_ended() {
     assert!((share(1) - 60.0).abs() < 2.0, "{continued:?} of {all:?}");
 }
 
-/// The I/O streams of a mix: 64 KiB reads in order, 4 KiB reads at random; of the 4 KiB writes half
-/// in order.
+/// The I/O streams of a mix: sequential 64 KiB reads, random 4 KiB reads, and 4 KiB writes, half of
+/// them sequential.
 #[test]
 fn sizes_go_on_in_order_beside_random_ones() {
     let mixed = r#"{"read_pct":50,"align_bytes":4096,"ios":1,
@@ -204,7 +204,7 @@ fn sizes_go_on_in_order_beside_random_ones() {
     let writes = offsets(Operation::Write, 4096);
     let ends: std::collections::BTreeSet<u64> = writes.iter().map(|at| at + 4096).collect();
     let went_on = writes.iter().filter(|at| ends.contains(at)).count();
-    // A random one follows another by chance in 4 % of the cases.
+    // A random I/O continues another by chance in 4 % of the cases.
     let share = went_on as f64 / writes.len() as f64;
     assert!((0.45..0.6).contains(&share), "{share}");
 }

@@ -1,4 +1,4 @@
-//! Checks I/Os against zones that the test keeps itself.
+//! Checks I/Os against the test's own model of the zones.
 
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn generators(jobs: &[JobSpec]) -> Vec<ThreadGenerator> {
     jobs.iter().enumerate().map(new).collect()
 }
 
-/// (offset, length) in KiB of the next I/Os.
+/// Returns offset and length in KiB of the next I/Os.
 fn drawn(job: &JobSpec, count: usize) -> Vec<(u64, u64)> {
     let mut generator = generators(std::slice::from_ref(job)).remove(0);
     let pair = |io: IoRequest| (io.offset / KIB, u64::from(io.length) / KIB);
@@ -132,21 +132,21 @@ fn invalid_zones_are_rejected() {
         (HostZones { max_open_per_thread: 1, ..good }, "needs max_open"),
         (HostZones { max_open: 5000, ..good }, "max_open 5000 is above 4096"),
         (HostZones { reset_above_pct: 101.0, ..good }, "reset_above 101 %"),
-        (HostZones { size_bytes: 192 * KIB, ..good }, "no whole zones of 192 KiB"),
+        (HostZones { size_bytes: 192 * KIB, ..good }, "multiples of the zone size of 192 KiB"),
     ] {
         let job = JobSpec { range_bytes: Some(512 * KIB), ..job(Pattern::Random, 16 * KIB, spec) };
         let error = ThreadGenerator::new(&job, DEVICE, 1, 0, 0).map(drop).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
     }
     let trim = JobSpec { trim_pct: 100.0, ..job(Pattern::Random, 16 * KIB, good) };
-    assert!(trim.check().unwrap_err().message.contains("blocks of a zone"));
+    assert!(trim.check().unwrap_err().message.contains("blocks of the size of a zone"));
     let holes = JobSpec { hole_bytes: 512, ..job(Pattern::Sequential, 16 * KIB, good) };
     assert!(holes.check().unwrap_err().message.contains("not together"));
 }
 
 proptest! {
-    /// Two threads take turns in any order. Writes continue their zone or begin it anew, stay below
-    /// its capacity, and never have more zones in progress than may be open.
+    /// Two threads issue I/Os in any order. Writes continue or restart their zone, stay within its
+    /// capacity, and never exceed the limit of open zones.
     #[test]
     fn writes_are_in_order_and_open_zones_few(
         sequential: bool, short_writes: bool, begin_full: bool,
@@ -182,7 +182,7 @@ proptest! {
             let end = at + u64::from(io.length);
             prop_assert!(io.length > 0);
             if io.op == Operation::Read {
-                // The rest of a zone that was given up counts as written.
+                // The rest of a finished zone counts as written.
                 let readable = if full(written[zone]) { size } else { written[zone] };
                 prop_assert!(end <= readable, "to {} of {}", end, readable);
                 continue;

@@ -47,7 +47,8 @@ fn byte_rates_space_arrivals_by_io_size() {
     assert_eq!(times, [0, 512_000, 1_536_000, 2_048_000]);
 }
 
-/// Arrivals of a thread whose I/Os take no time and whose pauses are as long as asked.
+/// Returns the arrivals of a thread whose I/Os take no time and whose pauses are exactly as long as
+/// requested.
 fn arrivals_with_pauses(job: &JobSpec, count: usize) -> Vec<u64> {
     let mut pacing = ThreadPacing::new(job, 1, 0, 0);
     let mut next = || {
@@ -92,7 +93,7 @@ fn reads_and_writes_have_their_own_schedules() {
     assert_eq!(counts, [80, 20]);
     let behind = |_| usize::from(pacing.next_operation(u64::MAX) == Some(Operation::Read));
     let reads: usize = (0..10_000).map(behind).sum();
-    assert!((4800..5200).contains(&reads), "the mix decides where both are behind: {reads}");
+    assert!((4800..5200).contains(&reads), "the mix decides if both are late: {reads}");
 }
 
 #[test]

@@ -168,7 +168,7 @@ mod normal {
         assert!((variance.sqrt() / 8e4 - 1.0).abs() < 0.005, "{}", variance.sqrt());
         for (within, expected) in [(8e4, 0.6827), (1.6e5, 0.9545)] {
             let share = ranks.iter().filter(|r| (*r - 5e5).abs() < within).count() as f64 / 4e5;
-            // The sum of twelve differs from the bell by less than 0.004 here.
+            // The sum of twelve differs from the normal distribution by less than 0.004 here.
             assert!((share - expected).abs() < 0.006, "{within}: {share}");
         }
     }

@@ -1,4 +1,4 @@
-//! Figures of a job that follow from its definition.
+//! Properties of a job derived from its definition.
 
 use writecliff_base::{Bytes, SLOT_BYTES};
 use writecliff_host_interface::Operation;
@@ -41,7 +41,7 @@ impl JobSpec {
         Bytes(job.range_bytes.unwrap_or(capacity.0.saturating_sub(job.offset_bytes)))
     }
 
-    /// Returns the block sizes of an operation: its own, or the job's.
+    /// Returns the block sizes of an operation: its own, or those of the job.
     pub fn block_sizes_of(&self, operation: Operation) -> &[BlockSize] {
         self.own_blocks(operation).map_or(&self.block_sizes, |blocks| &blocks.block_sizes)
     }

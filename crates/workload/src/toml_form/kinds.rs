@@ -4,7 +4,8 @@ use writecliff_base::keys::{Numbers, Percent, Rate, Size};
 use writecliff_base::kinds;
 use writecliff_base::located::Table;
 
-/// Returns `true` if the value is text that ends with `end`. Other types get their usual error.
+/// Returns `true` if the value is text that ends with `end`. Other types are reported by the
+/// caller.
 fn ends_with(table: &Table<'_>, key: &str, end: &str) -> bool {
     matches!(table.text(key), Ok(Some(text)) if text.trim().ends_with(end))
 }
@@ -16,7 +17,7 @@ kinds! {
         |_| "tables".to_owned(),
         |_, _| String::new(),
     }
-    /// A size in bytes; none if it is a share of the drive up to this percentage.
+    /// A size in bytes; `None` if it is a share of the drive up to this percentage.
     SizeOrShare(f64) -> u64 {
         |_, table, key| {
             let size = (!ends_with(table, key, "%")).then(|| Size.read(table, key));
@@ -25,7 +26,7 @@ kinds! {
         |kind| format!("size or {}", Percent(0.0..=kind.0).takes()),
         |_, _| String::new(),
     }
-    /// A share of the drive in percent; none if it is a size, see [`SizeOrShare`].
+    /// A share of the drive in percent; `None` if it is a size, see [`SizeOrShare`].
     ShareOrSize(f64) -> f64 {
         |kind, table, key| {
             let share = || Percent(0.0..=kind.0).read(table, key);
@@ -43,7 +44,7 @@ kinds! {
         |_| "size".to_owned(),
         |_, _| String::new(),
     }
-    /// I/Os per second; none if they are bytes per second.
+    /// I/Os per second; `None` if the rate is in bytes per second.
     IopsOrRate -> f64 {
         |_, table, key| {
             if !ends_with(table, key, "IOPS") {
@@ -52,14 +53,14 @@ kinds! {
             let text = table.text(key)?.unwrap_or_default();
             let number = text.trim().trim_end_matches("IOPS").trim_end().replace('_', "");
             number.parse().map(Some).map_err(|_| {
-                let hint = Some("write for example rate = \"1000 IOPS\"".to_owned());
+                let hint = Some("write, for example, rate = \"1000 IOPS\"".to_owned());
                 table.error(key, format!("'{text}' is not a number of IOPS"), hint)
             })
         },
         |_| "`\"1000 IOPS\"` or `\"200 MB/s\"`".to_owned(),
         |_, _| String::new(),
     }
-    /// Bytes per second; none if they are I/Os per second, see [`IopsOrRate`].
+    /// Bytes per second; `None` if the rate is in I/Os per second, see [`IopsOrRate`].
     RateOrIops -> f64 {
         |_, table, key| {
             let rate = (!ends_with(table, key, "IOPS")).then(|| Rate.read(table, key));
@@ -68,14 +69,14 @@ kinds! {
         |_| IopsOrRate.takes(),
         |_, _| String::new(),
     }
-    /// A list of numbers of streams.
+    /// A list of stream numbers.
     StreamNumbers -> Vec<u16> {
         |_, table, key| {
             let Some(numbers) = Numbers(0.0..=65_535.0).read(table, key)? else {
                 return Ok(None);
             };
             if numbers.iter().any(|number| number.fract() != 0.0) {
-                return Err(table.error(key, "streams are whole numbers", None));
+                return Err(table.error(key, "stream numbers are whole numbers", None));
             }
             Ok(Some(numbers.into_iter().map(|number| number as u16).collect()))
         },

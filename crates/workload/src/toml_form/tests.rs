@@ -1,4 +1,4 @@
-//! Tests which workload files are read, and which messages and hints others get.
+//! Tests valid workload files, and the messages and hints for invalid ones.
 
 use super::*;
 use crate::spec::{Arrival, StreamOrder};
@@ -169,7 +169,7 @@ fn a_mix_has_four_shares() {
     let table = "[job.mix]\nsequential_write = \"56 %\"\nrandom_write = \"44 %\"";
     assert_eq!(shares(table).unwrap(), [0, 0, 56_000_000]);
     let short = shares("mix = { random_read = \"90 %\" }").unwrap_err().to_string();
-    assert!(short.contains("the shares add up to 90 %, not to 100 %"), "{short}");
+    assert!(short.contains("the shares add up to 90 %; they must add up to 100 %"), "{short}");
     let twice = shares("read = \"5 %\"\nmix = { random_read = \"100 %\" }").unwrap_err();
     assert!(twice.to_string().contains("mix and read are both given"), "{twice}");
 }
@@ -320,10 +320,10 @@ fn steps_that_cannot_be_meant_are_rejected() {
         ("[[step]]\nname = \"a\"\n", "w.toml:2: missing key 'job' in step[0]"),
         (&format!("[[step]]\nuntill = \"steady\"\n{job}"), "w.toml:3: unknown key 'untill'"),
         (&format!("[[step]]\nuntil = \"done\"\n{job}"), "w.toml:3: until: 'done' is not one of"),
-        (&format!("[[step]]\nmax_rounds = 9\n{job}"), "w.toml:3: max_rounds: only rounds"),
+        (&format!("[[step]]\nmax_rounds = 9\n{job}"), "w.toml:3: max_rounds: it needs rounds"),
         (
             &format!("[[step]]\nuntil = \"steady\"\nmeasure = false\n{job}"),
-            "w.toml:4: measure: a step that runs until",
+            "w.toml:4: measure: a step with until",
         ),
         (
             &format!("[[step]]\nname = \"a\"\n{job}[[step]]\nname = \"a\"\n{job}"),
@@ -346,6 +346,6 @@ fn limits_are_kept_as_text_and_refused_with_their_line() {
         let text = format!("name = \"x\"\n{job}[expect]\niops = \"{wrong}\"\n");
         let message = read(&text, "x.toml").unwrap_err().to_string();
         assert!(message.contains("x.toml") && message.contains('6'), "{message}");
-        assert!(message.contains("is no limit"), "{message}");
+        assert!(message.contains("is not a limit"), "{message}");
     }
 }
