@@ -1,4 +1,4 @@
-"""Loop devices for the tests that need a real block device; skipped aloud where there are none."""
+"""Loop devices for tests that need a real block device; skipped with a reason where unavailable."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _run(*argv: str) -> str:
 
 @pytest.fixture
 def attach(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Attaches image files as loop devices, with their partitions, and detaches all at the end."""
+    """Yield a function that attaches image files as loop devices; all are detached at the end."""
     attached: list[str] = []
 
     def make(image: Path, *options: str) -> str:
@@ -55,7 +55,7 @@ def attach(tmp_path: Path) -> Iterator[Callable[..., str]]:
         except subprocess.CalledProcessError as error:
             pytest.skip(f"device tests: losetup: {error.stderr.strip()}")
         attached.append(device)
-        # Where BFQ is the default, it may hold back one of two jobs for a second.
+        # BFQ, if it is the default, may delay one of two jobs by a second.
         Path("/sys/block", Path(device).name, "queue/scheduler").write_text("none")
         return device
 
@@ -74,20 +74,20 @@ def image(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def loop(attach: Callable[..., str], image: Path) -> str:
-    """An empty loop device of 128 MiB."""
+    """Return an empty loop device of 128 MiB."""
     return attach(image)
 
 
 @pytest.fixture
 def no_fio_left() -> Iterator[None]:
-    """After the test none of our children may be a fio, running or zombie."""
+    """Check after the test that no fio, running or zombie, is a child of this process."""
     yield
     assert not fio_children()
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    """Builds the targets of the tables of dangers; everything is gone after the test."""
+    """Yield a bench to build dangerous targets on; everything is removed after the test."""
     with Bench(tmp_path) as bench:
         yield bench
 

@@ -1,6 +1,6 @@
-"""Hundreds of attempts to destroy something, by situation, name and command: all are refused.
+"""Hundreds of attempts to destroy data, by situation, name and command: all are refused.
 
-The tables of dangers beside this one look at each refusal's wording; here it is what is reached.
+The tables of dangers check the wording of refusals; this one checks that no byte changes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _with_file_system(bench: Bench) -> tuple[Path, str]:
 
 
 def _partitioned(bench: Bench) -> tuple[str, str]:
-    """A disk and its partition."""
+    """Return a disk and its partition."""
     image = _image(bench)
     write_mbr(image, sectors=ROOM_BYTES // 512 - 2048)
     device = bench.loop(image)
@@ -205,7 +205,7 @@ def two_loop_devices_over_a_file_that_was_deleted(bench: Bench) -> Situation:
 
 @situation
 def a_loop_device_over_a_file_on_a_disk_that_is_mounted_by_it(bench: Bench) -> Situation:
-    """The image is on the machine's own disk, and a file system in it is in use."""
+    """Mount a file system from an image that is stored on the disk itself."""
     image, device = _with_file_system(bench)
     bench.mount(device, "-o", "noatime")
     return Situation(bench.loop(image, "--read-only"), [image])
@@ -257,7 +257,7 @@ def a_node_of_it_that_was_made_by_hand(bench: Bench) -> Situation:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what commands read; nobody waits for udev to close a device."""
+    """Return a folder with input files of commands; do not wait for udev to close devices."""
     monkeypatch.setattr(usage, "_PROCESS_SETTLE_S", 0.0)
     monkeypatch.chdir(tmp_path)
     for name, text in (("load.toml", LOAD), ("trace.csv", TRACE), ("act.conf", ACT)):
@@ -265,13 +265,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _engine(target: str, found: Situation) -> tuple[int, str]:
-    """What the function says that every command opens its target with, and then purges it."""
-    serial = target if found.serial is None else found.serial
+def _engine(target: str, situation: Situation) -> tuple[int, str]:
+    """Open the target like every command and purge it; return exit code and error."""
+    serial = target if situation.serial is None else situation.serial
     try:
-        engine = open_target(target, destroy_serial=serial, allow_signatures=found.wipe)
+        engine = open_target(target, destroy_serial=serial, allow_signatures=situation.wipe)
         try:
-            engine.purge()  # files are refused when they are to be written
+            engine.purge()  # files are refused at the first write
         finally:
             engine.close()
     except WritecliffError as error:
@@ -282,38 +282,38 @@ def _engine(target: str, found: Situation) -> tuple[int, str]:
 def _command(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     capsys.readouterr()
     code = main(words)
-    said = capsys.readouterr()
-    return code, said.out + said.err
+    output = capsys.readouterr()
+    return code, output.out + output.err
 
 
-def _all_refused(seen: Seen, before: str, found: Situation) -> None:
-    assert digest(found.guarded, found.first) == before, "bytes have changed"
+def _all_refused(seen: Seen, before: str, situation: Situation) -> None:
+    assert digest(situation.guarded, situation.first) == before, "bytes have changed"
     assert not seen.wrong, "\n".join(seen.wrong)
     assert seen.tried
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_no_name_of_a_device_leads_to_its_bytes(name: str, bench: Bench, here: Path) -> None:
-    found = SITUATIONS[name](bench)
-    before, seen = digest(found.guarded, found.first), Seen()
-    for how, target in names_of(bench, found.device).items():
-        refused(lambda target=target: _engine(target, found), seen, f"{how}: {target}")
-    _all_refused(seen, before, found)
+    situation = SITUATIONS[name](bench)
+    before, seen = digest(situation.guarded, situation.first), Seen()
+    for how, target in names_of(bench, situation.device).items():
+        refused(lambda target=target: _engine(target, situation), seen, f"{how}: {target}")
+    _all_refused(seen, before, situation)
 
 
 @pytest.mark.parametrize("name", ["mounted", "swap_on_a_partition", "claimed_by_a_process"])
 def test_no_command_writes_to_it(
     name: str, bench: Bench, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = SITUATIONS[name](bench)
-    before, seen = digest(found.guarded, found.first), Seen()
-    for how, words in commands_of(found.device, found.device, here).items():
+    situation = SITUATIONS[name](bench)
+    before, seen = digest(situation.guarded, situation.first), Seen()
+    for how, words in commands_of(situation.device, situation.device, here).items():
         refused(lambda words=words: _command(words, capsys), seen, how)
-    _all_refused(seen, before, found)
+    _all_refused(seen, before, situation)
 
 
 def _places(bench: Bench, folder: Path) -> Mapping[str, tuple[str, str | None]]:
-    """What must not become a file, and what has to stay as it is."""
+    """Return paths that must not become output files, with the device or file that must not change."""
     image = _image(bench)
     device = bench.loop(image)
     link, null, pipe, door = (folder / name for name in ("link", "null", "pipe", "door"))
@@ -338,13 +338,13 @@ def test_no_output_takes_the_place_of_a_device(
     place: str, bench: Bench, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, guarded = _places(bench, here)[place]
-    found = Situation(path, [] if guarded is None else [guarded])
-    before, mode, seen = digest(found.guarded), os.lstat(path).st_mode, Seen()
+    situation = Situation(path, [] if guarded is None else [guarded])
+    before, mode, seen = digest(situation.guarded), os.lstat(path).st_mode, Seen()
     for how, words in outputs(path):
         refused(lambda words=words: _command(words, capsys), seen, how)
-        assert os.lstat(path).st_mode == mode, f"{how}: it is something else now"
-    _all_refused(seen, before, found)
-    assert sorted(one.name for one in here.iterdir() if one.suffix in (".tmp", ".part")) == []
+        assert os.lstat(path).st_mode == mode, f"{how}: the file type or mode has changed"
+    _all_refused(seen, before, situation)
+    assert sorted(path.name for path in here.iterdir() if path.suffix in (".tmp", ".part")) == []
 
 
 KERNEL_FILES = (
@@ -356,13 +356,13 @@ KERNEL_FILES = (
 
 
 def test_no_file_of_the_kernel_is_a_target(here: Path) -> None:
-    found, seen = Situation("", []), Seen()
+    situation, seen = Situation("", []), Seen()
     for path in KERNEL_FILES:
         there = os.path.lexists(path)
         for target in (f"file:{path}", path):
             refused(lambda target=target: _sized(target), seen, target)
         assert os.path.lexists(path) == there
-    _all_refused(seen, digest([]), found)
+    _all_refused(seen, digest([]), situation)
 
 
 def _sized(target: str, size_bytes: int = 2 * MIB) -> tuple[int, str]:
@@ -381,7 +381,7 @@ def _sized(target: str, size_bytes: int = 2 * MIB) -> tuple[int, str]:
 
 
 def test_attempts_are_many() -> None:
-    """The tables are what is promised."""
+    """Check the number of attempts."""
     names, commands, places = 13, len(commands_of("/dev/x", "x", Path())), 6
     tried = len(SITUATIONS) * names + 3 * commands + places * len(list(outputs("x")))
     assert tried + 2 * len(KERNEL_FILES) > 600

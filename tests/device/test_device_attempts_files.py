@@ -1,4 +1,4 @@
-"""Attempts on files, and attempts that win a race: what is in use later than it is looked at."""
+"""Attempts on files, and races: targets that change or become busy after the check."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOAD = 'name = "w"\n[[job]]\nread = "0 %"\nvolume = "1 MB"\n'
 
 
 def attempt(build: Build) -> Build:
-    """Adds a target, what must stay of it, and what the refusal says."""
+    """Add a builder of a target, the files that must not change, and the text of the refusal."""
     FILES[build.__name__] = build
     return build
 
@@ -37,8 +37,8 @@ def _nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "_PROCESS_SETTLE_S", 0.0)
 
 
-def _own(bench: Bench) -> Path:
-    """A file that a run has made and written."""
+def _written_file(bench: Bench) -> Path:
+    """Create a file that a run has written."""
     path = bench.path("own")
     held = FileTarget.open(path, ROOM_BYTES)
     held.require_writable()
@@ -48,7 +48,7 @@ def _own(bench: Bench) -> Path:
 
 
 def _small_disk(bench: Bench, *options: str) -> Path:
-    """A mounted file system of 8 MiB."""
+    """Mount a file system of 8 MiB and return its mount point."""
     image = bench.image(ROOM_BYTES)
     bench.mkfs(device := bench.loop(image))
     where = bench.path("small")
@@ -88,7 +88,7 @@ def on_a_read_only_file_system(bench: Bench) -> tuple[str, list[Path], str]:
 
 @attempt
 def another_name_of_a_file_behind_a_loop_device(bench: Bench) -> tuple[str, list[Path], str]:
-    path, other = _own(bench), bench.path("hard")
+    path, other = _written_file(bench), bench.path("hard")
     os.link(path, other)
     bench.loop(path)
     return str(other), [path], "is behind the loop device"
@@ -96,7 +96,7 @@ def another_name_of_a_file_behind_a_loop_device(bench: Bench) -> tuple[str, list
 
 @attempt
 def a_link_to_a_file_behind_a_mounted_loop_device(bench: Bench) -> tuple[str, list[Path], str]:
-    path, link = _own(bench), bench.path("link")
+    path, link = _written_file(bench), bench.path("link")
     bench.mkfs(device := bench.loop(path))
     bench.mount(device)
     link.symlink_to(path)
@@ -105,7 +105,7 @@ def a_link_to_a_file_behind_a_mounted_loop_device(bench: Bench) -> tuple[str, li
 
 @attempt
 def another_name_of_a_swap_file(bench: Bench) -> tuple[str, list[Path], str]:
-    path, other = _own(bench), bench.path("hard")
+    path, other = _written_file(bench), bench.path("hard")
     path.chmod(0o600)
     os.link(path, other)
     bench.swap(path)
@@ -162,7 +162,7 @@ def a_link_to_itself(bench: Bench) -> tuple[str, list[Path], str]:
 
 @attempt
 def of_another_size_than_asked_for(bench: Bench) -> tuple[str, list[Path], str]:
-    path = _own(bench)
+    path = _written_file(bench)
     return f"{path}?size={ROOM_BYTES // 2}", [path], "not the 4194304 asked for"
 
 
@@ -183,8 +183,8 @@ def test_a_file_is_refused_and_stays(
     (tmp_path / "load.toml").write_text(LOAD)
     words = ["run", str(tmp_path / "load.toml"), "--on", f"file:{path}", "--output"]
     assert main([*words, str(tmp_path / "out"), *(["--size", size] if size else [])]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert [line for line in said if line.startswith("error: ")] == said[:1]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("error: ")] == lines[:1]
     assert not (tmp_path / "out").exists()
     assert digest(guarded, first) == before
 
@@ -203,15 +203,15 @@ def test_a_new_file_has_room_or_is_not_made(bench: Bench) -> None:
 def _after(
     monkeypatch: pytest.MonkeyPatch, module: object, name: str, then: Callable[[], object]
 ) -> None:
-    """Have something happen right after a function of the protection has returned, once."""
+    """Call `then` once, right after a function of the protection has returned."""
     whole = getattr(module, name)
     left = [then]
 
     def raced(*args: object, **more: object) -> object:
-        found = whole(*args, **more)
+        returned = whole(*args, **more)
         if left:
             left.pop()()
-        return found
+        return returned
 
     monkeypatch.setattr(module, name, raced)
 
@@ -272,9 +272,9 @@ def test_a_link_that_is_moved_after_it_was_looked_at(
 
     before = digest([other])
     _after(monkeypatch, protection, "inspect", moved)
-    found, held = claim(str(link), device)
+    target, held = claim(str(link), device)
     held.verify()
-    assert (found.node, held.fd >= 0) == (device, True)
+    assert (target.node, held.fd >= 0) == (device, True)
     held.close()
     assert digest([other]) == before
 
@@ -282,7 +282,7 @@ def test_a_link_that_is_moved_after_it_was_looked_at(
 def _file_raced(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, then: Callable[[Path], object]
 ) -> str:
-    path = _own(bench)
+    path = _written_file(bench)
     _after(monkeypatch, regular_file, "stat_node", lambda: then(path))
     with pytest.raises(WritecliffError) as caught:
         held = FileTarget.open(path, None)
@@ -304,8 +304,8 @@ def test_a_file_that_becomes_a_link_to_a_device(
         path.unlink()
         path.symlink_to(device)
 
-    said = _file_raced(bench, monkeypatch, swapped)
-    assert "cannot be opened" in said or "kernel's own files" in said
+    error = _file_raced(bench, monkeypatch, swapped)
+    assert "cannot be opened" in error or "kernel's own files" in error
     assert digest([image]) == before
 
 
@@ -323,7 +323,7 @@ def test_a_file_that_becomes_a_device(bench: Bench, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_file_that_gets_behind_a_loop_device(bench: Bench) -> None:
-    path = _own(bench)
+    path = _written_file(bench)
     held = FileTarget.open(path, None)
     bench.callback(held.close)
     assert held.refusal is None
@@ -333,7 +333,7 @@ def test_a_file_that_gets_behind_a_loop_device(bench: Bench) -> None:
 
 
 def test_a_file_that_is_replaced_before_the_first_write(bench: Bench) -> None:
-    path = _own(bench)
+    path = _written_file(bench)
     held = FileTarget.open(path, None)
     bench.callback(held.close)
     path.unlink()
@@ -344,8 +344,8 @@ def test_a_file_that_is_replaced_before_the_first_write(bench: Bench) -> None:
     assert path.read_bytes() == before
 
 
-def test_two_at_once_are_one(bench: Bench) -> None:
-    """Two starts in one moment: one has the device, the other is refused."""
+def test_only_one_of_two_concurrent_starts_gets_the_device(bench: Bench) -> None:
+    """Start two processes at once: one claims the device, the other is refused."""
     device = bench.loop(bench.image(ROOM_BYTES))
     code = (
         "import sys\nfrom writecliff.engines.blockdev import claim, usage\n"
@@ -358,8 +358,8 @@ def test_two_at_once_are_one(bench: Bench) -> None:
         subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    lines = sorted(one.stdout.readline().strip() for one in both if one.stdout)
-    for one in both:
-        one.communicate("\n")
+    lines = sorted(process.stdout.readline().strip() for process in both if process.stdout)
+    for process in both:
+        process.communicate("\n")
     assert lines.count("has it") <= 1
     assert any("in use" in line for line in lines)

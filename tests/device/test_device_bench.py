@@ -1,4 +1,4 @@
-"""`writecliff lab bench fio`: both ways are run on the same device, and told apart honestly."""
+"""`writecliff lab bench fio`: compare fio alone with fio run by writecliff, on one device."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 def test_pairs_on_a_loop_device(loop: str, cli: CommandLine) -> None:
-    said = cli(f"lab bench fio --on {loop} --destroy {loop} --seconds 1 --pairs 1 --json")
-    assert said.code == 0, said.err
-    document = json.loads(said.out)
+    output = cli(f"lab bench fio --on {loop} --destroy {loop} --seconds 1 --pairs 1 --json")
+    assert output.code == 0, output.err
+    document = json.loads(output.out)
     assert (document["schema"], document["target"]) == ("writecliff/bench-fio/1", loop)
     (row,) = document["rows"]
-    # A busy machine moves the figures of one second; that both are of this load is what counts.
+    # On a busy machine, one-second figures vary; check only that both come from this load.
     assert 0.2 < row["iops_ratio"] < 5
     assert row["iops_ratio"] == pytest.approx(row["writecliff_iops"] / row["bare_iops"])
     assert 1.0 <= row["bare_wall_s"] < 5
@@ -44,12 +44,12 @@ def test_the_summary_is_of_pairs() -> None:
         Pair(200, 10, 5.0, 190, 10.1, 5.1, 0.1),
         Pair(50, 10, 4.0, 51, 11, 4.0, 0.3),
     ]
-    found = summary(pairs)
-    assert found["iops_ratio"] == pytest.approx(0.99)
-    assert found["extra_wall_s"] == pytest.approx(0.5)
-    assert found["own_cpu_s"] == pytest.approx(0.2)
-    assert found["cpu_ratio"] == pytest.approx(1.01)
-    assert found["bare_spread"] == pytest.approx(150 / (350 / 3))
+    figures = summary(pairs)
+    assert figures["iops_ratio"] == pytest.approx(0.99)
+    assert figures["extra_wall_s"] == pytest.approx(0.5)
+    assert figures["own_cpu_s"] == pytest.approx(0.2)
+    assert figures["cpu_ratio"] == pytest.approx(1.01)
+    assert figures["bare_spread"] == pytest.approx(150 / (350 / 3))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_mistakes_are_reported_in_one_line(
     cli: CommandLine, tmp_path: Path, words: list[str], message: str
 ) -> None:
     target = [] if "--on" in words else ["--on", f"file:{tmp_path / 'x.img'}", "--size", "1MB"]
-    said = cli(["lab", "bench", "fio", *words, *target])
-    assert said.code == 2
-    assert message in said.err
+    output = cli(["lab", "bench", "fio", *words, *target])
+    assert output.code == 2
+    assert message in output.err
     assert not (tmp_path / "x.img").exists()

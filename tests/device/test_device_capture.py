@@ -46,7 +46,7 @@ def _captured(device: str, folder: Path, command: list[str]) -> Trace:
 
 
 def _instances(pid: int | None = None) -> set[str]:
-    """The instances of a process; other tests may have theirs."""
+    """Return the tracefs instances of a process; parallel tests may have others."""
     mine = f"writecliff-{pid or os.getpid()}-*"
     return {path.name for path in (run.find_tracefs() / "instances").glob(mine)}
 
@@ -69,14 +69,14 @@ def test_every_request_is_there_once_with_its_address(loop: str, tmp_path: Path)
         ),
     )
     assert not _instances()
-    said = [
+    logged = [
         line.split(",") for line in next(tmp_path.glob("fio_iops*.log")).read_text().splitlines()
     ]
     rows, requests = trace.table.to_pylist(), trace.requests
     assert requests is not None
     writes = [row for row in rows if row["op"] == "write"]
-    assert len(writes) == len(said) == 1000
-    assert Counter(row["offset_bytes"] for row in writes) == Counter(int(row[4]) for row in said)
+    assert len(writes) == len(logged) == 1000
+    assert Counter(row["offset_bytes"] for row in writes) == Counter(int(row[4]) for row in logged)
     assert {row["length_bytes"] for row in writes} == {4 * KIB}
     assert {row["process"] for row in writes} == {"fio"}
     assert set(requests["errno"].to_pylist()) == {0}
@@ -99,7 +99,7 @@ def test_discards_flushes_and_reads_are_told_apart(loop: str, tmp_path: Path) ->
         for row, flags in zip(
             trace.table.to_pylist(), trace.requests["flags"].to_pylist(), strict=True
         )
-        # Without those by which the kernel looks for partitions.
+        # Without the kernel's own reads of the partition table.
         if row["process"] in ("dd", "blkdiscard") and (row["op"] != "read" or flags == "sync")
     ]
     assert [row for row in rows if row[0] == "write"] == [
@@ -129,7 +129,7 @@ def test_a_partition_is_a_part_of_its_disk(bench: Bench, tmp_path: Path) -> None
 
 
 def _statistics(device: str) -> dict[str, tuple[int, int]]:
-    """Requests and bytes that the kernel has counted, by operation of the trace."""
+    """Return the kernel's counts of requests and bytes, by operation of the trace."""
     name = Path(device).name
     numbers = [int(word) for word in Path(f"/sys/block/{name}/stat").read_text().split()]
     return {
@@ -144,7 +144,7 @@ def _statistics(device: str) -> dict[str, tuple[int, int]]:
 def test_requests_are_those_that_the_kernel_counts(
     scheduler: str, loop: str, tmp_path: Path
 ) -> None:
-    """Merges, journal, readahead, discards: /sys/block/NAME/stat is the judge."""
+    """Compare merges, journal, readahead and discards with /sys/block/NAME/stat."""
     chosen = Path(f"/sys/block/{Path(loop).name}/queue/scheduler")
     for program in ("mkfs.ext4", "fstrim"):
         if shutil.which(program) is None:
@@ -172,14 +172,14 @@ def test_requests_are_those_that_the_kernel_counts(
     }
     captured = {op: [0, 0] for op in counted}
     assert trace.requests is not None
-    said = trace.requests["flags"].to_pylist()
-    for row, flags in zip(trace.table.to_pylist(), said, strict=True):
-        # The kernel counts zeroes as written, though no data are transferred.
+    request_flags = trace.requests["flags"].to_pylist()
+    for row, flags in zip(trace.table.to_pylist(), request_flags, strict=True):
+        # The kernel counts Write Zeroes as writes, although no data are transferred.
         op = "write" if "zeroes" in flags else row["op"]
         captured[op][0] += 1
         captured[op][1] += row["length_bytes"]
-    assert any("zeroes" in flags for flags in said)  # of mkfs
-    # It also counts a request that only asks for a flush, and the end of one with a flush behind it.
+    assert any("zeroes" in flags for flags in request_flags)  # issued by mkfs
+    # It also counts pure flush requests, and the post-flush of a request as another one.
     flushes, more = counted["fsync"][0], counted["write"][0] - captured["write"][0]
     assert 0 <= more <= flushes
     captured["write"][0] += more
@@ -240,14 +240,14 @@ def test_lost_events_are_counted_and_said(
     lost, metadata = done.metadata["lost_events"], done.metadata
     assert lost > 0
     assert metadata["losses"]["dropped"] + metadata["losses"]["overrun"] == lost
-    # Three events for each request, of which some are in the trace.
+    # A request has three events; only some requests are in the trace.
     assert metadata["events"] + lost >= 3 * 2000
     assert sum(metadata["requests"].values()) < 2000
     assert any(f"lost {lost:,} events" in note for note in metadata["notes"])
 
 
-def test_requests_that_are_open_at_the_end_are_said(loop: str, tmp_path: Path) -> None:
-    """Completions that never come, as of a request that a frozen device holds."""
+def test_requests_outstanding_at_the_end_are_reported(loop: str, tmp_path: Path) -> None:
+    """Freeze the device, so that a request never completes."""
     device = traced_device(Path(loop))
     capture = BlockCapture(device, tmp_path / "t.parquet")
     try:
@@ -293,7 +293,7 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     root = run.find_tracefs() / "instances"
 
     def recording() -> bool:
-        # A new instance is on for a moment, before it is prepared: events are enabled after that.
+        # A new tracefs instance is active before it is set up; events are enabled after that.
         return any(
             (root / name / "events/block/block_rq_complete/enable").read_text()[0] == "1"
             and (root / name / "tracing_on").read_text() == "1\n"
@@ -315,7 +315,7 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--device", "/dev/no-such-device", "--for", "1s"], "/dev/no-such-device: no such device"),
         (["--device", "/tmp", "--for", "1s"], "a directory, not a block device"),
@@ -327,14 +327,14 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
     ],
 )
 def test_mistakes_are_said_in_one_line(
-    words: list[str], said: str, loop: str, tmp_path: Path, cli: CommandLine
+    words: list[str], message: str, loop: str, tmp_path: Path, cli: CommandLine
 ) -> None:
     output = tmp_path / "t.parquet"
     given = [loop if word == "LOOP" else word for word in words]
     answer = cli(["capture", "-o", str(output), *given])
     assert answer.code == 2
     first = answer.err.splitlines()[0]
-    assert first.startswith("error: ") and said in first
+    assert first.startswith("error: ") and message in first
     assert not list(tmp_path.glob("t.parquet*"))
     assert not _instances()
 

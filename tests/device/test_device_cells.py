@@ -56,7 +56,7 @@ def fios_job(result: StepResult) -> dict[str, Any]:
     return job
 
 
-@pytest.mark.measures  # a busy machine does too few I/Os in a second for three percentiles
+@pytest.mark.measures  # a busy machine may do too few I/Os per second for the percentiles
 @pytest.mark.parametrize("job", CELLS.values(), ids=CELLS.keys())
 def test_figures_of_a_cell_are_fios_own(loop: str, job: Job) -> None:
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
@@ -66,7 +66,7 @@ def test_figures_of_a_cell_are_fios_own(loop: str, job: Job) -> None:
     assert set(result.jobs[0].operations) <= {"read", "write"}
     for name, mine in result.jobs[0].operations.items():
         raw = theirs[name]
-        # The same time for both: fio rounds its run time to milliseconds before it divides.
+        # Use the same run time for both: fio rounds it to milliseconds before dividing.
         assert seconds == pytest.approx(raw["runtime"] / 1000, abs=0.0015)
         assert mine.ios / seconds == pytest.approx(raw["iops"], rel=RESOLUTION)
         assert result.iops(name) == pytest.approx(raw["iops"], rel=RESOLUTION)
@@ -134,7 +134,7 @@ def test_the_composite_load_runs_on_any_sector(
 
 @pytest.mark.parametrize("sector", [512, 4096])
 def test_its_zones_take_their_shares(attach: Callable[..., str], image: Path, sector: int) -> None:
-    """Where 600 writes went, seen from what is no longer blank: a hole in the file is blank."""
+    """Check the places of 600 writes by the blocks that are no longer holes of the file."""
     loop = attach(image, "--sector-size", str(sector))
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
         engine.run(Workload("ecw", (composite(600, read_pct=0),)))
@@ -143,12 +143,14 @@ def test_its_zones_take_their_shares(attach: Callable[..., str], image: Path, se
     hot = sum(at < size * 0.05 for at in set(blocks))
     middle = sum(size * 0.05 <= at < size * 0.2 for at in set(blocks))
     cold = sum(at >= size * 0.2 for at in set(blocks))
-    # Few of 300 writes to 1,638 blocks of the hot zone meet; sizes differ, so the shares are rough.
+    # Few of 300 writes to the 1,638 blocks of the hot zone overlap; with mixed sizes, shares are rough.
     assert hot > middle > 0
     assert hot > cold > 0
     assert max(blocks) > size * 0.6
     if sector == 512:
-        assert any(at % 4096 for at in written_sectors(loop))  # not all starts are on 4 KiB
+        assert any(
+            at % 4096 for at in written_sectors(loop)
+        )  # not all offsets are multiples of 4 KiB
 
 
 def written_sectors(device: str) -> list[int]:

@@ -32,7 +32,7 @@ def step(number: int, job: Job = LOAD) -> Workload:
 
 
 def ios_at_end(result: StepResult) -> int:
-    """By fio, since its load began."""
+    """Return fio's count of I/Os since its load began."""
     document = result.raw["fio"]
     assert isinstance(document, dict)
     return sum(document["jobs"][0]["write"]["lat_ns"]["bins"].values())
@@ -52,7 +52,7 @@ def test_steps_are_cut_out_of_one_load(loop: str) -> None:
     total = 0
     for before, after in itertools.pairwise(results):
         assert after.started_ns == before.started_ns + before.elapsed_ns
-        # A busy machine answers late, and then early: a step more is a step less for the next.
+        # On a busy machine, a report may be late and the next one early: I/Os move between steps.
         assert after.elapsed_ns == pytest.approx(STEP_NS, rel=0.5)
     last = results[-1]
     end_ns = last.started_ns + last.elapsed_ns - results[0].started_ns

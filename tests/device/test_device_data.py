@@ -1,4 +1,4 @@
-"""What is written to a loop device: no block twice, and nothing that could be compressed."""
+"""The data written to a loop device: no duplicate blocks, and not compressible."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ FILLS = {
 
 
 def filled(loop: str, job: Job, volume: int) -> tuple[int, dict[int, float]]:
-    """(4 KiB pages that are like another one, size after compression in chunks of so many bytes)"""
+    """Return the number of duplicate 4 KiB pages, and the compressed size by chunk size."""
     fill = Workload("fill", (replace(job, volume_bytes=volume, range_bytes=volume),))
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
-        for seed in (1, 2, 3):  # buffers that were scrambled often are not what they were
+        for seed in (1, 2, 3):  # buffers change as they are scrambled repeatedly
             engine.run(replace(fill, seed=seed))
     with Path(loop).open("rb") as device:
         data = device.read(volume)
@@ -39,7 +39,7 @@ def filled(loop: str, job: Job, volume: int) -> tuple[int, dict[int, float]]:
 
 
 def compressed(data: bytes, chunk: int) -> float:
-    """The size after compression, as a share; of some chunks all over the data."""
+    """Return the compressed size as a share of the size, from sample chunks of the data."""
     places = range(0, len(data) - chunk, max(chunk, len(data) // 200 // chunk * chunk))
     sizes = [min(chunk, len(zlib.compress(data[at : at + chunk]))) for at in places]
     return sum(sizes) / chunk / len(sizes)

@@ -1,4 +1,4 @@
-"""Other I/O on the device during a step is found and named; alone, nothing is."""
+"""I/O of other programs on the device during a step is detected; without any, none is reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def foreign_texts(result: StepResult) -> list[str]:
 
 
 def write_from_another_program(loop: str, size: int) -> None:
-    """Through the page cache, as most programs do, and flushed to the device."""
+    """Write through the page cache, as most programs do, and flush it to the device."""
     with open(loop, "r+b", buffering=0) as device:
         device.seek(64 * MIB)
         for _ in range(size // MIB):
@@ -35,7 +35,7 @@ def write_from_another_program(loop: str, size: int) -> None:
 
 
 def test_another_writer_is_named(loop: str) -> None:
-    # At a rate, so that the share of the other writer does not depend on this machine.
+    # Rate-limited, so that the share of the other writer does not depend on the machine.
     job = Job(duration_ns=2 * SECOND, rate_iops=500, range_bytes=32 * MIB)
     with FioEngine.open_device(loop, destroy_serial=loop) as engine:
         alone = engine.run(Workload("alone", (job,)))
@@ -46,7 +46,7 @@ def test_another_writer_is_named(loop: str) -> None:
     assert foreign_texts(alone) == []
     machine = alone.raw["machine"]
     assert isinstance(machine, dict)
-    assert machine["foreign_bytes"]["write"] == 0  # the kernel's count is fio's, to the byte
+    assert machine["foreign_bytes"]["write"] == 0  # the kernel's count equals fio's, to the byte
     assert 0 < machine["cpu_busy_pct"] <= 100
     (text,) = foreign_texts(disturbed)
     name = Path(loop).name

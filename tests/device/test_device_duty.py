@@ -14,32 +14,32 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 MS = 1_000_000
 BURST_MS, PAUSE_MS, CYCLES = 1000, 1000, 2
 LATE_MS = 300
-TRIES = 4  # a machine with other work may be late in one, and fio with it
+TRIES = 4  # on a busy machine, fio may be late
 pytestmark = [pytest.mark.usefixtures("no_fio_left"), pytest.mark.measures]
 
 
 def stretches(result: StepResult) -> list[tuple[bool, float]]:
-    """(active, length in ms) of the stretches of rows with and without I/Os, in order."""
-    found: list[tuple[bool, float]] = []
+    """Return phases of rows with and without I/Os in order, as (active, length in ms)."""
+    phases: list[tuple[bool, float]] = []
     begin = 0
     for end in np.unique(result.intervals["end_ns"]).tolist():
         at = result.intervals["end_ns"] == end
-        # A thread may still end its last I/Os within the first moments of a row.
+        # The last I/Os of a burst may complete at the beginning of the next row.
         active = bool(result.intervals["ios"][at].sum() > 20)
         width = (end - begin) / MS
-        if found and found[-1][0] == active:
-            found[-1] = (active, found[-1][1] + width)
+        if phases and phases[-1][0] == active:
+            phases[-1] = (active, phases[-1][1] + width)
         else:
-            found.append((active, width))
+            phases.append((active, width))
         begin = end
-    return found
+    return phases
 
 
 @pytest.mark.parametrize(("threads", "depth"), [(1, 1), (4, 16)])
 def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -> None:
     job = Job(
         name="hir",
-        read_pct=100,  # writes to a loop device wait for the disk below it now and then
+        read_pct=100,  # writes to a loop device occasionally wait for the disk below
         threads=threads,
         queue_depth=depth,
         burst_ns=BURST_MS * MS,
@@ -59,7 +59,7 @@ def test_bursts_and_pauses_come_out_right(loop: str, threads: int, depth: int) -
 
 
 def check_rows(result: StepResult) -> None:
-    """What holds however busy the machine is."""
+    """Check the properties that do not depend on the load of the machine."""
     columns = result.intervals
     assert columns["ios"].sum() == result.total()[0]
     assert (np.diff(np.unique(columns["end_ns"])) > 0).all()
@@ -71,8 +71,8 @@ def check_rows(result: StepResult) -> None:
 
 
 def check_times(result: StepResult) -> None:
-    found = stretches(result)
-    bursts = [width for active, width in found if active]
-    pauses = [width for active, width in found if not active]
+    phases = stretches(result)
+    bursts = [width for active, width in phases if active]
+    pauses = [width for active, width in phases if not active]
     assert bursts == pytest.approx([BURST_MS] * CYCLES, abs=LATE_MS)
     assert pauses == pytest.approx([PAUSE_MS] * CYCLES, abs=LATE_MS)

@@ -1,4 +1,4 @@
-"""`FioEngine` on a loop device and on files: figures against fio's own, and every way to fail."""
+"""`FioEngine` on a loop device and on files: figures against fio's own, and all failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def raw_jobs(result: StepResult) -> list[dict]:
 
 
 def remarks(result: StepResult) -> tuple[str, ...]:
-    """Warnings without those of a machine that is shared with others while the tests run."""
+    """Return the warnings without those about other load on the machine."""
     return tuple(text for text in result.warnings if not text.startswith(PREFIX))
 
 
@@ -71,7 +71,7 @@ def test_figures_are_fios_own(loop: str) -> None:
             assert iops == pytest.approx(theirs["iops"], rel=0.01)
             for percent, value in theirs["lat_ns"]["percentile"].items():
                 ours = mine.service.quantile(float(percent) / 100).value_ns
-                if ours is not None:  # within a bin, and never above the maximum
+                if ours is not None:  # within one bin, and not above the maximum
                     assert ours == pytest.approx(value, rel=1 / 32)
                     assert ours <= theirs["lat_ns"]["max"]
     assert set(result.jobs[0].operations) == {"read", "write"}
@@ -103,7 +103,7 @@ def test_ends_by_volume_and_count_are_exact(loop: str) -> None:
         pattern="sequential",
         block_sizes=(BlockSize(131072),),
         queue_depth=8,
-        volume_bytes=160 * MIB,  # more than the device: starts over
+        volume_bytes=160 * MIB,  # larger than the device, so it wraps around
     )
     with opened(loop) as engine:
         assert engine.run(Workload("fill", (fill,))).total() == (1280, 160 * MIB)
@@ -132,7 +132,7 @@ def len_of(image: Path) -> int:
 
 
 def written(loop: str) -> set[int]:
-    """Offsets of the 4 KiB blocks that are not blank."""
+    """Return the offsets of the 4 KiB blocks that are not blank."""
     data = Path(loop).read_bytes()
     blank = bytes(4096)
     return {at for at in range(0, len(data), 4096) if data[at : at + 4096] != blank}
@@ -186,7 +186,7 @@ def test_writes_stay_where_they_belong(
 
 
 def test_fractional_zones_end_where_they_should(loop: str) -> None:
-    """90 % of the writes to the first 1/16 of the device, which fio only knows in bytes."""
+    """Send 90 % of the writes to the first 1/16 of the device, a zone that fio needs in bytes."""
     job = Job(ios=400, addresses=Addresses("hot_cold", zones=(Zone(90, 6.25),)))
     with opened(loop) as engine:
         engine.run(Workload("w", (job,)))
@@ -302,15 +302,15 @@ def test_file_target(tmp_path: Path) -> None:
 
 
 def test_a_file_of_a_decimal_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Sizes are documented as 10GB, which is no multiple of 4096 bytes."""
+    """Accept sizes such as 10GB, which are not multiples of 4096 bytes."""
     load, path = tmp_path / "w.toml", tmp_path / "target.img"
     load.write_text('name = "w"\n[[job]]\nname = "j"\nios = 100\n')
     cli = CommandLine(capsys)
-    for run, size in enumerate(("--size 10MB", "--size 10MB", "")):  # again, and without
-        said = cli(f"run {load} --on file:{path} {size} --output {tmp_path / str(run)}")
-        assert said.code == 0, said.err
+    for run, size in enumerate(("--size 10MB", "--size 10MB", "")):  # again, then without --size
+        output = cli(f"run {load} --on file:{path} {size} --output {tmp_path / str(run)}")
+        assert output.code == 0, output.err
         rounded = f"{path}: size rounded down to whole sectors: 9998336 bytes"
-        assert (rounded in said.err) == bool(size)
+        assert (rounded in output.err) == bool(size)
     assert path.stat().st_size == 9_998_336
 
 
@@ -329,7 +329,7 @@ def test_a_full_disk_is_reported_in_fios_words(tmp_path: Path, attach: Callable[
         with path.open("wb") as file:
             file.truncate(8 * MIB)
         fill = Job(pattern="sequential", block_sizes=(BlockSize(65536),), volume_bytes=8 * MIB)
-        with FioEngine.open_file(path, size_bytes=None) as engine:  # while there is room
+        with FioEngine.open_file(path, size_bytes=None) as engine:  # while there is free space
             (mount / "other.img").write_bytes(bytes(9 * MIB))
             with pytest.raises(EngineError, match="No space left on device") as caught:
                 engine.run(Workload("fill", (fill,)))

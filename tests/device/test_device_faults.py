@@ -1,7 +1,7 @@
-"""The table of faults that loop devices can stand for: what was measured is kept, the cause is named.
+"""Faults that loop devices can emulate: measurements are kept, and the error names the cause.
 
-The exit code says that the run failed, and it can be resumed where the drive is still the same one.
-Real drives and device mapper are in tests/drives, a drive that loses its medium in
+The exit code reports the failure, and the run can be resumed if the drive is still the same.
+Faults of real drives and device mapper are in tests/drives, the loss of the medium in
 test_device_vanish.py, errors and hangs in test_device_hangs.py.
 """
 
@@ -52,7 +52,7 @@ def test_the_drive_changes_its_size(
         run("losetup", "--set-capacity", loop)
 
     def changed() -> bool:
-        """Writes in flight may make a file longer again that was cut, even as long as it was."""
+        """Truncate the file until it stays short: writes in flight may extend it to its old size."""
         resize(size)
         return run("blockdev", "--getsize64", loop) != str(whole)
 
@@ -99,12 +99,12 @@ def test_another_drive_of_the_same_size_is_not_resumed(
     failing.assert_resumes(rows)
 
 
-# -- faults of the disk that the run is stored on -------------------------------------------------
+# -- faults of the disk that stores the run -------------------------------------------------------
 
 
 @pytest.fixture
 def small_disk(bench: Bench) -> Path:
-    """A file system of 8 MiB."""
+    """Return the mount point of a file system of 8 MiB."""
     device = bench.loop(bench.zeros(8 * MIB))
     bench.mkfs(device)
     return bench.mount(device, "-o", "rw")
@@ -124,7 +124,7 @@ def test_the_disk_of_the_run_is_full(loop: str, small_disk: Path, capsys: Captur
     assert re.search(r"cannot write .*/run/.*: no space left on device", ended.error)
     assert ended.hint == NO_SPACE_HINT
     filler.unlink()
-    _, rows = failing.kept()
+    _, rows = failing.stored_steps()
     assert rows >= 2
     failing.assert_resumes(rows)
 
@@ -137,6 +137,6 @@ def test_the_directory_of_the_run_vanishes(loop: str, tmp_path: Path, capsys: Ca
     assert re.search(rf"cannot write {directory}/.*: no such file or directory", ended.error)
     shutil.rmtree(directory, ignore_errors=True)
     shutil.move(tmp_path / "elsewhere", directory)
-    _, rows = failing.kept()
+    _, rows = failing.stored_steps()
     assert rows >= 2
     failing.assert_resumes(rows)

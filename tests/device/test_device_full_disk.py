@@ -1,6 +1,7 @@
-"""Commands whose disk is full or read-only, on a file system of a disk: one line says so, nothing is
-lost or half written, and the same command works once there is space. `python -m tests.kills --by full
---disk ext4` does it with all kinds of commands.
+"""Commands on a full or read-only disk.
+
+A one-line error names the cause, nothing is lost or partially written, and the same command works once
+there is space. `python -m tests.kills --by full --disk ext4` covers all kinds of commands.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ def test_commands_without_space(by: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "code", "said"), [(0, 409, "read-only file system"), (4096, 303, "")]
+    ("room", "code", "message"), [(0, 409, "read-only file system"), (4096, 303, "")]
 )
 def test_the_dashboard_of_a_store_without_space(
-    room: int, code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    room: int, code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages need none; a change that cannot be made says why, and changes nothing."""
+    """Pages need no space; a change that cannot be stored reports why and has no effect."""
     monkeypatch.delenv("WRITECLIFF_STORE", raising=False)
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -57,7 +58,7 @@ def test_the_dashboard_of_a_store_without_space(
             tagged = served.form("/tags", {"name": "runs/first", "add": "kept", "remove": ""})
             deleted = served.form("/delete", {"name": "runs/second", "confirm": "runs/second"})
         assert (tagged.status, deleted.status) == (code, code)
-        assert said in tagged.text and said in deleted.text
+        assert message in tagged.text and message in deleted.text
         if code != 303:
             assert sorted(disk.rglob("*")) == before
         assert served.complaints == []

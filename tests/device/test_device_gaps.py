@@ -1,11 +1,11 @@
-"""What the drive sees of the cut between two steps of one load: nothing.
+"""The drive sees no gap at the cut between two steps of one load.
 
-The kernel's own trace says when requests were issued. The longest gap around each cut is compared
-with that of as long a time in the middle of each step of the same run, because a machine with other
-work to do has gaps of its own, and the reads of ACT come in bursts. Its three jobs repeat every
-PATTERN_S, and a window holds two whole patterns: the longest gap of a load without a cut is thus the
-same wherever the window lies. Other work only lengthens gaps, at some cuts and within some steps, so
-the lower quartiles are compared. The drive lies in memory, so that it has no pauses of its own.
+Issue times come from the kernel's trace. The longest gap around each cut is compared with the longest
+gap in an equally long window in the middle of each step of the same run, because a busy machine causes
+gaps of its own, and the reads of ACT come in bursts. ACT's three jobs repeat every PATTERN_S, and a
+window covers two patterns, so that without a cut the longest gap does not depend on the window's
+position. Other load only lengthens some gaps, so lower quartiles are compared. The drive is in memory
+and has no pauses of its own.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STEPS = 12
 STEP_NS = 480_000_000
 WINDOW_S = 0.05
 PATTERN_S = 0.04  # two bursts of 40 reads, one large read, one large write
-GAP_MS = 5.0  # a process for each step leaves 50 to 140 ms
+GAP_MS = 5.0  # with a process per step, gaps are 50 to 140 ms
 
 
 def large(name: str, read_pct: float) -> Job:
@@ -69,7 +69,7 @@ def gaps_ms(
     steps: int = STEPS,
     keep_running: bool = True,
 ) -> tuple[list[float], list[float]]:
-    """The longest gap around each cut, and in the middle of each step but the first."""
+    """Return the longest gaps around each cut, and in the middle of each step but the first."""
     cuts = []
     with FioEngine.open_device(drive, destroy_serial=drive) as engine:
         try:
@@ -102,6 +102,6 @@ def test_a_cut_adds_no_gap(load: str, drive: str, tmp_path: Path) -> None:
 
 
 def test_a_process_for_each_step_is_noticed(drive: str, tmp_path: Path) -> None:
-    """The measurement finds the gaps that there would be."""
+    """Check that the measurement detects gaps, with a process per step."""
     around, within = gaps_ms(drive, tmp_path, (WRITES,), steps=4, keep_running=False)
     assert min(around) > min(within) + GAP_MS

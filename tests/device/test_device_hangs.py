@@ -1,4 +1,4 @@
-"""A drive that returns errors or hangs: a short stall is disclosed, a long one ends the run."""
+"""A drive that returns errors or hangs: a short stall is reported, a long one ends the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECOND = 1_000_000_000
 
 @pytest.fixture
 def thin(bench: Bench) -> Iterator[tuple[str, Path]]:
-    """A drive of 1 GiB that has room for 48 MiB, and the file system that its image lies on."""
+    """Yield a thin-provisioned drive of 1 GiB with 48 MiB of space, and its image's file system."""
     lower = bench.loop(bench.zeros(64 * MIB))
     bench.mkfs(lower)
     folder = bench.mount(lower, "-o", "rw")
@@ -45,14 +45,14 @@ def test_the_drive_returns_write_errors(thin: tuple[str, Path]) -> None:
         assert re.match(
             rf"{device}: write error at byte \d+ \(of 65\.\d+ kB\): ", str(caught.value)
         )
-        assert f"dev {Path(device).name}, sector " in str(caught.value)  # the kernel's words
+        assert f"dev {Path(device).name}, sector " in str(caught.value)  # the kernel's message
         assert caught.value.partial.total()[0] > 0
         assert caught.value.exit_code == 1
     assert "\n" not in str(caught.value)
 
 
 def frozen_while_running(thin: tuple[str, Path], bench: Bench, seconds: float | None) -> FioEngine:
-    """An engine whose drive hangs once it has done I/O: `seconds`, or to the end."""
+    """Return an engine whose drive hangs after its first I/O, for `seconds` or forever."""
     device, folder = thin
     engine = FioEngine.open_device(device, destroy_serial=device)
     bench.callback(engine.close)
@@ -88,7 +88,7 @@ LITTLE = Job(
 def test_the_drive_hangs_for_a_time(
     thin: tuple[str, Path], bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stall is no failure: the step goes on and says that the drive stalled."""
+    """A stall is not a failure: the step continues and reports the stall."""
     monkeypatch.setattr(faults, "STALL_S", 1.5)
     engine = frozen_while_running(thin, bench, seconds=3)
     result = engine.run(
@@ -106,7 +106,7 @@ def test_the_drive_hangs_for_a_time(
 def test_the_drive_hangs_for_ever(
     thin: tuple[str, Path], bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run ends although its fio cannot even be killed."""
+    """The run ends although its fio cannot be killed."""
     monkeypatch.setattr(faults, "GIVE_UP_S", 3.0)
     engine = frozen_while_running(thin, bench, seconds=None)
     begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""A live experiment from end to end: a real RocksDB on a served drive, short and small."""
+"""A short live experiment, end to end: RocksDB on a served drive."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def test_rocksdb_writes_each_part_with_its_stream(
         "off",
         "--json",
     ]
-    said = CommandLine(capsys)([*words, "--output", str(output)])
-    assert said.code == 0, said.err
-    told = json.loads(said.out)
-    off, on = told["trials"]
+    printed = CommandLine(capsys)([*words, "--output", str(output)])
+    assert printed.code == 0, printed.err
+    answer = json.loads(printed.out)
+    off, on = answer["trials"]
     assert (off["streams"], on["streams"]) == (False, True)
     numbers = [
-        {n for row in one["session"]["streams"] for n in row["numbers"]} for one in (off, on)
+        {n for row in trial["session"]["streams"] for n in row["numbers"]} for trial in (off, on)
     ]
     assert numbers == [{0}, {1, 2, 3, 4}]
-    for one in (off, on):
-        assert one["client"]["operations"] == 10_000
-        assert one["waf"] >= 1
-        manifest = json.loads((Path(one["run"]) / "manifest.json").read_text())
+    for trial in (off, on):
+        assert trial["client"]["operations"] == 10_000
+        assert trial["waf"] >= 1
+        manifest = json.loads((Path(trial["run"]) / "manifest.json").read_text())
         assert manifest["status"] == "complete"
     assert "RocksDB with and without streams" in output.read_text()
     again = CommandLine(capsys)([*words, "--output", str(output)])

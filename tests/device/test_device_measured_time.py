@@ -23,7 +23,7 @@ MS = 1_000_000
 MIB = 1 << 20
 CLOSED_WORKLOADS = int(os.environ.get("WRITECLIFF_CLOSED_WORKLOADS_FILE", "3"))
 
-# `late` and `long` overlap; `after` is a step of its own.
+# `late` and `long` overlap; `after` is a separate step.
 JOB_FILE = """\
 [global]
 rw=randread
@@ -52,7 +52,7 @@ def _ios(result: JobResult) -> int:
 
 
 def _outstanding(result: JobResult) -> float:
-    """Mean outstanding I/Os of a job by Little's law."""
+    """Return a job's mean number of outstanding I/Os by Little's law."""
     spent_ns = sum(done.ios * (done.service.mean_ns or 0.0) for done in result.operations.values())
     return spent_ns / result.elapsed_ns
 
@@ -72,17 +72,17 @@ def test_timed_jobs_have_their_own_times(kind: str, loop: str, tmp_path: Path) -
     assert [(name, jobs[name].began_ns) for name in jobs] == [
         ("late", 300 * MS), ("counted", 0), ("long", 0)
     ]  # fmt: skip
-    # The count of `counted` ends it at its last I/O, 99 intervals of 2 ms after its first one.
+    # `counted` ends with its last I/O, 99 intervals of 2 ms after the first.
     for name, length_ms in (("late", 200), ("counted", 198), ("long", 800)):
         _check_length(jobs[name], length_ms)
     assert step.elapsed_ns == max(job.began_ns + job.elapsed_ns for job in step.jobs)
-    # The delay before it is no running time.
+    # The start delay does not count as run time.
     assert alone.iops() == 1e9 * _ios(alone.jobs[0]) / alone.jobs[0].elapsed_ns
     _check_length(alone.jobs[0], 200)
 
 
 def _check_length(result: JobResult, length_ms: int) -> None:
-    """A job of 500 I/Os a second ends at its time, or with an I/O that is slower."""
+    """Check that a job of 500 I/Os per second ends at its duration, or with a later, slow I/O."""
     assert 0 < _ios(result) <= 0.5 * length_ms + 1  # fewer where the machine stalls until the end
     read = result.operations["read"]
     assert read.response is not None
@@ -92,7 +92,7 @@ def _check_length(result: JobResult, length_ms: int) -> None:
 
 @pytest.fixture
 def logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Log]]:
-    """The I/Os of each thread of the last run, as logged by fio one by one."""
+    """Return a function that reads the I/Os of each thread of the last run from fio's logs."""
     folder, program = tmp_path / "bin", shutil.which("fio")
     folder.mkdir()
     wrapper = folder / "fio"
@@ -101,8 +101,8 @@ def logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
     def logs() -> list[Log]:
-        found = sorted(tmp_path.glob("log_lat.*.log"), key=lambda file: int(file.suffixes[-2][1:]))
-        read = [_log(file.read_text()) for file in found]
+        paths = sorted(tmp_path.glob("log_lat.*.log"), key=lambda file: int(file.suffixes[-2][1:]))
+        read = [_log(file.read_text()) for file in paths]
         for file in tmp_path.glob("log_*.log"):
             file.unlink()
         return read
@@ -116,16 +116,18 @@ def _log(text: str) -> Log:
 
 
 def test_closed_jobs_have_their_own_times(loop: str, logged: Callable[[], list[Log]]) -> None:
-    """IOPS times mean latency is the mean of the outstanding I/Os from a job's start until its
-    duration is over and nothing is outstanding. The mean is below the queue depth while fio makes
-    the data of writes, while the kernel holds its submission back, and while a last I/O is slow.
+    """Check Little's law: IOPS times mean latency is the mean number of outstanding I/Os.
+
+    The interval is from the start of a job until its duration is over and no I/O is outstanding. The
+    mean is below the queue depth while fio generates write data, while the kernel delays submission,
+    and while a last I/O is slow.
     """
     with opened(loop) as engine:
         for seed in range(CLOSED_WORKLOADS):
             draw = random.Random(seed)
             jobs = tuple(_closed(draw, f"j{number}") for number in range(draw.choice((1, 2))))
             workload = Workload("w", jobs, seed=seed, interval_ns=100 * MS)
-            # On a busy machine, a thread of fio may note its end late, which does not repeat.
+            # On a busy machine, a thread of fio may record its end late; another attempt will not.
             for _ in range(5):
                 step = engine.run(workload)
                 pairs = list(zip(jobs, step.jobs, _outstanding_by_log(jobs, logged()), strict=True))
@@ -141,11 +143,11 @@ def test_closed_jobs_have_their_own_times(loop: str, logged: Callable[[], list[L
 
 
 def _outstanding_by_log(jobs: Sequence[Job], logs: list[Log]) -> Iterator[float]:
-    """The mean of the outstanding I/Os of each job."""
+    """Yield the mean number of outstanding I/Os of each job."""
     each = iter(logs)
     for job in jobs:
         ios = [io for _ in range(job.threads) for io in next(each)]
-        # Times are in whole milliseconds, so the last I/O may be one later: 0.3 % of a job.
+        # Times are whole milliseconds, so the last I/O may be 1 ms later, 0.3 % of a job.
         length_ns = max(job.duration_ns or 0, *(at_ns for at_ns, _ in ios))
         yield sum(latency_ns for _, latency_ns in ios) / length_ns
 
@@ -208,12 +210,12 @@ def test_every_output_has_the_same_rates(
     )
     page = (run / "report.html").read_text()
     assert all(f"{rate:,.0f}" in page for rate in rates.values())
-    figures = {one.key: one.value for one in Run(run).figures}
+    figures = {figure.key: figure.value for figure in Run(run).figures}
     for step in answer["steps"]:
         for job in step["jobs"]:
             key = f"{step['workload']}/{job['name']}/reads/iops"
             assert figures[key] == pytest.approx(rates[job["name"]])
-    # Jobs that overlap for a part of their times do not add up.
+    # Figures of partially overlapping jobs cannot be added.
     both = sum(job["operations"]["read"]["ios"] for job in answer["steps"][0]["jobs"])
     rate = 1e9 * both / answer["steps"][0]["elapsed_ns"]
     assert f"times-1: {rate:,.0f} reads/s" in Run(run).verdict
@@ -238,12 +240,12 @@ def _check_rate(name: str, ios: int, seconds: float, slowest_ns: float) -> None:
 def test_rates_and_means_of_a_real_file_have_intervals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Fio logs intervals and no batches, so percentiles have no interval."""
+    """Check that percentiles have no confidence interval, since fio logs intervals, not batches."""
     (tmp_path / "drive").write_bytes(bytes(4 * MIB))
     file = tmp_path / "reads.fio"
     file.write_text("[reads]\nrw=randread\nbs=4k\ntime_based\nruntime=1200ms\nrate_iops=500\n"
                     "log_avg_msec=100\nstartdelay=150ms\n")  # fmt: skip
-    for attempt in range(5):  # a run in which latencies drift has no interval
+    for attempt in range(5):  # a run with drifting latencies has no confidence interval
         words = ["run", file, "--on", f"file:{tmp_path / 'drive'}", "--quiet", "--json"]
         words += ["--output", tmp_path / f"run-{attempt}"]
         assert main([*map(str, words)]) == 0
@@ -255,7 +257,7 @@ def test_rates_and_means_of_a_real_file_have_intervals(
             (reads["bytes_per_s"], reads["intervals"]["bytes_per_s"]),
             (latency["mean_ns"], latency["mean_interval"]),
         ]
-        assert all(one["low_ns"] is None for one in latency["percentiles"])
+        assert all(percentile["low_ns"] is None for percentile in latency["percentiles"])
         if all(bounds is not None for _, bounds in figures):
             break
     for value, bounds in figures:

@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def write_mbr(image: Path) -> None:
-    """A partition table with one Linux partition from 1 MiB to the end."""
+    """Write a partition table with one Linux partition from 1 MiB to the end."""
     start, sectors = 2048, image.stat().st_size // 512 - 2048
     entry = struct.pack("<B3sB3sII", 0, b"\0\0\0", 0x83, b"\0\0\0", start, sectors)
     with image.open("r+b") as file:
@@ -32,13 +32,13 @@ def write_mbr(image: Path) -> None:
 
 @pytest.fixture
 def partitioned(attach: Callable[..., str], image: Path) -> Iterator[str]:
-    """A loop device with an ext4 file system on its partition."""
+    """Yield a loop device with an ext4 file system on its partition."""
     mkfs, partx = find_tool("mkfs.ext4"), find_tool("partx")
     if mkfs is None or partx is None:
         pytest.skip("device tests: mkfs.ext4 or partx is not installed")
     write_mbr(image)
     device = attach(image)
-    # partx reads the table itself: not every kernel is built to understand DOS tables.
+    # partx parses the table itself: not every kernel is built with DOS partition support.
     subprocess.run([partx, "--add", device], check=True, capture_output=True)
     if not wait_for(lambda: os.path.exists(f"{device}p1"), 30):
         pytest.skip("device tests: no partitions on loop devices here")
@@ -57,9 +57,9 @@ def test_contents_need_both_flags(partitioned: str) -> None:
     with pytest.raises(TargetError, match=r"not empty: partition .*dos partition table.*ext4"):
         claim(partitioned, partitioned)
     assert first_mebibyte(partitioned) == before
-    found, held = claim(partitioned, partitioned, allow_signatures=True)
+    usage, held = claim(partitioned, partitioned, allow_signatures=True)
     held.close()
-    assert [part.name for part in found.partitions] == [f"{Path(partitioned).name}p1"]
+    assert [part.name for part in usage.partitions] == [f"{Path(partitioned).name}p1"]
 
 
 def test_the_claim_keeps_others_out_but_not_fio(partitioned: str, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Tests of PTS-C 1.x in active-range segments, through fio, on a loop device.
 
-What was written is read from the image below the device: it was a hole everywhere before.
+Written ranges are found in the image file below the device, which was one hole before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from writecliff.report.model import ReportModel
 from writecliff.store.rundir import RunDirectory
 
 MIB = 1 << 20
-SEGMENTS, SIZE = 16, 2 * MIB  # of 32 MiB in all
+SEGMENTS, SIZE = 16, 2 * MIB  # 32 MiB in total
 RANGE_PCT = 75.0
 RANGE = {
     "edition": "pts-c",
@@ -41,13 +41,13 @@ TESTS: dict[str, dict[str, object]] = {
 
 
 def written(image: Path) -> Iterator[tuple[int, int]]:
-    """Begin and end of each part of a file that is no hole."""
+    """Yield the start and end of each part of a file that is not a hole."""
     fd, at = os.open(image, os.O_RDONLY), 0
     try:
         while True:
             try:
                 begin = os.lseek(fd, at, os.SEEK_DATA)
-            except OSError:  # nothing from there on
+            except OSError:  # a hole up to the end
                 return
             at = os.lseek(fd, begin, os.SEEK_HOLE)
             yield begin, at
@@ -80,7 +80,7 @@ def test_only_segments_of_the_active_range_are_written(
 
 
 def page_of(report: ReportModel) -> list[str]:
-    """All that the report says outside of tables and figures, and its remarks."""
+    """Return all text of the report outside tables and figures, with its remarks."""
     texts = [*report.disclosures, *report.notes]
     for part in report.sections:
         texts += [cell for table in part.tables for row in table.rows for cell in row]

@@ -1,4 +1,4 @@
-"""Served drives with fio as their client, and what serving costs."""
+"""Served drives with fio as the client, and the overhead of serving."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _fio(uri: str, folder: Path, *words: str) -> dict[str, dict[str, int]]:
         capture_output=True,
         cwd=folder,
     )
-    text = report.read_text()  # begins with messages of the client, or not
+    text = report.read_text()  # may begin with messages of the client
     job = json.loads(text[text.index("{") :])["jobs"][0]
     assert job["error"] == 0
     return {name: {"ios": job[name]["total_ios"]} for name in ("read", "write", "trim")}
@@ -43,7 +43,7 @@ def _fio(uri: str, folder: Path, *words: str) -> dict[str, dict[str, int]]:
 @needs_fio
 @pytest.mark.parametrize("transport", ["unix", "tcp"])
 def test_fio_reads_what_it_wrote(server: DriveServer, tmp_path: Path, transport: str) -> None:
-    """Blocks of all sizes, from several connections, each with a checksum."""
+    """Verify blocks of all sizes, with checksums, from several connections."""
     uri = server.listen_nbd(
         f"unix:{tmp_path / 'nbd.sock'}" if transport == "unix" else "127.0.0.1:0"
     )
@@ -96,6 +96,6 @@ def test_the_kernels_target_needs_modules(
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert main(["lab", "bench", "serve", "--kernel-target"]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "needs the module null_blk: there is no modprobe" in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "needs the module null_blk: there is no modprobe" in output.err

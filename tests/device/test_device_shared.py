@@ -1,4 +1,4 @@
-"""What others use through a second path to the same bytes is not written."""
+"""Data that others use through a second path to the same device are not overwritten."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILL = Workload("fill", (Job(pattern="sequential", block_sizes=(BlockSize(65536)
 
 @contextmanager
 def mounted(device: str, directory: Path) -> Iterator[None]:
-    """An ext4 file system on the device, mounted."""
+    """Mount a new ext4 file system of the device."""
     mkfs = find_tool("mkfs.ext4")
     if mkfs is None:
         pytest.skip("mkfs.ext4 is not installed")
@@ -51,7 +51,7 @@ def test_a_file_of_ours_is_not_written_while_it_is_mounted_nor_afterwards(
 ) -> None:
     path = tmp_path / "x.img"
     run_on_file(path, 32 * MIB)
-    run_on_file(path)  # it is ours until somebody else writes it
+    run_on_file(path)  # may be reused until another program writes to it
     device = attach(path)
     with pytest.raises(TargetError, match=r"in use: .* is behind the loop device loop"):
         run_on_file(path)

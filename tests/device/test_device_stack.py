@@ -24,7 +24,7 @@ JOURNAL, METADATA = NAMES[3], NAMES[2]
 
 @pytest.fixture
 def mounted(loop: str, tmp_path: Path) -> Iterator[Path]:
-    """An ext4 file system of 4 KiB blocks, empty."""
+    """Yield the mount point of an empty ext4 file system with 4 KiB blocks."""
     if shutil.which("mkfs.ext4") is None:
         pytest.skip("mkfs.ext4 is not installed")
     subprocess.run(["mkfs.ext4", "-q", "-F", "-b", "4096", loop], check=True)
@@ -41,7 +41,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 def _stack(mounted: Path, program: str) -> Stack:
-    """What becomes of a Python program that works in the file system."""
+    """Capture the I/O stack of a Python program that runs in the file system."""
     script = mounted.parent / "program.py"
     script.write_text(f"import mmap, os\nos.chdir({str(mounted)!r})\n{program}")
     command = [sys.executable, "-S", str(script)]
@@ -76,7 +76,7 @@ for n in range(1000): os.pwrite(fd, page, (n * 619 % 1024) * 4096)
     assert data is not None
     assert (data.traffic.count, data.traffic.sizes) == (1000, {4096: 1000})
     assert stack.data_amplification == 1
-    assert stack.calls.syncs == 0  # those that direct writes stand for are none of the program's
+    assert stack.calls.syncs == 0  # syncs implied by direct writes are not counted as the program's
     assert data.service_p50_ns is not None and data.service_p50_ns > 0
 
 
@@ -116,7 +116,7 @@ for n in range(1000): os.pwrite(fd, b"x" * 4096, n % 10 * 4096)
     assert stack.calls.writes.bytes == 1000 * 4096
     assert stack.written_bytes("data") == 10 * 4096
     assert stack.data_amplification == pytest.approx(0.01)
-    assert stack.program_ns < stack.duration_ns  # it was written back after the program
+    assert stack.program_ns < stack.duration_ns  # written back after the end of the program
 
 
 def test_reading_again_hits_the_page_cache(mounted: Path) -> None:
@@ -185,7 +185,7 @@ def test_the_same_stack_gives_the_same_page(mounted: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--stack"], "--stack requires a command"),
         (["--stack", "--root", "/proc", "--", "true"], "/proc is on proc"),
@@ -195,10 +195,10 @@ def test_the_same_stack_gives_the_same_page(mounted: Path) -> None:
     ],
 )
 def test_mistakes_are_said_in_one_line(
-    words: list[str], said: str, tmp_path: Path, cli: CommandLine
+    words: list[str], message: str, tmp_path: Path, cli: CommandLine
 ) -> None:
     answer = cli(["capture", "-o", str(tmp_path / "out"), *words])
     assert answer.code == 2
     first = answer.err.splitlines()[0]
-    assert first.startswith("error: ") and said in first
+    assert first.startswith("error: ") and message in first
     assert not (tmp_path / "out").exists()

@@ -1,6 +1,6 @@
-"""The table of dangerous targets that loop devices can stand for: each refused, no byte changed.
+"""Dangerous targets that loop devices can emulate: each is refused, no byte changes.
 
-What needs real drives, md, device mapper or bcache is in tests/drives.
+Targets that need real drives, md, device mapper or bcache are in tests/drives.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def a_link_to_a_partition(bench: Bench) -> Danger:
 
 
 def _mounted_elsewhere(bench: Bench, device: str) -> None:
-    """Mount it in a mount namespace of a process of its own."""
+    """Mount the device in the mount namespace of another process."""
     bench.mkfs(device)
     where = bench.path("hidden")
     where.mkdir()
@@ -83,7 +83,7 @@ def mounted_in_another_namespace(bench: Bench) -> Danger:
 
 
 def _mounted_in_nobodys_namespace(bench: Bench, device: str) -> None:
-    """Mount it in a namespace that outlives its process because its file is bind-mounted."""
+    """Mount the device in a namespace that outlives its process by a bind mount."""
     bench.mkfs(device)
     where, folder = bench.path("hidden"), bench.path("namespaces")
     where.mkdir()
@@ -144,7 +144,9 @@ def swap_on_a_partition(bench: Bench) -> Danger:
     bench.swap(partition)
     disk = partition.removesuffix("p1")
     refused = r"in use: loop\d+p1 is active swap space"
-    return Danger(disk, refused, "swapoff", [disk], first=MIB)  # all that is before the swap
+    return Danger(
+        disk, refused, "swapoff", [disk], first=MIB
+    )  # everything before the swap partition
 
 
 # -- in use: processes ----------------------------------------------------------------------------
@@ -256,6 +258,6 @@ def test_a_dangerous_target_is_refused_and_unchanged(
 
 
 def test_an_unused_disk_is_not_refused(bench: Bench) -> None:
-    """The table proves something only if a disk that is built the same way may be written."""
+    """Check that an unused disk, built the same way, is not refused."""
     device = bench.loop()
     claim(device, device)[1].close()

@@ -1,4 +1,4 @@
-"""Dangerous targets by what is named and what is on it: each refused, no byte changed."""
+"""Dangerous targets by name and by contents: each is refused, no byte changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytest.importorskip("writecliff._native", reason="the native module is not built
 kind = Kinds[Bench]()
 
 
-# -- what is named --------------------------------------------------------------------------------
+# -- names of targets -----------------------------------------------------------------------------
 
 
 @kind
@@ -51,7 +51,7 @@ def a_hand_made_node_of_the_disk(bench: Bench) -> Danger:
 
 @kind
 def a_familiar_name_on_another_disk(bench: Bench) -> Danger:
-    """The name of one disk, the number of another: nothing tells a user who looks at names."""
+    """Create a node with the name of one disk and the device number of another."""
     image = bench.image()
     device = bench.loop(image)
     node = bench.node("/dev/sdzz", number_of(device))
@@ -164,7 +164,7 @@ def a_file_mapped_into_a_process(bench: Bench) -> Danger:
 
 @kind
 def a_copy_of_a_file_with_its_consent(bench: Bench) -> Danger:
-    """An extended attribute says that a file is ours; `cp --archive` copies it along."""
+    """Copy a file of a test with `cp --archive`, which keeps its extended attribute."""
     image, copy = _own_file(bench), bench.path("copy")
     run("cp", "--archive", image, copy)
     assert os.listxattr(copy) == os.listxattr(image) != []
@@ -185,7 +185,7 @@ def a_file_with_a_file_system(bench: Bench) -> Danger:
 
 
 def _own_file(bench: Bench) -> Path:
-    """A file that a test of ours has made, so that another test may write it."""
+    """Create a file by a test, which other tests may overwrite."""
     path = bench.path("own")
     file = FileTarget.open(path, SIZE)
     file.require_writable()
@@ -196,7 +196,7 @@ def _own_file(bench: Bench) -> Path:
 
 # -- contents -------------------------------------------------------------------------------------
 
-# Where each format has its magic number; the real tools make them in tests/drives.
+# Offset and value of each format's signature; tests/drives uses the real tools.
 SIGNATURES: dict[str, tuple[int, bytes]] = {
     "LVM2_member": (512, b"LABELONE"),
     "linux_raid_member": (4096, b"\xfc\x4e\x2b\xa9\x01\0\0\0"),
@@ -208,7 +208,7 @@ SIGNATURES: dict[str, tuple[int, bytes]] = {
     "swap": (4086, b"SWAPSPACE2"),
     "xfs": (0, b"XFSB"),
     "bluestore": (0, b"bluestore block device"),
-    "gpt": (SIZE - 512, b"EFI PART"),  # only the backup is left
+    "gpt": (SIZE - 512, b"EFI PART"),  # only the backup header
 }
 
 
@@ -232,18 +232,20 @@ def test_contents_are_kept_without_a_second_consent(
     refused = rf"not empty: .*{name}.* on {device}"
     danger = Danger(device, refused, "--wipe-signatures", [image], wipe=False)
     assert_refused(danger, capsys, tmp_path)
-    assert inspect(device).refusal(device, allow_signatures=True) is None  # else it may
+    assert (
+        inspect(device).refusal(device, allow_signatures=True) is None
+    )  # without the signature, it may
 
 
 def test_the_disk_of_the_root_file_system_is_refused() -> None:
-    """Only looked at: should the rule fail, this machine must survive it."""
+    """Check the refusal without an attempt to write, so that a failure cannot harm the machine."""
     number = os.stat("/").st_dev
     link = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
     if not (link / "dev").exists():
         pytest.skip("/ is on no block device here")
-    found = inspect(f"/dev/{link.name}")
-    refusal = found.refusal(found.confirmation, allow_signatures=True)
+    inspection = inspect(f"/dev/{link.name}")
+    refusal = inspection.refusal(inspection.confirmation, allow_signatures=True)
     assert refusal is not None
-    if not found.device.is_partition:
+    if not inspection.device.is_partition:
         assert "carries the root file system" in str(refusal)
         assert refusal.hint == "writecliff never writes to this device; choose another"

@@ -1,4 +1,4 @@
-"""Timed I/O on a loop device: workloads with rates and traces, issued at their own times."""
+"""Timed I/O on a loop device: workloads with rates, and traces at their original times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEP_US = 2000
 
 
 def trace(path: Path, *, reach: int = 64 * MIB, operations: str = "RW") -> Path:
-    """Reads and writes of 4 KiB, one every 2 ms; the last one ends at `reach`."""
+    """Write a trace of 4 KiB reads and writes, one every 2 ms; the last one ends at `reach`."""
     lines = [
         f"{n * STEP_US},{operations[n % len(operations)]},{(reach - 4096) * n // (IOS - 1) // 4096 * 8},8"
         for n in range(IOS)
@@ -48,15 +48,19 @@ def test_a_workload_with_rates_is_issued_at_its_times(loop: str) -> None:
     writes, reads = (job.operations for job in result.jobs)
     assert writes["write"].ios == 500
     assert reads["read"].ios == 250
-    assert all(one.response is not None for job in result.jobs for one in job.operations.values())
-    found = result.raw["timing"]
-    assert isinstance(found, dict)
-    assert found["left"] == 0
+    assert all(
+        operation.response is not None
+        for job in result.jobs
+        for operation in job.operations.values()
+    )
+    timing = result.raw["timing"]
+    assert isinstance(timing, dict)
+    assert timing["left"] == 0
     # The last write is due after 499 intervals of 1 ms; of the Poisson process, which has a mean of
     # 0.5 s and a deviation of 0.03 s, the last read is hardly ever due later than after 0.65 s.
-    assert 499_000_000 <= found["intended_ns"] < 650_000_000
-    assert found["lateness_ns"]["max"] >= found["lateness_ns"]["mean"] > 0
-    # A response counts from when an I/O was due: it is longer by what it was issued late.
+    assert 499_000_000 <= timing["intended_ns"] < 650_000_000
+    assert timing["lateness_ns"]["max"] >= timing["lateness_ns"]["mean"] > 0
+    # Response time counts from the due time of an I/O: it includes the delay of issue.
     response, service = writes["write"].response, writes["write"].service
     assert response is not None and response.mean_ns is not None and service.mean_ns is not None
     assert response.mean_ns > service.mean_ns
@@ -68,7 +72,7 @@ def test_a_workload_with_rates_is_issued_at_its_times(loop: str) -> None:
 
 
 def test_the_same_workload_issues_the_same_ios_as_on_a_simulated_drive(loop: str) -> None:
-    """Both draw them from the same generators."""
+    """Check that both use the same random generators."""
     from writecliff.engines.sim import SimEngine
 
     sizes = (BlockSize(4096, 1), BlockSize(8192, 1))
@@ -103,7 +107,7 @@ def test_closed_loops_stay_with_fio(loop: str) -> None:
 
 
 def test_a_drive_that_is_too_slow_is_said_to_be(loop: str) -> None:
-    # One at a time, at a rate that no loop device reaches.
+    # Queue depth 1, at a rate that no loop device reaches.
     job = Job(rate_iops=5_000_000, ios=2000)
     with opened(loop) as engine:
         result = engine.run(Workload("fast", (job,)))
@@ -114,23 +118,23 @@ def test_a_drive_that_is_too_slow_is_said_to_be(loop: str) -> None:
 def test_a_trace_is_replayed_at_its_times_and_kept(
     loop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given, kept = trace(tmp_path / "t.csv"), tmp_path / "issued.parquet"
+    given, issued_path = trace(tmp_path / "t.csv"), tmp_path / "issued.parquet"
     words = ["replay", given, "--on", loop, "--destroy", loop, "--columns", COLUMNS,
-             "--output", kept, "--json"]  # fmt: skip
+             "--output", issued_path, "--json"]  # fmt: skip
     assert main([*map(str, words)]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["ios"] == {"read": IOS // 2, "write": IOS // 2}
-    assert said["timing"]["intended_ns"] == (IOS - 1) * STEP_US * 1000
-    assert said["timing"]["length_ns"] >= said["timing"]["intended_ns"]
-    table = pq.read_table(kept).to_pydict()
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["ios"] == {"read": IOS // 2, "write": IOS // 2}
+    assert answer["timing"]["intended_ns"] == (IOS - 1) * STEP_US * 1000
+    assert answer["timing"]["length_ns"] >= answer["timing"]["intended_ns"]
+    table = pq.read_table(issued_path).to_pydict()
     assert table["time_ns"] == [n * STEP_US * 1000 for n in range(IOS)]
     due, issued, done = (np.array(table[k]) for k in ("time_ns", "issue_ns", "complete_ns"))
     assert (issued >= due).all() and (done >= issued).all()
-    late = said["timing"]["lateness_ns"]["max"]
+    late = answer["timing"]["lateness_ns"]["max"]
     assert late * 1.07 >= (issued - due).max() >= late * 0.93
-    # The trace of what was issued can be held against the original.
+    # The trace of issued I/Os can be compared with the original.
     first = characterise_trace(given, columns=COLUMNS).measures
-    second = characterise_trace(kept).measures
+    second = characterise_trace(issued_path).measures
     same = ("ios", "read_bytes", "write_bytes", "sizes", "streams", "unique_bytes")
     assert {key: first[key] for key in same} == {key: second[key] for key in same}
     assert second["response_ms"]["read"]["count"] == IOS // 2
@@ -139,7 +143,7 @@ def test_a_trace_is_replayed_at_its_times_and_kept(
 def test_each_replay_is_kept_under_a_name_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also on targets whose names have dots."""
+    """Check it on targets with dots in their names, too."""
     monkeypatch.chdir(tmp_path)
     image = tmp_path / "disk.of.mine"
     with image.open("wb") as file:
@@ -147,10 +151,10 @@ def test_each_replay_is_kept_under_a_name_of_its_own(
     words = ["replay", "t.csv", "--on", f"file:{image}", "--columns", COLUMNS, "--speed", "50"]
     trace(tmp_path / "t.csv", operations="R")
     assert main(words) == main(words) == 0
-    kept = sorted(path.name for path in (tmp_path / "traces").iterdir())
-    assert len(kept) == 2
+    names = sorted(path.name for path in (tmp_path / "traces").iterdir())
+    assert len(names) == 2
     pattern = r"replay-t-file-.*disk\.of\.mine-\d{8}-\d{6}(-2)?\.parquet"
-    assert all(re.fullmatch(pattern, name) for name in kept), kept
+    assert all(re.fullmatch(pattern, name) for name in names), names
 
 
 def test_twice_as_fast_takes_half_the_time(loop: str, tmp_path: Path) -> None:
@@ -206,7 +210,7 @@ def test_options_that_have_no_effect_are_refused(
 
 
 def test_an_error_of_the_drive_ends_a_timed_load(loop: str, tmp_path: Path) -> None:
-    """The end of the device is reached: the file behind it was made shorter."""
+    """Truncate the backing file, so that I/O fails beyond its end."""
     from writecliff.engines.fio import FioEngine
 
     job = Job(rate_iops=200, ios=200, read_pct=100, offset_bytes=64 * MIB, range_bytes=MIB)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("nbdfuse") is None or not Path("/dev/fuse").exists(),
     reason="needs root, FUSE and nbdfuse",
 )
-# Appends a line at a time, of a page, and says so when it is durable, or at once.
+# Appends one page-sized line at a time and reports it once durable, or at once.
 APPEND = """
 import os, sys
 with open("file", "ab") as file:
@@ -51,7 +51,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 @pytest.fixture
 def drive(tmp_path: Path) -> str:
-    """One whose cache is volatile."""
+    """Return the device file of a drive with a volatile cache."""
     return f"sim:{write_small_drive(tmp_path, power_loss_protection='false')}"
 
 
@@ -63,7 +63,7 @@ def _program(folder: Path, name: str, text: str) -> str:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """For temporary files of this test alone, but for pytest's; short enough for sockets in it."""
+    """Yield a folder for temporary files of this test, with a path short enough for sockets."""
     with TemporaryDirectory(prefix="writecliff-test-") as made:
         Path(made).chmod(0o755)
         monkeypatch.setattr("tempfile.tempdir", made)
@@ -72,7 +72,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def attached(folder: Path) -> list[str]:
-    """What loop devices and file systems still use of it."""
+    """Return the loop devices and mounts that still use files of the folder."""
     loops = Path("/sys/block").glob("loop*/loop/backing_file")
     used = [*(file.read_text() for file in loops), *Path("/proc/mounts").read_text().splitlines()]
     return [line for line in used if str(folder) in line]
@@ -86,12 +86,12 @@ def test_a_program_keeps_what_it_syncs(
     command = [sys.executable, _program(tmp_path, "append", APPEND), *(["--sync"] if sync else [])]
     words = ["--cuts", "4", "--writes", "60", "--check", check, "--json", "--", *command]
     done = cli(["lab", "torture", drive, *words])
-    said = json.loads(done.out)
+    answer = json.loads(done.out)
     if sync:
-        assert (done.code, said["intact"], said["first_failure"]) == (0, 4, None), done.err
+        assert (done.code, answer["intact"], answer["first_failure"]) == (0, 4, None), done.err
     else:
         assert done.code == 1, done.err
-        failure = said["first_failure"]
+        failure = answer["first_failure"]
         assert failure["finding"].startswith("check: lost from")
         assert failure["acknowledged"] > 0
         assert f"seed {failure['seed']}, cut at write {failure['at_write']}" in done.err

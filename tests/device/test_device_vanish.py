@@ -1,6 +1,6 @@
-"""A drive that drops out in the middle of a test, and a fio that cannot be used.
+"""A drive that vanishes during a test, and an unusable fio.
 
-The former keeps all whole steps, the latter is told before anything is written.
+The former keeps all complete steps; the latter is reported before anything is written.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ pytestmark = pytest.mark.usefixtures("no_fio_left")
 
 
 def drop_out(loop: str, image: Path) -> None:
-    """What is left of a loop device whose medium is gone: a node without capacity."""
+    """Remove the medium of a loop device: its node remains, without capacity."""
     size = Path("/sys/block", Path(loop).name, "size")
-    while size.read_text() != "0\n":  # writes in flight make the file longer again
+    while size.read_text() != "0\n":  # writes in flight may extend the file again
         os.truncate(image, 0)
         subprocess.run(["losetup", "--set-capacity", loop], check=True)
 
@@ -58,7 +58,7 @@ def test_the_engine_says_that_it_is_gone(loop: str, image: Path) -> None:
         size = image.stat().st_size
         with pytest.raises(EngineError, match="the drive vanished"):
             engine.run(Workload("again", (job,)))
-        assert image.stat().st_size == size  # refused before anything was written
+        assert image.stat().st_size == size  # refused before any write
 
 
 def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> None:
@@ -78,16 +78,16 @@ def test_a_run_keeps_its_whole_steps(loop: str, image: Path, tmp_path: Path) -> 
         assert time.monotonic() < deadline
         time.sleep(0.02)
     drop_out(loop, image)
-    _, said = process.communicate(timeout=WAIT_LIMIT_S)
+    _, output = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 1
-    # Writes in flight make the image longer again, so the drive may be seen as smaller before it is gone.
+    # Writes in flight extend the image again, so the drive may first appear to have shrunk.
     causes = ("vanished: it has no capacity", "changed its size: it has ")
-    assert any(f"error: {loop}: the drive {cause}" in said for cause in causes), said
-    assert re.search("hint: [0-9]+ complete step", said)
-    assert "Traceback" not in said
-    with RunDirectory.open(run) as kept:
-        assert kept.status == "failed"
-        assert kept.rounds().num_rows >= 2
+    assert any(f"error: {loop}: the drive {cause}" in output for cause in causes), output
+    assert re.search("hint: [0-9]+ complete step", output)
+    assert "Traceback" not in output
+    with RunDirectory.open(run) as stored:
+        assert stored.status == "failed"
+        assert stored.rounds().num_rows >= 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""WSAT on a loop device, from the command line: what is stored against what fio itself printed."""
+"""WSAT on a loop device, from the command line: stored figures against fio's own output."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from writecliff.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 3
-LIGHT = ["--threads", "1", "--queue-depth", "1"]  # for tests that ask only which steps there are
+LIGHT = ["--threads", "1", "--queue-depth", "1"]  # for tests that check only the list of steps
 
 
 def for_steps(steps: int) -> list[str]:
-    """The options of a test of so many steps of a second, of which three are a round."""
+    """Return the options of a test of `steps` one-second steps, three of them per round."""
     hours = str(0.96 * steps / 3600)
     lengths = ["--sample-seconds", "1", "--round-minutes", "0.05"]
     return ["--end", "time", "--time-hours", hours, *lengths]
@@ -41,7 +41,7 @@ def start(*words: str) -> subprocess.Popen[str]:
 
 
 def stored_raw(run: Path, step: int) -> dict[str, Any]:
-    """Fio's figures at the end of a step, since its load began; all zero before the first."""
+    """Return fio's cumulative figures at the end of a step; all zero before the first step."""
     if step == 0:
         return {"total_ios": 0, "io_bytes": 0, "runtime": 0, "lat_ns": {"bins": {}}}
     document = json.loads(gzip.decompress((run / "raw" / f"{step:06d}.json.gz").read_bytes()))
@@ -50,19 +50,19 @@ def stored_raw(run: Path, step: int) -> dict[str, Any]:
 
 
 def added(before: dict[str, Any], after: dict[str, Any]) -> dict[int, int]:
-    """The bins that one step added."""
+    """Return the bins that a step added."""
     old, new = before["lat_ns"]["bins"], after["lat_ns"]["bins"]
     return {int(key): count - old.get(key, 0) for key, count in new.items()}
 
 
 def fios_percentile(bins: dict[int, int], share: float) -> int:
-    """The nearest-rank percentile over fio's own bins; fio names each by its middle."""
+    """Return the nearest-rank percentile over fio's bins, which are named by their middle."""
     rank, seen = share * sum(bins.values()), 0
     for value, count in sorted(bins.items()):
         seen += count
         if seen >= rank:
             return value
-    raise AssertionError("a percentile is in some bin")
+    raise AssertionError(f"no bin contains percentile {share:%}")
 
 
 def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
         bins = added(before, write)
         assert row["ios"] == sum(bins.values()) == histograms[row["seq"]].count
         assert row["bytes"] == 4096 * row["ios"]
-        # While a load runs, fio does not count all of its figures at the same moment.
+        # fio does not update all of its counters at the same moment.
         ios = write["total_ios"] - before["total_ios"]
         assert row["ios"] == pytest.approx(ios, rel=0.02)
         assert row["elapsed_ns"] == (write["runtime"] - before["runtime"]) * 10**6
@@ -95,7 +95,7 @@ def test_stored_steps_are_fios_figures(loop: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("victim", ["writecliff", "fio"])
 def test_a_kill_loses_the_step_in_progress_only(loop: str, tmp_path: Path, victim: str) -> None:
-    run, steps = tmp_path / "run", 7  # on a busy machine it ends before the kill if it is shorter
+    run, steps = tmp_path / "run", 7  # long enough not to end before the kill on a busy machine
     process = start(
         "--on", loop, "--destroy", loop, "--output", str(run), *for_steps(steps), *LIGHT
     )

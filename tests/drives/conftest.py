@@ -1,6 +1,6 @@
 """Drives of the guest for the tests of this folder, which run in it (`make test-drives`).
 
-Outside they are skipped aloud.
+Outside the guest they are skipped with a reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support import tcmu
 from tests.support.guest_drives import Drive, drives_by_serial, hot_plug
 from tests.support.scsi_drive import ScsiDrive
 
-SAS_BYTES = 8 << 20  # its commands are answered by Python, interpreted twice
+SAS_BYTES = 8 << 20  # small: its commands are handled in Python on an emulated CPU
 IN_GUEST = os.environ.get("WRITECLIFF_GUEST") == "1"
 
 
@@ -72,41 +72,41 @@ def sas(_in_the_guest: None) -> Iterator[Drive]:
 
 @pytest.fixture(scope="session", params=["nvme", "nvme_fdp", "sata", "scsi"])
 def drive(request: pytest.FixtureRequest) -> Drive:
-    """Each of the four drives in turn."""
-    found: Drive = request.getfixturevalue(request.param)
-    return found
+    """Return each of the four drives in turn."""
+    drive: Drive = request.getfixturevalue(request.param)
+    return drive
 
 
 @pytest.fixture
 def qmp(_in_the_guest: None) -> Iterator[Qmp]:
-    """The monitor of the QEMU that this guest runs in."""
+    """Connect to the monitor of the QEMU that runs this guest."""
     with Qmp.of_guest() as opened:
         yield opened
 
 
 @pytest.fixture
 def plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
-    """Plugs in another NVMe drive, `plug("SERIAL", size_bytes=..., **properties)`; pulled at the end."""
+    """Yield `plug("SERIAL", size_bytes=..., **properties)`, which hot-plugs an NVMe drive."""
     with hot_plug(qmp) as make:
         yield make
 
 
-# Older tools are what all other tests find in PATH, and both answer the unit tests, as recorded.
+# Other tests find the older tools in PATH; recorded output of both generations is in the unit tests.
 @pytest.fixture(params=[pytest.param("older", marks=pytest.mark.long), "newer"])
 def generation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The test runs twice: with nvme-cli 2.3 and fio 3.33 in PATH, and with 2.16 and 3.41."""
+    """Run the test twice: with nvme-cli 2.3 and fio 3.33 in PATH, and with 2.16 and 3.41."""
     use_tools(request.param, monkeypatch)
     return str(request.param)
 
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """`tools("newer")` puts that generation first in PATH for the rest of the test."""
+    """Return a function that puts a generation ("newer") first in PATH for the rest of the test."""
     return lambda generation: use_tools(generation, monkeypatch)
 
 
 def use_tools(generation: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Puts the tools of a generation, `older` or `newer`, first in PATH and returns their folder."""
+    """Put the tools of a generation, `older` or `newer`, first in PATH and return their folder."""
     folder = os.environ[f"TOOLS_{generation.upper()}"]
     monkeypatch.setenv("PATH", folder + os.pathsep + os.environ["PATH"])
     return Path(folder)

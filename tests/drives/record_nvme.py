@@ -1,4 +1,4 @@
-"""Records what versions of nvme-cli print about the guest's NVMe drives, as unit tests replay it.
+"""Record the output of nvme-cli versions for the guest's NVMe drives, for unit tests to replay.
 
 Run it in the guest: `python tests/drives/record_nvme.py FOLDER VERSION=PATH...`, where PATH is a
 folder with that version's `nvme`. Writes FOLDER/nvme-cli-VERSION.json (see tests/support/
@@ -23,7 +23,7 @@ EVENTS = "--event-types=0,1,2,3,128,129"
 
 
 def commands(drive: str, namespace: str) -> list[tuple[str, list[str]]]:
-    """(what is said of the moment, words) in the order in which they are run."""
+    """Return (state of the drive, command) in the order of execution."""
     asked = [
         ["id-ctrl", drive],
         ["id-ns", drive, "--namespace-id=1"],
@@ -37,7 +37,7 @@ def commands(drive: str, namespace: str) -> list[tuple[str, list[str]]]:
         ["get-log", drive, "--log-id=0x81", "--log-len=512"],
         ["get-log", drive, "--log-id=0xc0", "--log-len=512"],
     ]
-    said = [
+    changes = [
         ["get-feature", drive, FEATURE],
         ["sanitize", drive, "--sanact=2", "--ause"],
         ["format", drive, "--namespace-id=1", "--lbaf=0", *FORMAT],
@@ -50,14 +50,14 @@ def commands(drive: str, namespace: str) -> list[tuple[str, list[str]]]:
         ("", ["set-feature", namespace, FEATURE, "--value=0"]),
         ("", ["fdp", "set-events", namespace, "--placement-handle=1", "--enable", EVENTS]),
         *(("", [*words, "--raw-binary"]) for words in asked),
-        *(("", words) for words in said),
+        *(("", words) for words in changes),
     ]
 
 
 def record(folder: str, drive: str) -> dict[str, object]:
     namespace = f"/dev/{drive}n1"
     environment = {**os.environ, "LC_ALL": "C", "PATH": f"{folder}:{os.environ['PATH']}"}
-    found: dict[str, object] = {}
+    answers: dict[str, object] = {}
     for moment, words in commands(f"/dev/{drive}", namespace):
         done = subprocess.run(["nvme", *words], capture_output=True, env=environment, check=False)
         answer: dict[str, object] = {"returncode": done.returncode}
@@ -68,8 +68,8 @@ def record(folder: str, drive: str) -> dict[str, object]:
         if done.stderr:
             answer["stderr"] = done.stderr.decode(errors="replace")
         key = f"{moment}nvme {' '.join(words)}"
-        found[key.replace(f"/dev/{drive}", "/dev/nvme0")] = answer
-    return found
+        answers[key.replace(f"/dev/{drive}", "/dev/nvme0")] = answer
+    return answers
 
 
 def main(folder: str, *versions: str) -> None:
@@ -77,16 +77,16 @@ def main(folder: str, *versions: str) -> None:
         (controller / "serial").read_text().strip(): controller.name
         for controller in sorted(Path("/sys/class/nvme").glob("nvme*"))
     }
-    for version, path in (one.split("=", 1) for one in versions):
-        found = {}
+    for version, path in (text.split("=", 1) for text in versions):
+        records = {}
         for serial, drive in drives.items():
-            found[serial] = {"before": record(path, drive)}
+            records[serial] = {"before": record(path, drive)}
             with open(f"/dev/{drive}n1", "r+b", buffering=0) as node:
                 node.write(bytes(20 << 20))
                 os.fsync(node.fileno())
-            found[serial]["after 20 MiB were written"] = record(path, drive)
+            records[serial]["after 20 MiB were written"] = record(path, drive)
         target = Path(folder) / f"nvme-cli-{version}.json"
-        target.write_text(json.dumps(found, indent=1) + "\n")
+        target.write_text(json.dumps(records, indent=1) + "\n")
 
 
 if __name__ == "__main__":

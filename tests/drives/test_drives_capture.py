@@ -1,4 +1,4 @@
-"""Captures of block devices on other drives, and on another kernel, than loop devices have."""
+"""Captures of block devices on drives other than loop devices, and on another kernel."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def _captured(path: str, folder: Path) -> Trace:
 
 
 def _check(trace: Trace) -> None:
-    """The requests of `LOAD`."""
+    """Check the requests of `LOAD`."""
     assert trace.requests is not None
     flags = trace.requests["flags"].to_pylist()
     rows = [
         (row["op"], row["offset_bytes"], row["length_bytes"])
-        for row, said in zip(trace.table.to_pylist(), flags, strict=True)
-        if row["process"] in ("dd", "blkdiscard") and (row["op"] != "read" or said == "sync")
+        for row, flag in zip(trace.table.to_pylist(), flags, strict=True)
+        if row["process"] in ("dd", "blkdiscard") and (row["op"] != "read" or flag == "sync")
     ]
     by = {op: [row[1:] for row in rows if row[0] == op] for op in ("read", "write", "punch")}
     assert by["write"] == [((3 + place) * 16 * KIB, 16 * KIB) for place in range(20)]
@@ -58,7 +58,7 @@ def test_requests_to_each_drive_are_captured(drive: Drive, tmp_path: Path) -> No
 
 @pytest.fixture
 def mapped(nvme: Drive) -> Iterator[str]:
-    """A linear mapping of the device mapper behind the first MiB of a drive: it takes bios."""
+    """Yield a bio-based linear mapping of a drive, without its first MiB."""
     subprocess.run(["modprobe", "dm-mod"], check=True)
     table = f"0 {64 * MIB // 512} linear {nvme.path} {MIB // 512}"
     subprocess.run(["dmsetup", "create", "captured", "--table", table], check=True)

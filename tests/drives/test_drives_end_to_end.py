@@ -1,8 +1,8 @@
-"""The tests of the standard, to the end, on each of the four drives.
+"""The tests of the standard, end to end, on each of the four drives.
 
-`test wsat --quick` runs as it is on one drive, with its page. In `suite pts-e --quick`, on all of them, it ends
-after one drive fill, and the other tests get smaller grids and shorter steps still: the processor of the guest
-is interpreted. What a run discloses may then be that shortening and nothing else.
+`test wsat --quick` runs unchanged on one drive, with its report. In `suite pts-e --quick`, on all of them, it
+ends after one drive fill, and the other tests get even smaller grids and shorter steps, because the guest's
+CPU is emulated. The only deviations of a run may then be those of the shortening.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ for _test in ("iops", "tp", "lat", "hir"):
 
 @dataclass(frozen=True)
 class Ran:
-    """A command that has ended."""
+    """A finished command."""
 
     status: int
     out: str
@@ -68,13 +68,13 @@ class Ran:
 
 
 def run(name: str, module: str, *words: str) -> Ran:
-    """Runs a module of Python with arguments; what it says can be followed in `LOGS`."""
+    """Run a Python module with arguments; its output can be followed in `LOGS`."""
     out, err = LOGS / f"{name}.out", LOGS / f"{name}.err"
     with out.open("w") as stdout, err.open("w") as stderr:
-        said = subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", module, *words], stdout=stdout, stderr=stderr, check=False
         )
-    return Ran(said.returncode, out.read_text(), err.read_text())
+    return Ran(done.returncode, out.read_text(), err.read_text())
 
 
 def wsat(drive: Drive, folder: Path) -> Ran:
@@ -104,11 +104,13 @@ def suite(drive: Drive, folder: Path) -> Ran:
 
 @pytest.fixture(params=["sas", "sata", "nvme", "nvme_fdp"])
 def drive(request: pytest.FixtureRequest) -> Drive:
-    """The four drives. SCSI is the one with SANITIZE: scsi_debug has no purge of the standard, and
-    that of Linux 7.3 crashes in FORMAT UNIT.
+    """Return each of the four drives.
+
+    The SCSI drive is the one with SANITIZE: scsi_debug has no purge method of the standard, and crashes
+    in FORMAT UNIT with Linux 7.3.
     """
-    found: Drive = request.getfixturevalue(request.param)
-    return found
+    drive: Drive = request.getfixturevalue(request.param)
+    return drive
 
 
 COMMANDS = {"wsat": wsat, "suite": suite}
@@ -119,9 +121,9 @@ Results = dict[tuple[str, str], Future[tuple[Ran, Path]]]
 def results(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Results]:
-    """What the selected tests ask for, by command and drive, with the folder of each.
+    """Run the commands that the selected tests need; yield their results by command and drive.
 
-    Two drives at a time: one waits where the other computes.
+    Two drives run at a time: one waits while the other computes.
     """
     asked: dict[str, list[str]] = {}
     for item in request.session.items:
@@ -131,11 +133,11 @@ def results(
             )
     drives = {name: request.getfixturevalue(name) for name in asked}
     place = tmp_path_factory.mktemp("runs")
-    found: Results = {(c, d): Future() for d, commands in asked.items() for c in commands}
+    results: Results = {(c, d): Future() for d, commands in asked.items() for c in commands}
 
     def one_drive(name: str) -> None:
         for command in asked[name]:
-            folder, result = place / f"{command}-{name}", found[command, name]
+            folder, result = place / f"{command}-{name}", results[command, name]
             try:
                 result.set_result((COMMANDS[command](drives[name], folder), folder))
             except OSError as error:
@@ -144,27 +146,27 @@ def results(
     with ThreadPoolExecutor(2) as pool:
         for name in asked:
             pool.submit(one_drive, name)
-        yield found
+        yield results
         pool.shutdown(cancel_futures=True)
 
 
 def shortened(test: str) -> set[str]:
-    """The options that --quick and the settings above change."""
+    """Return the options that --quick and the settings above change."""
     quick = procedure_from_mapping(test, {"edition": "pts-e", "quick": True})
     return {deviation.option for deviation in quick.deviations()} | set(SHORTER[test])
 
 
 def check_conforms(run: Path, test: str, drive: Drive) -> None:
-    """A complete run whose only deviations are those of a shorter test."""
+    """Check that a run is complete and deviates from the standard only by its shorter test."""
     with RunDirectory.open(run) as stored:
         manifest = stored.manifest
         assert stored.status == "complete"
         assert stored.rounds().num_rows > 0
-    assert {one["option"] for one in manifest.deviations} <= shortened(test)
+    assert {deviation["option"] for deviation in manifest.deviations} <= shortened(test)
     assert manifest.write_cache is not None
     assert manifest.write_cache.enabled is False, manifest.write_cache
     assert manifest.purge is not None
-    # QEMU's SATA drive has neither security erase nor sanitize, which must be disclosed.
+    # QEMU's SATA drive has neither security erase nor sanitize, which must be reported.
     assert manifest.purge.conformant is (drive.kind != "sata"), manifest.purge
     if drive.kind == "sata":
         assert "ATA security erase: " in manifest.purge.note
@@ -181,7 +183,7 @@ def test_wsat_runs_to_the_end_and_to_its_page(drive: Drive, command: str, result
     assert outcome["status"] == "complete"
     assert Path(outcome["report"]).stat().st_size > 10_000
     assert "Traceback" not in ran.err
-    assert "UserWarning" not in ran.err  # of a library that plots
+    assert "UserWarning" not in ran.err  # of a plotting library
     check_conforms(folder, "wsat", drive)
 
 

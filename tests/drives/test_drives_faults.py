@@ -1,6 +1,6 @@
-"""The table of faults of drives: what was measured is kept, and the cause is named.
+"""Faults of drives: measurements are kept, and the error names the cause.
 
-Whole runs, which are resumed, are slow in the guest: a pulled and a replaced drive stand for all. Faults
+Runs that are resumed are slow in the guest, so only a pulled and a replaced drive are tested with one. Faults
 that loop devices can stand for (fio killed, disk full, ...) are in tests/device.
 """
 
@@ -43,7 +43,7 @@ def shelf(tmp_path: Path, _in_the_guest: None) -> Iterator[Shelf]:
 
 
 class Mapped:
-    """A drive whose device mapper table can be exchanged while it is under load."""
+    """A drive whose device mapper table can be replaced under load."""
 
     def __init__(self, shelf: Shelf, name: str) -> None:
         self.lower = shelf.loop(shelf.zeros())
@@ -80,7 +80,7 @@ def measured(
     pattern: Pattern = "random",
     read_pct: int = 0,
 ) -> StepResult:
-    """A step of 4 KiB I/Os, in the middle of which the fault happens."""
+    """Run a step of 4 KiB I/Os and inject the fault in the middle."""
     job = Job(
         pattern=pattern, read_pct=read_pct, duration_ns=round(seconds * SECOND), queue_depth=4
     )
@@ -98,7 +98,7 @@ def measured(
 
 
 def failed(path: str, consent: str, happens: Fault, cause: str, **options: object) -> EngineError:
-    """As `measured`: the step fails for the cause, a pattern, and keeps what it measured."""
+    """Run `measured` and check that it fails with the cause, a pattern, and keeps its measurements."""
     with pytest.raises(EngineError, match=cause) as caught:
         measured(path, consent, happens, **options)  # type: ignore[arg-type]
     assert caught.value.exit_code == 1
@@ -146,7 +146,7 @@ def test_another_nvme_drive_in_its_place_is_not_resumed(
 
 @pytest.fixture
 def spare(shelf: Shelf, scsi: Drive) -> str:
-    """A second SCSI drive, which a test may lose."""
+    """Add a second SCSI drive, which a test may lose, and return its name."""
     control = Path("/sys/bus/pseudo/drivers/scsi_debug/add_host")
     before = set(Path("/sys/block").glob("sd*"))
     control.write_text("1")
@@ -216,7 +216,7 @@ def test_a_drive_becomes_write_protected(spare: str, shelf: Shelf) -> None:
 
 @fault("a drive changes its size")
 def test_a_drive_changes_its_size(mapped: Mapped) -> None:
-    """No I/O needs to fail for that: the drive is larger than before."""
+    """Enlarge the drive, which makes no I/O fail."""
     larger = SECTORS + 2048
     cause = rf"^{mapped.path}: the drive changed its size: it has {larger * 512} bytes now"
     error = failed_between_steps(mapped.path, lambda: mapped.exchange(mapped.linear(larger)))

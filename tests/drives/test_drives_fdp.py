@@ -1,4 +1,4 @@
-"""Flexible data placement: what the probe finds, that streams arrive as handles, statistics."""
+"""Flexible data placement: the probe, streams as placement handles, and statistics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEW_KERNEL = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 16)
 
 
 def run(drive: Drive, *streams: int) -> StepResult:
-    """Two MiB to each of the streams."""
+    """Write 2 MiB to each of the streams."""
     jobs = tuple(
         Job(
             name=f"s{stream}",
@@ -41,28 +41,31 @@ def run(drive: Drive, *streams: int) -> StepResult:
 
 
 def taken(result: StepResult) -> dict[int, int]:
-    """Bytes by which the open unit of each handle was filled in the step, modulo a unit."""
+    """Return the bytes that the step wrote to each handle, modulo the size of a reclaim unit."""
     assert result.data_placement is not None
     before, after = result.data_placement
     filled = {
-        one.placement_id: (then.available_blocks - one.available_blocks) * 512 % UNIT
-        for then, one in zip(before.handles, after.handles, strict=True)
+        handle.placement_id: (then.available_blocks - handle.available_blocks) * 512 % UNIT
+        for then, handle in zip(before.handles, after.handles, strict=True)
     }
     return {handle: size for handle, size in filled.items() if size}
 
 
 def test_the_probe(nvme_fdp: Drive, generation: str) -> None:
-    found = probe(nvme_fdp.path)
-    assert (found.fdp_handles, found.disk) == (8, nvme_fdp.name)
-    assert "FDP: 8 placement handles" in " ".join(verdict(found))
+    capabilities = probe(nvme_fdp.path)
+    assert (capabilities.fdp_handles, capabilities.disk) == (8, nvme_fdp.name)
+    assert "FDP: 8 placement handles" in " ".join(verdict(capabilities))
     if NEW_KERNEL:
-        assert (found.max_write_streams, found.write_stream_granularity_bytes) == (8, UNIT)
-        assert "passes 8 write streams to the drive" in " ".join(verdict(found))
+        assert (capabilities.max_write_streams, capabilities.write_stream_granularity_bytes) == (
+            8,
+            UNIT,
+        )
+        assert "passes 8 write streams to the drive" in " ".join(verdict(capabilities))
 
 
 def test_a_plain_drive(nvme: Drive) -> None:
-    found = probe(nvme.path)
-    assert (found.fdp_handles, found.max_write_streams or 0) == (0, 0)
+    capabilities = probe(nvme.path)
+    assert (capabilities.fdp_handles, capabilities.max_write_streams or 0) == (0, 0)
 
 
 def test_streams_arrive_as_placement_handles(nvme_fdp: Drive, tools: Callable[..., Path]) -> None:
@@ -73,7 +76,7 @@ def test_streams_arrive_as_placement_handles(nvme_fdp: Drive, tools: Callable[..
 
 
 def test_streams_arrive_as_hints(nvme_fdp: Drive, tools: Callable[..., Path]) -> None:
-    """Where fio is too old for passthrough, and the kernel has write streams."""
+    """Use write streams of the kernel with a fio too old for passthrough."""
     if not NEW_KERNEL:
         pytest.skip("write streams came with Linux 6.16")
     tools("older")
@@ -85,8 +88,8 @@ def test_streams_arrive_as_hints(nvme_fdp: Drive, tools: Callable[..., Path]) ->
 def test_an_old_fio_says_what_is_missing(nvme_fdp: Drive, tools: Callable[..., Path]) -> None:
     tools("older")
     stream = 5 if NEW_KERNEL else 1
-    said = "write streams by hints up to 4" if NEW_KERNEL else "fio-3.33 cannot place writes"
-    with pytest.raises(EngineError, match=said):
+    message = "write streams by hints up to 4" if NEW_KERNEL else "fio-3.33 cannot place writes"
+    with pytest.raises(EngineError, match=message):
         run(nvme_fdp, stream)
 
 
@@ -106,12 +109,12 @@ def test_statistics_and_waf_of_a_step(nvme_fdp: Drive, generation: str) -> None:
 
 
 def test_events_of_the_drive(nvme_fdp: Drive) -> None:
-    """A unit that is given up before it is full; the drive logs what a run has enabled."""
+    """Release a reclaim unit before it is full; the drive logs the events that the run enabled."""
     system = System()
     drive = NvmeDrive(system, device_at(system, Path(nvme_fdp.path)))
     with FioEngine.open_device(nvme_fdp.path, destroy_serial=nvme_fdp.serial) as engine:
         job = Job(name="w", block_sizes=(BlockSize(65536),), read_pct=0, volume_bytes=MIB)
-        engine.run(Workload("w", (job,)))  # to the default handle
+        engine.run(Workload("w", (job,)))  # no stream: the default handle
         before = fdp.read_status(drive)
         drive.command("fdp", "update", nvme_fdp.path, "--pids=0")
         after = fdp.read_status(drive)

@@ -1,4 +1,4 @@
-"""NVMe as drives answer: write cache, format, health, identity, with both generations of tools."""
+"""NVMe drives with both generations of tools: write cache, format, health, identity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from writecliff.workload.model import BlockSize, Job, Workload
 
 MIB = 1 << 20
 PATTERN = bytes(range(256)) * 4096  # 1 MiB
-OF_ALL = {"format": 0b011, "sanitize": 0b010}  # FNA: of all namespaces; SANICAP: block erase
+OF_ALL = {
+    "format": 0b011,
+    "sanitize": 0b010,
+}  # FNA: format affects all namespaces; SANICAP: block erase
 
 
 @contextmanager
@@ -42,7 +45,7 @@ def fill(drive: Drive, offsets: tuple[int, ...]) -> None:
 
 
 def read_back(drive: Drive, offset: int) -> bytes:
-    """From the drive, not from the page cache."""
+    """Read from the drive, not from the page cache."""
     fd = os.open(drive.path, os.O_RDONLY)
     try:
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -62,7 +65,7 @@ def namespace(drive: Drive) -> NvmeDrive:
 
 
 def cache_of(drive: Drive) -> bool:
-    """As another program reads it."""
+    """Return the state of the write cache as read by another program."""
     return "0x00000001" in nvme("get-feature", namespace(drive).node, "--feature-id=6")
 
 
@@ -83,7 +86,7 @@ def test_the_write_cache_behind_multipath(nvme_fdp: Drive, generation: str) -> N
 
 
 def purged(drive: Drive) -> PurgeReport:
-    """Fill three places, purge, and check that nothing is left and that the layout is the same."""
+    """Write at three offsets, purge, and check that the data are gone and the format is unchanged."""
     places = (0, drive.size_bytes // 2 // MIB * MIB, drive.size_bytes - MIB)
     fill(drive, places)
     assert all(read_back(drive, place) == PATTERN for place in places)
@@ -112,7 +115,7 @@ def test_a_purge_of_a_shared_namespace(nvme_fdp: Drive) -> None:
 
 @contextmanager
 def detached_one(drive: Drive) -> Iterator[Drive]:
-    """The second namespace of a drive, attached while the block lasts."""
+    """Attach the second namespace of a drive for the duration of the block."""
     node = namespace(drive).node
     number = json.loads(nvme("id-ctrl", node, "--output-format=json"))["cntlid"]
     words = ["--namespace-id=2", f"--controllers={number}"]
@@ -127,7 +130,7 @@ def detached_one(drive: Drive) -> Iterator[Drive]:
 
 @contextmanager
 def keeps_the_detached_one(drive: Drive) -> Iterator[None]:
-    """The data of the namespace that is attached to no controller are the same after the block."""
+    """Check that the block does not change the data of the detached namespace."""
     with detached_one(drive) as other:
         fill(other, (0, MIB))
     assert set(namespaces_of(drive.serial)) == {1}
@@ -145,8 +148,10 @@ def test_a_format_leaves_a_detached_namespace_alone(nvme_pair: Drive) -> None:
 def test_nothing_that_would_erase_a_detached_namespace_is_sent(
     nvme_pair: Drive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """QEMU's formats are of one namespace, so the drive is made to say that they are of all, and
-    that it has sanitize. The list of namespaces is its own.
+    """Check that no command that would erase a detached namespace is sent.
+
+    QEMU formats only one namespace, so the Identify data are changed to report that a format affects
+    all of them, and that sanitize is supported. The list of namespaces is unchanged.
     """
     is_so, send = NvmeDrive.controller, NvmeDrive.command
     sent = []
@@ -155,7 +160,7 @@ def test_nothing_that_would_erase_a_detached_namespace_is_sent(
         sent.append(words[0])
         return send(drive, *words, timeout_s=timeout_s)
 
-    monkeypatch.setattr(NvmeDrive, "controller", lambda one: replace(is_so(one), **OF_ALL))
+    monkeypatch.setattr(NvmeDrive, "controller", lambda drive: replace(is_so(drive), **OF_ALL))
     monkeypatch.setattr(NvmeDrive, "command", command)
     with keeps_the_detached_one(nvme_pair), opened(nvme_pair) as engine:
         fill(nvme_pair, (0,))
@@ -170,18 +175,18 @@ def test_nothing_that_would_erase_a_detached_namespace_is_sent(
 # QEMU's formats: 0 to 3 of 512 bytes, 4 to 7 of 4096, with 0, 8, 16 and 64 bytes of metadata.
 @pytest.mark.figure(purge="NVMe format of 4 KiB sectors and of metadata")
 @pytest.mark.parametrize(
-    ("lbaf", "kept"),
+    ("lbaf", "layout"),
     [(4, "LBA format 4 (4096 bytes)"), (1, "LBA format 1 (512 bytes and 8 of metadata)")],
 )
-def test_other_layouts_are_kept(plug: Callable[..., Drive], lbaf: int, kept: str) -> None:
+def test_other_layouts_are_kept(plug: Callable[..., Drive], lbaf: int, layout: str) -> None:
     drive = plug(f"QFORM{lbaf}")
     nvme("format", drive.path, f"--lbaf={lbaf}", "--ses=0", "--force")
     nvme("ns-rescan", namespace(drive).node)
-    assert f"kept {kept}" in purged(drive).note
+    assert f"kept {layout}" in purged(drive).note
 
 
 def test_a_format_under_our_own_claim(nvme: Drive) -> None:
-    """The claim is on the namespace: nothing else may open it exclusively while it is purged."""
+    """Check that the namespace stays claimed during a purge: exclusive opens fail."""
     with opened(nvme) as engine:
         with pytest.raises(OSError, match="busy"):
             os.close(os.open(nvme.path, os.O_RDONLY | os.O_EXCL))
@@ -194,7 +199,9 @@ def test_counters_of_the_flash_from_the_ocp_log(nvme: Drive, generation: str) ->
         result = engine.run(Workload("w", (job,)))
         health = engine.health()
     assert result.counted.nand_write_bytes == 8 * MIB
-    assert result.waf == pytest.approx(1.0, abs=0.07)  # the host's count is in 512,000 bytes
+    assert result.waf == pytest.approx(
+        1.0, abs=0.07
+    )  # the drive counts host writes in units of 512,000 bytes
     assert health is not None
     assert health["nand_write_source"] == "OCP SMART log (C0h)"
     assert health["temperature_c"] == 50.0
@@ -211,9 +218,13 @@ def test_a_drive_that_counts_nothing_has_no_waf(plug: Callable[..., Drive]) -> N
 
 def test_the_identity_of_a_shared_namespace(nvme_fdp: Drive) -> None:
     with FioEngine.open_device(nvme_fdp.path, destroy_serial=None) as engine:
-        found = engine.identify()
-    assert (found.model, found.serial) == ("QEMU NVMe Ctrl", "QFDP0001")
-    assert found.firmware and found.interface is not None and found.interface.startswith("NVMe")
+        identity = engine.identify()
+    assert (identity.model, identity.serial) == ("QEMU NVMe Ctrl", "QFDP0001")
+    assert (
+        identity.firmware
+        and identity.interface is not None
+        and identity.interface.startswith("NVMe")
+    )
 
 
 def test_a_wrong_serial_number_changes_nothing(nvme: Drive) -> None:
@@ -224,7 +235,7 @@ def test_a_wrong_serial_number_changes_nothing(nvme: Drive) -> None:
 
 
 def test_device_show(drive: Drive, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of all kinds of drives; the drive is not changed by it."""
+    """Show drives of all kinds, without changing them."""
     assert show_real_drive(drive.path, json=False) == 0
     shown = capsys.readouterr().out
     for text in (drive.path, drive.serial, "passed", "°C", "F_SET_RW_HINT"):

@@ -13,7 +13,7 @@ from tests.support.served_in_guest import connected, run
 from tests.support.small_drive import write_small_drive
 from writecliff.serve import DriveServer, ServeOptions
 
-# Mandatory for an I/O controller over fabrics, as far as a host can get them without a buffer.
+# Features mandatory for an I/O controller over fabrics and readable without a data buffer.
 FEATURES = ("0x01", "0x02", "0x04", "0x05", "0x06", "0x07", "0x0a", "0x0b", "0x0f")
 
 
@@ -59,15 +59,15 @@ def test_nvme_cli_reads_what_the_controller_has(device: Path, tools: Callable[[s
 
 
 def test_nvme_cli_moves_data_and_purges(device: Path, generation: str, tmp_path: Path) -> None:
-    data, found = tmp_path / "data", tmp_path / "found"
+    data, read_back = tmp_path / "data", tmp_path / "found"
     data.write_bytes(bytes(range(256)) * 16)
     blocks = ("-s", "8", "-c", "7", "-z", "4096")
     run("nvme", "write", str(device), *blocks, "-d", str(data))
     run("nvme", "compare", str(device), *blocks, "-d", str(data))
     run("nvme", "flush", str(device), "-n", "1")
     run("nvme", "verify", str(device), "-s", "8", "-c", "7", "-n", "1")
-    run("nvme", "read", str(device), *blocks, "-d", str(found))
-    assert found.read_bytes() == data.read_bytes()
+    run("nvme", "read", str(device), *blocks, "-d", str(read_back))
+    assert read_back.read_bytes() == data.read_bytes()
     smart = json.loads(run("nvme", "smart-log", controller(device), "-o", "json"))
     assert int(smart["data_units_read"]) >= 1 and int(smart["host_read_commands"]) >= 3
     errors = int(smart["num_err_log_entries"])
@@ -79,10 +79,10 @@ def test_nvme_cli_moves_data_and_purges(device: Path, generation: str, tmp_path:
     assert int(smart["num_err_log_entries"]) == errors + 1
     run("nvme", "write-zeroes", str(device), "-s", "8", "-c", "3", "-n", "1")
     run("nvme", "dsm", str(device), "-n", "1", "--ad", "-s", "12", "-b", "4")
-    run("nvme", "read", str(device), *blocks, "-d", str(found))
-    assert found.read_bytes() == bytes(4096)
+    run("nvme", "read", str(device), *blocks, "-d", str(read_back))
+    assert read_back.read_bytes() == bytes(4096)
     run("nvme", "write", str(device), *blocks, "-d", str(data))
     run("nvme", "sanitize", controller(device), "-a", "2")
     run("nvme", "format", str(device), "-l", "0", "--force")
-    run("nvme", "read", str(device), *blocks, "-d", str(found))
-    assert found.read_bytes() == bytes(4096)
+    run("nvme", "read", str(device), *blocks, "-d", str(read_back))
+    assert read_back.read_bytes() == bytes(4096)

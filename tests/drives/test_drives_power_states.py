@@ -1,6 +1,6 @@
-"""Power states of an NVMe drive: listed, asked for, named in the run; one that it lacks is refused.
+"""Power states of an NVMe drive: listed, selected, and recorded; an unsupported one is refused.
 
-The emulated drive has one state, whose power its descriptor tells, and refuses to set any.
+The emulated drive has one power state, with its power in the descriptor, and rejects Set Features.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ SHORT = ["--end", "time", "--time-hours", "0.0004", "--sample-seconds", "0.5",
 
 
 def descriptor_watts(drive: Drive) -> float:
-    """Of state 0, from the page as the drive sends it: units of 0.01 W, or with bit 0 of 0.1 mW."""
+    """Return the power of state 0 from the drive's raw page: in 0.01 W, or in 0.1 mW if bit 0 is set."""
     words = ["nvme", "id-ctrl", drive.controller, "--raw-binary"]
     page = subprocess.run(words, capture_output=True, check=True).stdout
-    assert page[263] == 0  # the number of states less one
+    assert page[263] == 0  # number of power states, zero-based
     return int.from_bytes(page[2048:2050], "little") * (1e-4 if page[2051] & 1 else 1e-2)
 
 
@@ -75,9 +75,9 @@ def test_a_state_that_it_does_not_have_is_refused_in_one_line(
     run = tmp_path / "run"
     words = ["test", "wsat", "--on", drive.path, "--destroy", drive.serial, "--power-state", "3"]
     assert main([*words, *SHORT, "--output", str(run)]) == 2
-    said = capsys.readouterr().err.strip().splitlines()
+    lines = capsys.readouterr().err.strip().splitlines()
     why = "no power state 3" if which == "nvme" else "not an NVMe drive"
     hint = "operational states: 0" if which == "nvme" else "omit --power-state"
-    assert len([line for line in said if line.startswith("error: ")]) == 1
-    assert why in said[0] and any(hint in line for line in said)
+    assert len([line for line in lines if line.startswith("error: ")]) == 1
+    assert why in lines[0] and any(hint in line for line in lines)
     assert not run.exists()

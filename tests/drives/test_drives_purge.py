@@ -1,8 +1,8 @@
-"""Purge methods that drives carry out, by the tools as distributed: the data is gone, the format kept.
+"""Purge methods with the distributed tools: the data are gone, the format is kept.
 
-ATA security and sanitize, SCSI SANITIZE and FORMAT UNIT are in no emulator (QEMU's disk acknowledges
-FORMAT UNIT and does nothing). Drives of this project's own (`tests.support`), attached to the real
-SCSI stack, have them.
+No emulator has ATA security and sanitize or SCSI SANITIZE and FORMAT UNIT (QEMU's disk acknowledges
+FORMAT UNIT without executing it). The drives of `tests.support`, attached to the real SCSI stack, have
+them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Attach = Callable[[ScsiDrive], Path]
 
 @pytest.fixture
 def attach() -> Iterator[Attach]:
-    """Attaches a drive of the test and fills it; detached at the end."""
+    """Yield a function that attaches a drive of `tests.support` and fills it; detach at the end."""
     if why := tcmu.available():
         pytest.skip(why)
     with ExitStack() as stack:
@@ -166,7 +166,7 @@ def test_a_password_that_an_interrupted_erase_left_is_named_and_removed(attach: 
 
 
 def test_hdparm_is_not_used_through_an_adapter(attach: Attach) -> None:
-    """The disk of a target is on no ATA port, so this is how a drive behind a RAID adapter looks."""
+    """The disk of a SCSI target is on no ATA port, like a drive behind a RAID adapter."""
     drive = AtaDrive()
     path = attach(drive)
     asked = len(drive.commands)
@@ -179,10 +179,11 @@ def test_hdparm_is_not_used_through_an_adapter(attach: Attach) -> None:
 def test_discard_is_the_last_resort_and_says_so(
     scsi: Drive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """scsi_debug has neither SANITIZE nor FORMAT UNIT, but UNMAP. FORMAT UNIT is not sent: since
-    Linux 6.15 its code, 04h, is FORMAT MEDIUM of scsi_debug's tapes. The driver looks at the type
-    of device only where a code stands for several commands, so a disk gets there too, and
-    partition_tape writes through the null pointer in place of its tape.
+    """Purge scsi_debug, which has UNMAP but neither SANITIZE nor FORMAT UNIT.
+
+    FORMAT UNIT is not sent: since Linux 6.15 its opcode, 04h, is FORMAT MEDIUM of scsi_debug's tapes.
+    The driver checks the device type only for opcodes shared by several commands, so it is executed on
+    a disk, too, and partition_tape dereferences the null pointer of the missing tape.
     """
     monkeypatch.setattr(purge, "scsi_format_unit", lambda *words, **more: "not sent")
     path = Path(scsi.path)
@@ -206,7 +207,7 @@ def test_a_sata_drive_without_security_is_discarded(sata: Drive) -> None:
 
 @pytest.mark.figure(purge="discard of virtio, disclosed")
 def test_a_virtio_disk_has_only_discard(plug: Callable[..., Drive]) -> None:
-    """The image's file keeps what is discarded: QEMU acknowledges it and does nothing."""
+    """QEMU acknowledges a discard without executing it, so the image keeps the data."""
     if subprocess.run(["modprobe", "virtio_blk"], check=False).returncode:
         pytest.skip("no module virtio_blk")
     path = Path(plug("QVIRT001", driver="virtio-blk-pci").path)
@@ -221,7 +222,7 @@ def test_a_virtio_disk_has_only_discard(plug: Callable[..., Drive]) -> None:
 
 
 def fill(path: Path) -> None:
-    """Random data in the first 16 MiB, of which a purge samples some blocks."""
+    """Write random data to the first 16 MiB, where a purge samples blocks."""
     fd = os.open(path, os.O_RDWR)
     os.pwrite(fd, os.urandom(16 * MIB), 0)
     os.fsync(fd)

@@ -1,7 +1,7 @@
-"""A served drive whose server is stopped and killed again and again, under fio in the guest.
+"""A served drive whose server is repeatedly stopped and killed, under fio in the guest.
 
-The kernel's host waits and connects again (`ctrl-loss-tmo=-1`). fio must see no error, and find
-all that it wrote: at once, and once more after the last restart.
+The kernel's host reconnects (`ctrl-loss-tmo=-1`). fio must see no error and must verify all data it
+wrote, immediately and again after the last restart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WAIT_S = 180
 
 
 class ServerProcess:
-    """`writecliff serve` with a state file, at a port that stays."""
+    """A process of `writecliff serve` with a state file and a fixed port."""
 
     def __init__(self, folder: Path) -> None:
         self._drive, self._state = write_small_drive(folder), folder / "drive.state"
@@ -35,7 +35,7 @@ class ServerProcess:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "writecliff", "serve", f"sim:{self._drive}", "--quiet"]
-        # Slow, so that the drive has commands when the server ends.
+        # Slow, so that commands are outstanding when the server ends.
         words = ("--slow-down", "10", "--state", str(self._state))
         self.process = subprocess.Popen(
             [*command, *words, "--listen", f"127.0.0.1:{self.port}"],
@@ -83,7 +83,7 @@ def written_bytes(device: Path) -> int:
 
 
 def fio(device: Path, part: int, *more: str) -> tuple[str, ...]:
-    """Random writes to a part of the drive of its own, which are read again and compared."""
+    """Return the fio command of random writes to one part of the drive, with verification."""
     where = (f"--filename={device}", f"--offset={part * PART}", f"--size={PART}")
     how = ("--ioengine=libaio", "--direct=1", "--rw=randwrite", "--bsrange=4k-16k", "--iodepth=8")
     verify = ("--verify=crc32c", "--verify_fatal=1", f"--randseed={part + 1}", "--fsync=32")

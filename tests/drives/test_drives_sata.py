@@ -1,4 +1,4 @@
-"""SATA: what hdparm and smartctl say of QEMU's AHCI disk, and the state of its write cache."""
+"""SATA: hdparm and smartctl on QEMU's AHCI disk, and the state of its write cache."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_the_drive_is_on_an_ata_port_and_identified(sata: Drive, disk: BlockDevi
     assert is_ata(disk)
     assert attachment_of(disk) == "libata"
     assert isinstance(identify(SYSTEM.run, sata.path), AtaDrive)
-    found = identify_device(SYSTEM, disk, sata.path)
-    assert (found.model, found.serial) == ("QEMU HARDDISK", "QSATA001")
-    assert (found.interface or "").startswith("SATA")
+    identity = identify_device(SYSTEM, disk, sata.path)
+    assert (identity.model, identity.serial) == ("QEMU HARDDISK", "QSATA001")
+    assert (identity.interface or "").startswith("SATA")
 
 
 @pytest.mark.figure(cache="SATA")
@@ -41,7 +41,7 @@ def test_the_write_cache_is_what_the_drive_says(sata: Drive, disk: BlockDevice) 
 
 
 def test_what_the_drive_does_not_count_is_unknown(sata: Drive, disk: BlockDevice) -> None:
-    """QEMU's disk has no attribute of writes, neither by the host nor to flash."""
-    found = read_vitals(SYSTEM, disk, sata.path)
-    assert found.counters.nand_write_bytes is None
-    assert found.counters.write_amplification_since(found.counters) is None
+    """QEMU's disk has no SMART attribute of host or NAND writes."""
+    vitals = read_vitals(SYSTEM, disk, sata.path)
+    assert vitals.counters.nand_write_bytes is None
+    assert vitals.counters.write_amplification_since(vitals.counters) is None

@@ -1,4 +1,4 @@
-"""SCSI: caching mode page, permanent streams and the groups that hints arrive in, on scsi_debug."""
+"""SCSI on scsi_debug: caching mode page, permanent streams, and group numbers of write hints."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_the_write_cache_is_what_the_mode_page_says(scsi: Drive) -> None:
 def test_single_commands_and_their_sense_data(scsi: Drive) -> None:
     path = Path(scsi.path)
     answer = send_command(path, REQUEST_SENSE, 252)
-    found = parse_sense(answer.data)
-    assert found is not None and (found.key, found.asc) == (0, 0)
+    sense_data = parse_sense(answer.data)
+    assert sense_data is not None and (sense_data.key, sense_data.asc) == (0, 0)
     sanitize = send_command(path, bytes([0x48, 2, *bytes(8)]), 0)
     assert sanitize.message == "the drive reports sense key 5h, 20h/00h"
     capacity = read_capacity_16(send_command, path)
@@ -52,28 +52,28 @@ def test_single_commands_and_their_sense_data(scsi: Drive) -> None:
 
 
 def test_smartctl_knows_the_logs_that_it_is_asked_for(scsi: Drive, sata: Drive) -> None:
-    """Exit status bit 0: the command line was not understood."""
+    """Check bit 0 of the exit status: set if smartctl rejects the command line."""
     for drive, ata in ((scsi, False), (sata, True)):
         answer = disk_answer(SYSTEM.run, drive.path, ata=ata)
         assert answer["smartctl"]["exit_status"] & 1 == 0
-        found = disk_counters(answer)
-        assert (found.host_write_bytes, found.nand_write_bytes) == (None, None)
+        counters = disk_counters(answer)
+        assert (counters.host_write_bytes, counters.nand_write_bytes) == (None, None)
 
 
 def test_permanent_streams_are_found(scsi: Drive) -> None:
-    found = read_streams(send_command, Path(scsi.path))
-    assert (found.reduced_control, found.lifetimes) == (True, (1, 2, 3, 4, 5))
-    assert found.steered == 5
+    streams = read_streams(send_command, Path(scsi.path))
+    assert (streams.reduced_control, streams.lifetimes) == (True, (1, 2, 3, 4, 5))
+    assert streams.steered == 5
 
 
 def groups() -> dict[int, int]:
-    """Writes by group number since the counters were last set to zero."""
+    """Return the writes by group number since the counters were last reset."""
     rows = (line.split() for line in GROUPS.read_text().splitlines())
     return {int(group): int(count) for group, count in rows if int(count)}
 
 
 def test_hint_n_arrives_as_group_n(scsi: Drive, generation: str) -> None:
-    """Jobs of one fio process that write side by side, each to its stream, with either fio."""
+    """Run concurrent jobs of one fio process, each with a stream, with both versions of fio."""
     jobs = tuple(
         Job(name=f"stream {n}", stream=n, block_sizes=(BlockSize(4096),), ios=100 * (n + 1))
         for n in range(6)
@@ -86,9 +86,10 @@ def test_hint_n_arrives_as_group_n(scsi: Drive, generation: str) -> None:
     assert list(Path("/dev").glob("writecliff-*")) == []
 
 
-def test_a_hint_is_the_nodes_not_the_openers(scsi: Drive) -> None:
-    """Why `write_hint` of fio is not used: of two openers of one node, both write with the hint
-    that was set last.
+def test_a_hint_applies_to_the_node_not_to_one_descriptor(scsi: Drive) -> None:
+    """Show why fio's `write_hint` is not used: it applies to the device node.
+
+    Two descriptors of one node both write with the hint that was set last.
     """
     opened = [os.open(scsi.path, os.O_WRONLY | os.O_DIRECT) for _ in range(2)]
     for fd, hint in zip(opened, (2, 5), strict=True):
@@ -97,14 +98,14 @@ def test_a_hint_is_the_nodes_not_the_openers(scsi: Drive) -> None:
     with mmap.mmap(-1, 4096) as block:
         os.pwritev(opened[0], [block], 0)
     assert groups() == {5: 1}
-    fcntl.fcntl(opened[0], 1036, struct.pack("=Q", 0))  # as it was
+    fcntl.fcntl(opened[0], 1036, struct.pack("=Q", 0))  # reset the hint
     for fd in opened:
         os.close(fd)
 
 
 def test_the_probe_says_what_hints_reach(scsi: Drive) -> None:
-    found = probe(scsi.path)
-    assert found.permanent_streams is not None and found.permanent_streams.count == 5
-    said = verdict(found)
-    assert "SCSI: 5 permanent streams, of relative lifetimes 1, 2, 3, 4, 5." in said
-    assert not [text for text in said if "end in the kernel" in text]
+    capabilities = probe(scsi.path)
+    assert capabilities.permanent_streams is not None and capabilities.permanent_streams.count == 5
+    lines = verdict(capabilities)
+    assert "SCSI: 5 permanent streams, of relative lifetimes 1, 2, 3, 4, 5." in lines
+    assert not [text for text in lines if "end in the kernel" in text]

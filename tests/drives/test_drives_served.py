@@ -1,4 +1,4 @@
-"""A simulated drive served to the guest: to its own NVMe/TCP initiator and its NBD client."""
+"""A simulated drive served to the guest kernel's NVMe/TCP initiator and NBD client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def server(tmp_path: Path) -> Iterator[DriveServer]:
 
 
 def written_zeros(journal: Path) -> int:
-    """Bytes of Write Zeroes in a server's journal (`crates/serve/src/journal.rs`)."""
+    """Return the bytes of Write Zeroes in a server's journal (`crates/serve/src/journal.rs`)."""
     records, position, total = journal.read_bytes(), 8, 0
     while position < len(records):
         end = position + 1 + records[position]
@@ -49,7 +49,7 @@ def written_zeros(journal: Path) -> int:
 
 
 def _varint(fields: Iterator[int]) -> int:
-    """An integer as `postcard` writes it: 7 bits a byte, the lowest first."""
+    """Decode an integer of `postcard`: 7 bits per byte, least significant first."""
     value = shift = 0
     for byte in fields:
         value |= (byte & 0x7F) << shift
@@ -72,7 +72,7 @@ def test_the_guest_uses_a_served_drive(
         write_and_check(device, ("mkfs.ext4", "-q", "-F"), tmp_path)
         smart = json.loads(run("nvme", "smart-log", str(device), "-o", "json"))
         written = server.snapshot().counters.host_write_bytes
-        # Data Units Written does not count the zeros that newer kernels write for mkfs.
+        # Data Units Written does not count Write Zeroes, which newer kernels use for mkfs.
         data = written - written_zeros(tmp_path / "drive.state.journal")
         assert data >= 5_000_000
         assert 0 <= int(smart["data_units_written"]) * 512_000 - data < 512_000
@@ -82,7 +82,7 @@ def test_the_guest_uses_a_served_drive(
 
 
 def test_the_guest_uses_a_drive_over_nbd(tmp_path: Path) -> None:
-    """Over two connections of the kernel's own client."""
+    """Use the drive over two connections of the kernel's NBD client."""
     run("modprobe", "nbd")
     before = run("dmesg")
     device, socket = Path("/dev/nbd1"), tmp_path / "drive.sock"
@@ -108,14 +108,14 @@ def test_the_guest_uses_a_drive_over_nbd(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_kernels_own_target_is_measured_beside_a_server() -> None:
-    """By the same client. It leaves nothing behind, so that it can be measured again."""
+    """Measure the kernel's target with the same client; it is removed and can be measured again."""
     for _ in range(2):
         rows = run_bench("sim:sata-tlc-120", seconds=0.1, kernel=True)
-        found = [row for row, _ in zip(rows, DEPTHS, strict=False)]
+        measured = [row for row, _ in zip(rows, DEPTHS, strict=False)]
         rows.close()
-        assert [row["transport"] for row in found] == ["nvmet-tcp"] * 2
-        assert [row["case"] for row in found] == ["randread-4k-qd32", "randread-4k-qd1"]
-        assert all(0 < row["latency_p50_us"] <= row["latency_p99_9_us"] for row in found)
+        assert [row["transport"] for row in measured] == ["nvmet-tcp"] * 2
+        assert [row["case"] for row in measured] == ["randread-4k-qd32", "randread-4k-qd1"]
+        assert all(0 < row["latency_p50_us"] <= row["latency_p99_9_us"] for row in measured)
         assert not any(Path("/sys/kernel/config/nvmet/ports").iterdir())
         assert not any(Path("/sys/kernel/config/nvmet/subsystems").iterdir())
 
@@ -123,16 +123,18 @@ def test_the_kernels_own_target_is_measured_beside_a_server() -> None:
 def test_attach_and_detach(
     generation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The commands, and the block size that outlives the server. What is refused is a process of its
-    own, which does not hold the device open itself; to start one takes seconds here.
+    """Attach and detach with the commands; the block size outlives the server.
+
+    Refused attempts run in processes of their own, which do not hold the device open; starting one takes
+    seconds in the guest.
     """
 
     def writecliff(*words: str) -> str:
         capsys.readouterr()
         code = main([*words])
-        said = capsys.readouterr()
-        assert code == 0, said.err
-        return said.out
+        output = capsys.readouterr()
+        assert code == 0, output.err
+        return output.out
 
     host = ("--host-nqn", HOST[1])
     options = ServeOptions(slow_down=None, state=tmp_path / "drive.state")
@@ -165,17 +167,18 @@ def test_attach_and_detach(
 
 
 def _set_hint(path: Path, hint: int) -> int:
-    """Sets the write hint of a file or node (F_SET_RW_HINT); returns the open descriptor."""
+    """Set the write hint of a file or node (F_SET_RW_HINT) and return the open descriptor."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.fcntl(descriptor, 1036, struct.pack("Q", hint))
     return descriptor
 
 
 def test_a_file_system_has_the_stream_of_its_loop_device(tmp_path: Path) -> None:
-    """Hints of files go no further than their file system. The hint of a device node becomes the
-    write stream of direct I/O on it, so of a loop device over the node, and so of all of a file
-    system on that. The kernel keeps the first stream of a loop device, so each stream
-    has a loop device of its own.
+    """Check that a file system writes with the stream of the loop device below it.
+
+    Hints of files do not leave their file system. The hint of a device node becomes the write stream of
+    direct I/O to it, and thus of a loop device over the node and of the file system on that. The kernel
+    keeps the first stream of a loop device, so each stream needs a loop device of its own.
     """
     if not os.uname().release.startswith("7."):
         pytest.skip("the kernel has no write streams")
@@ -204,8 +207,10 @@ def test_a_file_system_has_the_stream_of_its_loop_device(tmp_path: Path) -> None
 def _written_by_loop(
     server: DriveServer, device: Path, folder: Path, hint: int, loops: list[str]
 ) -> dict[int, int]:
-    """Bytes by placement identifier that a file system on a loop device over a node with this
-    write hint writes, for a file with another hint. The loop device is added to `loops`.
+    """Return the bytes by placement identifier of a file system on a loop device.
+
+    The loop device, which is added to `loops`, is over a node with this write hint; the file written
+    has another hint.
     """
     node = Path(f"/dev/stream-{hint}")
     os.mknod(node, 0o60600, device.stat().st_rdev)
@@ -215,13 +220,13 @@ def _written_by_loop(
     loops.append(loop)
     run("mkfs.ext4", "-q", "-F", loop)
     os.sync()
-    before = {one.number: one.bytes for one in server.snapshot().streams}
+    before = {stream.number: stream.bytes for stream in server.snapshot().streams}
     run("mount", loop, str(folder))
     file = _set_hint(folder / "file", 5)
     os.write(file, bytes(4 << 20))
     os.fsync(file)
     os.close(file)
     run("umount", str(folder))
-    now = {one.number: one.bytes for one in server.snapshot().streams}
+    now = {stream.number: stream.bytes for stream in server.snapshot().streams}
     grown = {number: size - before.get(number, 0) for number, size in now.items()}
     return {number: size for number, size in grown.items() if size}

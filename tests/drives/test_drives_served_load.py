@@ -1,6 +1,4 @@
-"""A simulated drive served to the guest under load: file systems, placement, and a drive that goes
-and comes back.
-"""
+"""A simulated drive served to the guest under load: file systems, placement, and reconnects."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ MIB = 1 << 20
 
 @contextmanager
 def serving(path: Path, state: Path | None = None) -> Iterator[DriveServer]:
-    """A server of the drive `path`, without timing."""
+    """Serve the drive `path` without timing."""
     run("modprobe", "nvme-tcp")
     server = DriveServer(f"sim:{path}", ServeOptions(slow_down=None, state=state))
     try:
@@ -66,7 +64,7 @@ def test_fio_writes_with_placement_identifiers(
         job = ("--name=p", f"--filename={node}", "--ioengine=io_uring_cmd", "--cmd_type=nvme")
         load = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
         run("fio", *job, *load, "--fdp=1", "--fdp_pli=1,2", "--verify_fatal=1")
-        streams = {one.number: one.bytes for one in server.snapshot().streams}
+        streams = {stream.number: stream.bytes for stream in server.snapshot().streams}
     assert sorted(streams) == [1, 2]
     assert sum(streams.values()) == 4 * MIB
 
@@ -91,7 +89,7 @@ def test_a_drive_that_is_disconnected_under_load_can_be_connected_again(tmp_path
 
 @pytest.mark.parametrize("how", ["power cut", pytest.param("restart", marks=pytest.mark.long)])
 def test_io_goes_on_when_the_server_is_back(how: str, tmp_path: Path) -> None:
-    """The host connects again by itself, and nothing that was acknowledged is lost."""
+    """The host reconnects by itself, and no acknowledged data are lost."""
     before = run("dmesg")
     path, state = write_small_drive(tmp_path), tmp_path / "drive.state"
     with serving(path, state) as server:
@@ -107,11 +105,11 @@ def test_io_goes_on_when_the_server_is_back(how: str, tmp_path: Path) -> None:
             assert writer.poll() is None
             if how == "power cut":
                 server.power_cut()
-                said = writer.communicate(timeout=WAIT_LIMIT_S)[0]
+                output = writer.communicate(timeout=WAIT_LIMIT_S)[0]
             else:
                 server.end()
                 with serving(path, state) as again:
                     served(again, int(at[0]))
-                    said = writer.communicate(timeout=WAIT_LIMIT_S)[0]
-    assert writer.returncode == 0, said
+                    output = writer.communicate(timeout=WAIT_LIMIT_S)[0]
+    assert writer.returncode == 0, output
     assert not kernel_warnings(before, lost=True)

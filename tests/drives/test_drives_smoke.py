@@ -1,4 +1,4 @@
-"""The bench itself: every drive is there, is what it should be, and can be written, pulled and slowed."""
+"""The bench itself: every drive is present, has its properties, and can be written, pulled and slowed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,11 @@ def test_the_tools_are_of_two_generations(
 def test_the_plain_drive_has_a_cache_and_several_formats(nvme: Drive) -> None:
     assert json.loads(run("nvme", "id-ctrl", nvme.controller, "-o", "json"))["vwc"] & 1
     formats = json.loads(run("nvme", "id-ns", nvme.path, "-o", "json"))["lbafs"]
-    assert {(one["ds"], one["ms"]) for one in formats} >= {(9, 0), (12, 0), (9, 8)}
+    assert {(lba_format["ds"], lba_format["ms"]) for lba_format in formats} >= {
+        (9, 0),
+        (12, 0),
+        (9, 8),
+    }
 
 
 def test_the_other_drive_has_placement_handles(nvme_fdp: Drive) -> None:

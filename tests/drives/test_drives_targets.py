@@ -1,6 +1,6 @@
-"""The table of dangerous targets that takes drives, md, device mapper, bcache, LVM or multipath.
+"""Dangerous targets that need drives, md, device mapper, bcache, LVM or multipath.
 
-Each is refused with every byte as before. Those that loop devices can stand for are in tests/device.
+Each is refused, and no byte changes. Targets that loop devices can emulate are in tests/device.
 """
 
 from __future__ import annotations
@@ -87,10 +87,10 @@ def the_generic_node_of_a_scsi_drive(shelf: Shelf) -> Danger:
 @kind
 def the_bsg_node_of_a_scsi_drive(shelf: Shelf) -> Danger:
     device = Path("/sys/block", Path(shelf.scsi.path).name, "device")
-    found = list((device / "bsg").glob("*"))
-    if not found:
+    nodes = list((device / "bsg").glob("*"))
+    if not nodes:
         pytest.skip("this kernel has no bsg nodes")
-    return _no_block_device(f"/dev/bsg/{found[0].name}", shelf.scsi)
+    return _no_block_device(f"/dev/bsg/{nodes[0].name}", shelf.scsi)
 
 
 def _no_block_device(node: str, drive: Drive) -> Danger:
@@ -186,7 +186,7 @@ def the_origin_of_a_snapshot(shelf: Shelf) -> Danger:
 
 @kind
 def a_disk_below_a_device_mapper_target_that_a_process_writes(shelf: Shelf) -> Danger:
-    """The kernel keeps mounts off a disk below, but not processes that open it for writing."""
+    """The kernel prevents mounts of a lower disk, but not opening it for writing."""
     lower = shelf.loop()
     pid = shelf.script(f"exec 3<>{lower}").pid
     device = shelf.mapped("above", f"0 8192 linear {lower} 0")
@@ -250,7 +250,7 @@ def _not_empty(path: str, name: str) -> Danger:
 
 
 def _two_paths(shelf: Shelf) -> list[str]:
-    """One drive that two hosts of scsi_debug show, each as a disk of its own."""
+    """Add a drive that two scsi_debug hosts expose as two disks, and return their paths."""
     control = Path("/sys/bus/pseudo/drivers/scsi_debug")
     before = set(Path("/sys/block").glob("sd*"))
     (control / "vpd_use_hostno").write_text("0")
@@ -396,7 +396,7 @@ def the_journal_of_a_mounted_file_system(shelf: Shelf) -> Danger:
     return Danger(journal, "in use: the kernel refuses exclusive", "journal", [journal])
 
 
-# -- exported, and imported again -----------------------------------------------------------------
+# -- exported and imported again ------------------------------------------------------------------
 
 
 @kind
@@ -421,10 +421,12 @@ def an_nvme_drive_of_our_own_target_on_a_mounted_disk(shelf: Shelf) -> Danger:
     }
     folder = Path("/sys/block", disk, "device")
     controllers = [folder, *folder.glob("nvme*")]
-    delete = next(path for one in controllers if (path := one / "delete_controller").exists())
+    delete = next(
+        path for controller in controllers if (path := controller / "delete_controller").exists()
+    )
     shelf.callback(require, lambda: not Path("/sys/block", disk).exists())
     shelf.callback(delete.write_text, "1")
-    serial = next(one for path in controllers if (one := path / "serial").exists()).read_text()
+    serial = next(file for path in controllers if (file := path / "serial").exists()).read_text()
     require(lambda: os.path.exists(f"/dev/{disk}"))
     shelf.mkfs(lower)
     shelf.mount(lower)
@@ -452,7 +454,7 @@ def exported_by_the_scsi_target(shelf: Shelf) -> Danger:
 
 @pytest.fixture(scope="module")
 def small(_in_the_guest: None) -> Iterator[Drive]:
-    """An NVMe drive that is quick to compare."""
+    """Yield a small NVMe drive, which is quick to compare."""
     with Qmp.of_guest() as qmp, hot_plug(qmp) as plug:
         yield plug("QTARGET1", size_bytes=32 * MIB)
 
@@ -474,7 +476,7 @@ def shelf(
 def test_a_dangerous_target_is_refused_and_unchanged(
     name: str, shelf: Shelf, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    # A command takes seconds in the guest; that every refusal reaches the user is shown elsewhere.
+    # A command takes seconds in the guest; other tests check that refusals reach the user.
     assert_refused(kind[name](shelf), capsys, tmp_path, command=name == "a_mounted_nvme_drive")
 
 
@@ -495,6 +497,6 @@ def test_an_unused_volume_beside_others_may_be_written(shelf: Shelf) -> None:
 
 
 def test_unused_drives_may_be_written(shelf: Shelf) -> None:
-    """The table proves something only if the same drives may be written when nothing uses them."""
+    """Check that the same drives may be written when they are not in use."""
     for drive in (shelf.nvme, shelf.nvme_fdp, shelf.sata, shelf.scsi):
         claim(drive.path, drive.serial)[1].close()

@@ -1,5 +1,5 @@
-"""Hostile input: files of every kind that writecliff reads, mutated, through the command line.
+"""Fuzz the command line with mutated files of every kind that writecliff reads.
 
-`python -m tests.fuzz --kind act --cases 2000 --seed 7` names each place that fails. A case is a
-number: the same kind, seed and number make the same file.
+`python -m tests.fuzz --kind act --cases 2000 --seed 7` lists the places where cases fail. A case is
+reproducible: kind, seed and number determine its file.
 """

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: run cases, and name each place that fails. Exit code 1 if one does."""
+"""`python -m tests.fuzz`: run cases and list the places of failures; exit code 1 if there are any."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.fuzz.campaign import run_cases
 from tests.fuzz.kinds import all_kinds
 from tests.fuzz.outcome import Summary
 
-TURN = 20  # cases of each kind
+TURN = 20  # cases of each kind per turn
 
 
 def main() -> int:
-    # In the background Ctrl-C may be ignored, which the commands that are stopped would inherit.
+    # A background process may ignore SIGINT, and the commands to be interrupted would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     kinds = all_kinds()
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
@@ -31,7 +31,9 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=inf, help="begin no further turn then")
-    parser.add_argument("--folder", type=Path, help="keep what is made here, and use it again")
+    parser.add_argument(
+        "--folder", type=Path, help="keep generated files in this folder and reuse them"
+    )
     options = parser.parse_args()
     names = options.kind or list(kinds)
     summaries = {name: Summary(name) for name in names}
@@ -51,14 +53,14 @@ def main() -> int:
 
 
 def turns(first: int, cases: int) -> Iterator[range]:
-    """A few cases of each kind at a time, so that all kinds have had as many whenever it ends."""
+    """Yield a few case numbers at a time, so that kinds advance together if the run is stopped."""
     for start in range(first, first + cases, TURN):
         yield range(start, min(start + TURN, first + cases))
 
 
 def _tell(summaries: Iterable[Summary], done: int, cases: int) -> None:
-    """How far it is, and what has failed since the first turn, on stderr."""
-    failed = [line for one in summaries for line in [*one.lines()][1:]]
+    """Print progress and the failures so far to stderr."""
+    failed = [line for summary in summaries for line in [*summary.lines()][1:]]
     print(f"{done} of {cases} of each kind", *failed, sep="\n", file=sys.stderr, flush=True)
 
 

@@ -16,8 +16,9 @@ from tests.support.forked import get_ready
 def run_cases(
     kind: Kind, numbers: Iterable[int], seed: int, folder: Path, summary: Summary
 ) -> None:
-    """Run the cases of these numbers in `folder`, which keeps what kinds need for all of them, and
-    add what became of them to `summary`.
+    """Run the numbered cases and add their outcomes to `summary`.
+
+    `folder` keeps the corpus that the cases share.
     """
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
@@ -25,9 +26,11 @@ def run_cases(
     os.environ.pop("WRITECLIFF_STORE", None)
     get_ready()
     kind.prepare(corpus)
-    own = folder / kind.name
-    own.mkdir(exist_ok=True)
+    kind_folder = folder / kind.name
+    kind_folder.mkdir(exist_ok=True)
     for number in numbers:
         draw = Random(f"{kind.name} {seed} {number}")
-        outcome = run_case(number, own, lambda case, draw=draw: kind.case(corpus, case, draw))  # type: ignore[misc]
+        outcome = run_case(
+            number, kind_folder, lambda case, draw=draw: kind.case(corpus, case, draw)
+        )  # type: ignore[misc]
         summary.outcomes.append(outcome)

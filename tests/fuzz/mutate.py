@@ -1,4 +1,4 @@
-"""Mutations: of bytes, of text with its structure, and of documents as JSON has them."""
+"""Mutations of bytes, structured text, and JSON documents."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Mutation = Callable[[str, Random, Sequence[str]], str]
 
 
 def text(data: str, draw: Random, words: Sequence[str], values: Sequence[str] = ()) -> bytes:
-    """A few changes of a text file; `words` are names and `values` whole values of its kind."""
+    """Mutate a text file; `words` are names and `values` complete values of its format."""
     for _ in range(draw.choice((1, 1, 1, 2, 3, 6))):
         change = draw.choice(_TEXT_CHANGES)
         data = change(data, draw, [*values] if change is _value and values else words)
@@ -58,37 +58,37 @@ def text(data: str, draw: Random, words: Sequence[str], values: Sequence[str] = 
 
 
 def raw(data: bytes, draw: Random) -> bytes:
-    """A few bytes changed, cut out, doubled or put in."""
-    found = bytearray(data or b"x")
+    """Change, delete, duplicate or insert a few bytes."""
+    mutated = bytearray(data or b"x")
     for _ in range(draw.choice((1, 1, 2, 5, 20))):
-        at = draw.randrange(len(found))
+        at = draw.randrange(len(mutated))
         match draw.randrange(6):
             case 0:
-                found[at] = draw.randrange(256)
+                mutated[at] = draw.randrange(256)
             case 1:
-                found[at] ^= 1 << draw.randrange(8)
+                mutated[at] ^= 1 << draw.randrange(8)
             case 2:
-                del found[at : at + draw.choice((1, 4, 64))]
+                del mutated[at : at + draw.choice((1, 4, 64))]
             case 3:
-                found[at:at] = found[at : at + draw.choice((1, 8, 64))]
+                mutated[at:at] = mutated[at : at + draw.choice((1, 8, 64))]
             case 4:
-                found[at:at] = draw.choice((b"\0" * 8, b"\xff" * 8, b"\xc3(", b"\x80", b"\n\n"))
+                mutated[at:at] = draw.choice((b"\0" * 8, b"\xff" * 8, b"\xc3(", b"\x80", b"\n\n"))
             case _:
                 size = draw.choice((1, 2, 4, 8))
-                found[at : at + size] = draw.choice((0, 1, 2**31, 2**63, 2**64 - 1)).to_bytes(
+                mutated[at : at + size] = draw.choice((0, 1, 2**31, 2**63, 2**64 - 1)).to_bytes(
                     8, "little"
                 )[:size]
-        found = found or bytearray(b"x")
-    return bytes(found[: draw.randrange(len(found))]) if draw.random() < 0.1 else bytes(found)
+        mutated = mutated or bytearray(b"x")
+    return bytes(mutated[: draw.randrange(len(mutated))]) if draw.random() < 0.1 else bytes(mutated)
 
 
 def number(draw: Random) -> str:
-    """A number as somebody might write it, most often with a unit or sign that is odd."""
+    """Return a number as text, mostly with an unusual unit or sign."""
     return draw.choice(NUMBERS) + (draw.choice(UNITS) if draw.random() < 0.3 else "")
 
 
 def document(value: Any, draw: Random) -> Any:
-    """A JSON document with one to three of its values, at any depth, replaced, left out or moved."""
+    """Return a JSON document with one to three values, at any depth, replaced, deleted or moved."""
     changed = copy.deepcopy(value)
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         _change_inside(changed, draw)
@@ -96,7 +96,7 @@ def document(value: Any, draw: Random) -> Any:
 
 
 def strange(draw: Random) -> Any:
-    """A value that is of no use where it stands."""
+    """Return a value that is rarely valid."""
     return draw.choice(
         (None, True, False, 0, -1, 1.5, 1e308, -1e308, 10**22, -(10**22), 2**31, 2**63, 1e-320, "", "x", "²", "../x",
          "\0", "\x1b[2J", "\ud800", "a" * 5000, DIGITS, "1979-05-27", "9999-12-31T23:59:59+00:00",
@@ -105,11 +105,11 @@ def strange(draw: Random) -> Any:
 
 
 def nested(depth: int) -> Any:
-    """Lists in lists."""
-    found: Any = []
+    """Return nested lists."""
+    document: Any = []
     for _ in range(depth):
-        found = [found]
-    return found
+        document = [document]
+    return document
 
 
 def _change_inside(value: Any, draw: Random) -> None:
@@ -144,25 +144,25 @@ def _replace(data: str, match: re.Match[str], new: str) -> str:
 
 
 def _number(data: str, draw: Random, _words: Sequence[str]) -> str:
-    found = list(_NUMBER.finditer(data))
-    return _replace(data, draw.choice(found), number(draw)) if found else data
+    matches = list(_NUMBER.finditer(data))
+    return _replace(data, draw.choice(matches), number(draw)) if matches else data
 
 
 def _value(data: str, draw: Random, words: Sequence[str]) -> str:
-    found = list(_VALUE.finditer(data))
+    matches = list(_VALUE.finditer(data))
     new = draw.choice(
         (draw.choice(TEXTS), number(draw), draw.choice(TOML), *draw.choices(words or [""], k=4))
     )
-    return _replace(data, draw.choice(found), new) if found else data
+    return _replace(data, draw.choice(matches), new) if matches else data
 
 
 def _word(data: str, draw: Random, words: Sequence[str]) -> str:
-    found = list(re.finditer(r"[A-Za-z_][\w-]*", data))
-    return _replace(data, draw.choice(found), draw.choice([*words, ""])) if found else data
+    matches = list(re.finditer(r"[A-Za-z_][\w-]*", data))
+    return _replace(data, draw.choice(matches), draw.choice([*words, ""])) if matches else data
 
 
 def _line(data: str, draw: Random, words: Sequence[str]) -> str:
-    """A line left out, doubled, moved, cut or made up."""
+    """Delete, duplicate, move, truncate or invent a line."""
     lines = data.split("\n")
     at = draw.randrange(len(lines))
     match draw.randrange(6):

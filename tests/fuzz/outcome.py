@@ -1,4 +1,4 @@
-"""What became of one case, and a summary of many."""
+"""The outcome of a case, and the summary of a kind."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ FAILURES: tuple[Verdict, ...] = ("traceback", "panic", "killed", "slow", "hangs"
 
 @dataclass(frozen=True)
 class Outcome:
-    """`place` is where a failure was noticed; `said` the last line of what the command said."""
+    """The outcome of one case.
+
+    `place` is the source line of a failure, `message` the last line that the command printed.
+    """
 
     number: int
     verdict: Verdict
-    seconds: float  # of processor time
+    seconds: float  # CPU time
     peak_bytes: int
     place: str = ""
-    said: str = ""
+    message: str = ""
 
     @property
     def failed(self) -> bool:
@@ -31,31 +34,33 @@ class Outcome:
 
 @dataclass
 class Summary:
-    """The outcomes of one kind."""
+    """The outcomes of the cases of a kind."""
 
     kind: str
     outcomes: list[Outcome] = field(default_factory=list)
 
     def places(self) -> dict[tuple[str, str], list[int]]:
-        """The numbers of the failed cases by verdict and place, the most frequent first."""
-        found: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for one in self.outcomes:
-            if one.failed:
-                found[one.verdict, one.place].append(one.number)
-        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+        """Return the numbers of failed cases by verdict and place, the most frequent first."""
+        numbers: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for outcome in self.outcomes:
+            if outcome.failed:
+                numbers[outcome.verdict, outcome.place].append(outcome.number)
+        return dict(sorted(numbers.items(), key=lambda item: -len(item[1])))
 
     def lines(self) -> Iterable[str]:
-        """For the terminal: counts, extremes, and each place with the numbers of its first cases."""
+        """Yield the lines of the summary: counts, extremes, and the first cases of each place."""
         counts: dict[str, int] = defaultdict(int)
-        for one in self.outcomes:
-            counts[one.verdict] += 1
+        for outcome in self.outcomes:
+            counts[outcome.verdict] += 1
         shown = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-        slowest = max(self.outcomes, key=lambda one: one.seconds)
-        largest = max(self.outcomes, key=lambda one: one.peak_bytes)
+        slowest = max(self.outcomes, key=lambda outcome: outcome.seconds)
+        largest = max(self.outcomes, key=lambda outcome: outcome.peak_bytes)
         yield (
             f"{self.kind}: {len(self.outcomes)} cases: {shown}; slowest {slowest.seconds:.1f} s "
             f"(case {slowest.number}), largest {largest.peak_bytes >> 20} MiB (case {largest.number})"
         )
         for (verdict, place), numbers in self.places().items():
-            said = next(one.said for one in self.outcomes if one.number == numbers[0])
-            yield f"  {len(numbers):4} {verdict} {place}: {said}  [{', '.join(map(str, numbers[:4]))}]"
+            message = next(
+                outcome.message for outcome in self.outcomes if outcome.number == numbers[0]
+            )
+            yield f"  {len(numbers):4} {verdict} {place}: {message}  [{', '.join(map(str, numbers[:4]))}]"

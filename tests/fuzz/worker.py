@@ -1,6 +1,6 @@
-"""One case in a process of its own, with a limit for time and memory.
+"""Run a case in a process of its own, with limits of time and memory.
 
-A panic, an abort or a loop of native code ends that case alone.
+A panic, an abort or an endless loop of native code ends only that case.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tests.support.forked import fork, left_behind, wait_within
 
 SECONDS_MAX = 10.0
 BYTES_MAX = 2 << 30
-_LEFT_S = 1.0  # until what a stopped command had started is stopped, too
-_ADDRESSES = 5 << 30  # beyond what is mapped already: memory that is reserved counts here, too
-# A simulation may take as long as the load that the file asks for, if it says where it is: by a
-# share, or by the steps or rounds that are done.
+_LEFT_S = 1.0  # until the children of a stopped command are stopped, too
+_ADDRESSES = 5 << 30  # bytes beyond those mapped already; reserved memory counts
+# A simulation may take as long as its load requires if it prints its progress, as a percentage
+# or by steps or rounds.
 _SAYS_HOW_FAR = re.compile(
     r"^.*\b\d+ %(  (about|at most) .* left)?$|^(step-|round )\d+  ", re.MULTILINE
 )
@@ -40,19 +40,19 @@ def run_case(number: int, folder: Path, words: Callable[[Path], list[str]]) -> O
     child = fork(lambda: _child(case, words))
     if why := wait_within(child, SECONDS_MAX):
         os.kill(child, _STOPS[why])
-        if wait_within(child, 2 * SECONDS_MAX):  # it does not even end
+        if wait_within(child, 2 * SECONDS_MAX):  # still running
             os.kill(child, signal.SIGKILL)
     _, status, used = os.wait4(child, 0)
     left_behind(_LEFT_S)
-    # A fork begins with the memory that it shares, not with the peak of its parent.
+    # A fork starts with the memory it shares, not with the peak of its parent.
     seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
-    said = _text(case / "stderr")
-    verdict, place = _judge(case, status, said, seconds, peak)
-    last = [line for line in said.splitlines() if line and not line.startswith("hint")]
+    message = _text(case / "stderr")
+    verdict, place = _judge(case, status, message, seconds, peak)
+    last = [line for line in message.splitlines() if line and not line.startswith("hint")]
     return Outcome(number, verdict, seconds, peak, place, (last or [""])[-1][:150])
 
 
-def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tuple[Verdict, str]:
+def _judge(case: Path, status: int, message: str, seconds: float, peak: int) -> tuple[Verdict, str]:
     stack = _text(case / "stack")
     answer = json.loads(_text(case / "answer") or "{}")
     if "panic" in answer:
@@ -62,7 +62,7 @@ def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tup
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number == signal.SIGPROF:
-            return ("simulates" if _SAYS_HOW_FAR.search(said) else "slow"), _place_of(stack)
+            return ("simulates" if _SAYS_HOW_FAR.search(message) else "slow"), _place_of(stack)
         if number == signal.SIGALRM:
             return "hangs", _place_of(stack)
         return "killed", signal.Signals(number).name
@@ -70,17 +70,17 @@ def _judge(case: Path, status: int, said: str, seconds: float, peak: int) -> tup
         return (
             "large" if answer["error"] == "MemoryError" else "traceback"
         ), f"{place} {answer['error']}"
-    if seconds > SECONDS_MAX and not _SAYS_HOW_FAR.search(said):
+    if seconds > SECONDS_MAX and not _SAYS_HOW_FAR.search(message):
         return "slow", _place_of(stack)
     if answer.get("code") not in (0, 1, 2, 3):
         return "killed", f"exit code {os.waitstatus_to_exitcode(status)}, {answer}"
-    if answer["code"] in (1, 2) and not said.strip():
+    if answer["code"] in (1, 2) and not message.strip():
         return "traceback", "nothing was said"
     return ("refused" if answer["code"] else "done"), ""
 
 
 def _child(case: Path, words: Callable[[Path], list[str]]) -> int:
-    """In the new process."""
+    """Run the case in the new process and return its exit code."""
     os.chdir(case)
     resource.setrlimit(resource.RLIMIT_AS, 2 * (_mapped_bytes() + _ADDRESSES,))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -95,7 +95,7 @@ def _child(case: Path, words: Callable[[Path], list[str]]) -> int:
     stack = open("stack", "w")  # noqa: SIM115 - it has to stay open
     for number in _STOPS.values():
         signal.signal(number, signal.SIG_DFL)
-        faulthandler.register(number, file=stack, chain=True)  # the stack, then the end
+        faulthandler.register(number, file=stack, chain=True)  # dump the stack, then exit
     return _main(command)
 
 
@@ -125,12 +125,12 @@ def _main(command: list[str]) -> int:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost of our own lines that the error went through."""
+    """Return the innermost frame of an error within this project, as FILE:LINE."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [
-        one
-        for one in frames
-        if "/writecliff/" in one.filename and "site-packages" not in one.filename
+        frame
+        for frame in frames
+        if "/writecliff/" in frame.filename and "site-packages" not in frame.filename
     ]
     if not ours:
         return "outside"
@@ -138,14 +138,14 @@ def _place(error: BaseException) -> str:
 
 
 def _place_of(stack: str) -> str:
-    """The innermost of our own lines in what faulthandler wrote."""
+    """Return the innermost frame of a faulthandler dump within this project, as FILE:LINE."""
     current = (
         stack.partition("(most recent call first)")[2]
         if "Current" not in stack
         else stack.partition("Current")[2]
     )
-    found = re.findall(r'File "[^"]*?python/writecliff/([^"]+)", line (\d+)', current or stack)
-    return ":".join(found[0]) if found else "before the stack was taken"
+    frames = re.findall(r'File "[^"]*?python/writecliff/([^"]+)", line (\d+)', current or stack)
+    return ":".join(frames[0]) if frames else "before the stack was taken"
 
 
 def _mapped_bytes() -> int:

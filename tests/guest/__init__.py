@@ -1,6 +1,6 @@
-"""The bench: emulated drives in a small virtual machine, and how to run something in it.
+"""The bench: emulated drives in a small virtual machine, and ways to run commands in it.
 
-`python -m tests.guest` is its command line; `docs/guides/drive-bench.md` says how to use it.
+`python -m tests.guest` is its command line; `docs/guides/drive-bench.md` describes its use.
 
 `fetch` brings emulator, kernel and tools into a cache (with `debian` and `programs`), `first_root` makes the
 guest's first root file system, `drives` says which drives it has, `machine` starts QEMU, `job` runs a command

@@ -25,7 +25,7 @@ NOT_RUN = 3
 
 
 def main() -> int:
-    """Returns the exit code of what ran in the guest; 3 if nothing could."""
+    """Return the exit code of the command in the guest; 3 if no guest could run."""
     parser, options = _parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _code_of_skip(options: argparse.Namespace) -> int:
-    """A skip is no failure if it was asked for or may be."""
+    """Return 0 if the skip was requested or is allowed by --or-skip, else NOT_RUN."""
     asked = bool(os.environ.get("WRITECLIFF_NO_GUEST"))
     return 0 if asked or options.or_skip else NOT_RUN
 
@@ -58,7 +58,9 @@ def _parse() -> tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser.add_argument("do", choices=("test", "run", "shell", "fetch"))
     parser.add_argument("--kernel", choices=list(KERNEL_SUITES), default=default_kernel())
     parser.add_argument(
-        "--quick", action="store_true", help="those in the guest that are not marked long"
+        "--quick",
+        action="store_true",
+        help="run only the tests in the guest that are not marked long",
     )
     parser.add_argument(
         "--twice", action="store_true", help="run failed tests a second time, in a new guest"
@@ -90,7 +92,9 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         parser.error("which command?")
     paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
     where = {"PYTHONPATH": ":".join(paths), "PYTHONUNBUFFERED": "1"}
-    where["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is used, and some take seconds to import
+    where["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = (
+        "1"  # no plugin is needed, and some take seconds to import
+    )
     parts = fetch(options.kernel)
     with run_folder() as run:
         out = options.results.resolve() if options.results else None

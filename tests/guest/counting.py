@@ -1,6 +1,6 @@
-"""A plugin of pytest that counts what the tests show: `-p tests.guest.counting --figures FILE`.
+"""A pytest plugin that counts the cases of figures: `-p tests.guest.counting --figures FILE`.
 
-A test that is a case of a figure is marked so: `pytest.mark.figure(faults="vanished")`. A case may name
+A test that is a case of a figure has a mark: `pytest.mark.figure(faults="vanished")`. A case may name
 parameters of the test, as in `"{drive} wsat"`; figures are those of `figures.FIGURES`.
 """
 
@@ -36,8 +36,7 @@ def pytest_runtest_makereport(
             name = case.format_map(names) or item.nodeid
             item.config.stash[_KEY].count(figure, name, report.outcome)
     path = item.config.getoption("figures")
-    if (
-        path is not None and report.when == "teardown"
-    ):  # a guest that is lost leaves what was counted
+    if path is not None and report.when == "teardown":
+        # Save after each test, in case the guest is lost.
         item.config.stash[_KEY].save(path)
     return report

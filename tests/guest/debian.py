@@ -1,7 +1,7 @@
-"""Packages of a Debian suite, downloaded beside the machine's own.
+"""Packages of a Debian suite, downloaded independently of the machine's own suite.
 
-APT does the work, with a state directory of its own: signatures and checksums are verified as always, but
-nothing is installed and the machine's lists of packages stay as they are. The mirror is the machine's.
+APT runs with a separate state directory: it verifies signatures and checksums as usual, but installs
+nothing and leaves the machine's package lists unchanged. The mirror is the machine's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.guest.reasons import CannotRun
 
 _KEYRINGS = ("debian-archive-keyring.pgp", "debian-archive-keyring.gpg")
-# What hooks and extra indexes of the machine would do belongs to the machine's state, not to ours.
+# Disable the machine's hooks and extra indexes: they concern the machine's state, not ours.
 _CONFIGURATION = """\
 Dir::State "{state}";
 Dir::State::status "{state}/status";
@@ -37,11 +37,11 @@ APT::Architectures {{ "amd64"; }};
 
 
 def mirrors() -> list[str]:
-    """The addresses that this machine's APT takes Debian from, the likeliest first."""
-    said = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"])
-    found = dict.fromkeys(line.rstrip("/") for line in said.split())
-    named_debian = [uri for uri in found if re.search(r"/debian$", uri)]
-    return named_debian or [uri for uri in found if "security" not in uri]
+    """Return the Debian mirrors in this machine's APT sources, the likeliest first."""
+    output = _run(["apt-get", "indextargets", "--format", "$(REPO_URI)"])
+    uris = dict.fromkeys(line.rstrip("/") for line in output.split())
+    named_debian = [uri for uri in uris if re.search(r"/debian$", uri)]
+    return named_debian or [uri for uri in uris if "security" not in uri]
 
 
 class Suite:
@@ -62,7 +62,7 @@ class Suite:
     def _update(self) -> None:
         keyrings = [Path("/usr/share/keyrings", name) for name in _KEYRINGS]
         signed = next((f"[signed-by={path}] " for path in keyrings if path.exists()), "")
-        reason = "this machine's APT has no source"
+        reason = "no Debian mirror in this machine's APT sources"
         for mirror in mirrors():
             line = f"deb {signed}{mirror} {self.name} main\n"
             (self._state / "sources.list").write_text(line)
@@ -72,26 +72,28 @@ class Suite:
                 reason = str(error)
             else:
                 return
-        raise CannotRun(f"Debian {self.name} cannot be had: {reason}")
+        raise CannotRun(f"Debian {self.name} cannot be downloaded: {reason}")
 
     def _apt(self, tool: str, *words: str, folder: Path | None = None) -> str:
         configured = [tool, "-c", str(self._state / "apt.conf"), "--quiet", *words]
         return _run(configured, folder)
 
     def with_dependencies(self, packages: Sequence[str]) -> list[Path]:
-        """Downloads `packages` and all that they depend on, libraries of C included."""
+        """Download `packages` and all their dependencies, including the C library."""
         self._apt("apt-get", "--yes", "--download-only", "install", *packages)
         return sorted((self._state / "archives").glob("*.deb"))
 
     def kernel(self) -> list[Path]:
-        """Downloads the newest kernel for PCs: its image and its modules, nothing else."""
-        said = self._apt("apt-cache", "depends", "--recurse", "--important", "linux-image-amd64")
+        """Download image and modules of the newest kernel for amd64."""
+        output = self._apt("apt-cache", "depends", "--recurse", "--important", "linux-image-amd64")
         parts = {
-            line for line in said.split("\n") if re.match(r"linux-(image|binary|modules)-\d", line)
+            line
+            for line in output.split("\n")
+            if re.match(r"linux-(image|binary|modules)-\d", line)
         }
         names = sorted(name for name in parts if name.endswith("-amd64"))
         if not names:
-            raise CannotRun(f"Debian {self.name} has no kernel for PCs")
+            raise CannotRun(f"Debian {self.name} has no kernel package for amd64")
         folder = self._state / "archives"
         self._apt("apt-get", "download", *names, folder=folder)
         return sorted(folder.glob("*.deb"))
@@ -109,9 +111,9 @@ def _run(words: Sequence[str], folder: Path | None = None) -> str:
 
 
 def unpack(package: Path, folder: Path, without: Sequence[str] = ()) -> list[str]:
-    """Unpacks a package into `folder`, except for paths matching `without`.
+    """Unpack a package into `folder`, except for paths matching `without`.
 
-    Returns the names of its commands, as paths in `folder`.
+    Return the paths of its commands, relative to `folder`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     options = [f"--exclude={pattern}" for pattern in without]
@@ -122,9 +124,9 @@ def unpack(package: Path, folder: Path, without: Sequence[str] = ()) -> list[str
     )
     extract = ["tar", "--extract", "--verbose", "--no-same-owner", *options]
     extract += ["--directory", str(folder)]
-    said = subprocess.run(
+    done = subprocess.run(
         extract, stdin=archive.stdout, capture_output=True, text=True, check=False
     )
-    if archive.wait() or said.returncode:
-        raise CannotRun(f"{package.name} cannot be unpacked: {said.stderr.strip()}")
-    return re.findall(r"^\./((?:usr/)?s?bin/[^/\s]+)$", said.stdout, re.M)
+    if archive.wait() or done.returncode:
+        raise CannotRun(f"{package.name} cannot be unpacked: {done.stderr.strip()}")
+    return re.findall(r"^\./((?:usr/)?s?bin/[^/\s]+)$", done.stdout, re.M)

@@ -1,6 +1,6 @@
-"""The drives that every guest has, and free slots for those that a test plugs in.
+"""The drives of every guest, and free slots for those that a test plugs in.
 
-Their serial numbers are what tests know them by. Images are sparse files that QEMU never flushes.
+Tests identify drives by serial number. Images are sparse files that QEMU never flushes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 SIZE_BYTES = 128 << 20
 FREE_SLOTS = 4
 
-# To load in the guest before its root file system is there, with options. All that may be built in.
+# Modules to load in the guest before its root is mounted, with options; each may be built in.
 MODULES = {
     **dict.fromkeys(("virtio_pci", "9pnet_virtio", "9p", "overlay", "virtio_console"), ""),
     "configfs": "",
@@ -24,7 +24,7 @@ MODULES = {
 
 
 def options(images: Path) -> list[str]:
-    """QEMU's options for the drives; makes their images in folder `images` where they are missing."""
+    """Return QEMU's options for the drives; create missing images in folder `images`."""
     slots = ["nvme", "nvme_fdp", *(f"free{index}" for index in range(FREE_SLOTS)), "nvme_pair"]
     words = []
     for number, name in enumerate(slots, 1):
@@ -38,7 +38,7 @@ def options(images: Path) -> list[str]:
     words += ["-device", f"nvme-subsys,id=placement,nqn=placement,{placement}"]
     words += ["-device", "nvme,id=nvme_fdp,bus=slot_nvme_fdp,serial=QFDP0001,subsys=placement"]
     words += ["-device", "nvme-ns,drive=image_nvme_fdp,bus=nvme_fdp,nsid=1,fdp.ruhs=0-7"]
-    # Two namespaces, of which one is attached to no controller. It cannot be plugged in later.
+    # Two namespaces, one of them attached to no controller. Such a drive cannot be hot-plugged.
     words += ["-device", "nvme-subsys,id=pair,nqn=pair"]
     words += ["-device", "nvme,id=nvme_pair,bus=slot_nvme_pair,serial=QPAIR001,subsys=pair"]
     words += ["-device", "nvme-ns,drive=image_nvme_pair,bus=nvme_pair,nsid=1"]

@@ -1,8 +1,8 @@
-"""What the bench consists of, brought into the cache: emulator, kernel, and tools of two generations.
+"""Download the parts of the bench into the cache: emulator, kernel, and tools of two generations.
 
-The cache is `writecliff/guest` under XDG_CACHE_HOME. A part is made in a folder of its own and renamed when
-it is complete, under a lock, so that it is whole or not there, also when two benches start at once. Once
-everything is there, no network is needed.
+The cache is `writecliff/guest` under XDG_CACHE_HOME. A part is assembled in a temporary folder and renamed
+when complete, under a lock, so that no bench sees a partial one, even if two start at once. A complete cache
+needs no network.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EMULATOR = ("qemu-system-x86",)
 # 6.12 has not.
 KERNEL_SUITES = {"6.12": "trixie", "newest": "trixie-backports"}
 
-# Tools print differently from version to version: nvme-cli 2.3 and fio 3.33, nvme-cli 2.16 and fio 3.41.
+# The output of tools differs between versions: nvme-cli 2.3 and fio 3.33, nvme-cli 2.16 and fio 3.41.
 _DRIVE_TOOLS = ("fio", "hdparm", "nvme-cli", "sg3-utils", "smartmontools")
 _OTHER_TOOLS = (
     *("bcache-tools", "blktrace", "btrfs-progs", "busybox-static", "cryptsetup-bin", "dmsetup"),
@@ -65,13 +65,13 @@ class Kernel:
 
     @property
     def modules(self) -> Path:
-        """The folder with `modules.dep`."""
+        """Folder with `modules.dep`."""
         return self.tree / "lib/modules" / self.version
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All that a guest is made of. `tools` are folders for PATH, by generation."""
+    """The parts of a guest; `tools` are folders for PATH, by generation."""
 
     emulator: Path
     kernel: Kernel
@@ -79,25 +79,28 @@ class Parts:
 
     @property
     def busybox(self) -> Path:
-        """A busybox that needs no library."""
+        """Statically linked busybox."""
         return (self.tools["older"] / "busybox").resolve()
 
 
 def cache() -> Path:
-    """The folder that keeps downloads."""
+    """Return the folder of downloads."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "writecliff" / "guest"
 
 
 def default_kernel() -> str:
-    """The kernel to use if nothing else is said."""
+    """Return the name of the default kernel."""
     return os.environ.get("WRITECLIFF_GUEST_KERNEL", "newest")
 
 
 def fetch(kernel: str | None = None) -> Parts:
-    """Brings whatever is missing into the cache and returns where it is.
+    """Download missing parts into the cache and return the paths of all parts.
 
-    `kernel` is a key of KERNEL_SUITES. Raises CannotRun: this machine cannot get it.
+    `kernel` is a key of KERNEL_SUITES.
+
+    Raises:
+        CannotRun: a part cannot be downloaded or built on this machine.
     """
     _needs()
     tools = {name: _tools(name) for name in TOOLS}
@@ -116,7 +119,7 @@ def _needs() -> None:
     machine = os.uname()
     if (machine.sysname, machine.machine) != ("Linux", "x86_64"):
         raise CannotRun(
-            f"it takes Linux on x86-64, and this is {machine.sysname} {machine.machine}"
+            f"the guest needs Linux on x86-64; this is {machine.sysname} on {machine.machine}"
         )
     for tool in ("apt-get", "dpkg-deb", "tar", "setpriv"):
         if shutil.which(tool) is None:
@@ -129,8 +132,8 @@ def _tools(name: str) -> Path:
     def make(folder: Path, state: Path, final: Path) -> None:
         commands: list[str] = []
         for package in Suite(suite, state).with_dependencies(packages):
-            found = unpack(package, folder, _NO_PROGRAM_NEEDS)
-            commands += found if package.name.split("_")[0] in packages else []
+            unpacked = unpack(package, folder, _NO_PROGRAM_NEEDS)
+            commands += unpacked if package.name.split("_")[0] in packages else []
         stubs.make(folder / "usr/bin/fio", folder / programs.STUBS)
         programs.wrap(folder, commands, folder / "commands", final)
 
@@ -156,7 +159,7 @@ def _make_kernel(folder: Path, state: Path, suite: str, depmod: Path) -> None:
 
 
 def _part(name: str, recipe: str, make: Callable[[Path, Path, Path], None]) -> Path:
-    """The folder of a part of the cache, made by `make(folder, APT's state, final place)` if missing."""
+    """Return the folder of a part; `make(folder, APT state, final folder)` creates a missing one."""
     final = cache() / name
     final.parent.mkdir(parents=True, exist_ok=True)
     with _locked(final.with_suffix(".lock")):
@@ -173,7 +176,7 @@ def _part(name: str, recipe: str, make: Callable[[Path, Path, Path], None]) -> P
             (new / "recipe").write_text(recipe)
             os.rename(new, final)
         except OSError as error:
-            raise CannotRun(f"{name} cannot be kept in {final.parent}: {error}") from error
+            raise CannotRun(f"{name} cannot be stored in {final.parent}: {error}") from error
         finally:
             shutil.rmtree(new, ignore_errors=True)
             shutil.rmtree(state, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The figures that the drive tests are about: how many cases of each have passed, from their results."""
+"""Figures of the drive tests: how many cases of each have passed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Self
 
-# What a figure counts, by the name that marks its tests.
+# Description of each figure, by the name in the marks of its tests.
 FIGURES = {
     "drives": "tests to the end on a drive, conformant but short",
     "purge": "purge methods that succeed and are verified",
@@ -25,7 +25,11 @@ class Figures:
         self._cases: dict[str, dict[str, str]] = {}
 
     def count(self, figure: str, case: str, outcome: str) -> None:
-        """Counts one phase of a test. Raises ValueError: no such figure."""
+        """Count one phase of a test.
+
+        Raises:
+            ValueError: no such figure.
+        """
         if figure not in FIGURES:
             raise ValueError(f"{case}: no figure is called {figure}; see {__name__}")
         cases = self._cases.setdefault(figure, {})
@@ -33,22 +37,22 @@ class Figures:
             cases[case] = outcome
 
     def save(self, path: Path) -> None:
-        """Writes the cases to a file."""
+        """Write the cases to a file."""
         path.write_text(json.dumps(self._cases, indent=1))
 
     @classmethod
     def of_files(cls, *paths: Path) -> Self:
-        """The cases in those of the files that are there."""
-        found = cls()
+        """Read the cases from those of the files that exist."""
+        figures = cls()
         for path in paths:
             cases = json.loads(path.read_text()) if path.exists() else {}
             for figure, outcomes in cases.items():
                 for case, outcome in outcomes.items():
-                    found.count(figure, case, outcome)
-        return found
+                    figures.count(figure, case, outcome)
+        return figures
 
     def lines(self) -> list[str]:
-        """One line for each figure that was tested, and the cases that did not pass."""
+        """Return a line for each tested figure, and a line for each case that did not pass."""
         lines = []
         for figure, text in FIGURES.items():
             cases = self._cases.get(figure, {})

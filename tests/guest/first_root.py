@@ -1,7 +1,7 @@
 """The guest's first root file system: busybox, the modules that drives need, and `init.sh`.
 
-An archive as `cpio --format=newc` writes it, not compressed: unpacking costs an emulated processor more
-than QEMU's copying. So are the modules.
+An archive in the format of `cpio --format=newc`. Neither it nor the modules are compressed:
+decompression on an emulated CPU takes longer than QEMU's copy.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ _FOLDER, _FILE, _LINK = 0o040755, 0o100755, 0o120777
 
 
 def write(place: Path, *, busybox: Path, modules: Path, load: Mapping[str, str]) -> None:
-    """Writes the archive.
+    """Write the archive.
 
     `modules` is the kernel's folder with `modules.dep`; `load` maps the names of modules to their options,
-    in the order in which they are wanted. What they depend on is added; names that the kernel does not
-    have are taken to be built in.
+    in the order of loading. Dependencies are added; modules that the kernel does not have count as built in.
     """
     with place.open("wb") as file:
         archive = _Archive(file)
@@ -47,22 +46,22 @@ def _plain(module: Path) -> bytes:
 
 
 def _with_dependencies(modules: Path, load: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
-    """The files to load and their options, each once and after all that it depends on."""
+    """Yield module files and their options, each once and after all of its dependencies."""
     depends: dict[str, list[str]] = {}
     for line in (modules / "modules.dep").read_text().splitlines():
         name, _, needed = line.partition(":")
         depends[name] = needed.split()
     if not depends:
-        raise CannotRun(f"{modules} has no list of modules")
+        raise CannotRun(f"{modules} has no list of modules (modules.dep)")
     by_name = {_name(file): file for file in depends}
     done: set[str] = set()
     for wanted, options in load.items():
         file = by_name.get(wanted)
-        # modules.dep names what to load in the reverse order.
-        for one in [] if file is None else [*reversed(depends[file]), file]:
-            if one not in done:
-                done.add(one)
-                yield modules / one, options if one == file else ""
+        # modules.dep lists dependencies in reverse order of loading.
+        for module in [] if file is None else [*reversed(depends[file]), file]:
+            if module not in done:
+                done.add(module)
+                yield modules / module, options if module == file else ""
 
 
 def _name(file: str) -> str:
@@ -75,7 +74,7 @@ class _Archive:
         self._inode = 0
 
     def add(self, name: str, mode: int, content: bytes = b"") -> None:
-        """Adds a folder, a file, or a symbolic link that leads to `content`."""
+        """Add a folder, a file, or a symbolic link to `content`."""
         self._inode += 1
         path = name.encode() + b"\0"
         # inode, mode, user, group, links, time, size, device (2), special device (2), name, checksum
@@ -85,5 +84,5 @@ class _Archive:
             self._file.write(part + b"\0" * (-len(part) % 4))
 
     def close(self) -> None:
-        """Ends the archive."""
+        """Write the trailer of the archive."""
         self.add("TRAILER!!!", 0)

@@ -21,13 +21,13 @@ from tests.guest.reasons import CannotRun, GuestFailed
 
 _PREFIX = "writecliff-guest-"
 _CONSOLE_LINES = 15
-STARTED = "guest: switching"  # says init.sh
+STARTED = "guest: switching"  # printed by init.sh
 _START_S, _STARTS = 120.0, 3
 
 
 @contextmanager
 def run_folder() -> Iterator[Path]:
-    """A folder for one guest, removed at the end; those of benches that were killed go too."""
+    """Yield a folder for one guest, removed at the end with those of killed benches."""
     for old in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError), (old / "lock").open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -42,10 +42,10 @@ def run_folder() -> Iterator[Path]:
 
 
 class Job:
-    """A command in a guest. Use it as a context manager: the guest ends with the block.
+    """A command in a guest; as a context manager, it ends the guest on exit.
 
-    `out` is the folder that the guest sees as /run/out, `images` one for the contents of its drives; both
-    lie in the run folder unless they are given, as a second guest on the same drives needs.
+    `out` is the folder that the guest sees as /run/out, `images` the folder of its drives' contents; both
+    default to subfolders of the run folder. A second guest on the same drives needs those of the first.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class Job:
         self._status.unlink(missing_ok=True)
         (self.out / "console").unlink(missing_ok=True)
         given = {"FOLDER": str(Path.cwd()), **_terminal(terminal), **(more or {})}
-        found = environment(parts, images=self.images, more=given)
-        lines = [f"export {name}={shlex.quote(value)}\n" for name, value in found.items()]
+        variables = environment(parts, images=self.images, more=given)
+        lines = [f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()]
         (self.out / "environment").write_text("".join(lines))
         (self.out / "job").write_text(f"exec {shlex.join(words)}\n")
         self._machine = Machine(parts, run=run, images=self.images, out=self.out)
@@ -80,12 +80,15 @@ class Job:
             if self._has_started():
                 return self
             self.__exit__()
-        said = (self._console().splitlines() or ["nothing"])[-1]
-        raise CannotRun(f"it does not start in {_STARTS} x {_START_S:g} s; the console: {said}")
+        last_line = (self._console().splitlines() or ["nothing"])[-1]
+        raise CannotRun(
+            f"the guest did not start in {_STARTS} x {_START_S:g} s; its console: {last_line}"
+        )
 
     def _has_started(self) -> bool:
-        """Whether it has come to its root file system, or has ended. An interpreted machine that is
-        short of time may hang when the kernel chooses its clock.
+        """Wait until the guest mounts its root file system or ends; return False if it hangs.
+
+        On a busy machine, an emulated CPU may hang while the kernel selects its clock source.
         """
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline:
@@ -108,26 +111,30 @@ class Job:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._kept)
 
     def lines(self) -> Iterator[str]:
-        """The job's output, line by line."""
+        """Yield the job's output, line by line."""
         assert self._process.stdout is not None
         yield from self._process.stdout
 
     def cut_power(self) -> None:
-        """Ends the guest at once, as a power failure does."""
+        """End the guest at once, like a power failure."""
         self._process.kill()
         self._process.wait()
 
     def wait(self) -> int:
-        """Waits for the end and returns the exit code. Raises GuestFailed: the guest ended first."""
+        """Wait for the end and return the exit code.
+
+        Raises:
+            GuestFailed: the guest ended before the command.
+        """
         self._process.wait()
         try:
             return int(self._status.read_text())
         except (OSError, ValueError):
-            said = self._console().splitlines()[-_CONSOLE_LINES:]
-            raise GuestFailed("\n".join(["the guest ended early", *said])) from None
+            last_lines = self._console().splitlines()[-_CONSOLE_LINES:]
+            raise GuestFailed("\n".join(["the guest ended early", *last_lines])) from None
 
     def follow(self, seconds: float | None = None) -> int:
-        """Prints the output as it comes and returns the exit code; ends it after `seconds`."""
+        """Print the output as it arrives and return the exit code; end the job after `seconds`."""
         timer = threading.Timer(seconds or 0, self._process.kill)
         if seconds is not None:
             timer.start()
@@ -144,10 +151,10 @@ def _terminal(wanted: bool) -> dict[str, str]:
     if not wanted:
         return {"TERM": "dumb"}
     size = shutil.get_terminal_size()
-    found = {"TERMINAL": "/dev/hvc0", "ROWS": str(size.lines), "COLUMNS": str(size.columns)}
-    return {**found, "TERM": os.environ.get("TERM", "linux")}
+    variables = {"TERMINAL": "/dev/hvc0", "ROWS": str(size.lines), "COLUMNS": str(size.columns)}
+    return {**variables, "TERM": os.environ.get("TERM", "linux")}
 
 
 def is_terminal() -> bool:
-    """Whether somebody sits there who can use a shell."""
+    """Return True if stdin and stdout are terminals, so that a shell can be used."""
     return sys.stdin.isatty() and sys.stdout.isatty()

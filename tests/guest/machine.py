@@ -1,9 +1,9 @@
 """QEMU: its command line, its start, and its end.
 
-The processor is interpreted, because a build machine seldom has hardware virtualisation to give away;
-WRITECLIFF_GUEST_ACCELERATOR=kvm uses it where it is there. WRITECLIFF_GUEST_PROCESSORS=1 makes it a guest
-of one processor, which costs a third less time of the machine's: none waits for a lock that another one holds,
-and atomic operations are plain ones. QEMU ends with the process that started it.
+The CPU is emulated, because build machines seldom offer nested virtualisation;
+WRITECLIFF_GUEST_ACCELERATOR=kvm uses it if available. WRITECLIFF_GUEST_PROCESSORS=1 makes a guest with one
+CPU, which takes a third less of the machine's CPU time: no lock is contended, and atomic operations are plain
+ones. QEMU ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tests.guest import drives, first_root, programs
 from tests.guest.fetch import Parts
 
 MEMORY = "3G"
-# Hardening and page faults are what costs most on an interpreted processor.
+# Hardening and page faults cost most on an emulated CPU.
 _KERNEL_OPTIONS = (
     "console=ttyS0 panic=-1 mitigations=off audit=0 cryptomgr.notests nvme_core.io_timeout=255 "
     "init_on_alloc=0 hardened_usercopy=off randomize_kstack_offset=off transparent_hugepage=always"
 )
-# String instructions are interpreted byte by byte; without these two, C library and kernel move words.
+# String instructions are emulated byte by byte; without these two features, C library and kernel copy words.
 _PROCESSOR = "max,la57=off,erms=off,fsrm=off"
 _START = Path(__file__).with_name("start.sh")
 
@@ -30,7 +30,7 @@ _START = Path(__file__).with_name("start.sh")
 class Machine:
     """A virtual machine that has not been started yet.
 
-    `run` is a folder for what lasts as long as the machine, `images` one for the drives' contents, `out`
+    `run` is a folder for temporary files of the machine, `images` one for the contents of its drives, `out`
     the one that the guest sees as /run/out and writes to.
     """
 
@@ -39,9 +39,9 @@ class Machine:
         self._parts, self._run, self._images, self._out = parts, run, images, out
 
     def start(self, *, terminal: bool = False) -> subprocess.Popen[str]:
-        """Starts it. Its output is that of the job; with `terminal` it takes over ours.
+        """Start the machine; its output is that of the job. With `terminal` it uses our terminal.
 
-        The environment of the job must be in `out` by then.
+        The environment of the job must already be in `out`.
         """
         root = self._run / "first-root"
         kernel = self._parts.kernel
@@ -58,7 +58,7 @@ class Machine:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=True,  # Ctrl-C is ours to handle
+            start_new_session=True,  # this process handles Ctrl-C
         )
 
     def _qemu(self, root: Path, terminal: bool) -> list[str]:
@@ -79,14 +79,14 @@ class Machine:
         return words + drives.options(self._images)
 
     def _channels(self, terminal: bool) -> list[str]:
-        """The job's terminal or output on ours, and QEMU's own monitor as a port of the guest."""
+        """Return options that connect the job to our terminal or output, and QEMU's monitor to the guest."""
         monitor = self._run / "qmp"
         words = ["-device", "virtio-serial-pci"]
         if terminal:
             words += ["-chardev", "stdio,id=output,signal=off"]
             words += ["-device", "virtconsole,chardev=output"]
         else:
-            words += ["-chardev", "file,id=output,path=/proc/self/fd/1"]  # the pipe that we read
+            words += ["-chardev", "file,id=output,path=/proc/self/fd/1"]  # the pipe read by `Job`
             words += ["-device", "virtserialport,name=output,chardev=output"]
         # QEMU is client and server of this socket: no port of the host's network is involved.
         words += ["-chardev", f"socket,id=monitor,path={monitor},server=on,wait=off"]
@@ -102,7 +102,7 @@ def _share(name: str, folder: Path, options: str = "") -> list[str]:
 
 
 def environment(parts: Parts, *, images: Path, more: Mapping[str, str]) -> dict[str, str]:
-    """What start.sh and the job find in their environment."""
+    """Return the environment of start.sh and of the job."""
     return {
         "WRITECLIFF_GUEST": "1",
         "WRITECLIFF_GUEST_IMAGES": str(images),

@@ -1,7 +1,7 @@
 """Programs of another Debian release, run from where they were unpacked, with their own C library.
 
-A program and its libraries lie in one tree. Their dynamic loader is started by hand and told where the
-libraries are, so neither the release of this machine nor its packages matter.
+A program and its libraries are in one tree. Their dynamic loader is started explicitly with the library path,
+so that the release and packages of this machine do not matter.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _LIBRARIES = (
     "usr/lib/x86_64-linux-gnu/ceph",  # fio's Ceph engines name it as an absolute path
     "usr/lib/x86_64-linux-gnu/systemd",
 )
-STUBS = "stubs"  # libraries of `stubs`, before all others
+STUBS = "stubs"  # libraries made by `stubs`, searched first
 _ELF, _LOADER = b"\x7fELF", b"ld-linux"
 
 
 def command(tree: Path, program: str, name: str | None = None) -> list[str]:
-    """The words that run `program`, a path in `tree`, which sees `name` as its own name."""
+    """Return the command line that runs `program`, a path in `tree`, with `name` as argv[0]."""
     loader = next(
         tree / place / "ld-linux-x86-64.so.2"
         for place in ("usr/lib64", "lib64", "usr/lib/x86_64-linux-gnu")
@@ -32,15 +32,15 @@ def command(tree: Path, program: str, name: str | None = None) -> list[str]:
     places = ([STUBS] if (tree / STUBS).is_dir() else []) + list(_LIBRARIES)
     libraries = ":".join(str(tree / place) for place in places)
     named = ["--argv0", name] if name else []
-    found = str(tree / program)
-    return [str(loader), "--inhibit-cache", "--library-path", libraries, *named, found]
+    path = str(tree / program)
+    return [str(loader), "--inhibit-cache", "--library-path", libraries, *named, path]
 
 
 def wrap(tree: Path, programs: Iterable[str], folder: Path, final: Path) -> None:
-    """Makes a folder for PATH with a small script for each of `programs`, which are paths in `tree`.
+    """Create a folder for PATH with a wrapper script for each of `programs`, which are paths in `tree`.
 
-    `final` is where the tree will lie when the scripts are used. What needs no loader, static programs and
-    scripts, is linked.
+    `final` is the path of the tree when the scripts are used. Static programs and scripts, which need no
+    loader, are linked.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for program in programs:
@@ -61,7 +61,7 @@ def wrap(tree: Path, programs: Iterable[str], folder: Path, final: Path) -> None
 
 
 def _within(tree: Path, program: str) -> Path | None:
-    """The file that `program` leads to when `tree` is the root, or None if it leads nowhere."""
+    """Resolve `program` with `tree` as the root; return None if the file does not exist."""
     path = tree / program
     for _ in range(8):
         if not path.is_symlink():

@@ -25,7 +25,7 @@ class QmpError(Exception):
 
 
 class Qmp:
-    """An open monitor. `events` has what QEMU has reported so far, oldest first."""
+    """A connection to the monitor; `events` holds the events reported so far, oldest first."""
 
     def __init__(self, descriptor: int) -> None:
         self.events: list[dict[str, Any]] = []
@@ -35,14 +35,14 @@ class Qmp:
         try:
             self.execute("qmp_capabilities")
         except QmpError as error:
-            # An earlier client of the same machine may have done so.
+            # An earlier client of the same machine may have negotiated already.
             if "CommandNotFound" not in str(error):
                 raise
 
     @classmethod
     @contextmanager
     def of_guest(cls, port: str = PORT) -> Iterator[Qmp]:
-        """The monitor of the QEMU that this guest runs in."""
+        """Connect to the monitor of the QEMU that runs this guest."""
         descriptor = os.open(port, os.O_RDWR)
         try:
             yield cls(descriptor)
@@ -50,7 +50,11 @@ class Qmp:
             os.close(descriptor)
 
     def execute(self, command: str, **arguments: Any) -> Any:
-        """Runs a command and returns its answer. Raises QmpError: QEMU says why not."""
+        """Run a command and return its answer.
+
+        Raises:
+            QmpError: QEMU refused the command.
+        """
         self._number += 1
         mark = f"{os.getpid()}.{self._number}"
         message = {"execute": command, "arguments": arguments, "id": mark}
@@ -68,9 +72,10 @@ class Qmp:
             return answer["return"]
 
     def wait_event(self, name: str, timeout_s: float = _PATIENCE_S, **data: Any) -> dict[str, Any]:
-        """Waits for an event whose data include `data`, and takes it out of `events`.
+        """Wait for an event whose data include `data`, and remove it from `events`.
 
-        Raises QmpError: it did not come within `timeout_s`.
+        Raises:
+            QmpError: the event did not arrive within `timeout_s`.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -82,7 +87,7 @@ class Qmp:
                 raise QmpError(f"no event {name} {data or ''} in {timeout_s:g} s")
 
     def _line(self, deadline: float) -> dict[str, Any] | None:
-        """The next message, or None if none is there at the deadline. Events are kept."""
+        """Return the next message, or None at the deadline; events are also added to `events`."""
         while b"\n" not in self._rest:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._descriptor], [], [], left)[0]:

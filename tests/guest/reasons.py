@@ -1,11 +1,11 @@
-"""Why the bench cannot run, as one line for the one who asked."""
+"""Errors of the bench, with a one-line reason for the user."""
 
 from __future__ import annotations
 
 
 class CannotRun(Exception):
-    """This machine has no guest: what is missing, in one line."""
+    """No guest can run on this machine; the message names what is missing."""
 
 
 class GuestFailed(Exception):
-    """The guest ended without a result: what is known about it, with the end of its console."""
+    """The guest ended without a result; the message has the end of its console."""

@@ -1,8 +1,8 @@
-"""Empty libraries in place of those that a program is linked to and that no test uses.
+"""Stub libraries in place of those that a program is linked to and no test uses.
 
 Debian's fio is linked to the clients of Ceph, Gluster, NFS and others, more than sixty libraries that are
-relocated at each start: seconds on an interpreted processor, for each step of a test. The program itself
-stays as it is distributed.
+relocated at each start, which takes seconds on an emulated CPU for each step of a test. The program itself
+is used as distributed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-# Libraries that give their functions no version: how the names of those begin.
+# Libraries without symbol versions, with the prefix of their functions.
 _BY_PREFIX = {"libnfs": "nfs_", "librados": "rados_", "librbd": "rbd_"}
 _BY_VERSION = ("libgfapi", "libibverbs", "libnbd", "libpmem", "libpmemblk", "librdmacm")
 _FUNCTION = re.compile(r" FUNC +GLOBAL +DEFAULT +UND (\w+)(?:@(\S+))?")
@@ -22,39 +22,39 @@ _VERSIONS = re.compile(r"File: (\S+)|Name: (\S+)")
 
 
 def make(program: Path, folder: Path) -> None:
-    """Makes the libraries that `program` asks for. Where there is no compiler, it keeps the real ones."""
+    """Build stubs of the libraries that `program` needs; without a compiler, it uses the real ones."""
     folder.mkdir(exist_ok=True)
     if not all(map(shutil.which, ("cc", "readelf"))):
         return
-    said = _run("readelf", "--wide", "--dynamic", "--dyn-syms", "--version-info", str(program))
-    used = _FUNCTION.findall(said)
-    versions = _versions(said)
-    for library in _NEEDED.findall(said):
+    output = _run("readelf", "--wide", "--dynamic", "--dyn-syms", "--version-info", str(program))
+    used = _FUNCTION.findall(output)
+    versions = _versions(output)
+    for library in _NEEDED.findall(output):
         name = library.split(".")[0]
         if name in _BY_PREFIX:
-            functions = [one for one, _ in used if one.startswith(_BY_PREFIX[name])]
+            functions = [function for function, _ in used if function.startswith(_BY_PREFIX[name])]
             _link(folder / library, {"": functions})
         elif name in _BY_VERSION:
-            own = {
-                version: [one for one, its in used if its == version]
+            functions_of = {
+                version: [function for function, its in used if its == version]
                 for version in versions.get(library, ())
             }
-            _link(folder / library, own)
+            _link(folder / library, functions_of)
 
 
-def _versions(said: str) -> dict[str, list[str]]:
-    """The versions that are asked for, by library."""
-    found: dict[str, list[str]] = {}
+def _versions(output: str) -> dict[str, list[str]]:
+    """Return the symbol versions required of each library."""
+    versions: dict[str, list[str]] = {}
     library = ""
-    for file, version in _VERSIONS.findall(said.partition(".gnu.version_r")[2]):
+    for file, version in _VERSIONS.findall(output.partition(".gnu.version_r")[2]):
         library = file or library
         if version:
-            found.setdefault(library, []).append(version)
-    return found
+            versions.setdefault(library, []).append(version)
+    return versions
 
 
 def _link(library: Path, functions: Mapping[str, list[str]]) -> None:
-    """A library with functions that do nothing, by version; "": they have none."""
+    """Build a library of empty functions, given by symbol version; "": unversioned."""
     source, script = library.with_suffix(".c"), library.with_suffix(".map")
     names = [name for several in functions.values() for name in several]
     source.write_text("".join(f"void {name}(void) {{}}\n" for name in names))

@@ -1,7 +1,7 @@
-"""All drive tests: those in the guest, those outside it (it is switched off, or a drive has to be fast),
-and the table.
+"""Run all drive tests and print the table of figures.
 
-The table counts what the tests' own results say (`counting`).
+Some run outside the guest: those that cut its power, and those that need a fast drive. The table is made
+from the test results (`counting`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OUTSIDE = ["tests/power", "tests/device/test_device_gaps.py"]
 
 
 def run_all(job: Job, *, seconds: float | None, where: Mapping[str, str]) -> int:
-    """Runs pytest in the guest, then outside, and prints the table. Returns the first exit code but 0.
+    """Run pytest in the guest, then outside, print the table, and return the first nonzero exit code.
 
     `job` is a guest whose command is `pytest_words(...)`.
     """
@@ -37,7 +37,7 @@ def run_all(job: Job, *, seconds: float | None, where: Mapping[str, str]) -> int
 
 
 def pytest_words(figures: Path | str, *more: str) -> list[str]:
-    """The command that runs pytest and writes the cases of figures to a file."""
+    """Return the command that runs pytest and writes the cases of figures to a file."""
     plugins = ["-p", "no:cacheprovider", "-p", "tests.guest.counting"]
     return [sys.executable, "-m", "pytest", *plugins, f"--figures={figures}", *more]
 
@@ -55,7 +55,7 @@ def failed_in(results: Path) -> list[str]:
 
 
 def print_table(*files: Path) -> None:
-    """Prints how many cases of each figure passed."""
+    """Print how many cases of each figure passed."""
     lines = Figures.of_files(*files).lines()
     if lines:
         print("\n" + "\n".join(lines), flush=True)

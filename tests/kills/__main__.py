@@ -1,4 +1,4 @@
-"""`python -m tests.kills`: exit code 1 if a trial does not end as it should."""
+"""`python -m tests.kills`: run trials; exit code 1 if one does not end like the undisturbed run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def main() -> int:
     parser.add_argument(
         "--disk", choices=FILE_SYSTEMS, default="tmpfs", help="for full and read-only"
     )
-    parser.add_argument("--folder", type=Path, help="keep what is made here, and use it again")
+    parser.add_argument(
+        "--folder", type=Path, help="keep generated files in this folder and reuse them"
+    )
     options = parser.parse_args()
     names = options.kind or list(kinds)
     failed = done = 0

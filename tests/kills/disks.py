@@ -1,4 +1,4 @@
-"""Disks that are full but for some bytes, or read-only, and whole again."""
+"""Disks that are almost full or read-only for a while."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ Resize = Callable[[int | None], None]
 
 @contextlib.contextmanager
 def small_disk(folder: Path, file_system: str) -> Iterator[Resize]:
-    """Mounts a disk at `folder`. What the block gets leaves so many bytes free, makes the disk
-    read-only with 0, and whole again with None. Raises CalledProcessError, OSError.
+    """Mount a disk at `folder` and yield a function that limits its free space.
+
+    The function takes the number of free bytes to leave; 0 makes the disk read-only, None restores it.
+
+    Raises:
+        CalledProcessError: the disk cannot be made or mounted.
+        OSError: the ballast cannot be written.
     """
     image = folder.with_suffix(".img")
     if file_system == "tmpfs":
@@ -28,7 +33,7 @@ def small_disk(folder: Path, file_system: str) -> Iterator[Resize]:
         image.unlink(missing_ok=True)
         with image.open("wb") as file:
             file.truncate(_SIZE_MIB << 20)
-        _do(f"mkfs.{file_system}", "-q", "-m", "0", image)  # nothing is kept back for root
+        _do(f"mkfs.{file_system}", "-q", "-m", "0", image)  # no blocks reserved for root
         _do("mount", "-o", "loop", image, folder)
 
     def resize(room: int | None) -> None:
@@ -48,7 +53,7 @@ def small_disk(folder: Path, file_system: str) -> Iterator[Resize]:
 
 
 def _fill(ballast: Path, room: int) -> None:
-    """Leave `room` bytes: some more are the file system's own."""
+    """Fill the disk but for `room` bytes; the file system needs some of its own."""
     os.sync()
     there = os.statvfs(ballast.parent)
     size = there.f_bavail * there.f_frsize - room

@@ -1,4 +1,4 @@
-"""The kinds of commands that make one file or folder, and are simply given again."""
+"""Commands that create one file or folder and are simply repeated after a disturbance."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from tests.kills.trial import Kind, Result, Words, plain_json
 _WHEN = ("sha256", "command", "timestamp", "timestamp_ms", "time")
 _EXPORT = ("device", "export", "sata-tlc-120", "--output", "d.toml")
 _PROGRAM = ("sh", "-c", "for n in 1 2 3; do echo $n > data; done")
-# What says when and where something was made.
+# Text that depends on the time and place of a command.
 _VARIES = re.compile(
     rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z|\+00:00)?|[\d.]+ (\xc2\xb5s|ms|s) of wall time"
 )
 
 
 def _files(*names: str) -> Callable[[Path], Result]:
-    """The bytes of files, and of all files of folders."""
+    """Return a function that reads files, and all files of folders."""
 
     def result(folder: Path) -> Result:
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         for name in names:
             path = folder / name
-            files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+            files = (
+                [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+            )
             assert files, f"{name} is not there"
             for file in sorted(files):
-                found[str(file.relative_to(folder))] = _plain(file)
-        return found
+                contents[str(file.relative_to(folder))] = _plain(file)
+        return contents
 
     return result
 
@@ -42,7 +44,7 @@ def _plain(path: Path) -> bytes:
         return plain_json(data.decode(), _WHEN)
     if path.name.endswith(".tar.gz"):
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            return repr(sorted((one.name, one.size) for one in archive)).encode()
+            return repr(sorted((entry.name, entry.size) for entry in archive)).encode()
     return _VARIES.sub(b"", data)
 
 
@@ -51,7 +53,7 @@ def _traces(corpus: Path) -> None:
 
 
 def _captured(folder: Path) -> Result:
-    """What the program did: when, and with which process, is another each time."""
+    """Return the I/O of the captured program, without times and process IDs, which vary."""
     import pyarrow.parquet as pq
 
     path = folder / "again.parquet"
@@ -64,7 +66,7 @@ def _captured(folder: Path) -> Result:
 
 
 def _captured_again(folder: Path) -> Sequence[Words]:
-    """What was recorded of a killed program stays until it is recovered, or told to go."""
+    """Return the commands to repeat a capture: the recording stays until recovered or discarded."""
     if not (folder / "t.parquet.events").exists():
         return [("capture", "--output", "t.parquet", "--", *_PROGRAM)]
     return [("capture", "--output", "again.parquet", "--", *_PROGRAM)]
@@ -72,7 +74,10 @@ def _captured_again(folder: Path) -> Sequence[Words]:
 
 def file_kinds(prepare: Callable[[Path], None],
                placed: Callable[..., Callable[[Path, Path], None]]) -> Sequence[Kind]:  # fmt: skip
-    """`prepare` makes the drive and the runs `finished` and `more`; `placed` takes from the corpus."""
+    """Return the kinds of commands that create a file or folder.
+
+    `prepare` creates the drive and the runs `finished` and `more`; `placed` copies from the corpus.
+    """
 
     def everything(corpus: Path) -> None:
         prepare(corpus)
@@ -93,7 +98,7 @@ def file_kinds(prepare: Callable[[Path], None],
         kind("export", ("store",), ("runs", "export", "run-1", "--store", "store", "--output", "runs.tar.gz"),
              "runs.tar.gz"),
         kind("tag", ("store",), ("runs", "tag", "run-1", "+kept", "--store", "store"), "store/run-1/tags.json"),
-        # A file that is there stays: what was killed after its last step is done.
+        # Existing files are kept: a command killed after its last step has completed its work.
         Kind("drive", everything, placed(), _EXPORT, lambda folder: [] if (folder / "d.toml").exists() else [_EXPORT],
              _files("d.toml")),
         kind("fio", (), ("fio", "--on=sim:small.toml", "--name=j", "--rw=write", "--size=8m", "--output=f.json",

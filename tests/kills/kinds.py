@@ -1,4 +1,4 @@
-"""The kinds of commands that are killed, each with what has to be equal in the end."""
+"""The kinds of commands that are killed, each with the results that have to be equal."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ volume = "{100 + 50 * n} MB"
 SHORT = 'name = "short"\nprecondition = "none"\n[[job]]\nread = "30 %"\nvolume = "40 MB"\n'
 ON = ("--on", "sim:small.toml")
 DRIVE = "small.toml"
-# When and where a run was made, and by what.
+# Keys with the time, place and program version of a run.
 ABOUT = (
     "candidate", "command", "finished", "folder", "host", "name", "output", "pdf", "report", "resumed", "run", "runs",
     "seconds", "sessions", "size_bytes", "started", "store", "csv", "sha256", "pid", "path", "wall_s",
@@ -44,7 +44,7 @@ def _drives(corpus: Path) -> None:
 
 
 def _placed(*names: str) -> Callable[[Path, Path], None]:
-    """What takes files and folders of these names from the corpus to the folder of a trial."""
+    """Return a function that copies files and folders from the corpus to a trial's folder."""
 
     def place(corpus: Path, folder: Path) -> None:
         for name in (DRIVE, *names):
@@ -57,28 +57,33 @@ def _placed(*names: str) -> Callable[[Path, Path], None]:
 
 
 def _answer(words: Words, folder: Path) -> str:
-    """What a command says on stdout. Raises RuntimeError."""
+    """Return the stdout of a command.
+
+    Raises:
+        RuntimeError: the command failed.
+    """
     return Child(words, folder).answer()
 
 
 def of_run(name: str) -> Callable[[Path], Result]:
-    """The summary, the tables and the plots of a run: all that a report of it is made from, without
-    making one.
+    """Return a function that reads summary, tables and plots of a run.
+
+    A report depends on nothing else, and is not rendered.
     """
 
     def result(folder: Path) -> Result:
-        found = {"summary": plain_json(_answer(("runs", "show", name, "--json"), folder), ABOUT)}
-        found |= {path.name: _rows(path) for path in (folder / name).glob("*.parquet")}
+        files = {"summary": plain_json(_answer(("runs", "show", name, "--json"), folder), ABOUT)}
+        files |= {path.name: _rows(path) for path in (folder / name).glob("*.parquet")}
         page = (folder / name / "report.html").read_text()
         whole = b"whole" if page.rstrip().endswith("</html>") else b"cut"
         plots = "".join(re.findall(r"<svg.*?</svg>", page, re.DOTALL)).encode()
-        return {**found, "report.html": whole, "plots": plots}
+        return {**files, "report.html": whole, "plots": plots}
 
     return result
 
 
 def _rows(path: Path) -> bytes:
-    """A table, whatever the program that wrote it: without a thread, because we fork."""
+    """Return the rows of a Parquet file, read without threads because this process forks."""
     import pyarrow.parquet as pq
 
     table = pq.ParquetFile(io.BytesIO(path.read_bytes())).read(use_threads=False)
@@ -86,7 +91,11 @@ def _rows(path: Path) -> bytes:
 
 
 def _taken_up(start: Words, command: str, mark: str) -> Callable[[Path], Sequence[Words]]:
-    """Resume what has begun; begin again what has not; a finished one has only its report made."""
+    """Return the commands that complete a run.
+
+    They repeat `start` if the run had not begun, resume it if it had, and only render the report of a
+    finished run.
+    """
 
     def again(folder: Path) -> Sequence[Words]:
         if not (folder / "out" / mark).exists():
@@ -125,21 +134,21 @@ INDEX = ("runs", "index", "--store", "store")
 
 
 def _prepared_again(folder: Path) -> Sequence[Words]:
-    """With the cache that was being written, the run and then another one."""
+    """Return the commands for the run and for another one, with the cache that was being written."""
     first = _taken_up(PREPARED, "run", "manifest.json")(folder)
     return [*first, ("run", "prepared.toml", *ON, "--output", "fresh", "--quiet")]
 
 
 def _of_prepared(folder: Path) -> Result:
-    found = dict(of_run("out")(folder))
+    first = dict(of_run("out")(folder))
     if (folder / "fresh").exists():
         second = of_run("fresh")(folder)
-        assert second == found, "the cache has another state"
-    return found
+        assert second == first, "the cache has another state"
+    return first
 
 
 def _import_again(folder: Path) -> Sequence[Words]:
-    """What is imported twice is there twice: only what did not arrive is imported again."""
+    """Return the command to import the runs that are missing; others would be stored twice."""
     there = [path for path in folder.glob("store/imports/*") if not path.name.startswith(".")]
     return [] if there else [IMPORT]
 
@@ -154,7 +163,7 @@ def _trace(corpus: Path) -> None:
 
 
 def _replay_again(folder: Path) -> Sequence[Words]:
-    """A replay cannot be resumed: it is run anew, elsewhere."""
+    """Return the command to repeat the replay in a new place; it cannot be resumed."""
     return [(*REPLAY, "--output", "again")]
 
 
@@ -177,8 +186,8 @@ def _finished(corpus: Path) -> None:
 
 
 def _of_report(folder: Path) -> Result:
-    found = {path.name: path.read_bytes() for path in (folder / "csv").iterdir()}
-    return {**found, "report.html": (folder / "finished/report.html").read_bytes()}
+    tables = {path.name: path.read_bytes() for path in (folder / "csv").iterdir()}
+    return {**tables, "report.html": (folder / "finished/report.html").read_bytes()}
 
 
 def _of_store(folder: Path) -> Result:
@@ -201,11 +210,11 @@ def _two_drives(corpus: Path) -> None:
 
 
 def _of_choice(folder: Path) -> Result:
-    found = _answer(["choose", "--resume", "out", "--no-what-if", "--quiet", "--json"], folder)
-    return {"answer": plain_json(found, ABOUT)}
+    answer = _answer(["choose", "--resume", "out", "--no-what-if", "--quiet", "--json"], folder)
+    return {"answer": plain_json(answer, ABOUT)}
 
 
-# Of more than 1 GiB: no model of a smaller drive is derived.
+# Larger than 1 GiB: twins of smaller drives are not supported.
 TWIN = ("twin", "sim:large.toml", "--gentle", "--output", "out", "--quiet")
 
 
@@ -216,13 +225,13 @@ def _larger_drive(corpus: Path) -> None:
 
 
 def _of_twin(folder: Path) -> Result:
-    found = dict(of_run("out")(folder)) | {"twin.toml": (folder / "out/twin.toml").read_bytes()}
+    files = dict(of_run("out")(folder)) | {"twin.toml": (folder / "out/twin.toml").read_bytes()}
     whole = (folder / "out/twin.html").read_text().rstrip().endswith("</html>")
-    return {**found, "twin.html": b"whole" if whole else b"cut"}
+    return {**files, "twin.html": b"whole" if whole else b"cut"}
 
 
 def _twin_again(folder: Path) -> Sequence[Words]:
-    """Measurements that are complete are fitted again."""
+    """Return the commands to resume the measurements, or to repeat the fit if they are complete."""
     if not (folder / "out/manifest.json").exists():
         return [TWIN]
     return [("twin", "--resume", "out", "--quiet")]
@@ -232,20 +241,22 @@ SERVED = ("-m", "tests.kills.served")
 
 
 def _served_before(corpus: Path) -> None:
-    """A drive whose state is on disk, from a session before; what it is, is known by a copy."""
+    """Create a drive with its state on disk, from an earlier session, and a copy of the state."""
     _drives(corpus)
     if not (corpus / "drive.state").exists():
         child = Child((*SERVED, "first"), corpus)
         child.wait()
         if child.code != 0:
-            raise RuntimeError(f"served: {child.said()}")
+            raise RuntimeError(f"served: {child.last_stderr_lines()}")
         shutil.rmtree(corpus / "first")
         shutil.copy(corpus / "drive.state", corpus / "before.state")
 
 
 def _served_again(folder: Path) -> Sequence[Words]:
-    """A session that did not leave its state never was: the drive is as before, and serves again.
-    What was kept of it until then can be shown, once it has an interval.
+    """Return the commands to serve the drive again.
+
+    A session that did not store its state leaves the drive unchanged. Its record can be shown once it
+    contains an interval.
     """
     state, before = (folder / name for name in ("drive.state", "before.state"))
     again = [] if state.read_bytes() != before.read_bytes() else [(*SERVED, "again")]
@@ -258,7 +269,7 @@ def _of_served(folder: Path) -> Result:
 
 
 def all_kinds() -> Mapping[str, Kind]:
-    """The kinds by name."""
+    """Return the kinds by name."""
     return {
         kind.name: kind
         for kind in (
@@ -283,9 +294,9 @@ def all_kinds() -> Mapping[str, Kind]:
 
 
 def _of_sweep(folder: Path) -> Result:
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for member in sorted(folder.glob("out/*/manifest.json")):
         name = member.parent.name
-        found |= {f"{name}/{key}": data for key, data in of_run(f"out/{name}")(folder).items()}
-    found["summary.html"] = b"there" if (folder / "out/summary.html").exists() else b"not there"
-    return found
+        files |= {f"{name}/{key}": data for key, data in of_run(f"out/{name}")(folder).items()}
+    files["summary.html"] = b"there" if (folder / "out/summary.html").exists() else b"not there"
+    return files

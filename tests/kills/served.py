@@ -1,7 +1,7 @@
-"""`python -m tests.kills.served FOLDER`: a session of a served drive and its client, as one process.
+"""`python -m tests.kills.served FOLDER`: a session of a served drive and its client in one process.
 
-The client makes the same requests each time and then ends the session as a user does. The drive is
-served without timing, so the state that the session leaves is the same each time.
+The client sends the same requests each time and then ends the session as a user does. The drive is
+served without timing, so that the final state is always the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _requests() -> None:
 
 
 def words(output: str) -> list[str]:
-    """The command line of the session."""
+    """Return the command line of the session."""
     serve = ["serve", "sim:small.toml", "--nbd", f"unix:{SOCKET}", "--fast", "--quiet"]
     return [*serve, "--state", str(STATE), "--output", output]
 

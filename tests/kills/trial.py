@@ -1,4 +1,4 @@
-"""One trial: a command that is disturbed, what is left of it, and the same work taken up again."""
+"""A trial: disturb a command, check what it leaves behind, and complete its work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Disturbance = Literal["kill", "full", "read-only"]
 DISTURBANCES: tuple[Disturbance, ...] = ("kill", "full", "read-only")
 _ROOT = Path(__file__).parents[2]
 _ORPHANS_S = 15.0  # members end when they notice that their parent is gone
-_COMMAND_S = 300.0  # of processor time
+_COMMAND_S = 300.0  # CPU time
 
 Words = Sequence[str]
 Result = Mapping[str, bytes]
@@ -29,10 +29,12 @@ Result = Mapping[str, bytes]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of command. All run in a folder of their own, with relative paths, so that what they
-    write does not tell where. `prepare` makes what they need, once, in the corpus; `place` puts it
-    into the folder of a trial; `start` is disturbed; `again` are the commands that finish the work,
-    given what is there; `result` is what has to be equal.
+    """A kind of command.
+
+    Commands run in a folder of their own, with relative paths, so that results do not depend on its
+    place. `prepare` creates their inputs, once, in the corpus; `place` copies them to the folder of a
+    trial; `start` is the command to disturb; `again` returns the commands that complete the work,
+    given the state of the folder; `result` returns the data that have to be equal.
     """
 
     name: str
@@ -45,7 +47,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`wrong` says what is not as it should be; empty: nothing."""
+    """The outcome of a trial; `wrong` describes the failure, "" means none."""
 
     wrong: str
     how: str
@@ -56,7 +58,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A kind, with the result and the processor time of a run that nothing disturbed."""
+    """A kind with the result and the CPU time of an undisturbed run."""
 
     kind: Kind
     corpus: Path
@@ -75,20 +77,20 @@ class Undisturbed:
         child = Child(kind.start, case)
         seconds = child.wait()
         if child.code != 0:
-            raise RuntimeError(f"{kind.name}: {' '.join(kind.start)}: {child.said()}")
+            raise RuntimeError(f"{kind.name}: {' '.join(kind.start)}: {child.last_stderr_lines()}")
         written = _bytes_in(case) - before
         return cls(kind, corpus, kind.result(case), seconds, written)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A trial in `folder`, disturbed after `share` of the undisturbed work."""
+    """A trial in `folder`, disturbed after `share` of the undisturbed CPU time."""
 
     whole: Undisturbed
     folder: Path
     share: float
     by: Disturbance
-    disk: str = "tmpfs"  # its file system, where one is needed
+    disk: str = "tmpfs"  # the disk's file system, if the trial needs a disk
 
     def run(self) -> Outcome:
         _fresh(self.folder)
@@ -114,7 +116,7 @@ class Case:
         child = Child(self.whole.kind.start, self.folder)
         child.wait()
         resize(None)
-        how = f"{self.by} with {room >> 10} KiB to go: exit code {child.code}: {child.said()}"
+        how = f"{self.by} with {room >> 10} KiB free: exit code {child.code}: {child.last_stderr_lines()}"
         if wrong := child.misbehaved():
             return Outcome(wrong, how)
         if lost := before - _filled(self.folder):
@@ -129,12 +131,12 @@ class Case:
             child = Child(words, self.folder)
             child.wait()
             if child.code != 0:
-                return f"`{' '.join(words)}` then failed: {child.said()}"
+                return f"`{' '.join(words)}` then failed: {child.last_stderr_lines()}"
         return different(self.whole.result, kind.result(self.folder))
 
 
 class Child:
-    """A command of writecliff in a process of its own, and those that it starts."""
+    """A writecliff command in a child process, with the processes that it starts."""
 
     def __init__(self, words: Words, folder: Path) -> None:
         self.code: int | None = None
@@ -143,7 +145,7 @@ class Child:
         self._pid = fork(lambda: self._become(words, folder))
 
     def _become(self, words: Words, folder: Path) -> int:
-        """In the new process."""
+        """Run the command in the new process and return its exit code."""
         from writecliff.cli.main import main
 
         os.chdir(folder)
@@ -160,7 +162,7 @@ class Child:
         return 0
 
     def wait(self) -> float:
-        """Its processor time with its children's, in seconds."""
+        """Wait for the end; return the CPU time of the process and its children, in seconds."""
         if why := wait_within(self._pid, _COMMAND_S):
             os.kill(self._pid, signal.SIGKILL)
         _, status, used = os.wait4(self._pid, 0)
@@ -170,8 +172,9 @@ class Child:
         return used.ru_utime + used.ru_stime
 
     def kill_after(self, seconds: float) -> float:
-        """Kill it once it and its children have had this much processor time, and say how much
-        they had. Time of the wall would make the moment depend on what else the machine does.
+        """Kill the process after this much CPU time of it and its children; return the actual time.
+
+        With wall time, the moment would depend on other load on the machine.
         """
         had = 0.0
         while os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -179,45 +182,49 @@ class Child:
             if had >= seconds:
                 break
             time.sleep(0.002)
-        os.kill(self._pid, signal.SIGKILL)  # a zombie takes it without harm
+        os.kill(self._pid, signal.SIGKILL)  # harmless if it is a zombie
         self.code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         return had
 
     def orphans(self) -> list[str]:
-        """The processes that still run some time after their ancestor was killed."""
+        """Return the descendants that still run some time after the process was killed."""
         return list(left_behind(_ORPHANS_S).values())
 
     def answer(self) -> str:
-        """What it wrote to stdout. Raises RuntimeError if it failed."""
+        """Return its stdout.
+
+        Raises:
+            RuntimeError: the command failed.
+        """
         self.wait()
         if self.code not in (0, 3):
-            raise RuntimeError(f"{self._words}: {self.said()}")
+            raise RuntimeError(f"{self._words}: {self.last_stderr_lines()}")
         return self._out.read_text()
 
     def misbehaved(self) -> str:
-        """What is wrong with how it ended on a disk that is full or read-only."""
-        said = self.said()
+        """Return what is wrong with its exit on a full or read-only disk; "" if nothing is."""
+        message = self.last_stderr_lines()
         if self.code == 0:
-            return ""  # it needed no more than there was
-        if "Traceback" in said or "unexpected" in said or not said:
-            return f"it did not say what is wrong: {said or 'nothing'}"
-        return "" if self.code in (1, 2) else f"exit code {self.code}: {said}"
+            return ""  # it had enough space
+        if "Traceback" in message or "unexpected" in message or not message:
+            return f"no error that names the disk: {message or 'no output'}"
+        return "" if self.code in (1, 2) else f"exit code {self.code}: {message}"
 
-    def said(self) -> str:
+    def last_stderr_lines(self) -> str:
         return " | ".join(self._stderr.read_text(errors="replace").strip().splitlines()[-4:])
 
 
-def different(expected: Result, found: Result) -> str:
-    """What differs first; empty: nothing."""
-    if sorted(expected) != sorted(found):
-        return f"other files: {sorted(set(expected) ^ set(found))[:4]}"
+def different(expected: Result, actual: Result) -> str:
+    """Describe the first difference; "" if there is none."""
+    if sorted(expected) != sorted(actual):
+        return f"other files: {sorted(set(expected) ^ set(actual))[:4]}"
     for name, data in expected.items():
-        if found[name] != data:
+        if actual[name] != data:
             at = next(
-                (n for n, (a, b) in enumerate(zip(data, found[name], strict=False)) if a != b), -1
+                (n for n, (a, b) in enumerate(zip(data, actual[name], strict=False)) if a != b), -1
             )
             near = slice(max(0, at - 40), at + 60)
-            return f"{name} differs: {data[near]!r} is {found[name][near]!r}"
+            return f"{name} differs: {data[near]!r} is {actual[name][near]!r}"
     return ""
 
 
@@ -228,7 +235,7 @@ def _fresh(folder: Path) -> Path:
 
 
 def _filled(folder: Path) -> set[Path]:
-    """The files that are not empty."""
+    """Return the files that are not empty."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {path for path in files if path.stat().st_size}
 
@@ -238,18 +245,22 @@ def _bytes_in(folder: Path) -> int:
 
 
 def _tells_of_resuming(value: object) -> bool:
-    """A report that says of a run that it was interrupted is right."""
+    """Return True for a report's note that a run was interrupted, which is expected."""
     return isinstance(value, str) and value.startswith("The run was interrupted")
 
 
 def plain_json(text: str, leave_out: Sequence[str]) -> bytes:
-    """A JSON document in one form, without the values of some keys, at any depth."""
+    """Return a JSON document in canonical form, without some keys at any depth."""
 
     def plain(value: object) -> object:
         if isinstance(value, dict):
-            return {key: plain(one) for key, one in sorted(value.items()) if key not in leave_out}
+            return {
+                key: plain(element)
+                for key, element in sorted(value.items())
+                if key not in leave_out
+            }
         if isinstance(value, list):
-            return [plain(one) for one in value if not _tells_of_resuming(one)]
+            return [plain(element) for element in value if not _tells_of_resuming(element)]
         return value
 
     return json.dumps(plain(json.loads(text)), indent=1).encode()

@@ -1,4 +1,4 @@
-"""The guest, for tests that switch it off; skipped aloud where there is none."""
+"""The guest, for tests that cut its power; skipped with a reason where no guest can run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.guest.reasons import CannotRun
 
 @pytest.fixture(scope="session")
 def parts() -> Parts:
-    """Emulator, kernel and tools."""
+    """Return emulator, kernel and tools."""
     if os.environ.get("WRITECLIFF_NO_GUEST"):
         pytest.skip("power tests: WRITECLIFF_NO_GUEST is set")
     try:
@@ -26,6 +26,6 @@ def parts() -> Parts:
 
 @pytest.fixture
 def run() -> Iterator[Path]:
-    """A folder for one guest at a time."""
+    """Yield a folder for one guest."""
     with run_folder() as folder:
         yield folder

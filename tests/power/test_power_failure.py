@@ -1,4 +1,4 @@
-"""The machine loses power in the middle of a test, and the test goes on where it was.
+"""The machine loses power during a test, and the test resumes where it was.
 
 QEMU is killed while a guest writes. The run directory lies on an ext4 of one of its drives, so what was not
 made durable in time is lost with the guest's memory, as on a real machine.
@@ -48,14 +48,14 @@ def test_a_run_survives_a_power_failure(parts: Parts, run: Path) -> None:
     paths = [str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
     more = {"PYTHON": sys.executable, "PYTHONUNBUFFERED": "1", "PYTHONPATH": ":".join(paths)}
 
-    said = ""
+    output = ""
     with Job(parts, ["bash", str(script), "begin"], run=run, more=more) as job:
         for line in job.lines():
-            said += line
-            if len(_rounds(said)) >= ROUNDS_BEFORE:
+            output += line
+            if len(_rounds(output)) >= ROUNDS_BEFORE:
                 break
         job.cut_power()
-    assert len(_rounds(said)) >= ROUNDS_BEFORE, said
+    assert len(_rounds(output)) >= ROUNDS_BEFORE, output
 
     again = Job(parts, ["bash", str(script), "resume"], run=run, more=more)
     with again:
@@ -63,15 +63,15 @@ def test_a_run_survives_a_power_failure(parts: Parts, run: Path) -> None:
         assert again.wait() == 0, said_again
     stored = re.search(r"resuming after (\d+) stored steps", said_again)
     assert stored is not None, said_again
-    with RunDirectory.open(again.out / "run") as kept:
-        assert kept.status == "complete"
-        rows = kept.rounds().to_pylist()
-        assert len(kept.manifest.interruptions) == 1
+    with RunDirectory.open(again.out / "run") as directory:
+        assert directory.status == "complete"
+        rows = directory.rounds().to_pylist()
+        assert len(directory.manifest.interruptions) == 1
     assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
-    # What was announced before the cut was on the drive by then.
-    assert _rounds(said) <= {row["round"] for row in rows[: int(stored[1])]}
+    # Rounds reported before the power cut were durable by then.
+    assert _rounds(output) <= {row["round"] for row in rows[: int(stored[1])]}
 
 
-def _rounds(said: str) -> set[int]:
-    """The rounds that the log announces."""
-    return {int(number) for number in re.findall(r"^round (\d+)  ", said, re.M)}
+def _rounds(output: str) -> set[int]:
+    """Return the numbers of the rounds in the log."""
+    return {int(number) for number in re.findall(r"^round (\d+)  ", output, re.M)}

@@ -11,10 +11,11 @@ import msgspec
 from writecliff.api.answers.reference import answer_types
 
 
-def check_answer(found: Mapping[str, Any], name: str) -> None:
-    """Check that an object is an answer of the type whose tag has `name`, with all that is in it.
+def check_answer(answer: Mapping[str, Any], name: str) -> None:
+    """Check that an object matches the answer type tagged `name`, down to its nested fields.
 
-    Raises msgspec.ValidationError.
+    Raises:
+        msgspec.ValidationError: a field is missing or has another type.
     """
     kind = {**answer_types(), **answer_types("writecliff.lab.commands.answers")}[name]
-    msgspec.convert(found, kind, dec_hook=lambda of, value: Path(value) if of is Path else value)
+    msgspec.convert(answer, kind, dec_hook=lambda of, value: Path(value) if of is Path else value)

@@ -1,5 +1,7 @@
-"""A SATA drive behind a translation layer, for `tcmu.attached`: ATA security and sanitize, which no
-emulated drive has, as hdparm reaches them by ATA PASS-THROUGH. By ACS-4 and SAT-4.
+"""A SATA drive behind a SCSI/ATA translation layer (ACS-4, SAT-4), for `tcmu.attached`.
+
+It has ATA security and sanitize, which no emulated drive has; hdparm reaches them with
+ATA PASS-THROUGH.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class _Taskfile:
 
     @classmethod
     def of(cls, block: bytes) -> _Taskfile:
-        """From ATA PASS-THROUGH(16) or (12) (SAT-4 12.2)."""
+        """Decode an ATA PASS-THROUGH(16) or (12) command block (SAT-4 12.2)."""
         if block[0] == 0xA1:
             lba = int.from_bytes(bytes(block[index] for index in (7, 6, 5)), "big")
             return cls(block[9], block[3], block[4], lba, bool(block[2] & 0x20))
@@ -44,8 +46,10 @@ class _Taskfile:
 
 @dataclass
 class AtaDrive(ScsiDrive):
-    """`sanitize_frozen` and `frozen` block the two feature sets; `drops_registers` is a bridge that
-    returns no sense data with the registers.
+    """A SATA drive with the security and sanitize feature sets.
+
+    `frozen` and `sanitize_frozen` freeze one feature set each. `drops_registers` emulates a bridge
+    that returns no sense data with the ATA registers.
     """
 
     vendor: str = "ATA"
@@ -72,7 +76,7 @@ class AtaDrive(ScsiDrive):
         del self._answers[0x48]
 
     def power_cycle(self) -> None:
-        """A drive with a password comes up locked; a sanitize goes on."""
+        """Lock the drive if it has a password; a running sanitize continues."""
         self.locked = self.password is not None
         self.frozen = self._prepared = False
 
@@ -91,7 +95,7 @@ class AtaDrive(ScsiDrive):
         return self._returned(task, *registers)
 
     def _returned(self, task: _Taskfile, state: tuple[int, int], count: int, lba: int) -> Reply:
-        """The ATA status return descriptor (SAT-4 12.2.6), where it was asked for or is an error."""
+        """Return the ATA status return descriptor (SAT-4 12.2.6) if requested or after an error."""
         failed = state == _ABORTED
         if self.drops_registers:
             missing = sense(ILLEGAL_REQUEST, INVALID_OPCODE)

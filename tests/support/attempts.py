@@ -1,7 +1,7 @@
-"""Attempts to have something written that must not be: how a target is named, and by which command.
+"""Attempts to write to protected targets, by the way the target is named and by command.
 
-Each attempt has every consent that a user could give by mistake. It has to be refused in one line
-with exit code 2, and all that it could have reached stays as it is, to the byte.
+Each attempt carries every consent that a user could give by mistake. It has to be refused with a
+one-line error and exit code 2, and every byte within its reach has to stay unchanged.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from pathlib import Path
 
 from tests.support.dangers import Bench
 
-ROOM_BYTES = 8 << 20  # of a disk
+ROOM_BYTES = 8 << 20  # size of the small disk
 _BESIDE = ("hint: ", "note: ")
 
 
 @dataclass(frozen=True)
 class Situation:
-    """A device or file that must not be written. `serial` is the confirmation that would be right;
-    None: the path as it is named. `first`: bytes that stay, where a user may write the rest.
+    """A device or file that must not be written.
+
+    `serial` is the confirmation that the device asks for; None: its path as given. `first` is the
+    number of leading bytes that must not change; None: all of them.
     """
 
     device: str
@@ -33,28 +35,28 @@ class Situation:
 
 @dataclass
 class Seen:
-    """What came of the attempts of one test."""
+    """The attempts of one test: their number and those not refused correctly."""
 
     tried: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
 def digest(paths: Sequence[str | Path], first: int | None = None) -> str:
-    """Of all bytes of some devices and files, past the page cache's delay."""
+    """Return a hash of the contents of devices and files, with the page cache written back."""
     os.sync()
-    found = hashlib.blake2b()
+    hashed = hashlib.blake2b()
     for path in paths:
         with open(path, "rb", buffering=0) as file:
             left = first if first is not None else os.lseek(file.fileno(), 0, os.SEEK_END)
             file.seek(0)
             while left > 0 and (data := file.read(min(left, 1 << 20))):
-                found.update(data)
+                hashed.update(data)
                 left -= len(data)
-    return found.hexdigest()
+    return hashed.hexdigest()
 
 
 def names_of(bench: Bench, device: str) -> Mapping[str, str]:
-    """Ways to name a device that a shell, a habit or a script may come up with."""
+    """Return spellings of a device's path that a shell, a user or a script may produce."""
     name = Path(device).name
     folder = Path(f"/dev/writecliff-by-test-{name}")
     folder.mkdir()
@@ -81,7 +83,7 @@ def names_of(bench: Bench, device: str) -> Mapping[str, str]:
 
 
 def commands_of(target: str, confirm: str, folder: Path) -> Mapping[str, list[str]]:
-    """The commands that write to a drive, or to what is named as one."""
+    """Return the command lines that write to a drive, by command."""
     consent = ["--destroy", confirm, "--wipe-signatures"] if target.startswith("/dev/") else []
     on, out = ["--on", target, *consent], ["--output", str(folder / "out")]
     load = str(folder / "load.toml")
@@ -108,7 +110,7 @@ def commands_of(target: str, confirm: str, folder: Path) -> Mapping[str, list[st
 
 
 def outputs(path: str) -> Iterator[tuple[str, list[str]]]:
-    """The options that make a file or folder, with what else their commands take."""
+    """Yield the command lines that create an output file or folder at `path`, by option."""
     drive = ["--on", "sim:sata-tlc-120"]
     for words in (
         ["report", "run", "--output"], ["report", "run", "--csv"], ["compare", "a", "b", "--output"],
@@ -141,13 +143,13 @@ def outputs(path: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def refused(run: Callable[[], tuple[int, str]], seen: Seen, what: str) -> None:
-    """Note what is wrong with how an attempt ends: `run` gives exit code and all that was said."""
+    """Record an attempt that is not refused correctly; `run` returns exit code and output."""
     seen.tried += 1
-    code, said = run()
-    lines = [line for line in said.splitlines() if not line.startswith(_BESIDE)]
+    code, output = run()
+    lines = [line for line in output.splitlines() if not line.startswith(_BESIDE)]
     if code != 2:
-        seen.wrong.append(f"{what}: exit code {code}: {said.strip()[-300:]}")
+        seen.wrong.append(f"{what}: exit code {code}: {output.strip()[-300:]}")
     elif what.endswith("--dry-run") and lines[-1].startswith("the run would be refused: "):
         return  # below the plan
     elif len(lines) != 1 or not lines[0].startswith("error: "):
-        seen.wrong.append(f"{what}: said in {len(lines)} lines: {said.strip()[:300]}")
+        seen.wrong.append(f"{what}: {len(lines)} lines instead of one: {output.strip()[:300]}")

@@ -1,4 +1,4 @@
-"""Runs whose report must say what is wrong with them."""
+"""Flawed runs, whose reports must state their flaws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NEVER_SETTLING = Drive(drift_per_fill=0.35, has_waf=False)
 
 
 def unsteady_real_run(path: Path) -> Path:
-    """A real drive that never settles, weakly purged, resumed once, with a shallow queue."""
+    """Store a run on a real drive without steady state: weak purge, resumed once, shallow queue."""
     return build_run(
         path,
         NEVER_SETTLING,
@@ -43,5 +43,5 @@ def unsteady_real_run(path: Path) -> Path:
 
 
 def killed_early_run(path: Path) -> Path:
-    """Three steps of one second, then kill -9."""
+    """Store a run of three one-second steps that was killed with SIGKILL."""
     return build_run(path, rounds=1, steps_per_round=3, step_s=1.0, finish=None)

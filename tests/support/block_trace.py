@@ -1,4 +1,4 @@
-"""When the kernel issued requests to a block device, by its own tracepoint (tracefs)."""
+"""Issue times of block requests, from the kernel's tracepoint in tracefs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _EVENT = re.compile(r" (\d+\.\d+): block_rq_issue: ")
-_BUFFER_KB = 16 << 10  # for each processor
+_BUFFER_KB = 16 << 10  # per CPU
 
 
 @dataclass
 class IssueTimes:
-    """Seconds on the monotonic clock, in order; complete once the trace has ended."""
+    """Issue times in seconds of the monotonic clock, ascending; complete once the trace has ended."""
 
     seconds: list[float] = field(default_factory=list)
 
     def longest_gap_ms(self, begin_s: float, end_s: float) -> float:
-        """The longest time without a new request that touches the window."""
+        """Return the longest interval between two requests that overlaps the window."""
         inside = [at for at in self.seconds if begin_s <= at <= end_s]
         before = [at for at in self.seconds if at < begin_s][-1:]
         after = [at for at in self.seconds if at > end_s][:1]
@@ -32,7 +32,11 @@ class IssueTimes:
 
 @contextmanager
 def issue_times(device: str, folder: Path) -> Iterator[IssueTimes]:
-    """Trace the requests to `device` while the block runs. Raises OSError where it cannot."""
+    """Trace the requests to `device` inside the `with` block.
+
+    Raises:
+        OSError: tracefs is missing or not writable.
+    """
     root = Path("/sys/kernel/tracing")
     mounted = not (root / "instances").is_dir()
     if mounted:
@@ -60,10 +64,10 @@ def _traced(instance: Path, device: str) -> Iterator[IssueTimes]:
         # The kernel's own form of a device number.
         (event / "filter").write_text(f"dev == {os.major(number) << 20 | os.minor(number)}")
         (event / "enable").write_text("1")
-        found = IssueTimes()
-        yield found
+        times = IssueTimes()
+        yield times
         (event / "enable").write_text("0")
         text = (instance / "trace").read_text()
-        found.seconds.extend(sorted(map(float, _EVENT.findall(text))))
+        times.seconds.extend(sorted(map(float, _EVENT.findall(text))))
     finally:
         instance.rmdir()

@@ -1,4 +1,4 @@
-"""Runs the command line in this process, with the fake drive behind every target."""
+"""Run the command line in this process, against the fake drive."""
 
 from __future__ import annotations
 
@@ -13,34 +13,37 @@ from writecliff.errors import TargetError
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandOutput:
     code: int
     out: str
     err: str
 
 
 class CommandLine:
-    """`cli("test wsat --on sim:fake")`; words may be given as a list if one holds blanks."""
+    """A callable that runs a command line, such as `cli("test wsat --on sim:fake")`.
+
+    Pass a list of arguments if one of them contains spaces.
+    """
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
 
-    def __call__(self, words: str | list[str]) -> Said:
+    def __call__(self, words: str | list[str]) -> CommandOutput:
         self._capsys.readouterr()
         code = main(words.split() if isinstance(words, str) else words)
         out, err = self._capsys.readouterr()
-        return Said(code, out, err)
+        return CommandOutput(code, out, err)
 
 
 def serve_fake_drive(monkeypatch: pytest.MonkeyPatch, make: Callable[[], FakeEngine]) -> None:
-    """Let `open_target("sim:fake")` give `make()`; every other target is not there."""
+    """Make `open_target("sim:fake")` return `make()`; no other target exists."""
 
     def open_target(text: str, **options: object) -> FakeEngine:
         if text != "sim:fake":
             raise TargetError(f"no simulated drive '{text}'", hint="see `writecliff device list`")
         return make()
 
-    # No device file describes the fake drive, so its memory cannot be estimated. This
-    # imports the module, which would keep the fake if it were imported after the next line.
+    # No device file describes the fake drive, so its memory use cannot be estimated. Patching
+    # imports the module; imported after the next line, it would bind the fake permanently.
     monkeypatch.setattr("writecliff.suite.memory.check_memory", lambda members, engine: None)
     monkeypatch.setattr("writecliff.engines.target.open_target", open_target)

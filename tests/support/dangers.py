@@ -1,8 +1,8 @@
-"""Targets that must be refused: the proof, and the disks to build them from.
+"""Targets that must be refused: the check, and the disks to build them from.
 
-A `Danger` is given every consent that a user could give by mistake. It has to be refused by the
-engine and by the command line, in one clear line, with every byte of it and of its neighbours as
-before.
+A `Danger` is tried with every consent that a user could give by mistake. Engine and command line
+have to refuse it with a one-line error, and every byte of it and of its neighbours has to stay
+unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from writecliff.engines.target import open_target
 from writecliff.errors import TargetError
 
 MIB = 1 << 20
-SWAP_HEADER = 4096  # bytes; what follows it in swap that is on, the kernel may write at any time
+SWAP_HEADER = 4096  # bytes; the kernel may write the rest of active swap at any time
 _PIECE = 256 << 10
 B = TypeVar("B", bound="Bench")
 SIZE = 24 * MIB
@@ -36,19 +36,19 @@ SIZE = 24 * MIB
 
 @dataclass(frozen=True)
 class Danger:
-    """A target that must be refused, and what the refusal has to say (patterns)."""
+    """A target that must be refused, with patterns of its error and hint."""
 
     target: str
     refused: str
     hint: str
-    guarded: Sequence[str | Path]  # devices and files whose bytes have to stay
+    guarded: Sequence[str | Path]  # devices and files that must not change
     consent: str | None = None  # the right confirmation; None: the target's own path
-    wipe: bool = True  # whether the consent to lose signatures is given too
-    first: int | None = None  # bytes that are compared; None: all
+    wipe: bool = True  # also consent to the loss of signatures
+    first: int | None = None  # number of leading bytes to compare; None: all
 
 
 class Kinds(dict[str, Callable[[B], Danger]], Generic[B]):
-    """A table: each kind of danger by its name, with what builds it. As a decorator it adds one."""
+    """A table of builders of dangers by name; as a decorator, it adds a builder."""
 
     def __call__(self, build: Callable[[B], Danger]) -> Callable[[B], Danger]:
         self[build.__name__] = build
@@ -56,22 +56,22 @@ class Kinds(dict[str, Callable[[B], Danger]], Generic[B]):
 
 
 def contents(paths: Sequence[str | Path], first: int | None = None) -> dict[str, list[bytes]]:
-    """The bytes of each device or file, in pieces; those that hold only zeros are empty."""
+    """Return the contents of each device or file in pieces; a piece of zeros is b""."""
     os.sync()
     zeros = bytes(_PIECE)
-    found = {}
+    by_path = {}
     for path in paths:
         with open(path, "rb", buffering=0) as file:
             size = _PIECE if first is None else min(first, _PIECE)
             pieces = islice(iter(lambda size=size: file.read(size), b""), first and first // size)
-            found[str(path)] = [b"" if piece == zeros else piece for piece in pieces]
-    return found
+            by_path[str(path)] = [b"" if piece == zeros else piece for piece in pieces]
+    return by_path
 
 
 def changed(
     before: Mapping[str, Sequence[bytes]], after: Mapping[str, Sequence[bytes]]
 ) -> list[str]:
-    """Where the contents differ."""
+    """Return the places where the contents differ."""
     return [
         f"{path} from byte {number * _PIECE + _first_difference(old, new)}"
         for path in before
@@ -87,13 +87,13 @@ def _first_difference(old: bytes, new: bytes) -> int:
 def assert_refused(
     danger: Danger, capsys: pytest.CaptureFixture[str], folder: Path, *, command: bool = True
 ) -> None:
-    """The engine refuses it, then the command line (unless `command` is False)."""
+    """Check that the engine refuses the target, then the command line unless `command` is False."""
     consent = danger.target if danger.consent is None else danger.consent
     before = contents(danger.guarded, danger.first)
     with pytest.raises(TargetError) as caught:
         engine = open_target(danger.target, destroy_serial=consent, allow_signatures=danger.wipe)
         try:
-            engine.purge()  # a file is refused when it is to be written
+            engine.purge()  # files are refused at the first write
         finally:
             engine.close()
     _assert_clear(danger, str(caught.value), caught.value.hint or "")
@@ -104,8 +104,8 @@ def assert_refused(
         words += ["--wipe-signatures"] if danger.wipe and "--destroy" in words else []
         capsys.readouterr()
         assert main(words) == 2, capsys.readouterr().err
-        said = capsys.readouterr()
-        error, hint, *rest = (*said.err.splitlines()[-2:], *said.out.splitlines())
+        output = capsys.readouterr()
+        error, hint, *rest = (*output.err.splitlines()[-2:], *output.out.splitlines())
         assert error.startswith("error: ")
         assert hint.startswith("hint: ")
         assert rest == []
@@ -129,7 +129,7 @@ def tool(name: str) -> str:
 
 
 def run(*argv: str | Path) -> str:
-    """Run a command to its end; its output. Skips the test if the command is not installed."""
+    """Run a command and return its output; skip the test if the command is not installed."""
     words = [tool(str(argv[0])), *map(str, argv[1:])]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (words, done.stdout, done.stderr)
@@ -141,19 +141,19 @@ def succeeds(*argv: str | Path) -> bool:
 
 
 def require(condition: Callable[[], object], timeout_s: float = WAIT_LIMIT_S) -> None:
-    """Wait for `condition`; the test fails if it does not become true in time."""
-    assert wait_for(condition, timeout_s), "what the test waits for does not happen"
+    """Wait until `condition` is true; fail the test after `timeout_s`."""
+    assert wait_for(condition, timeout_s), f"the condition was not met within {timeout_s:g} s"
 
 
 def write_mbr(path: str | Path, sectors: int = SIZE // 512 - 2048) -> None:
-    """A partition table with one Linux partition from 1 MiB on."""
+    """Write a partition table with one Linux partition that starts at 1 MiB."""
     entry = struct.pack("<B3sB3sII", 0, b"\0\0\0", 0x83, b"\0\0\0", 2048, sectors)
     with open(path, "r+b") as file:
         file.write(bytes(446) + entry.ljust(64, b"\0") + b"\x55\xaa")
 
 
 class Bench(contextlib.ExitStack):
-    """Loop devices, file systems, mounts and processes; all are gone when it is closed."""
+    """Loop devices, file systems, mounts and processes of a test, removed on exit."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -161,18 +161,18 @@ class Bench(contextlib.ExitStack):
         self._count = 0
 
     def path(self, name: str) -> Path:
-        """A new path in the folder of the test."""
+        """Return a new path in the folder of the test."""
         self._count += 1
         return self.folder / f"{name}{self._count}"
 
     def image(self, size: int = SIZE) -> Path:
-        """An image file with data that no signature begins."""
+        """Create an image file of data without a signature."""
         path = self.path("image")
         path.write_bytes(b"\x5a" * size)
         return path
 
     def zeros(self, size: int = SIZE) -> Path:
-        """An image file without data."""
+        """Create a sparse image file."""
         path = self.path("image")
         with path.open("wb") as file:
             file.truncate(size)
@@ -185,14 +185,14 @@ class Bench(contextlib.ExitStack):
         return device
 
     def partitioned(self, device: str | None = None) -> str:
-        """A disk with one partition; returns the partition."""
+        """Partition a disk and return its only partition."""
         if device is None:
             image = self.image()
             write_mbr(image)
             device = self.loop(image)
         else:
             write_mbr(device)
-        # partx reads the table itself: not every kernel is built to understand DOS tables.
+        # partx parses the table itself: not every kernel is built with DOS partition support.
         run("partx", "--add", device)
         self.callback(run, "partx", "--delete", device)
         partition = f"{device}p1" if device[-1].isdigit() else f"{device}1"
@@ -200,16 +200,16 @@ class Bench(contextlib.ExitStack):
         return partition
 
     def mkfs(self, device: str | Path, *size: str) -> None:
-        # Without a journal and with all inode tables written, a mounted one stays as it is.
+        # Without a journal and lazy inode tables, mounting does not change the file system.
         lazy = "lazy_itable_init=0,nodiscard"
         run("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", lazy, device, *size)
 
     def mount(self, device: str, *options: str) -> Path:
         where = self.path("mount")
         where.mkdir()
-        # Only to be read: a file system that may be written changes by itself.
+        # Read-only: a writable file system changes without any I/O of the test.
         run("mount", "-o", "ro", *options, device, where)
-        # A loop device on it may be detached a moment later than asked for.
+        # A loop device on it may be detached with a delay.
         self.callback(require, lambda: succeeds("umount", where))
         return where
 
@@ -219,7 +219,7 @@ class Bench(contextlib.ExitStack):
         self.callback(run, "swapoff", path)
 
     def script(self, text: str, *wrapper: str) -> subprocess.Popen[str]:
-        """A shell that has run `text` and waits until the end of the test."""
+        """Start a shell that runs `text` and then waits until the end of the test."""
         process = subprocess.Popen(
             [*wrapper, "sh", "-c", f"{text} && echo ready && read line"],
             stdin=subprocess.PIPE,
@@ -232,7 +232,7 @@ class Bench(contextlib.ExitStack):
         return process
 
     def python(self, text: str) -> subprocess.Popen[str]:
-        """A Python process that has run `text` and waits until the end of the test."""
+        """Start a Python process that runs `text` and then waits until the end of the test."""
         code = f"{text}\nprint('ready', flush=True)\ninput()"
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""A dashboard that is served by a thread of this process, and requests that no browser would send."""
+"""A dashboard served by a thread of this process, and a client that can send any request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Answer:
 
 @dataclass
 class Served:
-    """A dashboard that answers at `address`; requests carry its cookie unless they say no."""
+    """A dashboard listening at `address`; requests carry its cookie by default."""
 
     address: str
     complaints: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Served:
         body: str | None = None,
         **headers: str,
     ) -> Answer:
-        """The answer to `path`, which is sent as it is."""
+        """Send a request for `path`, unescaped, and return the response."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_LIMIT_S)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if cookie is not None:
@@ -76,7 +76,7 @@ class Served:
             connection.close()
 
     def of(self, path: str, name: str | list[str], **more: Any) -> Answer:
-        """The answer of a page or plot about a run."""
+        """Return the response to a page or plot of one or more runs."""
         return self.ask(f"{path}?{urlencode({'name': name, **more}, doseq=True)}")
 
     def form(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
@@ -89,7 +89,7 @@ class Served:
 
 @contextmanager
 def dashboard(root: Path, *, allow_changes: bool = False) -> Iterator[Served]:
-    """Serve the store in `root` at a free port until the block ends."""
+    """Serve the store in `root` on a free port until the `with` block ends."""
     options = UiOptions(location=str(root), port=0, allow_changes=allow_changes, access=Access())
     begun, ended = threading.Event(), []
     served = Served("")

@@ -1,4 +1,4 @@
-"""What members of suites do at their ends in tests of their processes."""
+"""Hooks that run at the end of suite members, for tests of member processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MARK = "waiting"
 
 
 def lose_one_interrupt(run: Path) -> None:
-    """As where an interrupt is raised in a destructor, which Python drops."""
+    """Swallow one interrupt, as Python does with one raised in a destructor."""
     (run / MARK).touch()
     try:
         time.sleep(30)
@@ -19,5 +19,5 @@ def lose_one_interrupt(run: Path) -> None:
 
 
 def note_process(run: Path) -> None:
-    """Write the number of the process to `run / MARK`."""
+    """Write the process ID to `run / MARK`."""
     (run / MARK).write_text(str(os.getpid()))

@@ -1,8 +1,9 @@
-"""Runs the code blocks of a page of documentation, in order, in one folder.
+"""Run the code blocks of a documentation page, in order, in one folder.
 
-Blocks of `sh` run in a shell with this environment's program, those of `python` share their names.
-What a block says besides its language is explained in docs/_ext/fences.py. sybil and its like make
-a test of each block, which pytest-xdist deals out to processes; the blocks of a page need each other.
+`sh` blocks run in a shell with this environment's program; `python` blocks share a namespace. The
+words after the language of a block are explained in docs/_ext/fences.py. sybil and similar tools
+make a test of each block, and pytest-xdist distributes those over processes; the blocks of a page
+depend on each other.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _BINARIES = Path(sys.executable).parent
 
 
 class ExampleError(AssertionError):
-    """A block that does not do what its page says."""
+    """A block does not behave as its page says."""
 
 
 class Examples:
-    """A folder in which the blocks of pages run; `replaced` maps words of blocks to shorter work."""
+    """A folder to run blocks of pages in; `replaced` maps text of blocks to shorter workloads."""
 
     def __init__(self, folder: Path, replaced: Mapping[str, str] | None = None) -> None:
         self.folder = folder
@@ -35,20 +36,20 @@ class Examples:
         self._printed = ""
 
     def run(self, page: Path) -> int:
-        """Run all blocks of a page; how many did run."""
+        """Run all blocks of a page and return the number of blocks run."""
         return self.run_text(page.read_text(encoding="utf-8"), str(page.relative_to(ROOT)))
 
     def run_text(self, text: str, name: str) -> int:
-        """The same of the text of a page."""
+        """Run all blocks of the text of a page and return the number of blocks run."""
         count = 0
         for fence in fences(text):
             where = f"{name}:{fence.line}"
             if unknown := fence.words.keys() - WORDS:
                 raise ExampleError(f"{where}: unknown words {sorted(unknown)}")
-            count += self._one(fence, where)
+            count += self._run_block(fence, where)
         return count
 
-    def _one(self, fence: Fence, where: str) -> int:
+    def _run_block(self, fence: Fence, where: str) -> int:
         if name := fence.words.get("file"):
             (self._cwd / name).write_text(fence.body, encoding="utf-8")
         elif "output" in fence.words:
@@ -65,12 +66,12 @@ class Examples:
         return text
 
     def _shell(self, text: str) -> list[str]:
-        """The folder that a block changes to is that of the next one."""
+        """Return the command of a shell block; its last working directory is that of the next."""
         keep = f'code=$?; pwd >"{self.folder}/.cwd"; exit $code'
         return ["bash", "-e", "-c", f"trap '{keep}' EXIT\n{text}"]
 
     def _program(self, text: str) -> list[str]:
-        """All blocks of Python so far, with the output of the last one only."""
+        """Return a command that runs all Python blocks so far and prints the output of the last."""
         hush = "import contextlib as _c, io as _i\nwith _c.redirect_stdout(_i.StringIO()):\n"
         before = f"{hush}    exec({self._python!r})\n" if self._python else ""
         self._python += text
@@ -88,14 +89,14 @@ class Examples:
             words, cwd=self._cwd, env=environment, capture_output=True, text=True, check=False
         )
         if done.returncode != code:
-            said = f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
-            raise ExampleError(f"{where}: exit code {done.returncode}, not {code}\n{said}")
+            output = f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
+            raise ExampleError(f"{where}: exit code {done.returncode}, not {code}\n{output}")
         if (cwd := self.folder / ".cwd").exists():
             self._cwd = Path(cwd.read_text(encoding="utf-8").strip())
         self._printed = done.stdout
 
     def _compare(self, fence: Fence, where: str) -> None:
-        """Lines of the page have to be printed, in their order; others may be between them."""
+        """Check that the lines of the page are printed in order, possibly with others in between."""
         printed = [" ".join(line.split()) for line in self._printed.splitlines()]
         at = 0
         for line in fence.body.splitlines():

@@ -1,8 +1,8 @@
-"""A drive that is only a formula: deterministic, instant, with a write cliff.
+"""A drive modelled by a formula: deterministic, instant, with a write cliff.
 
 It keeps the `Engine` contract (virtual clock, counters, histograms, per-second rows, save and
-restore) so that procedures, stores and reports can be tested without a simulator or a disk. What a
-step measures depends on the state (bytes written since purge) and on the workload's seed only.
+restore) so that procedures, stores and reports can be tested without a simulator or a disk. The
+results of a step depend only on the state (bytes written since purge) and the workload's seed.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ STEADY_IOPS = 12_000.0
 
 @dataclass
 class FakeEngine:
-    """`before_run` is called with the number of the run (from 1) before each `run`: a test raises
-    or sleeps there. `noise` is the relative spread of the IOPS from step to step.
+    """A fake drive.
+
+    `before_run` is called before each `run` with its number (from 1), so that a test can raise or
+    sleep. `noise` is the relative spread of the IOPS between steps.
     """
 
     capacity_bytes: int = 480_000_000_000
@@ -55,7 +57,7 @@ class FakeEngine:
     wall_s_per_run: float = 0.0
     serial: str | None = "FAKE0001"
     model: str = "Formula 480"
-    speed: float = 1.0  # times the IOPS of the formula
+    speed: float = 1.0  # factor on the IOPS of the formula
     backing: str | None = None
     clock_ns: int = 0
     written_bytes: int = 0
@@ -65,8 +67,8 @@ class FakeEngine:
     runs: int = 0
     calls: list[str] = field(default_factory=list)
     closed: bool = False
-    running: bool = False  # the load of the last run goes on
-    kept: list[bool] = field(default_factory=list)  # `keep_running` of each run
+    running: bool = False  # the load of the last run is still running
+    kept_running: list[bool] = field(default_factory=list)  # argument `keep_running` of each run
 
     def identify(self) -> DeviceIdentity:
         return DeviceIdentity(
@@ -109,10 +111,10 @@ class FakeEngine:
         pass
 
     def power_states(self, *, settle: bool = False) -> None:
-        """It has none."""
+        """Do nothing: the drive has no power states."""
 
     def expected_iops(self, fills: float) -> float:
-        """Fresh until one drive fill, then an exponential fall to the steady level."""
+        """Return fresh IOPS up to one drive fill, then an exponential decay to the steady level."""
         if fills < 1:
             return FRESH_IOPS
         return STEADY_IOPS + (FRESH_IOPS - STEADY_IOPS) * math.exp(-4 * (fills - 1))
@@ -126,7 +128,7 @@ class FakeEngine:
     ) -> StepResult:
         self.runs += 1
         self.running = keep_running
-        self.kept.append(keep_running)
+        self.kept_running.append(keep_running)
         self.calls.append(f"run {workload.name}")
         if self.before_run is not None:
             self.before_run(self.runs)
@@ -181,7 +183,7 @@ class FakeEngine:
 
     @staticmethod
     def _latencies(rng: random.Random, ios: int, mean_s: float) -> Any:
-        """Most I/Os near the mean, one in ten thousand ten times slower, one straggler."""
+        """Return latencies near the mean; one in 10,000 is ten times as long, one fifty times."""
         histogram = Histogram()
         mean_ns = mean_s * SECOND_NS
         slow = ios // 10_000
@@ -243,7 +245,7 @@ def _intervals(
 
 
 def failing_at(number: int, message: str = "fake drive gone") -> Callable[[int], None]:
-    """A `before_run` that raises EngineError at run `number`."""
+    """Return a `before_run` that raises EngineError at run `number`."""
 
     def hook(run: int) -> None:
         if run == number:
@@ -253,7 +255,7 @@ def failing_at(number: int, message: str = "fake drive gone") -> Callable[[int],
 
 
 def interrupted_at(number: int) -> Callable[[int], None]:
-    """A `before_run` that behaves like Ctrl-C at run `number`."""
+    """Return a `before_run` that raises KeyboardInterrupt at run `number`."""
 
     def hook(run: int) -> None:
         if run == number:

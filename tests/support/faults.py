@@ -1,4 +1,4 @@
-"""Runs a short test on a drive that fails in the middle of it, and resumes the run afterwards."""
+"""Run a short test on a drive that fails midway, then resume the run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from writecliff.store.rundir import RunDirectory
 Fault = Callable[[], object]
 SHORT = ("--end", "time", "--time-hours", "0.0015", "--sample-seconds", "0.5")
 SHORT += ("--round-minutes", "0.025")
-# For faults that find no writes in flight: a loop device takes as many as both cores can issue.
+# For faults that need few writes in flight: a loop device accepts as many as the CPUs issue.
 LIGHT = (*SHORT, "--threads", "1", "--queue-depth", "1")
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     error: str
@@ -30,7 +30,7 @@ class Ended:
 
 
 class FailingRun:
-    """A run of `test wsat` on `target`; the user confirms with `consent`."""
+    """A run of `test wsat` on `target`, confirmed with the options in `consent`."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class FailingRun:
     def fails_by(
         self, fault: Fault, after_rounds: int = 2, options: tuple[str, ...] = SHORT
     ) -> Ended:
-        """Start the run and let the fault happen once `after_rounds` rounds are stored."""
+        """Start the run and inject the fault once `after_rounds` rounds are stored."""
         failed: list[BaseException] = []
         over = threading.Event()
         last = self.directory / "rounds" / f"{after_rounds:06d}.parquet"
@@ -77,33 +77,33 @@ class FailingRun:
     def _command(self, *words: str) -> Ended:
         self._capsys.readouterr()
         code = main(["test", "wsat", "--quiet", *words])
-        said = self._capsys.readouterr().err.splitlines()
-        lines = {line.partition(": ")[0]: line.partition(": ")[2] for line in said}
-        assert not any("Traceback" in line for line in said), said
+        messages = self._capsys.readouterr().err.splitlines()
+        lines = {line.partition(": ")[0]: line.partition(": ")[2] for line in messages}
+        assert not any("Traceback" in line for line in messages), messages
         return Ended(code, lines.get("error", ""), lines.get("hint", ""))
 
-    def kept(self) -> tuple[str, int]:
-        """Status of the run and the number of its complete steps."""
+    def stored_steps(self) -> tuple[str, int]:
+        """Return the status of the run and its number of complete steps."""
         with RunDirectory.open(self.directory) as run:
             return run.status, run.rounds().num_rows
 
     def assert_kept(self, ended: Ended, cause: str) -> int:
-        """It failed for a reason that is named, and all complete steps are there."""
+        """Check that the run failed for the named cause and kept all complete steps."""
         import re
 
         assert ended.code == 1, ended
         assert re.search(cause, ended.error), ended.error
         assert f"--resume {self.directory}" in ended.hint, ended.hint
-        status, rows = self.kept()
+        status, rows = self.stored_steps()
         assert status == "failed"
         assert rows >= 2
         assert f"{rows} complete steps stored;" in ended.hint
         return rows
 
     def assert_resumes(self, rows: int, *words: str) -> None:
-        """The drive is back: the run goes on after its last complete step, to its end."""
+        """Check that the run, resumed on the restored drive, continues after its last complete step."""
         ended = self.resume(*words)
         assert ended.code == 0, ended
-        status, all_rows = self.kept()
+        status, all_rows = self.stored_steps()
         assert status == "complete"
         assert all_rows > rows

@@ -1,4 +1,4 @@
-"""Every generic figure, drawn from data that make their lives hard; used by tests only.
+"""Every generic figure, drawn from difficult data; used by tests only.
 
 Long labels, many series, eight decades of latency, gaps, columns that would hide others.
 """

@@ -1,8 +1,8 @@
 """Random fio job files: I/Os, bytes, run time and rates of a simulated drive against fio itself.
 
 `python -m tests.support.fio_figures --count 60 --seed 1` prints each figure that differs. fio runs
-on a sparse file, whose I/Os take almost no time; so run times and rates are compared only of jobs
-that a rate or think time paces. Figures may differ by `TOLERANCE`, and further by what `_Allowance`
+on a sparse file, whose I/Os take almost no time; so run times and rates are compared only for jobs
+paced by a rate or think time. Figures may differ by `TOLERANCE`, and further by what `_Allowance`
 derives from the options of their jobs.
 """
 
@@ -30,17 +30,17 @@ from writecliff.workload.fiojob import load_fio_job
 MIB = 1 << 20
 CAPACITY = 64 * MIB
 TOLERANCE = 0.02
-# A difference counts if it repeats: on a busy machine, fio sleeps longer than it should.
+# Only a repeated difference counts: on a busy machine, fio sleeps longer than it should.
 ATTEMPTS = 3
-# Two draws of a binomial or of a sum of sizes differ by more once in 16,000 times.
+# Two samples of a binomial or of a sum of sizes differ by more once in 16,000 cases.
 DEVIATIONS = 4 * 2**0.5
-# fio counts run time in whole milliseconds, and starts a thread within another one.
+# fio counts run time in whole milliseconds, and takes up to another one to start a thread.
 RUNTIME_MS = 2.0
 _FIGURES = ("ios", "bytes", "runtime_ms", "iops")
 _OPERATIONS = ("read", "write")
 _DEVICE = "nvme-ms-480"
-_PAUSE_IS_CUT = (3, 34)  # at the end of `runtime`
-_PAUSES_AFTER_RAMP = (3, 36)  # before, not until as many I/Os are done as in the ramp
+_PAUSE_IS_CUT = (3, 34)  # fio cuts a pause short at the end of `runtime`
+_PAUSES_AFTER_RAMP = (3, 36)  # older: no pause until as many I/Os are done as in the ramp
 
 
 _Entry = tuple[str, dict[str, dict[str, float]]]
@@ -48,22 +48,22 @@ _Entry = tuple[str, dict[str, dict[str, float]]]
 
 @dataclass(frozen=True)
 class Section:
-    """A job of a job file, and what its figures depend on beside its options."""
+    """A job of a job file, with derived parameters that its figures depend on."""
 
     name: str
     lines: tuple[str, ...]
     paced: bool
-    read_share: float | None  # of a mix that is drawn
+    read_share: float | None  # of a random mix; None: no mix
     size_variation: float  # standard deviation of the drawn sizes, as a share of their mean
     begins_group: bool
 
     def option(self, name: str) -> str | None:
-        """The value of an option; None if it is not given."""
+        """Return the value of an option; None if it is not given."""
         values = [line.partition("=")[2] for line in self.lines if line.partition("=")[0] == name]
         return values[0] if values else None
 
     def number(self, name: str) -> int:
-        """The value of an option as a number, without its unit; 0 if it is not given."""
+        """Return the value of an option as a number without its unit; 0 if it is not given."""
         return int((self.option(name) or "0").removesuffix("ms"))
 
     @property
@@ -80,20 +80,20 @@ class JobFile:
     reports_groups: bool
 
     def entries(self) -> list[tuple[Section, ...]]:
-        """The jobs of each entry of fio's results."""
+        """Return the jobs of each entry of fio's results."""
         if not self.reports_groups:
-            return [(one,) for one in self.sections for _ in range(one.threads)]
+            return [(section,) for section in self.sections for _ in range(section.threads)]
         groups: list[list[Section]] = []
-        for one in self.sections:
-            if one.begins_group or not groups:
+        for section in self.sections:
+            if section.begins_group or not groups:
                 groups.append([])
-            groups[-1].append(one)
+            groups[-1].append(section)
         return [tuple(group) for group in groups]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of a job that is not that of fio."""
+    """A figure of a job that differs from fio's."""
 
     job: str
     figure: str
@@ -105,7 +105,7 @@ class Difference:
 
 
 def job_file(seed: int) -> JobFile:
-    """A random job file of one to three jobs that takes fio a few seconds at most."""
+    """Return a random job file of one to three jobs that takes fio a few seconds at most."""
     draw = random.Random(seed)
     reports_groups = draw.random() < 1 / 3
     text = "[global]\nthread\ninvalidate=0\n" + "group_reporting\n" * reports_groups
@@ -149,7 +149,7 @@ def _section(draw: random.Random, name: str, *, late: bool) -> Section:
         lines.append("new_group")
     if not late and not stonewall and draw.random() < 0.35:
         lines.append(f"startdelay={draw.choice((200, 500, 1000))}ms")
-    # Rates of reads and writes decide the mix, unless think time keeps both behind.
+    # Read and write rates determine the mix, unless think time keeps both below their rates.
     split = any("," in line for line in pace) and not any("think" in line for line in pace)
     share = read_pct / 100 if mixed and not split else None
     if share is not None and "bs=4k,16k" in lines:
@@ -165,9 +165,9 @@ def _section(draw: random.Random, name: str, *, late: bool) -> Section:
 
 
 def _sizes(draw: random.Random, mixed: bool) -> tuple[list[str], float, float]:
-    """Block sizes, their mean, and their standard deviation as a share of it."""
+    """Return block sizes, their mean, and their standard deviation as a share of the mean."""
     kind = draw.choice(("plain", "plain", "plain", "range", "split", "directions"))
-    if kind == "range":  # four sizes, each as often
+    if kind == "range":  # four sizes with equal shares
         return ["bsrange=4k-16k"], 10240.0, 1.25**0.5 / 2.5
     if kind == "split":
         shares = draw.choice((
@@ -185,7 +185,7 @@ def _sizes(draw: random.Random, mixed: bool) -> tuple[list[str], float, float]:
 
 
 def _pace(draw: random.Random, mean: float, mixed: bool) -> tuple[list[str], float | None]:
-    """Rates and think time, and I/Os per second that they allow, nearly; None: no pace."""
+    """Return rates and think time with the approximate I/Os per second they allow; None: unpaced."""
     kind = draw.choice(("rate", "rate_iops", "rate_iops", "think", "both", "both", "none"))
     lines, per_s = [], None
     if kind in ("rate", "rate_iops", "both"):
@@ -213,7 +213,7 @@ def _pace(draw: random.Random, mean: float, mixed: bool) -> tuple[list[str], flo
 
 
 def _ends(draw: random.Random, size: int, mean: float, per_s: float | None) -> list[str]:
-    """Ends of a job that keep it from running much longer than two seconds."""
+    """Return limits that keep a job from running much longer than two seconds."""
     kinds = ["time", "time", "count", "io_size"] if per_s else ["size", "loops", "io_size", "count"]
     kind = draw.choice(kinds)
     most = per_s * 1.5 if per_s else 2000.0  # I/Os
@@ -231,7 +231,7 @@ def _ends(draw: random.Random, size: int, mean: float, per_s: float | None) -> l
 
 @dataclass(frozen=True)
 class Comparison:
-    """Figures that differ in every attempt, the number of attempts, and jobs left out, with why."""
+    """Figures that differ in every attempt, the number of attempts, and jobs left out with reasons."""
 
     differences: tuple[Difference, ...]
     attempts: int
@@ -247,10 +247,17 @@ def compare(file: JobFile, folder: Path, fio: str) -> Comparison:
     left_out: tuple[str, ...] = ()
     for attempt in range(1, ATTEMPTS + 1):
         fios = _run(path, folder, fio)
-        reasons = ((one.name, _left_out(one, fios[0])) for one in file.sections)
+        reasons = ((section.name, _left_out(section, fios[0])) for section in file.sections)
         left_out = tuple(f"{name}: {reason}" for name, reason in reasons if reason)
-        found = {(one.job, one.figure): one for one in _differences(file, ours, fios)}
-        repeated = found if repeated is None else {k: found[k] for k in repeated if k in found}
+        differences = {
+            (difference.job, difference.figure): difference
+            for difference in _differences(file, ours, fios)
+        }
+        repeated = (
+            differences
+            if repeated is None
+            else {k: differences[k] for k in repeated if k in differences}
+        )
         if not repeated:
             return Comparison((), attempt, left_out)
     return Comparison(tuple((repeated or {}).values()), ATTEMPTS, left_out)
@@ -264,7 +271,7 @@ def _simulated(path: Path) -> dict[str, Any]:
 
 
 def _run(path: Path, folder: Path, fio: str) -> tuple[tuple[int, int], list[_Entry]]:
-    """The version of fio and its figures."""
+    """Run fio and return its version and figures."""
     target = folder / "target.img"
     if not target.exists():
         with target.open("wb") as file:
@@ -284,78 +291,80 @@ def _run(path: Path, folder: Path, fio: str) -> tuple[tuple[int, int], list[_Ent
 
 
 def _figures(document: dict[str, Any]) -> list[_Entry]:
-    """Yield the name of each entry with its figures of reads, writes, and both."""
-    found = []
+    """Return the name of each entry with its figures for reads, writes, and both."""
+    entries = []
     for entry in document["jobs"]:
         of: dict[str, dict[str, float]] = {}
         for name in _OPERATIONS:
             given = entry[name]
-            # Without latencies, its I/Os are those of a job that ended in its ramp.
+            # Without latencies, the job ended during its ramp, and its I/Os do not count.
             ios = given["total_ios"] if given.get("lat_ns", {}).get("N", 1) else 0
             of[name] = {"ios": ios, "bytes": given["io_bytes"] if ios else 0,
                         "runtime_ms": given["runtime"] if ios else 0,
                         "iops": given["iops"] if ios else 0}  # fmt: skip
         both = {key: of["read"][key] + of["write"][key] for key in ("ios", "bytes")}
-        longest = max(one["runtime_ms"] for one in of.values())
+        longest = max(figures["runtime_ms"] for figures in of.values())
         of["both"] = both | {"runtime_ms": longest,
                              "iops": 1000 * both["ios"] / longest if longest else 0.0}  # fmt: skip
-        found.append((entry["jobname"], of))
-    return found
+        entries.append((entry["jobname"], of))
+    return entries
 
 
 def _left_out(section: Section, version: tuple[int, int]) -> str | None:
-    """Why a job is not compared: this fio does something else than its manual says."""
+    """Return why a job is not compared: this fio deviates from its manual. None: compared."""
     ramped = section.option("ramp_time") is not None
     if ramped and section.option("thinktime") is not None and version < _PAUSES_AFTER_RAMP:
-        return "fio makes no pauses after a ramp, for as many I/Os as the ramp had"
+        return "fio does not pause after a ramp until as many I/Os are done as in the ramp"
     by_direction = section.option("bs") == "4k,16k" and section.option("rw") == "randrw"
     if by_direction and "norandommap" not in section.lines:
         # With size=256k, passes of 20 seeds had 45,056 to 274,432 bytes.
-        return "fio looks blocks up in its map by numbers of another size, and ends a pass early"
+        return "fio indexes its map of blocks by another block size and ends a pass early"
     return None
 
 
 class _Allowance:
-    """Allowed differences between the figures of a job in fio and here, beside the tolerance."""
+    """Allowed differences between fio's figures and ours, in addition to the tolerance."""
 
     def __init__(self, members: Sequence[Section], version: tuple[int, int]) -> None:
         self._members = members
-        # Where a job ends by time, what is due at the end may be issued or not: an I/O of each
-        # thread, or those between two pauses.
-        by_time = [one for one in members if one.option("runtime") is not None]
-        self.by_time_alone = all("time_based" in one.lines for one in members)
-        self.edge = sum(one.threads * max(1, one.number("thinktime_blocks")) for one in by_time)
-        # The I/O that ends a ramp, and those outstanding then, belong to the ramp or not.
-        ramped = [one for one in members if one.option("ramp_time") is not None]
-        self.edge += sum(one.threads * one.number("iodepth") for one in ramped)
-        pauses = [one.number("thinktime") for one in by_time]
+        # If a job ends by time, I/Os due at the end may or may not be issued: one per thread, or
+        # those between two pauses.
+        by_time = [member for member in members if member.option("runtime") is not None]
+        self.by_time_alone = all("time_based" in member.lines for member in members)
+        self.edge = sum(
+            member.threads * max(1, member.number("thinktime_blocks")) for member in by_time
+        )
+        # The I/O that ends a ramp and those then outstanding may or may not count as ramp I/Os.
+        ramped = [member for member in members if member.option("ramp_time") is not None]
+        self.edge += sum(member.threads * member.number("iodepth") for member in ramped)
+        pauses = [member.number("thinktime") for member in by_time]
         self.runtime_ms = RUNTIME_MS
         if version < _PAUSE_IS_CUT:
             self.runtime_ms += max(pauses, default=0)
 
     def deviation(self, operation: str, ios: float, size: float) -> float:
-        """The largest deviation of a count or a volume that is drawn, as a share of it."""
+        """Return the largest deviation of a random count or volume, as a share of it."""
         square = 0.0
-        for one in self._members:
-            share = one.read_share
+        for member in self._members:
+            share = member.read_share
             if share is not None and operation == "write":
                 share = 1 - share
             mix = 0.0 if share is None or operation == "both" else (1 - share)
-            # fio repeats the draws of a pass over the size in the next one.
-            passes = max(1.0, size / one.threads / one.number("size"))
-            square = max(square, (mix + one.size_variation**2) * passes)
+            # fio repeats the random sequence of one pass over the size in the next.
+            passes = max(1.0, size / member.threads / member.number("size"))
+            square = max(square, (mix + member.size_variation**2) * passes)
         deviation: float = DEVIATIONS * (square / max(ios, 1.0)) ** 0.5
         return deviation
 
     def of(
         self, operation: str, mine: Mapping[str, float], theirs: Mapping[str, float]
     ) -> dict[str, float]:
-        """The allowance of each figure; `theirs` are fio's."""
+        """Return the allowance of each figure; `theirs` are fio's."""
         ios, size = (max(mine[figure], theirs[figure]) for figure in ("ios", "bytes"))
         deviation = self.deviation(operation, ios, size)
         late = self.runtime_ms / max(theirs["runtime_ms"], 1.0)
         edge = self.edge / max(ios, 1.0)
-        # Where bytes or I/Os end a job, or none of an operation are drawn, time depends on the draw.
+        # If a job ends by bytes or I/Os, or issues none of an operation, its time is random.
         runtimes_ms = mine["runtime_ms"], theirs["runtime_ms"]
         is_drawn = not self.by_time_alone or not all(runtimes_ms)
         runtime_ms = max(runtimes_ms) * deviation * is_drawn + self.runtime_ms
@@ -376,20 +385,20 @@ def _differences(
         return
     entries = zip(file.entries(), ours, their_entries, strict=True)
     for number, (members, (name, mine), (_, theirs)) in enumerate(entries):
-        if any(_left_out(one, version) for one in members):
+        if any(_left_out(value, version) for value in members):
             continue
         allowance = _Allowance(members, version)
-        figures = _FIGURES if all(one.paced for one in members) else _FIGURES[:2]
+        figures = _FIGURES if all(member.paced for member in members) else _FIGURES[:2]
         for operation in (*_OPERATIONS, "both"):
             allowed = allowance.of(operation, mine[operation], theirs[operation])
             for figure in figures:
-                one, other = mine[operation][figure], theirs[operation][figure]
-                if abs(one - other) > TOLERANCE * other + allowed[figure]:
-                    yield Difference(f"{name} ({number}) {operation}", figure, one, other)
+                value, other = mine[operation][figure], theirs[operation][figure]
+                if abs(value - other) > TOLERANCE * other + allowed[figure]:
+                    yield Difference(f"{name} ({number}) {operation}", figure, value, other)
 
 
 def main(report: Callable[[str], None] = print) -> int:
-    """Compare job files of consecutive seeds; exit code 1 if a figure differs."""
+    """Compare job files of consecutive seeds; return exit code 1 if a figure differs."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.support.fio_figures", description=__doc__
     )
@@ -403,18 +412,18 @@ def main(report: Callable[[str], None] = print) -> int:
     with tempfile.TemporaryDirectory(prefix="fio-figures-") as folder:
         for seed in range(options.seed, options.seed + options.count):
             file = job_file(seed)
-            found: Sequence[object]
+            differences: Sequence[object]
             try:
                 compared = compare(file, Path(folder), options.fio)
-                found = compared.differences
-                again += not found and compared.attempts > 1
+                differences = compared.differences
+                again += not differences and compared.attempts > 1
                 for reason in compared.left_out:
                     report(f"--- seed {seed}: left out: {reason}")
             except Exception as error:
-                found = [repr(error)]
-            wrong += bool(found)
-            if found:
-                report(f"--- seed {seed}\n{file.text}" + "\n".join(map(str, found)))
+                differences = [repr(error)]
+            wrong += bool(differences)
+            if differences:
+                report(f"--- seed {seed}\n{file.text}" + "\n".join(map(str, differences)))
                 sys.stdout.flush()
     agree = options.count - wrong
     report(f"{agree} of {options.count} job files agree with fio, {again} after another attempt")

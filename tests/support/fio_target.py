@@ -1,4 +1,4 @@
-"""A fio and targets for tests that only make job files."""
+"""A fio version and targets for tests that only generate job files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Commands in forks of a process that has everything imported: a case costs milliseconds, not a
-start. Their limits are processor time, so that a machine that is busy with other things fails nobody.
+"""Commands in forks of a process with all modules imported: a case costs milliseconds.
+
+Their limits are CPU time, so that other load on the machine makes no case fail.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Literal, NoReturn
 
-# Imported before processes are forked; those with threads of their own use one.
+# Imported before processes are forked; libraries with thread pools are limited to one thread.
 _MODULES = (
     "numpy", "pyarrow.parquet", "pyarrow.dataset", "duckdb", "msgspec", "cyclopts", "jinja2", "matplotlib.backends.backend_svg",
     "matplotlib.figure", "writecliff._native", "writecliff.cli.commands", "writecliff.report.pages", "writecliff.engines.sim",
@@ -29,15 +30,15 @@ _MODULES = (
 _PROGRAMS = ("__main__", "member")
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 _LOOKS_S = 0.1
-# What waits for a processor gets a little of it in this time, even beside much that goes first.
+# A runnable process gets some CPU time within this interval, even behind busier ones.
 _HANGS_S, _HANGS_BELOW_S = 90.0, 0.02
 
 Why = Literal["", "slow", "hangs"]
 
 
 def get_ready() -> None:
-    """Import what commands import, and become the parent of what children leave behind."""
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # members of suites start often
+    """Import the modules of all commands, and become the parent of orphaned descendants."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # suites start many member processes
     for module in _MODULES:
         import_module(module)
     _import_all()
@@ -48,17 +49,19 @@ def get_ready() -> None:
 
 
 def _import_all() -> None:
-    """Every module of the program: else each command that needs one loads it again."""
+    """Import every module of the program, so that no fork has to load one again."""
     import writecliff
 
     for module in walk_packages(writecliff.__path__, "writecliff."):
         if module.name.rpartition(".")[2] not in _PROGRAMS:
-            with contextlib.suppress(ImportError):  # of an extra that is not installed
+            with contextlib.suppress(
+                ImportError
+            ):  # the module needs an extra that is not installed
                 import_module(module.name)
 
 
 def _compile_templates() -> None:
-    """Those of pages, for the same reason."""
+    """Compile the templates of pages, so that no fork has to."""
     from writecliff.report.pages import _environment
 
     for name in _environment().list_templates():
@@ -67,7 +70,7 @@ def _compile_templates() -> None:
 
 
 def fork(run: Callable[[], int]) -> int:
-    """The number of a process that runs `run` and ends with its exit code."""
+    """Fork a process that exits with the exit code of `run`, and return its ID."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -94,8 +97,10 @@ def _end(run: Callable[[], int]) -> NoReturn:
 
 
 def wait_within(pid: int, seconds_max: float) -> Why:
-    """Wait until a process ends (""), has had so much processor time with its descendants
-    ("slow"), or has none for a long time ("hangs"). It is not reaped, nor stopped.
+    """Wait for a process to end, but at most for `seconds_max` of CPU time.
+
+    Return "" if it ended, "slow" if it and its descendants used up the time, "hangs" if they used
+    no CPU for a long time. The process is neither reaped nor stopped.
     """
     descriptor = os.pidfd_open(pid)
     try:
@@ -115,7 +120,7 @@ def wait_within(pid: int, seconds_max: float) -> Why:
 
 
 def spent(pid: int) -> float:
-    """Processor time of a process and its descendants, in seconds."""
+    """Return the CPU time of a process and its descendants, in seconds."""
     total = 0.0
     with contextlib.suppress(OSError, ValueError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -126,26 +131,27 @@ def spent(pid: int) -> float:
 
 
 def left_behind(wait_s: float) -> dict[int, str]:
-    """The processes that outlive their ancestor, with their command lines, `wait_s` later. They are
-    killed then.
+    """Return the orphaned processes still running after `wait_s`, with their command lines.
+
+    They are then killed.
     """
     end = time.monotonic() + wait_s
     while (left := _ours()) and time.monotonic() < end:
         time.sleep(0.02)
-    found = {}
+    commands = {}
     for pid in left:
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
-            found[pid] = words.decode(errors="replace").strip()
+            commands[pid] = words.decode(errors="replace").strip()
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     while _ours():
         time.sleep(0.01)
-    return found
+    return commands
 
 
 def _ours() -> list[int]:
-    """The processes that have become ours and run; those that have ended are reaped."""
+    """Return the running child processes, inherited ones included; reap those that have ended."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

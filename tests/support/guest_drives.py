@@ -1,4 +1,4 @@
-"""The drives of the guest as its kernel shows them, and more of them by hot plug."""
+"""The drives of the guest as its kernel shows them, and hot-plugging of more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """A drive under test. `kind` is nvme, sata, scsi or virtio; `identifier` is what QEMU calls it, or ""."""
+    """A drive under test. `kind` is nvme, sata, scsi or virtio; `identifier` is QEMU's device ID, or ""."""
 
     path: str
     serial: str
@@ -43,13 +43,13 @@ _IDENTIFIERS = {"QPLAIN01": "nvme", "QFDP0001": "nvme_fdp", "QSATA001": "sata"}
 
 
 def drives_by_serial() -> dict[str, Drive]:
-    """All disks that have a serial number, without the hidden paths of a multipath drive."""
-    found = {}
+    """Return all disks with a serial number, without the hidden paths of a multipath drive."""
+    drives = {}
     for disk in _shown():
         if serial := _serial(disk):
             identifier = _IDENTIFIERS.get(serial, "")
-            found[serial] = Drive(f"/dev/{disk.name}", serial, _kind(disk), identifier)
-    return found
+            drives[serial] = Drive(f"/dev/{disk.name}", serial, _kind(disk), identifier)
+    return drives
 
 
 def _shown() -> list[Path]:
@@ -57,7 +57,7 @@ def _shown() -> list[Path]:
 
 
 def namespaces_of(serial: str) -> dict[int, Drive]:
-    """The namespaces of an NVMe drive that are attached, by NSID."""
+    """Return the attached namespaces of an NVMe drive by NSID."""
     disks = [disk for disk in _shown() if _serial(disk) == serial]
     return {int(_text(disk / "nsid")): Drive(f"/dev/{disk.name}", serial, "nvme") for disk in disks}
 
@@ -86,7 +86,7 @@ def _text(path: Path) -> str:
 
 @contextmanager
 def hot_plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
-    """Gives a function that plugs in another drive; all of them are pulled at the end."""
+    """Yield a function that hot-plugs a drive; all plugged drives are pulled at the end."""
     images = Path(os.environ["WRITECLIFF_GUEST_IMAGES"])
     plugged: list[str] = []
 
@@ -103,7 +103,9 @@ def hot_plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
         plugged.append(serial)
         deadline = time.monotonic() + _PATIENCE_S
         while serial not in drives_by_serial():
-            assert time.monotonic() < deadline, f"{serial} was plugged in and does not appear"
+            assert time.monotonic() < deadline, (
+                f"the kernel does not show the hot-plugged drive {serial}"
+            )
             time.sleep(0.1)
         return replace(drives_by_serial()[serial], identifier=device)
 
@@ -117,18 +119,18 @@ def hot_plug(qmp: Qmp) -> Iterator[Callable[..., Drive]]:
 
 
 def create(qmp: Qmp, options: dict[str, Any]) -> None:
-    """Has QEMU make the file of an image, on the machine that it runs on."""
+    """Have QEMU create an image file on its host."""
     job = f"create_{time.monotonic_ns()}"
     qmp.execute("blockdev-create", **{"job-id": job, "options": options})
     qmp.wait_event("JOB_STATUS_CHANGE", id=job, status="concluded")
-    (ended,) = [one for one in qmp.execute("query-jobs") if one["id"] == job]
+    (ended,) = [entry for entry in qmp.execute("query-jobs") if entry["id"] == job]
     qmp.execute("job-dismiss", id=job)
     assert "error" not in ended, ended["error"]
 
 
 def pull(qmp: Qmp, identifier: str) -> None:
-    """Pulls a drive that sits in a slot, and waits until it is gone. It may be gone already."""
-    known = {one["name"] for one in qmp.execute("qom-list", path="/machine/peripheral")}
-    if identifier in known:
+    """Pull a drive from its slot and wait until it is gone; do nothing if it already is."""
+    names = {entry["name"] for entry in qmp.execute("qom-list", path="/machine/peripheral")}
+    if identifier in names:
         qmp.execute("device_del", id=identifier)
         qmp.wait_event("DEVICE_DELETED", device=identifier)

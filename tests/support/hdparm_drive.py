@@ -1,5 +1,6 @@
-"""An ATA drive as hdparm 9.65 prints it: texts and exit codes are those of its source (`hdparm.c`,
-`identify.c`, `sgio.c`), for what no emulated drive has: ATA security and sanitize.
+"""An ATA drive with security and sanitize, which no emulated drive has, seen through hdparm 9.65.
+
+Texts and exit codes are those of hdparm's source (`hdparm.c`, `identify.c`, `sgio.c`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ IO_ERROR = 5  # EIO, hdparm's exit code for a command that the drive aborted
 
 @dataclass
 class HdparmDrive:
-    """A runner; its fields are the state of the drive, and what it refuses."""
+    """A runner of hdparm; its fields are the drive's state and the options it rejects."""
 
     features: tuple[str, ...] = ()  # of word 59: "BLOCK_ERASE_EXT command", ...
     security: bool = True
@@ -46,10 +47,10 @@ class HdparmDrive:
     enhanced: bool = True
     refuses: tuple[str, ...] = ()  # options whose command the drive aborts
     state: str = "SD0 Sanitize Idle"
-    polls: int = 3  # how often a sanitize is found in process
-    fails: bool = False  # how it ends
-    silent: bool = False  # it ends without saying how
-    bridged: bool = False  # the sense data gets lost on the way
+    polls: int = 3  # status queries that report a sanitize in progress
+    fails: bool = False  # the sanitize fails
+    silent: bool = False  # no status after the sanitize
+    bridged: bool = False  # a bridge drops the sense data
     erased: list[str] = field(default_factory=list)
     calls: list[list[str]] = field(default_factory=list)
 
@@ -66,7 +67,7 @@ class HdparmDrive:
 
     @property
     def used(self) -> list[str]:
-        """The options that were given, without those that only ask."""
+        """The options used so far, without those that only query."""
         asked = ("-I", "--sanitize-status")
         return [
             word
@@ -79,17 +80,17 @@ class HdparmDrive:
         text = IDENTITY + "".join(f"\t   *\t{name}\n" for name in self.features)
         if self.features:
             text += "\t   *\tSANITIZE feature set\n"
-        found = SECURITY
+        security = SECURITY
         for word, is_set in (
             ("enabled", self.password is not None),
             ("locked", self.locked),
             ("frozen", self.frozen),
         ):
             if is_set:
-                found = found.replace(f"not\t{word}", f"\t{word}")
+                security = security.replace(f"not\t{word}", f"\t{word}")
         if not self.enhanced:
-            found = found.replace("\t\tsupported: enh", "\tnot\tsupported: enh")
-        return text + found if self.security else text
+            security = security.replace("\t\tsupported: enh", "\tnot\tsupported: enh")
+        return text + security if self.security else text
 
     def _status(self) -> ToolResult:
         if self.state.startswith("SD3"):

@@ -1,4 +1,4 @@
-"""A small I/O capture for tests that take one, as a table of streams."""
+"""A small I/O capture, as a table of streams, for tests that need one."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def write_capture(folder: Path) -> Path:
 
 
 def required_options(test: str, folder: Path) -> dict[str, Any]:
-    """The options without which the test does not begin."""
+    """Return the options that the test requires."""
     takes_capture = issubclass(procedure_class(test).options_type, CaptureOptions)
     return {"capture": str(write_capture(folder))} if takes_capture else {}

@@ -1,4 +1,4 @@
-"""A run with as many intervals as wanted, in one step."""
+"""A run of one step with any number of intervals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from tests.support.synthetic_run import BLOCK_BYTES, Drive, manifest, records
 from writecliff.store.rundir import RunDirectory
 
-SPIKE_IOPS = 9_999_000.0  # of one interval, in the middle
+SPIKE_IOPS = 9_999_000.0  # of the interval in the middle
 
 
 def make_long_run(path: Path, intervals: int) -> Path:
-    """A run of write saturation with intervals of 1 ms, of which one is a spike."""
+    """Store a write saturation run with 1 ms intervals, one of which is a spike."""
     path.parent.mkdir(parents=True, exist_ok=True)
     drive = Drive(capacity_bytes=120_000_000_000)
     (record,) = records(drive, rounds=1, steps_per_round=1, step_s=intervals / 1000)

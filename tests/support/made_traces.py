@@ -1,7 +1,6 @@
-"""Traces of five servers, made up: tables that `writecliff trace synthesise` can be held against.
+"""Synthetic traces of five servers, as references for `writecliff trace synthesise`.
 
-Each is a different kind: what is hot, which sizes, which runs, how arrivals come. They are the same
-on every machine.
+They differ in hot data, sizes, sequential runs and arrivals. They are the same on every machine.
 """
 
 from __future__ import annotations
@@ -19,29 +18,29 @@ Made = tuple[Floats, NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]
 
 
 def _modulated(draw: np.random.Generator, count: int, seconds: float, rates: list[float]) -> Floats:
-    """Poisson arrivals whose rate changes from part to part."""
+    """Return the times of Poisson arrivals whose rate changes piecewise."""
     rate = np.array(rates)[np.arange(count) * len(rates) // count]
     times = np.cumsum(draw.exponential(1.0, count) / rate)
-    found: Floats = times / times[-1] * seconds
-    return found
+    scaled: Floats = times / times[-1] * seconds
+    return scaled
 
 
 def _zipf(draw: np.random.Generator, theta: float, pages: int, count: int) -> NDArray[np.int64]:
-    """Pages, scattered over a range."""
+    """Return pages of Zipf-distributed popularity, scattered over a range."""
     ranks = np.minimum(draw.zipf(theta, count) - 1, pages - 1).astype(np.int64)
-    found: NDArray[np.int64] = ranks * 2_654_435_761 % pages
-    return found
+    scattered: NDArray[np.int64] = ranks * 2_654_435_761 % pages
+    return scattered
 
 
 def _log(at: NDArray[np.int64], length: NDArray[np.int64], of: NDArray[np.bool_],
          begin: int, size: int) -> None:  # fmt: skip
-    """Lay the I/Os `of` a log one behind the other, round and round."""
+    """Place the I/Os selected by `of` sequentially in a circular log."""
     grows = np.where(of, length, 0)
     at[of] = begin + ((np.cumsum(grows) - grows) % size)[of]
 
 
 def database(draw: np.random.Generator, count: int) -> Made:
-    """Transactions: pages of 8 KiB, some much hotter than others, and a log."""
+    """Return the I/Os of transactions: 8 KiB pages, some much hotter than others, and a log."""
     write = draw.random(count) < 0.35
     at = _zipf(draw, 1.15, 1 << 18, count) * 8 * KIB
     length = np.full(count, 8 * KIB)
@@ -52,14 +51,14 @@ def database(draw: np.random.Generator, count: int) -> Made:
 
 
 def key_value(draw: np.random.Generator, count: int) -> Made:
-    """Records anywhere alike, a third of them written."""
+    """Return uniformly distributed accesses to records, a third of them writes."""
     write = draw.random(count) < 0.33
     at = draw.integers(0, 1 << 16, count) * 4 * KIB
     return _modulated(draw, count, count / 400, [1]), write, at, np.full(count, 4 * KIB)
 
 
 def web(draw: np.random.Generator, count: int) -> Made:
-    """Files, each of its own size, most of them read often; a fifth of the accesses puts one."""
+    """Return accesses to files of different sizes, mostly reads; a fifth of them are uploads."""
     write = draw.random(count) < 0.2
     file = np.where(write, draw.integers(0, 1 << 13, count), _zipf(draw, 1.3, 1 << 13, count))
     length = np.array([4, 4, 8, 32, 64])[file * 40_503 % 5] * KIB
@@ -67,7 +66,7 @@ def web(draw: np.random.Generator, count: int) -> Made:
 
 
 def mail(draw: np.random.Generator, count: int) -> Made:
-    """Messages that are written once or twice and read, each of its own size."""
+    """Return accesses to messages of different sizes, written once or twice and read."""
     write = draw.random(count) < 0.6
     part = np.where(draw.random(count) < 0.7, draw.random(count) / 10, draw.random(count))
     place = (part * (1 << 14)).astype(np.int64)
@@ -76,7 +75,7 @@ def mail(draw: np.random.Generator, count: int) -> Made:
 
 
 def machines(draw: np.random.Generator, count: int) -> Made:
-    """Two machines on one drive: a database and a store of records, in ranges of their own."""
+    """Return the I/Os of a database and a key-value store in separate ranges of one drive."""
     first, second = database(draw, count // 2), key_value(draw, count - count // 2)
     moved = second[0] * first[0][-1] / second[0][-1], second[1], second[2] + 4 * GIB, second[3]
     time, write, at, length = (np.concatenate(both) for both in zip(first, moved, strict=True))

@@ -1,4 +1,4 @@
-"""A client of NBD, for tests of served drives: one connection, one request at a time."""
+"""An NBD client for tests of served drives: one connection, one request at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _READ, _WRITE, _FLUSH, _TRIM = 0, 1, 3, 4
 
 
 class NbdClient:
-    """Connected to a URI as `writecliff serve` prints it."""
+    """A client connected to a URI as printed by `writecliff serve`."""
 
     def __init__(self, uri: str) -> None:
         parts = urlsplit(uri)
@@ -72,5 +72,5 @@ class NbdClient:
 
 
 def socket_uri(path: Path) -> str:
-    """The URI of a Unix socket."""
+    """Return the URI of a Unix socket."""
     return f"nbd+unix:///?socket={path}"

@@ -1,4 +1,4 @@
-"""NVMe drives of a made-up machine: recorded answers of nvme-cli, and answers built field by field.
+"""NVMe drives of a fake machine: recorded answers of nvme-cli, and answers built by field.
 
 `recorded/nvme-cli-VERSION.json` holds what that version printed about the drives of QEMU 10.0 in a
 guest with Linux 7.3: serial number of the drive -> moment -> command -> exit status and output.
@@ -26,7 +26,7 @@ NEW, WRITTEN = "before", "after 20 MiB were written"
 
 
 def replay(machine: Machine, version: str, serial: str, moment: str = NEW) -> None:
-    """Answer as that version of nvme-cli did for that drive. What was not asked is absent."""
+    """Answer as that version of nvme-cli did for that drive; unrecorded commands are missing."""
     answers = json.loads((RECORDED / f"nvme-cli-{version}.json").read_text())[serial][moment]
     for command, answer in answers.items():
         data = zlib.decompress(base64.b64decode(answer["data"])) if "data" in answer else b""
@@ -40,7 +40,7 @@ def replay(machine: Machine, version: str, serial: str, moment: str = NEW) -> No
 
 
 def alone(machine: Machine, *, size_bytes: int = MIB, serial: str = "S5XY") -> BlockDevice:
-    """`nvme0n1` of the controller `nvme0`, as the kernel shows it without multipath."""
+    """Add `nvme0n1` of the controller `nvme0`, as the kernel shows it without multipath."""
     path = machine.disk("nvme0n1", (259, 0), serial=serial, model="FAST 1TB")
     directory = machine.sys / "devices/nvme0n1"
     controller = machine.sys / "devices/pci0000:00/0000:00:06.0/nvme/nvme0"
@@ -55,7 +55,7 @@ def alone(machine: Machine, *, size_bytes: int = MIB, serial: str = "S5XY") -> B
 
 
 def shared(machine: Machine, controllers: tuple[str, ...] = ("nvme3", "nvme4")) -> BlockDevice:
-    """`nvme0n1` of the subsystem `nvme-subsys0`, as the kernel shows it with multipath."""
+    """Add `nvme0n1` of the subsystem `nvme-subsys0`, as the kernel shows it with multipath."""
     path = machine.disk("nvme0n1", (259, 0), serial="S5XY", model="FAST 1TB")
     directory = machine.sys / "devices/nvme0n1"
     subsystem = machine.sys / "class/nvme-subsystem/nvme-subsys0"
@@ -74,7 +74,7 @@ def shared(machine: Machine, controllers: tuple[str, ...] = ("nvme3", "nvme4")) 
 
 
 def page(size: int, fields: Mapping[int, tuple[int, int]]) -> bytes:
-    """A page of zeros with numbers in it: first byte -> (size of the field, value)."""
+    """Return a zeroed page with `fields`: byte offset -> (field size, value)."""
     data = bytearray(size)
     for start, (width, value) in fields.items():
         data[start : start + width] = value.to_bytes(width, "little")
@@ -91,21 +91,21 @@ def controller_page(
     ctratt: int = 0,
     cmic: int = 0,
 ) -> bytes:
-    """Identify Controller."""
+    """Return an Identify Controller page."""
     fields = {0: (2, vendor), 76: (1, cmic), 96: (4, ctratt), 256: (2, oacs), 328: (4, sanicap)}
     data = bytearray(page(4096, fields | {516: (4, 32), 524: (1, fna), 525: (1, vwc)}))
     data[4:24], data[24:64], data[64:72] = b"S5XY".ljust(20), b"FAST 1TB".ljust(40), b"1.2.3   "
     return bytes(data)
 
 
-# LBA formats of `namespace_page`: (metadata, power of two of data)
+# LBA formats of `namespace_page`: (metadata bytes, log2 of data bytes)
 FORMATS = ((0, 9), (8, 9), (0, 12), (8, 12))
 
 
 def namespace_page(
     *, blocks: int = MIB // 512, flbas: int = 0, dps: int = 0, endurance_group: int = 0
 ) -> bytes:
-    """Identify Namespace with `FORMATS`."""
+    """Return an Identify Namespace page with `FORMATS`."""
     fields = {0: (8, blocks), 25: (1, len(FORMATS) - 1), 26: (1, flbas), 29: (1, dps)}
     fields[102] = (2, endurance_group)
     for number, (metadata, power) in enumerate(FORMATS):
@@ -114,20 +114,20 @@ def namespace_page(
 
 
 def list_page(*numbers: int) -> bytes:
-    """A list of namespaces."""
+    """Return a namespace list."""
     return page(4096, {4 * at: (4, number) for at, number in enumerate(numbers)})
 
 
 def sanitize_page(
     state: int, *, progress: int = 0xFFFF, action: int = 2, estimate_s: int = 0xFFFFFFFF
 ) -> bytes:
-    """Sanitize Status (log 81h)."""
+    """Return a Sanitize Status page (log 81h)."""
     times = dict.fromkeys((8, 12, 16), (4, estimate_s))
     return page(512, {0: (2, progress), 2: (2, 0x100 | state), 4: (4, 0x8 | action), **times})
 
 
 def answer_controller(machine: Machine, **fields: int) -> None:
-    """Answers of a drive without anything special but `fields` of `controller_page`."""
+    """Answer for a plain drive, with `fields` set in its `controller_page`."""
     node = f"{machine.dev}/nvme0"
     machine.answer(f"nvme id-ctrl {node}", data=controller_page(**fields))
     machine.answer(f"nvme id-ns {node}", data=namespace_page())

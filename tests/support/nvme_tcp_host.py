@@ -1,4 +1,4 @@
-"""A host of NVMe/TCP that writes with placement identifiers, for tests of served drives."""
+"""An NVMe/TCP host that writes with placement identifiers, for tests of served drives."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class _Queue:
     def _take(self, count: int) -> bytes:
         data = self._socket.recv(count, socket.MSG_WAITALL)
         if len(data) != count:
-            raise ConnectionError("the server has ended the connection")
+            raise ConnectionError("the server has closed the connection")
         return data
 
     def run(self, opcode: int, dwords: dict[int, int], data: bytes = b"") -> int:
-        """The result of a command whose data, if any, are in its capsule."""
+        """Send a command with its data, if any, in the capsule; return the result of its completion."""
         entry = bytearray(64)
         entry[:2] = opcode, 0x40
         entry[32:36], entry[39] = struct.pack("<I", len(data)), 1
@@ -51,12 +51,12 @@ class _Queue:
 
 
 class NvmeTcpHost:
-    """An admin queue and an I/O queue at a URI as `DriveServer.listen_nvme` gives it."""
+    """An admin queue and an I/O queue connected to a URI of `DriveServer.listen_nvme`."""
 
     def __init__(self, uri: str) -> None:
-        found = re.fullmatch(r"nvme\+tcp://(.*):(\d+)/(.*)", uri)
-        assert found is not None
-        at, subsystem = (found[1], int(found[2])), found[3].encode()
+        match = re.fullmatch(r"nvme\+tcp://(.*):(\d+)/(.*)", uri)
+        assert match is not None
+        at, subsystem = (match[1], int(match[2])), match[3].encode()
         self._admin = _Queue(*at)
         controller = self._admin.connect(subsystem, 0xFFFF, 0) & 0xFFFF
         self._admin.run(0x7F, {1: 0, 10: 0, 11: 0x14, 12: _ENABLE})

@@ -1,4 +1,4 @@
-"""Processes that tests start and kill: their children, and when they end."""
+"""Child processes of tests: find them, and wait for their end."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ WAIT_LIMIT_S = 300.0  # bounds waits only: more than a busy machine needs
 
 
 def children(pid: int, program: bytes) -> list[int]:
-    """The children of all threads of `pid` with `program` in their command line."""
+    """Return the children of all threads of `pid` with `program` in their command line."""
     return [child for child in _children(pid) if program in _read(child, "cmdline")]
 
 
 def fio_children() -> list[int]:
-    """The fio processes that this one has started, those that were not reaped yet too."""
+    """Return the fio processes started by this process, zombies included."""
     return [child for child in _children(os.getpid()) if _read(child, "comm") == b"fio\n"]
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     with suppress(OSError):  # `pid` has ended
         for task in Path(f"/proc/{pid}/task").glob("*/children"):
-            found += map(int, task.read_text().split())
-    return found
+            children += map(int, task.read_text().split())
+    return children
 
 
 def _read(pid: int, file: str) -> bytes:
-    with suppress(OSError):  # it has ended, maybe between opening and reading
+    with suppress(OSError):  # the process has ended
         return Path(f"/proc/{pid}/{file}").read_bytes()
     return b""
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; who inherits a zombie may take its time to reap it."""
+    """Return True while a process runs; zombies, which init may reap late, do not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -44,7 +44,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_for(condition: Callable[[], object], timeout_s: float = WAIT_LIMIT_S) -> bool:
-    """Return whether `condition` becomes true in time."""
+    """Wait for `condition`; return False if it is still false after `timeout_s`."""
     end_s = time.monotonic() + timeout_s
     while not (met := bool(condition())) and time.monotonic() < end_s:
         time.sleep(0.02)

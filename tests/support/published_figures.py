@@ -1,4 +1,4 @@
-"""Fixtures: a small table of figures and made-up results for it; nothing is simulated."""
+"""Fixtures: a small table of published figures and fixed results; nothing is simulated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ paper,table 2,hdd-none,,random,4,100,,iops,150,IOPS,
 other,text,pm863-960,,dance,4,100,,iops,9000,IOPS,
 other,text,pm863-960,,random,4,100,,iosp,9000,IOPS,
 """
-# What a drive does under any load; of writes at most so many a second.
+# Fixed results of each drive, whatever the load.
 METRICS = {
     "pm863-960": {"iops": 110_000.0, "latency_max": 4.0, "latency_max_write": 3.5, "waf": 4.0},
     "mlc-a-800": {"iops": 60_000.0, "latency_max": 8.0, "waf": 2.0},
@@ -48,14 +48,14 @@ def figures(table: Path) -> tuple[PublishedFigure, ...]:
 
 
 def _results(figures: tuple[PublishedFigure, ...]) -> Results:
-    found: dict[str, dict[Load, dict[str, float]]] = {}
+    results: dict[str, dict[Load, dict[str, float]]] = {}
     devices = {"pm863-960", "mlc-a-800"}
     for figure in figures:
         for name in {figure.device, figure.baseline} & devices:
-            one = condition(dataclasses.replace(figure, device=name))
-            if one is not None and one.load is not None:
-                found.setdefault(name, {})[one.load] = METRICS[name]
-    return found
+            measured = condition(dataclasses.replace(figure, device=name))
+            if measured is not None and measured.load is not None:
+                results.setdefault(name, {})[measured.load] = METRICS[name]
+    return results
 
 
 @pytest.fixture

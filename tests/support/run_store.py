@@ -14,7 +14,7 @@ PAST_NS = 1_700_000_000_000_000_000
 def make_run(
     path: Path, *, finish: str | None = "complete", iops: float = 11_800.0, **changes: Any
 ) -> Path:
-    """A run of write saturation of twelve steps of two seconds, on a small drive."""
+    """Store a write saturation run of twelve two-second steps on a small drive."""
     path.parent.mkdir(parents=True, exist_ok=True)
     drive = Drive(capacity_bytes=120_000_000_000, saturated_iops=iops, cliff_fills=0.0,
                   settling_fills=1e-6)  # fmt: skip
@@ -24,8 +24,9 @@ def make_run(
 
 
 def aged(root: Path) -> Path:
-    """The same store, whose files were last changed long ago: right after a change the catalogue
-    trusts no time.
+    """Backdate the files of a store and return its path.
+
+    The catalogue does not trust the modification time of a file that has just changed.
     """
     for folder, _, names in os.walk(root, topdown=False):
         for name in names:

@@ -1,8 +1,8 @@
-"""What `suite pts-e --quick` does on a drive, but for its pages: `run_suite.py DRIVE SERIAL FOLDER SETTING...`
+"""Run `suite pts-e --quick` on a drive without rendering its reports.
 
-A report is made from a run directory alone and never asks a drive; in a guest with an interpreted processor
-the pages of eight tests take longer than the tests. For the same reason members are forked: a new
-Python needs half a minute there.
+Usage: `run_suite.py DRIVE SERIAL FOLDER SETTING...`. Reports are made from run directories and never
+access a drive; in a guest with an emulated CPU, rendering eight of them takes longer than the tests.
+Members are forked because starting Python takes half a minute there.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from writecliff.suite.runner import run_suite
 
 
 def fork_members() -> None:
-    """Start the processes of members by fork, with all modules that a test needs."""
+    """Start member processes by fork, after importing all modules that a test needs."""
     for module in ("engines.target", "engines.fio", "procedures.framework", "store.rundir"):
         import_module(f"writecliff.{module}")
     vars(children)["subprocess"] = SimpleNamespace(Popen=Forked)
 
 
 class Forked:
-    """A member's process, with as much of `subprocess.Popen` as its parent needs."""
+    """A member process with the part of the `subprocess.Popen` interface that its parent uses."""
 
     def __init__(self, words: list[str], *, pass_fds: list[int]) -> None:
         parent = os.getpid()
@@ -52,14 +52,14 @@ class Forked:
 
 
 def no_page(run: Path) -> None:
-    """In place of the report of a test."""
+    """Render no report."""
 
 
 def main(drive: str, serial: str, folder: str, *settings: str) -> None:
     special: dict[str, dict[str, Any]] = {}
     for text in settings:
-        test, _, one = text.partition(".")
-        name, value = setting(test, one)
+        test, _, text_of_setting = text.partition(".")
+        name, value = setting(test, text_of_setting)
         special.setdefault(test, {})[name] = value
     common = {"revision": "1.x", "quick": True}
     members = plan_suite("pts-e", drive, common=common, special=special)

@@ -1,4 +1,4 @@
-"""A report made of plain data, with long names and every kind of figure; no run behind it."""
+"""A report of sample data, without a run: long names and every kind of figure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def header() -> Header:
 
 
 def sample_report(*, stamp: str = STAMP, figures: tuple[str, ...] = tuple(GALLERY)) -> ReportModel:
-    """One section of `figures`, one of a long table."""
+    """Return a report with a section of `figures` and a section with a long table."""
     plots = []
     data = DataFile("numbers.csv", csv_text(("a", "b"), [(1, 2.5)]))
     for number, kind in enumerate(figures):

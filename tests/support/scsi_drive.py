@@ -1,5 +1,7 @@
-"""A SAS drive in memory for `tcmu.attached`: SANITIZE and FORMAT UNIT that run in the background, a
-format with protection information, a caching mode page. By SPC-5 and SBC-4.
+"""A SAS drive in memory for `tcmu.attached` (SPC-5, SBC-4).
+
+It has background SANITIZE and FORMAT UNIT, a format with protection information, and a caching
+mode page.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ FORMAT_FAILED, SANITIZE_FAILED = (0x31, 0x01), (0x31, 0x03)
 
 
 def sense(key: int, code: tuple[int, int], progress: float | None = None) -> bytes:
-    """Fixed format sense data, with a progress indication where there is one."""
+    """Return fixed format sense data, with a progress indication if `progress` is given."""
     data = bytearray(18)
     data[0], data[2], data[7] = 0x70, key, 10
     data[12:14] = code
@@ -31,8 +33,10 @@ def sense(key: int, code: tuple[int, int], progress: float | None = None) -> byt
 
 @dataclass
 class ScsiDrive:
-    """What the drive is and supports. `seconds` is how long an erase runs; `lies` lets it end well
-    without erasing, `fails` badly; `erases` holds what was carried out.
+    """A SAS drive.
+
+    `seconds` is the duration of an erase. With `lies`, an erase reports success without erasing; with
+    `fails`, it reports failure. `erases` lists the completed erases.
     """
 
     size_bytes: int = 512 << 10
@@ -52,7 +56,7 @@ class ScsiDrive:
 
     def __post_init__(self) -> None:
         self.medium = bytearray(self.size_bytes)
-        self._running: tuple[str, float] | None = None  # what, and when it began
+        self._running: tuple[str, float] | None = None  # operation and start time
         self._failed: tuple[int, int] | None = None
         self._answers: dict[int, Callable[[bytes, bytes], Reply]] = {
             0x00: lambda command, data: self._guarded() or GOOD,
@@ -79,10 +83,10 @@ class ScsiDrive:
             return Reply(sense=sense(ILLEGAL_REQUEST, INVALID_OPCODE))
         return handler(command, data)
 
-    # -- an erase that runs ---------------------------------------------------------------------
+    # -- background erase -----------------------------------------------------------------------
 
     def _pending(self) -> bytes:
-        """Sense data of what runs or has failed; empty if nothing does."""
+        """Return the sense data of a running or failed erase; empty if there is none."""
         if self._running is not None:
             what, began = self._running
             progress = (time.monotonic() - began) / self.seconds
@@ -119,16 +123,17 @@ class ScsiDrive:
         return GOOD
 
     def _request_sense(self, command: bytes, data: bytes) -> Reply:
-        found = self._pending() or sense(0, (0, 0))
-        return Reply(found[: command[4]])
+        answer = self._pending() or sense(0, (0, 0))
+        return Reply(answer[: command[4]])
 
     def _sanitize(self, command: bytes, data: bytes) -> Reply:
         action = {2: "block", 3: "crypto"}.get(command[1] & 0x1F, "")
         return self._begin(action, immediate=bool(command[1] & 0x80))
 
     def _format_unit(self, command: bytes, data: bytes) -> Reply:
-        """The new type of protection is what FMTPINFO and PROTECTION FIELD USAGE say (SBC-4 table
-        38), not what the drive had.
+        """Format the drive.
+
+        FMTPINFO and PROTECTION FIELD USAGE alone determine the new protection type (SBC-4 table 38).
         """
         information, usage = command[1] >> 6, data[0] & 7 if data else 0
         kinds = {(0, 0): 0, (2, 0): 1, (3, 0): 2, (3, 1): 3}
@@ -139,13 +144,13 @@ class ScsiDrive:
             self.protection = kinds[information, usage]
         return reply
 
-    # -- what the drive is ------------------------------------------------------------------------
+    # -- identity and mode ------------------------------------------------------------------------
 
     def _inquiry(self, command: bytes, data: bytes) -> Reply:
         length = int.from_bytes(command[3:5], "big")
         if not command[1] & 1:
             names = f"{self.vendor:8}{self.model:16}{'1.0':4}".encode()
-            # PROTECT stays 0: with it the kernel's loopback would ask for the information itself.
+            # PROTECT stays 0: with it the kernel's loopback would request protection information.
             head = bytes([0, 0, 6, 0x12, 31, 0, 0, 2])
             return Reply((head + names)[:length])
         pages = {

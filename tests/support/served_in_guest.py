@@ -1,4 +1,4 @@
-"""A drive of this process, attached to the guest by its own NVMe/TCP initiator."""
+"""A drive served by this process, attached with the guest kernel's NVMe/TCP initiator."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ def run(*words: str) -> str:
 
 
 def namespace(serial: str) -> Path:
-    """The block device of the connected drive, once it is there."""
+    """Wait for the block device of the connected drive and return it."""
     for _ in range(100):
-        for found in Path("/sys/class/nvme").glob("nvme*"):
-            if (found / "serial").read_text().strip() == serial:
+        for controller in Path("/sys/class/nvme").glob("nvme*"):
+            if (controller / "serial").read_text().strip() == serial:
                 for device in Path("/dev").glob("nvme*n1"):
-                    said = Path(f"/sys/block/{device.name}/device/serial")
-                    if said.exists() and said.read_text().strip() == serial:
+                    file = Path(f"/sys/block/{device.name}/device/serial")
+                    if file.exists() and file.read_text().strip() == serial:
                         return device
         time.sleep(0.1)
     raise AssertionError(f"no namespace of {serial}")
 
 
 def served(server: DriveServer, port: int = 0) -> tuple[str, str]:
-    """Serve the drive; its port and name. Port 0 is any that is free."""
+    """Serve the drive and return its port and NQN; port 0 selects a free one."""
     (uri,) = server.listen_nvme([f"127.0.0.1:{port}"])
-    found = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(.*)", uri)
-    assert found is not None
-    return found[1], found[2]
+    match = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(.*)", uri)
+    assert match is not None
+    return match[1], match[2]
 
 
 @contextmanager
 def connected(
     server: DriveServer, *options: str, at: tuple[str, str] | None = None
 ) -> Iterator[Path]:
-    """The server's drive in the guest; `at`: what `served` has returned, if it is served."""
+    """Attach the server's drive; `at` is the result of `served` if it is served already."""
     port, name = at or served(server)
     where = ("-t", "tcp", "-a", "127.0.0.1", "-s", port)
     assert name in run("nvme", "discover", *where, *HOST)
@@ -62,7 +62,7 @@ def connected(
 def write_and_check(
     device: Path, mkfs: tuple[str, ...], folder: Path, engine: str = "libaio"
 ) -> None:
-    """Fio reads what it has written, all blocks are discarded, and a file system keeps a file."""
+    """Verify writes with fio, discard all blocks, and store a file in a new file system."""
     verify = ("--rw=randwrite", "--bs=16k", "--size=4m", "--iodepth=8", "--verify=crc32c")
     job = ("--name=v", f"--filename={device}", f"--ioengine={engine}", "--direct=1")
     run("fio", *job, *verify, "--verify_fatal=1")
@@ -80,9 +80,10 @@ def write_and_check(
 
 
 def kernel_warnings(before: str, *, lost: bool = False) -> list[str]:
-    """What the kernel complains of since `before`, which dmesg said. `lost`: the drive was taken
-    away, of which it may tell.
+    """Return the kernel's warnings after `before`, an earlier output of dmesg.
+
+    `lost`: the drive was removed, so timeouts and I/O errors are expected.
     """
     lines = run("dmesg").removeprefix(before).splitlines()
-    told = r"WARNING|BUG|Oops|Call Trace|blocked for" + ("" if lost else "|timeout|I/O error")
-    return [s for s in lines if re.search(told, s)]
+    pattern = r"WARNING|BUG|Oops|Call Trace|blocked for" + ("" if lost else "|timeout|I/O error")
+    return [s for s in lines if re.search(pattern, s)]

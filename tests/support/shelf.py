@@ -1,4 +1,4 @@
-"""What can be built on disks in the guest: md, device mapper, LVM, LUKS, the kernel's NVMe target."""
+"""Stacked devices on disks of the guest: md, device mapper, LVM, LUKS, the kernel's NVMe target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.guest_drives import Drive
 
 
 class Shelf(Bench):
-    """The bench, with the guest's drives and what can be built on disks there."""
+    """A bench with the guest's drives and stacked devices."""
 
     nvme: Drive
     nvme_fdp: Drive
@@ -26,7 +26,7 @@ class Shelf(Bench):
             pytest.skip(f"kernel module {name}: {error}")
 
     def mapped(self, name: str, table: str) -> str:
-        """A device mapper device; returns the kernel's own node of it."""
+        """Create a device mapper device and return the kernel's node of it."""
         self.module("dm_mod")
         run("dmsetup", "create", name, "--table", table)
         self.callback(run, "dmsetup", "remove", "--retry", name)
@@ -50,7 +50,7 @@ class Shelf(Bench):
         return self._count
 
     def volume(self, device: str, *, active: bool = True) -> str:
-        """An LVM volume on the device; returns its name."""
+        """Create an LVM volume on the device and return its name."""
         self.module("dm_mod")
         group = f"group{self.number()}"
         quiet = ["--config", 'devices{use_devicesfile=0 scan=["/dev"]} global{use_lvmlockd=0}']
@@ -64,7 +64,7 @@ class Shelf(Bench):
         return f"/dev/mapper/{group}-volume"
 
     def luks(self, device: str) -> Path:
-        """An encrypted container; returns its key file."""
+        """Create a LUKS container and return its key file."""
         key = self.path("key")
         key.write_text("key")
         quick = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"]
@@ -72,7 +72,7 @@ class Shelf(Bench):
         return key
 
     def namespace(self, device: str, nqn: str) -> None:
-        """Export a device through the kernel's NVMe target, and connect to it from here."""
+        """Export a device through the kernel's NVMe target and connect to it."""
         self.module("nvmet")
         self.module("nvme-loop")
         config = Path("/sys/kernel/config/nvmet")

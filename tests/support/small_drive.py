@@ -1,4 +1,4 @@
-"""A simulated drive small enough to saturate in a moment: the shipped SATA drive, cut down."""
+"""A simulated drive that saturates quickly: the shipped SATA drive, scaled down."""
 
 from __future__ import annotations
 

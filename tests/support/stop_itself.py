@@ -1,8 +1,8 @@
-"""`writecliff`, which signals itself when it is somewhere: `stop_itself.py SIGNAL WHERE WORDS...`
+"""Run `writecliff` and have it signal itself at a given point.
 
-WHERE is `step:N`, once N steps of a test are stored, or `event:TEXT`, once a member of a set says
-TEXT. A test that waits for what the process says, and signals it then, is late on a quick machine,
-or where it is not let run: the process may be done.
+Usage: `stop_itself.py SIGNAL WHERE WORDS...`. WHERE is `step:N`, once N steps of a test are stored,
+or `event:TEXT`, once a member of a set reports TEXT. A test that waits for output and then sends
+the signal may be too late: the process may have ended.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def stop(number: int, where: str) -> None:
     original = getattr(owner, name)
     stopped = False
 
-    def after(view: Any, one: Any, *more: Any, **options: Any) -> None:
+    def after(view: Any, event: Any, *more: Any, **options: Any) -> None:
         nonlocal stopped
-        original(view, one, *more, **options)
-        here = len(more[0].rows) == int(what) if kind == "step" else what in one.text
+        original(view, event, *more, **options)
+        here = len(more[0].rows) == int(what) if kind == "step" else what in event.text
         if here and not stopped:
             stopped = True
             os.kill(os.getpid(), number)

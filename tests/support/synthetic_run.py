@@ -42,7 +42,7 @@ class Drive:
     cliff_fills: float = 1.1
     settling_fills: float = 0.45
     noise: float = 0.012
-    drift_per_fill: float = 0.0  # relative; not 0: it never settles
+    drift_per_fill: float = 0.0  # relative; not 0: no steady state
     has_waf: bool = True
 
     def iops(self, fills: float) -> float:
@@ -143,7 +143,7 @@ _LOG_EDGES = np.log(_EDGES)
 
 
 def latencies(rng: np.random.Generator, ios: int, mean_ns: float, waf: float) -> Any:
-    """A body near the mean and, when garbage is collected, a second mode far above it.
+    """Return latencies near the mean with, during garbage collection, a second mode far above it.
 
     Log-normal parts; tanh stands in for the error function, which is enough for test data.
     """
@@ -194,9 +194,9 @@ def records(
     step_s: float = 60.0,
     seed: int = 7,
 ) -> Iterator[RoundRecord]:
-    """The steps of a run, one after the other; the same for the same arguments."""
+    """Yield the steps of a run in order; equal arguments yield equal steps."""
     rng = np.random.default_rng(seed)
-    rates = random.Random(seed)  # apart, because snapshots must outlive numpy's next version
+    rates = random.Random(seed)  # not numpy's generator, whose sequence may change between versions
     elapsed_ns = round(step_s * SECOND_NS)
     clock_ns = host = nand = 0
     for number in range(rounds * steps_per_round):
@@ -253,7 +253,7 @@ def build_run(
     changes: dict[str, Any] | None = None,
     **shape: Any,
 ) -> Path:
-    """A whole run directory in `path`. `finish=None` leaves it as a killed process would."""
+    """Write a run directory to `path`; `finish=None` leaves it as a killed process would."""
     fixed = {"updated": "2026-03-02T19:20:00+00:00"}
     rounds = {name: shape[name] for name in ("steps_per_round", "step_s") if name in shape}
     made = manifest(drive, simulated=simulated, **rounds, **(changes or {}))

@@ -1,4 +1,4 @@
-"""A SCSI drive of the kernel whose commands are answered by Python.
+"""SCSI drives of the kernel whose commands are handled in Python.
 
 The kernel's target in user space (target_core_user) hands every command block to a ring in shared
 memory; its loopback (tcm_loop) shows the target as a disk of this machine. So the real hdparm and
@@ -34,19 +34,19 @@ _READ_LENGTH, _UNKNOWN = 0x2, 0x1
 _FIRST_IOVEC = 48
 _SENSE_BYTES = 96
 _CHECK_CONDITION = 0x02
-_MEDIA_READS = (0x08, 0x28, 0x88)  # no data comes with them
+_MEDIA_READS = (0x08, 0x28, 0x88)  # reads, which carry no data from the host
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Data for the host, or sense data and with it the status CHECK CONDITION."""
+    """Data for the host, or sense data with status CHECK CONDITION."""
 
     data: bytes = b""
     sense: bytes = b""
 
 
 class Answers(Protocol):
-    """A drive: what it answers to a command block and the data that came with it."""
+    """A drive: it answers a command block and its data."""
 
     def answer(self, command: bytes, data: bytes) -> Reply: ...
 
@@ -120,7 +120,7 @@ class _Ring:
             data = b"".join(self._memory[at : at + length] for at, length in parts)
         try:
             reply = self._drive.answer(command, data)
-        except Exception as error:  # the host must get an answer
+        except Exception as error:  # every command needs an answer
             self.failure = error
             reply = Reply(sense=bytes([0x70, 0, 0x04, 0, 0, 0, 0, 10, *bytes(10)]))
         rest = memoryview(reply.data)
@@ -136,7 +136,7 @@ class _Ring:
 
 
 def available() -> str:
-    """Why no such drive can be made on this machine; "" if one can."""
+    """Return why this machine cannot emulate SCSI drives; "" if it can."""
     if os.geteuid() != 0:
         return "only root can make a SCSI target"
     for module in ("target_core_user", "tcm_loop"):
@@ -148,7 +148,7 @@ def available() -> str:
 
 @contextmanager
 def attached(drive: Answers, name: str, size_bytes: int) -> Iterator[Path]:
-    """The block device of `drive`, removed at the end. Raises what the drive itself raised."""
+    """Attach `drive` and yield its block device; reraise exceptions of the drive at the end."""
     backing = _CONFIG / "core/user_0" / name
     number = f"naa.5001405{sum(name.encode()):09x}"
     group = _CONFIG / "loopback" / number / "tpgt_1"
@@ -182,4 +182,4 @@ def _new_disk(before: set[Path]) -> Path:
             if path.exists() and int((entry / "size").read_text()):
                 return path
         time.sleep(0.1)
-    raise TimeoutError("the target does not show up as a disk")
+    raise TimeoutError("the kernel does not show the target as a disk")

@@ -1,4 +1,4 @@
-"""A program on a terminal of its own: typed to, and read until it shows something."""
+"""A program on a pseudoterminal: send it keys, and read its output up to an expected text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTROLS = re.compile(
 
 
 class Terminal:
-    """The terminal is wide, so that no line wraps. Leaving the block kills the program."""
+    """A program on a terminal wide enough that no line wraps; leaving the block kills it."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._pid, self._file = pty.fork()
@@ -32,7 +32,11 @@ class Terminal:
         os.write(self._file, text.encode())
 
     def until(self, text: str, timeout_s: float = 60.0) -> str:
-        """What was shown up to `text`, without control sequences. Raises TimeoutError."""
+        """Return the output up to `text`, without control sequences.
+
+        Raises:
+            TimeoutError: the text did not appear in time.
+        """
         shown = b""
         while True:
             shown = _CONTROLS.sub(b"", self._seen).replace(b"\r", b"")

@@ -1,4 +1,4 @@
-"""The kinds of files, each with what it mutates and the commands that read it."""
+"""The kinds of input files, each with its mutations and the commands that read it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from random import Random
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of file. `prepare(corpus)` makes, once, what cases are made from or need beside
-    them; `case(corpus, folder, draw)` writes the files of a case and returns its command line.
+    """One kind of input file.
+
+    `prepare(corpus)` creates, once, the files that cases are derived from or need;
+    `case(corpus, folder, draw)` writes the files of a case and returns its command line.
     """
 
     name: str
@@ -20,8 +22,8 @@ class Kind:
 
 
 def all_kinds() -> Mapping[str, Kind]:
-    """The kinds by name."""
+    """Return the kinds by name."""
     from tests.fuzz.kinds import inputs, stored, texts, tomls, traced
 
-    found = (*texts.KINDS, *tomls.KINDS, *stored.KINDS, *traced.KINDS, *inputs.KINDS)
-    return {kind.name: kind for kind in found}
+    kinds = (*texts.KINDS, *tomls.KINDS, *stored.KINDS, *traced.KINDS, *inputs.KINDS)
+    return {kind.name: kind for kind in kinds}

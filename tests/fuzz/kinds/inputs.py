@@ -1,4 +1,4 @@
-"""Inputs of the commands that choose, synthesise, import and replay by steps; and command lines."""
+"""Inputs of the commands that choose, synthesise, import and replay; and command lines."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ TABLE = "ts,op,lba,bytes,pid\n" + "".join(
     f"{100 * n},{'RW'[n % 3 == 0]},{8 * (n * 37 % 500)},{4096 * (1 + n % 4)},{n % 3}\n"
     for n in range(60)
 )
-_STREAM_BYTES = 100_000  # of bzip2: a block at level 1
+_STREAM_BYTES = 100_000  # block size of bzip2 at level 1
 COLUMNS = "time=ts:us,operation=op,offset=lba:sectors,length=bytes"
 
 
 def written(path: Path, data: bytes, draw: Random) -> None:
-    """The file; now and then something else is where it should be."""
+    """Write the file, or occasionally put something else in its place."""
     chance = draw.random()
     if chance < 0.97:
         head = draw.choice((b"\xef\xbb\xbf", b"\xff\xfe")) if chance > 0.94 else b""
@@ -67,7 +67,7 @@ def written(path: Path, data: bytes, draw: Random) -> None:
 
 
 def _two_drives(corpus: Path) -> str:
-    """Candidates: one alone is refused without a limit."""
+    """Return two candidates; a single one is refused without a limit."""
     return f"{corpus}/small.toml,{corpus}/other.toml"
 
 
@@ -93,7 +93,7 @@ def _choose(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _choice(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """The question and answers of a choice that is there."""
+    """Mutate the question and answers of a stored choice."""
     shutil.copytree(corpus / "choice", folder / "out")
     names = sorted(path for path in (folder / "out").rglob("*.json") if path.is_file())
     _resealed(draw.choice(names), draw)
@@ -127,7 +127,7 @@ def _synthetic(corpus: Path) -> None:
 
 
 def _model(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """Workloads with a model of a trace's I/Os."""
+    """Mutate workloads that contain a model of a trace."""
     text = (corpus / "synthetic/workload.toml").read_text()
     keys = [word for word in dict.fromkeys(text.replace("=", " ").split()) if word[:1].isalpha()]
     written(folder / "w.toml", mutate.text(text, draw, keys, mutate.TOML), draw)
@@ -143,7 +143,7 @@ def _synthesise(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _table(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """Tables of one's own, and what is said of their columns."""
+    """Mutate custom tables and the descriptions of their columns."""
     table, columns = TABLE.encode(), COLUMNS
     if draw.random() < 0.6:
         table = mutate.text(TABLE, draw, ["ts", "op", "lba", "R", "W"])
@@ -157,7 +157,7 @@ def _table(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _packed(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """Packed traces: cut, changed, in each other, or standing for gigabytes."""
+    """Mutate compressed traces: truncated, changed, nested, or expanding to gigabytes."""
     name = draw.choice(sorted(TEXTS))
     data = piece = TEXTS[name].encode()
     if draw.random() < 0.1:
@@ -175,7 +175,7 @@ def _packed(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
-    """One of them, for data that repeat after so many bytes."""
+    """Return a random compressor for data that repeat every `repeats` bytes."""
 
     def tarred(data: bytes) -> bytes:
         sink = io.BytesIO()
@@ -191,13 +191,14 @@ def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
         return bytes(pa.compress(data, "zstd", asbytes=True))
 
     def bzipped(data: bytes) -> bytes:
-        """Streams, of which equal ones are packed once: what repeats for 30 MB takes bzip2 seconds,
-        and they would be those of the case.
+        """Compress data to bzip2 streams, equal ones only once.
+
+        bzip2 takes seconds for 30 MB of repeated data, which would count as time of the case.
         """
         if len(data) <= _STREAM_BYTES:
             return bz2.compress(data, 1)
         block = repeats * (_STREAM_BYTES // repeats)
-        cuts = (0, *range(tarfile.BLOCKSIZE, len(data), block))  # the head of an archive alone
+        cuts = (0, *range(tarfile.BLOCKSIZE, len(data), block))  # the archive header separately
         streams = [data[at:end] for at, end in zip(cuts, (*cuts[1:], len(data)), strict=True)]
         packed = {stream: bz2.compress(stream, 1) for stream in dict.fromkeys(streams)}
         return b"".join(packed[stream] for stream in streams)
@@ -208,10 +209,10 @@ def _packings(draw: Random, repeats: int) -> Callable[[bytes], bytes]:
 def _capture(corpus: Path, folder: Path, draw: Random) -> list[str]:
     words = ["access", "operation", "size", "share", "step", "streams", "duration", "iops", "name"]
     written(folder / "c.toml", mutate.text(CAPTURE, draw, words, mutate.TOML), draw)
-    # Not tcqd: its pilots take nine seconds, whatever the capture.
+    # Not tcqd: its pilot runs take nine seconds, whatever the capture.
     test = draw.choice(("replay-native", "multi-wsat", "is-wsat"))
     on = ["--on", f"sim:{corpus}/small.toml", "--output", "out", "--quick"]
-    # The others take ten seconds of simulation whatever the capture.
+    # The others simulate for ten seconds, whatever the capture.
     runs_it = test == "replay-native" and draw.random() < 0.3
     return ["test", test, "--capture", "c.toml", *on, *([] if runs_it else ["--dry-run"])]
 
@@ -263,11 +264,11 @@ def _archive(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _store(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """What a store keeps beside its runs, and beside a run."""
+    """Mutate the metadata that a store keeps for itself and for each run."""
     shutil.copytree(corpus / "store", folder / "store")
     files = sorted(path for path in (folder / "store").rglob("*") if path.is_file())
-    kept = [path for path in files if ".writecliff" in path.parts or path.suffix == ".json"]
-    path = draw.choice(kept)
+    inputs = [path for path in files if ".writecliff" in path.parts or path.suffix == ".json"]
+    path = draw.choice(inputs)
     if path.suffix == ".json":
         _resealed(path, draw)
     else:
@@ -300,7 +301,7 @@ def _meter(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _words(corpus: Path, folder: Path, draw: Random) -> list[str]:
-    """Command lines of a user in a hurry."""
+    """Mutate command lines."""
     (folder / "w.toml").write_text(LOAD)
     drive, odd = f"sim:{corpus}/small.toml", mutate.number(draw)
     text = draw.choice(mutate.TEXTS)
@@ -322,7 +323,7 @@ def _words(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _arguments(words: list[str]) -> list[str]:
-    """Words as a process may get them: no zero bytes, nothing too long for the kernel."""
+    """Return arguments that the kernel accepts: without zero bytes, and not too long."""
     return [word.replace("\0", "").replace("/dev/", "/dev/no-")[:100_000] for word in words]
 
 

@@ -1,7 +1,7 @@
-"""What runs leave on disk, sealed anew: manifests, suites, Parquet files, saved drives.
+"""Stored files with valid checksums: manifests, suites, Parquet files, saved drives.
 
-A change that the checksum tells is the plain case; here most files have a right checksum over a
-content that no run has written.
+A change that the checksum detects is the simple case; most files here have a valid checksum over
+contents that no run has written.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ duration = "100 ms"
 """
 _TABLES = ("rounds", "intervals", "histograms")
 _STOPS = 10  # attempts
-MORE_RUNS = "WRITECLIFF_FUZZ_RUNS"  # a folder with run directories to mutate, too
+MORE_RUNS = "WRITECLIFF_FUZZ_RUNS"  # a folder of additional run directories to mutate
 
 
 def _program(*words: str) -> list[str]:
@@ -50,7 +50,7 @@ def _program(*words: str) -> list[str]:
 
 
 def _run(*words: str) -> None:
-    """A command in a fork, which has everything imported already."""
+    """Run a command in a fork, where all modules are imported already."""
     from writecliff.cli.main import main
 
     def silently() -> int:
@@ -62,7 +62,7 @@ def _run(*words: str) -> None:
 
 
 def runs(corpus: Path) -> None:
-    """Finished runs of several kinds, one that was interrupted, and a suite, in `corpus/runs`."""
+    """Create finished runs of several kinds, an interrupted run, and a suite in `corpus/runs`."""
     small_drive(corpus)
     (corpus / "load.toml").write_text(_LOAD)
     folder, drive = corpus / "runs", f"sim:{corpus}/small.toml"
@@ -85,7 +85,7 @@ def runs(corpus: Path) -> None:
 
 
 def interrupted(corpus: Path) -> None:
-    """A run that was stopped early, with the saved drive from which it can be resumed."""
+    """Create a run that was stopped early, with the saved drive to resume it from."""
     small_drive(corpus)
     run = corpus / "stopped"
     steps = "".join(f'[[step]]\n[[step.job]]\nvolume = "{n + 1} MB"\n' for n in range(120))
@@ -95,11 +95,11 @@ def interrupted(corpus: Path) -> None:
             return
         shutil.rmtree(run, ignore_errors=True)
         _stop_early(corpus, run)
-    raise AssertionError("no run that was stopped left a checkpoint")
+    raise AssertionError(f"{_STOPS} stopped runs left no checkpoint")
 
 
 def _stop_early(corpus: Path, run: Path) -> None:
-    """Between two steps, most often; one that is stopped within a step leaves no checkpoint."""
+    """Stop a run, mostly between two steps; stopped within a step, it leaves no checkpoint."""
     words = ("run", str(corpus / "steps.toml"), "--on", f"sim:{corpus}/small.toml",
              "--quiet", "--output", str(run))  # fmt: skip
     child = subprocess.Popen(_program(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -110,14 +110,14 @@ def _stop_early(corpus: Path, run: Path) -> None:
 
 
 def _chosen(corpus: Path, draw: Random) -> Path:
-    found = sorted((corpus / "runs").iterdir())
+    paths = sorted((corpus / "runs").iterdir())
     if more := os.environ.get(MORE_RUNS):
-        found += sorted(Path(more).iterdir())
-    return draw.choice(found)
+        paths += sorted(Path(more).iterdir())
+    return draw.choice(paths)
 
 
 def _reading(corpus: Path, run: str, draw: Random) -> list[str]:
-    """A command that reads the run."""
+    """Return a command that reads the run."""
     other = str(corpus / "runs" / draw.choice(("load", "act", "wsat")))
     return draw.choice(
         (["report", run, "--output", "r.html"], ["report", run, "--output", "r.html", "--csv", "csv", "--json"],
@@ -134,7 +134,7 @@ def sealed(path: Path, schema: str, fields: Any) -> None:
 
     try:
         path.write_bytes(sealed_document(schema, fields))
-    except ValueError:  # what JSON cannot express: as another program would write it
+    except ValueError:  # not valid JSON: written as another program might
         path.write_text(json.dumps({"schema": schema, **fields}))
 
 
@@ -216,7 +216,7 @@ def _columns(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _changed(table: Any, draw: Random) -> Any:
-    """A table with one of its columns, or its rows, changed."""
+    """Return a table with one of its columns, or its rows, changed."""
     import numpy as np
     import pyarrow as pa
 
@@ -295,8 +295,9 @@ def _state(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def resealed(data: bytes, draw: Random) -> bytes:
-    """A saved drive with one or two of its chunks changed and their checksums right
-    (`crates/base/src/codec.rs` has the form).
+    """Return a saved drive with one or two chunks changed and their checksums valid.
+
+    The format is that of `crates/base/src/codec.rs`.
     """
     sections: list[tuple[bytes, int, list[tuple[int, bytes]]]] = []
     at = 8
@@ -319,22 +320,22 @@ def resealed(data: bytes, draw: Random) -> bytes:
             number = draw.randrange(len(chunks))
             packing, packed = chunks[number]
             changed = mutate.raw(packed, draw)
-            if draw.random() < 0.7:  # as long as before: past what unpacks it
+            if draw.random() < 0.7:  # as long as before, so that decompression succeeds
                 changed = (changed + packed)[: len(packed)]
             chunks[number] = (packing if draw.random() < 0.9 else draw.randrange(4), changed)
         else:
             raw_length = draw.choice((0, 1, raw_length + 1, 2**40, 2**63, 2**64 - 1))
             sections[index] = (name if draw.random() < 0.5 else b"x", raw_length, chunks)
-    found = data[:8]
+    encoded = data[:8]
     for name, raw_length, chunks in sections:
-        found += struct.pack("<H", len(name)) + name + struct.pack("<Q", raw_length)
+        encoded += struct.pack("<H", len(name)) + name + struct.pack("<Q", raw_length)
         for number, (packing, packed) in enumerate(chunks):
             header = struct.pack("<BI", packing, len(packed))
             sealed = (
                 name + struct.pack("<Q", raw_length) + struct.pack("<Q", number) + header + packed
             )
-            found += header + struct.pack("<I", zlib.crc32(sealed)) + packed
-    return found + b"\0\0"
+            encoded += header + struct.pack("<I", zlib.crc32(sealed)) + packed
+    return encoded + b"\0\0"
 
 
 KINDS = (

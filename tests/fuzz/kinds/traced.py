@@ -1,4 +1,4 @@
-"""Traces of published formats and of our own, and the events of a capture."""
+"""Traces in published formats and in our own, and the events of a capture."""
 
 from __future__ import annotations
 
@@ -79,22 +79,24 @@ def _trace(corpus: Path, folder: Path, draw: Random) -> list[str]:
 
 
 def _slots() -> list[list[Any]]:
-    """Events of two processes with a file each: op, flags, errno, pid, time, inode, device, links, a, b,
-    thread; texts are slots of their own.
+    """Return the event slots of two processes with a file each.
+
+    An event has op, flags, errno, pid, time, inode, device, links, a, b and thread. A text has a slot
+    of its own.
     """
-    found: list[list[Any]] = []
+    slots: list[list[Any]] = []
     time_ns = 10**12
     for pid in (100, 101):
-        found += [[1, 0, 0, pid, time_ns, 0, 0, 0, 0, 0, b"prog"], b"prog", [2, 0, 0, pid, time_ns, 0, 0, 0, 0, 0, b"prog"], b"title"]  # fmt: skip
-        found += [[3, 1, 0, pid, time_ns + 1, 7 + pid, 8, 1, 3, 0, b"main"], b"/tmp/x/data"]
+        slots += [[1, 0, 0, pid, time_ns, 0, 0, 0, 0, 0, b"prog"], b"prog", [2, 0, 0, pid, time_ns, 0, 0, 0, 0, 0, b"prog"], b"title"]  # fmt: skip
+        slots += [[3, 1, 0, pid, time_ns + 1, 7 + pid, 8, 1, 3, 0, b"main"], b"/tmp/x/data"]
         for n in range(8):
-            found.append([5, 0, 0, pid, time_ns + 10 * n, 7 + pid, 8, 1, 4096 * n, 4096, b"main"])
-        found.append([7, 0, 0, pid, time_ns + 90, 7 + pid, 8, 1, 0, 0, b"main"])
-        found.append([8, 0, 0, pid, time_ns + 95, 7 + pid, 8, 1, 4096, 0, b"main"])
-        found += [[10, 0, 0, pid, time_ns + 96, 7 + pid, 8, 1, 0, 0, b"main"], b"/tmp/x/other"]
-        found += [[9, 0, 0, pid, time_ns + 99, 7 + pid, 8, 0, 0, 0, b"main"], b"/tmp/x/other"]
+            slots.append([5, 0, 0, pid, time_ns + 10 * n, 7 + pid, 8, 1, 4096 * n, 4096, b"main"])
+        slots.append([7, 0, 0, pid, time_ns + 90, 7 + pid, 8, 1, 0, 0, b"main"])
+        slots.append([8, 0, 0, pid, time_ns + 95, 7 + pid, 8, 1, 4096, 0, b"main"])
+        slots += [[10, 0, 0, pid, time_ns + 96, 7 + pid, 8, 1, 0, 0, b"main"], b"/tmp/x/other"]
+        slots += [[9, 0, 0, pid, time_ns + 99, 7 + pid, 8, 0, 0, 0, b"main"], b"/tmp/x/other"]
         time_ns += 1000
-    return found
+    return slots
 
 
 def _events(corpus: Path, folder: Path, draw: Random) -> list[str]:
@@ -105,27 +107,27 @@ def _events(corpus: Path, folder: Path, draw: Random) -> list[str]:
     big = (0, 1, 255, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1)
     for _ in range(draw.choice((0, 1, 2, 5))):
         at = draw.randrange(len(slots))
-        one = slots[at]
-        if isinstance(one, bytes):
+        slot = slots[at]
+        if isinstance(slot, bytes):
             slots[at] = draw.choice((b"", b"\xff\xfe", b"\x1b[2J", b"a" * 62, b"../../x", b"/"))
             continue
         match draw.randrange(4):
             case 0:
                 del slots[at]
             case 1:
-                slots.insert(at, [*one])
+                slots.insert(at, [*slot])
             case 2:
-                one[0] = draw.randrange(256)
+                slot[0] = draw.randrange(256)
             case _:
                 field = draw.randrange(1, 10)
-                one[field] = draw.choice(big)
-    for one in slots:
-        if isinstance(one, bytes):
-            body += struct.pack("=BB62s", CONTINUED, len(one), one)
+                slot[field] = draw.choice(big)
+    for slot in slots:
+        if isinstance(slot, bytes):
+            body += struct.pack("=BB62s", CONTINUED, len(slot), slot)
         else:
             limits = (8, 8, 16, 32, 64, 64, 32, 32, 64, 64)
-            numbers = [value % 2**bits for value, bits in zip(one, limits, strict=False)]
-            body += struct.pack("=BBHIQQIIQQ16s", *numbers, one[10])
+            numbers = [value % 2**bits for value, bits in zip(slot, limits, strict=False)]
+            body += struct.pack("=BBHIQQIIQQ16s", *numbers, slot[10])
     count = draw.choice((len(slots),) * 6 + big)
     start = draw.choice((10**12, 10**12, 10**12, 0, 2**64 - 1, 10**12 + 5000))
     head = struct.pack("=8sQQQQQI", MAGIC, CAPACITY_SLOTS, count, count, 0, start, 1)

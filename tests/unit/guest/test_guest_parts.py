@@ -169,7 +169,7 @@ def test_a_guest_that_hangs_is_started_again(
     monkeypatch.setattr(job, "environment", lambda parts, **more: {})
     guest = job.Job(cast("Parts", None), ["true"], run=tmp_path, out=tmp_path)
     if hangs == 3:
-        with pytest.raises(CannotRun, match=r"it does not start in 3 x .* hpet0"), guest:
+        with pytest.raises(CannotRun, match=r"the guest did not start in 3 x .* hpet0"), guest:
             pass
     else:
         with guest:

@@ -1,4 +1,4 @@
-"""Steps that share a load: the driver keeps it running between them and always stops it."""
+"""Which steps are one load: the driver leaves it running between them, and ends it in any case."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def ran(procedure: Procedure) -> FakeEngine:
 
 
 def test_the_rounds_of_wsat_are_one_load_and_the_histogram_is_another() -> None:
-    flags = ran(Wsat(QUICK)).kept
-    assert flags == [True] * 18 + [False]
+    kept_running = ran(Wsat(QUICK)).kept_running
+    assert kept_running == [True] * 18 + [False]
 
 
 def test_hir_rests_only_between_its_bursts() -> None:
     procedure = make("hir", **SHORT)
     engine = ran(procedure)
     names = [call.removeprefix("run ") for call in engine.calls if call.startswith("run ")]
-    flags = dict(zip(names, engine.kept, strict=True))
-    assert not any(goes_on for name, goes_on in flags.items() if name.startswith("bursts"))
-    assert any(goes_on for name, goes_on in flags.items() if not name.startswith("bursts"))
+    kept_running = dict(zip(names, engine.kept_running, strict=True))
+    assert not any(goes_on for name, goes_on in kept_running.items() if name.startswith("bursts"))
+    assert any(goes_on for name, goes_on in kept_running.items() if not name.startswith("bursts"))
 
 
 @pytest.mark.parametrize("error", [EngineError("gone"), KeyboardInterrupt()])

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.cli import CommandLine, Said
+from tests.support.cli import CommandLine, CommandOutput
 from tests.support.run_store import aged, make_run
 from writecliff.cli import cmd_runs
 from writecliff.runs.place import LocalPlace
@@ -27,14 +27,14 @@ from writecliff.suite.folder import Member, SuiteFolder
 def runs(cli: CommandLine, store: Path) -> Any:
     """`runs("list")` on the store."""
 
-    def call(words: str | list[str]) -> Said:
+    def call(words: str | list[str]) -> CommandOutput:
         given = words.split() if isinstance(words, str) else words
         return cli(["runs", *given, "--store", str(store)])
 
     return call
 
 
-def names(output: Said) -> list[str]:
+def names(output: CommandOutput) -> list[str]:
     return [row["run"] for row in json.loads(output.out)["runs"]]
 
 
