@@ -1,6 +1,6 @@
 //! Ramps: the first part of a job, which is not measured.
 //!
-//! As in fio, a ramp ends with the first I/O of the job that completes after the ramp time. That
+//! A ramp ends, like in fio, with the first I/O of the job that completes after the ramp time. That
 //! I/O and all I/Os outstanding at that time belong to the ramp. Addresses continue, and the volume
 //! of the job counts from the start of the ramp; its duration, its number of I/Os and the schedule
 //! of its rate restart.
