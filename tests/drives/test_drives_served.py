@@ -151,11 +151,11 @@ def test_attach_and_detach(
             assert smart["temperature"] == 313
             if not again:
                 run("nvme", "format", device, "-l", "1", "--force")
-                with open(device, "rb"):
-                    in_use = subprocess.run(
-                        command("detach", device), capture_output=True, text=True, check=False
-                    )
-                assert (in_use.returncode, "in use" in in_use.stderr) == (2, True), in_use.stderr
+            with open(device, "rb"):
+                in_use = subprocess.run(
+                    command("detach", device), capture_output=True, text=True, check=False
+                )
+            assert (in_use.returncode, "in use" in in_use.stderr) == (2, True), in_use.stderr
             assert writecliff("detach", device) == f"{device} detached\n"
             assert not Path(device).exists()
         finally:

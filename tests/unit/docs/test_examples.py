@@ -51,7 +51,7 @@ def test_the_tutorial_from_its_first_line(pages: list[Path], tmp_path: Path) -> 
 
 @pytest.mark.parametrize("page", RUN_HERE, ids=lambda page: page.stem)
 def test_a_guide(page: Path, tmp_path: Path) -> None:
-    """On a drive of 960 MB in place of one of 120 GB; test_synthesis.py compares on drives."""
+    """On a drive of 960 MB in place of one of 120 or 960 GB, without a comparison on drives."""
     small = write_small_drive(tmp_path)
     shorter = {
         "synthesise example:cassandra --on sim:nvme-tlc-960": "synthesise example:cassandra",
@@ -60,6 +60,11 @@ def test_a_guide(page: Path, tmp_path: Path) -> None:
         '"sata-tlc-120"': f'"{small}"',
     }
     assert Examples(tmp_path, shorter).run(page) > 0
+
+
+@pytest.mark.long
+def test_the_guide_to_traces_on_its_own_drives(tmp_path: Path) -> None:
+    assert Examples(tmp_path).run(DOCS / "guides" / "traces.md") > 0
 
 
 def test_enough_guides_have_examples_that_run() -> None:

@@ -79,13 +79,14 @@ def test_every_preset_reads_and_shows_its_sources(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("bytes_max", [240e9, pytest.param(4e12, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", preset_names())
-def test_every_preset_builds(name: str) -> None:
+def test_every_preset_builds(name: str, bytes_max: float) -> None:
     """Drives with flash at a fraction of their size: a whole one of 8 TB takes 16 GB of memory."""
     text, file_name = read_device_file(name)
     device = open_device(text, file_name)
     if describe(device).kind == "ssd":
-        scale = max(32, show_device(name).capacity_bytes / 240e9)
+        scale = max(32, show_device(name).capacity_bytes / bytes_max)
         device = device.scaled(device.nearest_scale(scale), 1 << 20)
     engine = SimEngine.from_device(device)
     job = Job(block_sizes=(BlockSize(128 * 1024),), pattern="sequential", ios=64, queue_depth=8)
