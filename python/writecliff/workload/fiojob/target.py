@@ -164,7 +164,7 @@ def _placement_ids(settings: Settings) -> tuple[int, ...]:
     if not settings.plids:
         raise settings.error(
             "plids dataplacement",
-            "no plids: writes to all of the drive's are not available",
+            "no plids: writes to all placement identifiers are not available",
             "name them: plids=0-3",
         )
     return settings.plids
