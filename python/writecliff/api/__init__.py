@@ -1,24 +1,22 @@
-"""What the commands do, as functions: tests, workloads, suites, comparisons, captures, replays,
-the run store.
+"""The commands as functions: tests, workloads, suites, comparisons, traces, the run store.
 
-The command line calls the same functions, so that a script and a shell get the same results. A
-function that measures returns what it measured; tables are Arrow tables that show
-themselves in a notebook (`tables.py`) and become frames of pandas or polars (`to_pandas()`,
-`to_polars()`).
+The command line calls these functions, so a script and a shell get the same results. A function
+that measures returns its measurement. Tables are Arrow tables that notebooks display (`tables.py`);
+`to_pandas()` and `to_polars()` convert them.
 
-    runs.py      one run: made, resumed, opened
-    plans.py     before a run: what it would do and cost
+    runs.py      a run: measured, resumed, or opened
+    plans.py     the plan and cost of a run
     outcome.py   limits, baselines, and the file for CI systems
     sets.py      suites, sweeps, comparisons, reports
-    choose.py    which drive for a load
+    choose.py    the choice of a drive for a load
     store.py     the run store
-    tables.py    tables and figures, shown and as frames
+    tables.py    tables and figures
     traces.py    captures, replays, stream advice
     twin.py      twins of drives
-    fio.py       command lines of fio
+    fio.py       fio command lines
     machine.py   this machine: checks, cache, attached drives
-    block_traces.py  traces of other programs: converted, characterised, workloads like them
-    answers/     what commands print with --json
+    block_traces.py  traces of other programs: conversion, characterisation, synthesis
+    answers/     the output of commands with --json
 """
 
 from writecliff.api.block_traces import characterise_trace as characterise_trace

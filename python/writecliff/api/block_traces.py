@@ -1,4 +1,4 @@
-"""Block traces of other programs: converted, characterised, and workloads that are like them."""
+"""Block traces of other programs: conversion, characterisation, synthesis, timed replay."""
 
 from __future__ import annotations
 
@@ -31,11 +31,21 @@ def convert_trace(
     member: str | None = None,
     progress: WorkProgress = UNSEEN,
 ) -> Converted:
-    """Write a trace of any format to `output`: as "parquet" (which `replay_trace` reads),
-    "fio-iolog", "msr" or "blkparse" (default: by the suffix).
+    """Write a trace of any format to `output`.
 
-    `format` insists on how the trace is read; `columns` gives the columns of a table their meaning;
-    `member` is one of an archive. `progress` gets how far it is. Raises ConfigError, StoreError.
+    Args:
+        trace: The trace.
+        output: The file to write.
+        to: "parquet" (which `replay_trace` reads), "fio-iolog", "msr" or "blkparse" (default: by
+            the suffix of `output`).
+        format: Format of the trace (default: recognised by content).
+        columns: Meaning of the columns of a table.
+        member: Member of an archive to read.
+        progress: Receives the progress.
+
+    Raises:
+        ConfigError: The trace or an option is invalid.
+        StoreError: The file cannot be written.
     """
     from writecliff.traces.convert import convert, written_format
     from writecliff.traces.source import open_trace
@@ -43,7 +53,7 @@ def convert_trace(
     path = Path(output)
     written = written_format(path, to)
     if path.exists() and path.samefile(trace_path(trace)):
-        raise ConfigError(f"{path} is the trace itself", hint="give another name")
+        raise ConfigError(f"{path} is the trace itself", hint="give another name for the output")
     source = open_trace(trace_path(trace), format=format, columns=columns, member=member)
     return convert(source, path, written, progress=progress)
 
@@ -57,10 +67,14 @@ def characterise_trace(
     on: str | None = None,
     progress: WorkProgress = UNSEEN,
 ) -> Characterised:
-    """What a trace of any format says of its workload.
+    """Return the measures of the workload in a trace of any format.
 
-    `on`: a simulated drive on which its writes are replayed, for their write amplification. The
-    rest is as in `convert_trace`. Raises ConfigError, StoreError.
+    With `on`, a simulated drive, the writes are replayed on it for their write amplification.
+    Other arguments are those of `convert_trace`.
+
+    Raises:
+        ConfigError: The trace or an option is invalid.
+        StoreError: A temporary file cannot be written.
     """
     from writecliff.traces.characterise import characterise
     from writecliff.traces.source import open_trace
@@ -74,14 +88,14 @@ def characterise_trace(
     def source() -> Source:
         return open_trace(path, format=format, columns=columns, member=member)
 
-    found = characterise(source(), Path(trace), progress=progress)
-    if on is None or not found.measures["write_bytes"]:
-        return found
-    return replace(found, replayed=_replayed(source(), on, progress))
+    traits = characterise(source(), Path(trace), progress=progress)
+    if on is None or not traits.measures["write_bytes"]:
+        return traits
+    return replace(traits, replayed=_replayed(source(), on, progress))
 
 
 def _replayed(source: Source, on: str, progress: WorkProgress) -> dict[str, Any]:
-    """What the writes of a trace do to a drive of their size."""
+    """Replay the writes of a trace on a drive of their size, and return the figures."""
     import tempfile
 
     from writecliff.api.traces import replay_trace
@@ -90,7 +104,7 @@ def _replayed(source: Source, on: str, progress: WorkProgress) -> dict[str, Any]
 
     with tempfile.TemporaryDirectory(prefix="writecliff-trace-") as folder:
         trace = Path(folder) / "trace.parquet"
-        progress.part("converting it for the replay")
+        progress.part("converting the trace for the replay")
         convert(source, trace, PARQUET, progress=progress)
         done = replay_trace(trace, on, timed=False, progress=progress)
     return {
@@ -116,12 +130,15 @@ def synthesise_trace(
     progress: WorkProgress = UNSEEN,
     on_part: Callable[[str], None] = lambda text: None,
 ) -> Synthesised:
-    """A workload that behaves like a trace of any format.
+    """Return a workload that resembles a trace of any format.
 
     The result has `rows`, the measures of both side by side; `write(folder)` writes the workload
-    file and a fio job file. `on`: a simulated drive on which both are played. `seed`: of the
-    workload's I/Os. `on_part` gets what is being done. The rest is as in `convert_trace`. Raises
-    ConfigError.
+    file and a fio job file. With `on`, a simulated drive, both run on it for comparison. `seed` is
+    that of the workload's I/Os. `on_part` receives the current step. Other arguments are those of
+    `convert_trace`.
+
+    Raises:
+        ConfigError: The trace or an option is invalid.
     """
     from writecliff.synthesis.result import synthesise
     from writecliff.traces.source import open_trace
@@ -151,21 +168,35 @@ def replay_timed(
     seed: int = 1,
     on_tick: Callable[[Mapping[str, int], int], None] = lambda live, due_ns: None,
 ) -> TraceIssued:
-    """Issue the I/Os of a trace of any format to a real drive or file, each at its own time.
+    """Issue the I/Os of a trace of any format to a real drive or file, each at its time.
 
-    `on`: "/dev/NAME" or "file:PATH". `output`: a trace of what was issued. `speed`: how many times
-    as fast as it was recorded. `wrap`: addresses beyond the end begin again. `volume`: the only one
-    that is replayed. `destroy_serial`, `allow_signatures`, `size_bytes`: as in `open_target`.
-    `seed`: of the data that are written. `on_tick` gets what is known so far, and when the last I/O
-    is due, in ns. Raises TargetError (a trace that writes needs `destroy_serial`; one that does
-    not fit), ConfigError, EngineError, StoreError.
+    Args:
+        trace: The trace.
+        on: "/dev/NAME" or "file:PATH".
+        output: A trace of the issued I/Os to write.
+        speed: Speed relative to the recording.
+        wrap: True to wrap addresses beyond the end of the drive to its start.
+        volume: Volume of the trace to replay (default: all).
+        format: As in `convert_trace`.
+        columns: As in `convert_trace`.
+        destroy_serial: As in `open_target`.
+        allow_signatures: As in `open_target`.
+        size_bytes: As in `open_target`.
+        seed: Seed of the written data.
+        on_tick: Receives the counts so far, and the due time of the last I/O in ns.
+
+    Raises:
+        TargetError: The trace writes, but `destroy_serial` is missing; or it does not fit.
+        ConfigError: The trace or an option is invalid.
+        EngineError: The drive failed.
+        StoreError: `output` cannot be written.
     """
     from writecliff.replay.timed_trace import TimedTrace
     from writecliff.replay.timed_trace import replay_timed as run
     from writecliff.traces.source import open_trace
 
     if not (math.isfinite(speed) and speed > 0):
-        raise ConfigError(f"the speed is {speed:g}; it must be above 0")
+        raise ConfigError(f"the speed must be a finite number above 0, not {speed:g}")
     path = trace_path(trace)
     asked = TimedTrace(
         lambda: open_trace(path, format=format, columns=columns),

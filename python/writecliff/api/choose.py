@@ -1,4 +1,4 @@
-"""Which drive: one load on many simulated drives, and the answer."""
+"""The choice of a drive: one load on many simulated drives, and their ranking."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Begin = Callable[[Sequence[str]], None]
 Log = Callable[["ChildEvent"], None]
-WHAT_IF = "what-if"  # folder of the runs that show what would change the answer
+WHAT_IF = "what-if"  # folder of the runs with changed drives or loads
 SYNTHETIC = "synthetic"  # folder of the workload synthesised from a trace
 
 
@@ -36,10 +36,10 @@ class Choice(Shows):
     """The directory of its runs."""
 
     page: Path
-    """The page about it."""
+    """The page with the ranking."""
 
     answer: Answer
-    """Ranking, figures, reasons, and what would change them."""
+    """Ranking, figures, reasons, and changes that would alter them."""
 
     def table(self) -> Grid:
         """Return a row for each drive, best first."""
@@ -61,7 +61,7 @@ class Choice(Shows):
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and its candidates given by name, which must be simulated."""
+    """A question, and the candidates given by name, which may not be left out."""
 
     question: Question
     named: Collection[str] | None = None
@@ -119,7 +119,10 @@ def ask_again(
     what_if: bool | None = None,
 ) -> Asked:
     """Return the question of a directory, with other limits, weights or prices if given.
-    Raises ConfigError, StoreError.
+
+    Raises:
+        ConfigError: An argument is invalid, or the directory has no choice.
+        StoreError: The directory is damaged.
     """
     from writecliff.choice.question import Question, read_prices, read_weights
 
@@ -141,7 +144,7 @@ def _percentages(text: str | None) -> tuple[float, ...]:
     try:
         return tuple(float(word) for word in text.split(","))
     except ValueError:
-        raise ConfigError(f"--overprovision {text} is no list of percentages",
+        raise ConfigError(f"--overprovision '{text}' is not a list of percentages",
                           hint="for example 28 or 14,28") from None  # fmt: skip
 
 
@@ -158,14 +161,26 @@ def choose_drive(
 ) -> Choice:
     """Run the load of `question` on its candidates, rank them, and write the page.
 
-    The load of the question may be a ready-made one or a trace, of which a workload is made in the
-    directory of the runs. `output`: a directory that is empty, does not exist, or has the runs of
-    the same question, which are reused (default: choices/LOAD-TIME). `named`: candidates that must
-    be simulated; others that are too large for this machine are left out (default: all must be).
-    `workers`: runs at a time. `scheduler`: "local" or the address of a Dask scheduler. `log`
-    receives what the runs report, `begin` the names of the runs that each part still has to make,
-    `note` sentences for the user. Raises ConfigError, EngineError, StoreError, SuiteStopped
-    (resumable).
+    The load may be a file, a ready-made workload, or a trace, from which a workload is synthesised
+    in the directory of the runs.
+
+    Args:
+        question: The load, candidates, limits and weights.
+        output: A directory that does not exist, is empty, or has runs of the same question, which
+            are reused (default: choices/LOAD-TIME).
+        named: Candidates that must be simulated; others are left out if they are too large for
+            this machine (default: all must be simulated).
+        workers: Number of simultaneous runs.
+        scheduler: "local", or the address of a Dask scheduler.
+        log: Receives the events of the runs.
+        begin: Receives the names of the runs that each part still has to run.
+        note: Receives sentences for the user.
+
+    Raises:
+        ConfigError: The question is invalid, or the directory has other runs.
+        EngineError: A run failed.
+        StoreError: The directory cannot be written.
+        SuiteStopped: The user stopped the runs, which can be resumed.
     """
     from writecliff.choice.answer import Answer, measure, ranking_of, runs_of
     from writecliff.choice.load_kinds import kinds_of_load
@@ -187,14 +202,14 @@ def choose_drive(
     running = _Running(workers, scheduler, log, begin)
     running.run(folder)
     measured = measure(question, plan.contenders, runs_of(folder, names))
-    measurable = {key for one in measured.values() for key in one.figures}
+    measurable = {key for drive in measured.values() for key in drive.figures}
     load = kinds_of_load(question)
     weights = weights_of(question, open_loop=not load.full_rate, available=measurable)
     ranked = ranking_of(question, weights, measured, load)
     changed: tuple[Changed, ...] = ()
     if question.what_if:
-        known = {one.name: one for one in plan.contenders}
-        first = [known[one.name] for one in ranked[:FIRST]]
+        contenders = {contender.name: contender for contender in plan.contenders}
+        first = [contenders[drive.name] for drive in ranked[:FIRST]]
         changed = _changed(question, weights, load, first, measured, path, running)
     answer = Answer(question, weights, measured, ranked, changed)
     return Choice(path, write_choice_page(answer, path), answer)
@@ -221,11 +236,11 @@ def _readable(question: Question, path: Path, note: Callable[[str], None]) -> It
     if is_new := not _has_runs(path):
         claim_directory(path)
     try:
-        note(f"making a workload of the trace {load}")
+        note(f"synthesising a workload from the trace {load}")
         made = synthesise_trace(load, on_part=note)
         file, _ = made.write(path / SYNTHETIC)
         page = write_page(synthetic_page(made), path / SYNTHETIC / "synthetic.html")
-        note(f"{file}: what it keeps of the trace is in {page}")
+        note(f"{file}: {page} shows its differences from the trace")
         yield replace(question, workload=str(file))
     except BaseException:
         if is_new:
@@ -244,10 +259,10 @@ def _possible(question: Question, named: Collection[str], note: Callable[[str], 
     from writecliff.choice.too_large import left_out_text, without_too_large
     from writecliff.parallel import available_memory_bytes
 
-    found = without_too_large(question, named, budget_bytes=available_memory_bytes())
-    if found.left_out:
-        note(f"left out, too large for this load: {left_out_text(found.left_out)}")
-    return found
+    fitting = without_too_large(question, named, budget_bytes=available_memory_bytes())
+    if fitting.left_out:
+        note(f"left out, too large for this load: {left_out_text(fitting.left_out)}")
+    return fitting
 
 
 def _name(question: Question, contender: str, seed: int) -> str:
@@ -262,8 +277,9 @@ def _folder(
     *,
     is_claimed: bool,
 ) -> SuiteFolder:
-    """Open the folder of the runs, or create it. `is_claimed`: the directory exists already and
-    holds the workload.
+    """Open the folder of the runs, or create it.
+
+    With `is_claimed`, the directory exists already and has the workload.
     """
     from writecliff.suite.folder import SuiteFolder
 
@@ -271,7 +287,7 @@ def _folder(
     if _has_runs(path):
         folder = SuiteFolder.open(path)
         if folder.kind != "choice" or _options(folder.members) != _options(members):
-            raise ConfigError(f"{path} has other runs", hint="give another --output")
+            raise ConfigError(f"{path} has runs of another choice", hint="give another --output")
     else:
         about = Path(question.workload).stem
         folder = _created(path, about, members, plan.devices, is_claimed=is_claimed)
@@ -296,16 +312,16 @@ def _created(
 
 
 def _options(members: Mapping[str, Member]) -> dict[str, Any]:
-    """What makes runs the same ones, as it is stored."""
+    """Return the properties by which runs are equal, as they are stored."""
     import json
 
-    found = {name: (one.test, one.options, one.target) for name, one in members.items()}
-    return dict(json.loads(json.dumps(found)))
+    keys = {name: (member.test, member.options, member.target) for name, member in members.items()}
+    return dict(json.loads(json.dumps(keys)))
 
 
 @dataclass(frozen=True)
 class _Running:
-    """How runs are made."""
+    """Settings for the execution of runs."""
 
     workers: int | None
     scheduler: str | None
@@ -328,15 +344,16 @@ class _Running:
 def _what_if(
     question: Question, first: Sequence[Contender], path: Path
 ) -> tuple[list[Variant], SuiteFolder | None]:
-    """The changes that apply to the first drives, and the folder of their runs: that of earlier
-    ones if they are the same. None if nothing applies.
+    """Return the changes that apply to the first drives, and the folder of their runs.
+
+    The folder of earlier runs is reused if they are the same; None if no change applies.
     """
     from itertools import count
 
     from writecliff.choice.variants import plan_variants
     from writecliff.suite.folder import SuiteFolder
 
-    for number in count(1):  # other limits may have made other drives the first ones
+    for number in count(1):  # other limits may have put other drives first
         below = path / (WHAT_IF if number == 1 else f"{WHAT_IF}-{number}")
         variants = list(plan_variants(question, first, below))
         members = {
@@ -347,7 +364,7 @@ def _what_if(
         if not members:
             return [], None
         if not _has_runs(below):
-            devices = {file: text for one in variants for file, text in one.devices.items()}
+            devices = {file: text for variant in variants for file, text in variant.devices.items()}
             return variants, _created(below, Path(question.workload).stem, members, devices)
         folder = SuiteFolder.open(below)
         if _options(folder.members) == _options(members):
@@ -364,19 +381,25 @@ def _changed(
     path: Path,
     running: _Running,
 ) -> tuple[Changed, ...]:
-    """The first drives again, one thing changed at a time."""
+    """Rank the first drives again, with one change at a time."""
     from writecliff.choice.answer import Changed, measure, ranking_of
 
     variants, folder = _what_if(question, first, path)
     if folder is None:
         return ()
     running.run(folder)
-    found = []
+    changes = []
     for variant in variants:
-        applied = [one for one in first if one.name in variant.members]
-        runs = {one.name: [folder.run_directory(f"{variant.key}-{one.name}")] for one in applied}
+        applied = [contender for contender in first if contender.name in variant.members]
+        runs = {
+            contender.name: [folder.run_directory(f"{variant.key}-{contender.name}")]
+            for contender in applied
+        }
         again = measure(question, applied, runs)
-        here = {one.name: again.get(one.name, measured[one.name]) for one in first}
+        here = {
+            contender.name: again.get(contender.name, measured[contender.name])
+            for contender in first
+        }
         order = ranking_of(question, weights, here, load)
-        found.append(Changed(variant.key, variant.text, order, tuple(variant.members)))
-    return tuple(found)
+        changes.append(Changed(variant.key, variant.text, order, tuple(variant.members)))
+    return tuple(changes)

@@ -1,4 +1,4 @@
-"""Command lines of fio on simulated drives."""
+"""fio command lines on simulated drives."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FioRun:
 
     @property
     def missed(self) -> bool:
-        """`True` if a job was slower than its minimum rate."""
+        """True if a job was slower than its minimum rate."""
         return any(job.ended_by == "least_rate" for result in self.results for job in result.jobs)
 
     def texts(self) -> Sequence[str]:
@@ -62,7 +62,7 @@ class FioRun:
         write_logs(self.job_file, self.results, self.command.folder)
         if output is None:
             sys.stdout.write(text)
-        elif str(output) in _STREAMS:  # as scripts write it
+        elif str(output) in _STREAMS:  # paths that scripts use for standard streams
             output.write_text(text, encoding="utf-8")
         else:
             write_atomically(output, encoded(text))
@@ -78,14 +78,14 @@ def run_fio(
     note: Note = lambda text: None,
     warn: Note = lambda text: None,
 ) -> FioRun | None:
-    """Run a command line of fio on a simulated drive.
+    """Run a fio command line on a simulated drive.
 
     Args:
         words: The command line; `--json` stands for `--output-format=json`.
         on: The drive, "sim:NAME" or "sim:PATH.toml".
         seed: Seed of the drive and of all random choices (default: randseed of the jobs).
-        precondition: State to bring the drive to first (default: fill if unwritten addresses would
-            be read, else none).
+        precondition: Initial state of the drive (default: fill if the jobs read unwritten
+            addresses, else none).
         progress: Receives the progress of the jobs.
         note: Receives remarks about the jobs.
         warn: Receives warnings of the drive.
@@ -94,7 +94,8 @@ def run_fio(
         The results; None for a command line that only parses its jobs.
 
     Raises:
-        ConfigError, EngineError.
+        ConfigError: The command line or a job is invalid.
+        EngineError: The drive failed.
     """
     from writecliff.output_files import check_output
     from writecliff.workload.fiojob.commandline import read_command_line
@@ -102,7 +103,7 @@ def run_fio(
     command = read_command_line([word for word in words if word != "--json"])
     command.formats = ("json",) if "--json" in words else command.formats
     if not on.startswith("sim:"):
-        raise ConfigError(f"{on} is no simulated drive", hint="run fio itself on a real drive")
+        raise ConfigError(f"{on} is not a simulated drive", hint="run fio itself on a real drive")
     if command.output is not None and str(command.output) not in _STREAMS:
         check_output(command.output)
     with opened(on, 1 if seed is None else seed) as engine:
@@ -121,12 +122,16 @@ def _check_readonly(command: FioCommand, job_file: FioJobFile) -> None:
     for workload in job_file.workloads if command.readonly else ():
         for job in workload.jobs:
             if job.read_pct < 100 or job.log is not None:
-                raise ConfigError(f"job {job.name} writes, and --readonly is given")
+                raise ConfigError(
+                    f"job {job.name} writes, but --readonly is given",
+                    hint="leave out --readonly, or the job",
+                )
 
 
 def _needed_state(job_file: FioJobFile, engine: Engine, note: Note) -> str:
-    """A drive answers reads of what was never written without its flash, so one that has flash is
-    filled first.
+    """Return the state that the jobs need: "fill" if they read unwritten addresses of an SSD.
+
+    Reads of unwritten addresses would not access the flash.
     """
     from writecliff.workload.load import LoadStep
     from writecliff.workload.unwritten import reads_unwritten
@@ -136,8 +141,8 @@ def _needed_state(job_file: FioJobFile, engine: Engine, note: Note) -> str:
     if identity.without_flash or not reads_unwritten(steps, identity.capacity_bytes):
         return "none"
     note(
-        "note: reads of what was never written need no flash: the drive is filled first "
-        "(--precondition none: it is taken as it is)"
+        "note: reads of unwritten addresses would not access the flash, so the drive is filled "
+        "first (--precondition none omits this)"
     )
     return "fill"
 
@@ -172,9 +177,9 @@ def _run(
 def without_bins(document: Json) -> Json:
     """Return a document in the format of `--output-format=json`, without latency buckets."""
 
-    def kept(value: object) -> object:
+    def without(value: object) -> object:
         if isinstance(value, dict):
-            return {key: kept(inner) for key, inner in value.items() if key != "bins"}
-        return [kept(inner) for inner in value] if isinstance(value, list) else value
+            return {key: without(inner) for key, inner in value.items() if key != "bins"}
+        return [without(inner) for inner in value] if isinstance(value, list) else value
 
-    return {key: kept(value) for key, value in document.items()}
+    return {key: without(value) for key, value in document.items()}

@@ -33,7 +33,7 @@ def cached_drives() -> CacheList:
 def prune_cache(size_bytes: int | None = None) -> CachePruned:
     """Remove prepared drives of other builds, then the least recently used.
 
-    `size_bytes`: maximum size after the removal (default: the limit of the cache).
+    `size_bytes` is the size to which the cache is reduced (default: the limit of the cache).
     """
     from writecliff.engines.state_cache import StateCache
 
@@ -61,8 +61,13 @@ def _drives(states: Sequence[CachedState]) -> list[CachedDrive]:
 
 
 def attach_drive(address: str, host_nqn: str | None = None) -> Attached:
-    """Attach a drive that is served over NVMe/TCP. `host_nqn`: the name of this machine (default:
-    that in /etc/nvme/hostnqn). Raises TargetError, ConfigError.
+    """Attach a drive that is served over NVMe/TCP.
+
+    `host_nqn` is the NVMe qualified name of this machine (default: that in /etc/nvme/hostnqn).
+
+    Raises:
+        TargetError: The drive cannot be attached.
+        ConfigError: The address is invalid.
     """
     from writecliff.engines.blockdev.nvme.fabrics import RemoteDrive, attach
     from writecliff.engines.blockdev.topology import System

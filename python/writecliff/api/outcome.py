@@ -1,7 +1,7 @@
 """Outcome of a measurement: its limits, its baseline, and the file for CI systems.
 
-A limit is missed if its figure is not on its side, or is not there. A baseline is missed if a
-figure is worse than there by more than noise.
+A limit is missed if its figure is beyond it or does not exist. A baseline is missed if a figure is
+worse than in the baseline by more than noise.
 """
 
 from __future__ import annotations
@@ -32,11 +32,16 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def check_limits(
     expect: Sequence[str], junit: Path | None, tests: Iterable[str] = ()
 ) -> list[Expectation]:
-    """Parse limits before a run starts. Raises ConfigError: not a limit, or a file that cannot be
-    created.
+    """Parse limits before a run starts.
+
+    Raises:
+        ConfigError: A text is not a limit, or the JUnit file cannot be created.
     """
     if junit is not None and (junit.is_dir() or not junit.absolute().parent.is_dir()):
-        raise ConfigError(f"--junit {junit} is no file that can be made")
+        raise ConfigError(
+            f"--junit {junit} cannot be created",
+            hint="give a file in an existing folder",
+        )
     if not expect:
         return []
     from writecliff.report.expectations import parse_expectations
@@ -74,7 +79,12 @@ class Baseline:
     """An earlier run, suite or saved answer, read before the measurement."""
 
     def __init__(self, path: Path) -> None:
-        """Read `path`. Raises ConfigError: no run there; StoreError: damaged."""
+        """Read `path`.
+
+        Raises:
+            ConfigError: There is no run.
+            StoreError: The run is damaged.
+        """
         from writecliff.report.comparison.contenders import contenders_in
 
         self._path = path
@@ -84,7 +94,7 @@ class Baseline:
     def compare(self, path: Path, run: Run | None = None) -> BaselineComparison:
         """Compare the run or suite in `path` with the baseline and write the page into it.
 
-        `run`: the run in `path`, if its report already exists. Raises as `api.compare`.
+        `run` is the run in `path`, if its report already exists. Raises as `api.compare`.
         """
         from writecliff.report.comparison import compare
         from writecliff.report.comparison.page import comparison_page
@@ -93,8 +103,10 @@ class Baseline:
 
         if run is not None:
             self._known[path.resolve()] = run_of(run.report)
-        found = compare([self._path, path], self._known)
-        return BaselineComparison(found, write_page(comparison_page(found), path / PAGE_NAME))
+        comparison = compare([self._path, path], self._known)
+        return BaselineComparison(
+            comparison, write_page(comparison_page(comparison), path / PAGE_NAME)
+        )
 
 
 def read_baseline(path: Path | None) -> Baseline | None:
@@ -106,46 +118,47 @@ def read_baseline(path: Path | None) -> Baseline | None:
 class BaselineComparison:
     """The comparison of a run with its baseline, and its page."""
 
-    found: Comparison
+    comparison: Comparison
     page: Path
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the lines below the outcome of the run. The last line is the verdict."""
-        return [("comparison", str(self.page)), ("compared", self.found.verdict)]
+        return [("comparison", str(self.page)), ("compared", self.comparison.verdict)]
 
     def judged(self) -> Iterator[tuple[str, Judgement, str]]:
         """Yield the name of each figure, its judgement, and a sentence with both values."""
         from writecliff.report.comparison.judgement import judgement
         from writecliff.report.comparison.page import figure_names
 
-        if len(self.found.contenders) != 2:  # a sweep: nothing is set against a single run
+        if len(self.comparison.contenders) != 2:  # a sweep is not compared with a single run
             return
-        for name, figure in zip(figure_names(self.found), self.found.figures, strict=True):
+        names = figure_names(self.comparison)
+        for name, figure in zip(names, self.comparison.figures, strict=True):
             word = judgement(figure, 0, 1)
             texts = ["-" if value is None else value.full_text for value in figure.values]
             yield name, word, f"{name} is {word}: {texts[1]}, in the baseline {texts[0]}"
 
     @property
     def worse(self) -> bool:
-        """`True` if a figure is worse than in the baseline by more than noise."""
+        """True if a figure is worse than in the baseline by more than noise."""
         return any(word == "worse" for _, word, _ in self.judged())
 
     def answer(self) -> ComparisonAnswer:
         """Return the comparison as in `writecliff compare --json`."""
-        return comparison_answer(self.found, self.page)
+        return comparison_answer(self.comparison, self.page)
 
 
-def comparison_answer(found: Comparison, page: Path, **files: Path | None) -> ComparisonAnswer:
-    """Return a comparison with its page. `files`: `pdf` and `csv` of the page."""
+def comparison_answer(comparison: Comparison, page: Path, **files: Path | None) -> ComparisonAnswer:
+    """Return a comparison with its page. `files` are the `pdf` and `csv` of the page."""
     from writecliff.api.answers.tests import Comparison
     from writecliff.report.comparison.page import comparison_mapping
 
-    return Comparison.of(comparison_mapping(found), report=page, **files)
+    return Comparison.of(comparison_mapping(comparison), report=page, **files)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The limits of a command that measured, by run, and the comparison with its baseline."""
+    """The limits of a measurement, by run, and the comparison with its baseline."""
 
     name: str  # of the run or suite
     judged: Mapping[str, Sequence[Judged]] = field(default_factory=dict)  # by run
@@ -158,7 +171,7 @@ class Outcome:
         return cls(run.path.name, {run.path.name: run.limits}, compared)
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield the lines of the terminal below the outcome."""
+        """Yield the lines for the terminal, below the result of the measurement."""
         many = len(self.judged) > 1
         for run, limits in self.judged.items():
             prefix = f"{run}: " if many else ""
@@ -193,8 +206,9 @@ class Outcome:
         return self.exit_code
 
     def junit(self) -> bytes:
-        """Return the outcome as JUnit XML, with a test case for each limit, for the run itself, and
-        for each compared figure.
+        """Return the outcome as JUnit XML.
+
+        It has a test case for each limit, for the run itself, and for each compared figure.
         """
         suites = Element("testsuites", name="writecliff")
         for run, limits in self.judged.items():
@@ -204,8 +218,8 @@ class Outcome:
                 _case(suite, run, limit.text, None if limit.met else limit.said)
         if self.compared is not None:
             suite = _suite(suites, f"{self.name} against its baseline")
-            for figure, word, said in self.compared.judged():
-                _case(suite, self.name, figure, said if word == "worse" else None)
+            for figure, word, sentence in self.compared.judged():
+                _case(suite, self.name, figure, sentence if word == "worse" else None)
         for element in (*suites, suites):
             cases = list(element.iter("testcase"))
             failures = list(element.iter("failure"))

@@ -23,8 +23,10 @@ Note = Callable[[str], None]
 def procedure_of(
     test: str, options: Mapping[str, Any], on: str | None, limits: Sequence[Expectation] = ()
 ) -> Procedure:
-    """Return a test with its options for a target. Raises ConfigError, also for `limits` on figures
-    that the test does not have.
+    """Return a test with its options for a target.
+
+    Raises:
+        ConfigError: An option is invalid, or a limit is on a figure that the test does not have.
     """
     from writecliff.engines.target import is_simulated
     from writecliff.procedures.registry import procedure_from_mapping
@@ -35,7 +37,7 @@ def procedure_of(
 
 
 def check_limits_of(procedure: Procedure, limits: Sequence[Expectation]) -> None:
-    """Reject limits on figures that a run cannot have. Raises ConfigError."""
+    """Check that a run can have the figures of limits. Raises ConfigError."""
     if limits:
         from writecliff.report.expectations import check_procedure
 
@@ -53,8 +55,11 @@ class StoredRun:
 
 
 def stored_run(path: Path, test: str) -> StoredRun:
-    """Read a run of a test that is to be resumed. Raises ConfigError: of another test; StoreError:
-    damaged.
+    """Read a run of a test to resume it.
+
+    Raises:
+        ConfigError: The run is of another test.
+        StoreError: The run is damaged.
     """
     from writecliff.api.runs import opening_of
     from writecliff.engines.target import target_now
@@ -75,7 +80,7 @@ def stored_run(path: Path, test: str) -> StoredRun:
 
 
 def check_permission(engine: Engine) -> None:
-    """Refuse before anything is made on disk; the engine itself refuses to write as well."""
+    """Refuse a drive that may not be written, before anything is created on disk."""
     if (refusal := engine.write_refusal) is not None:
         raise refusal
 
@@ -119,7 +124,7 @@ def plan_run(
 ) -> PlannedRuns:
     """Plan a run on an open drive. Pilot runs estimate the duration on simulated drives.
 
-    `writes`: the run writes to the drive. `note` receives the progress of pilot runs.
+    `writes` is True if the run writes to the drive. `note` receives the progress of pilot runs.
     """
     from writecliff.procedures.estimate import with_estimate
     from writecliff.procedures.scaling import quick_engine
@@ -133,8 +138,10 @@ def plan_run(
 
 
 def plan_members(members: Mapping[str, Member], engine: Engine, *, note: Note) -> PlannedRuns:
-    """Plan the runs of a suite: bounds on a real drive, estimates on a simulated one. Raises
-    ConfigError: not enough memory.
+    """Plan the runs of a suite: bounds for a real drive, estimates for a simulated drive.
+
+    Raises:
+        ConfigError: Memory is insufficient, or a run does not suit the drive.
     """
     from writecliff.procedures.registry import procedure_from_mapping
     from writecliff.suite.memory import check_memory

@@ -1,4 +1,4 @@
-"""One run: of a test or a workload, made, resumed, or opened from its directory."""
+"""A run of a test or a workload: measured, resumed, or opened from its directory."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ PathLike = str | Path
 
 @dataclass(frozen=True)
 class Run(Shows):
-    """A run on disk; a notebook shows its outcome and figures.
+    """A run on disk, which notebooks display with its outcome and figures.
 
-    Tables and figures are read on first access. A run that was just measured keeps its report.
+    Tables and figures are read on first access. A run that was just measured has its report.
     """
 
     path: Path
@@ -56,14 +56,14 @@ class Run(Shows):
 
     @cached_property
     def directory(self) -> RunDirectory:
-        """The store: SQL over its tables (`query`), histograms, the manifest."""
+        """The run directory: SQL over its tables (`query`), histograms, the manifest."""
         from writecliff.store.rundir import RunDirectory
 
         return RunDirectory.open(self.path)
 
     @cached_property
     def report(self) -> TestReport:
-        """The report as data."""
+        """The report of the run, as data."""
         from writecliff.report import report_of
 
         return report_of(self.directory)
@@ -75,19 +75,19 @@ class Run(Shows):
 
     @property
     def status(self) -> str:
-        """ "complete", "interrupted", "failed", "running" or "planned"."""
+        """The status: "complete", "interrupted", "failed", "running" or "planned"."""
         return self.directory.status
 
     @property
     def rounds(self) -> Table:
-        """A row for each step, in the order they were made (docs/reference/run-directory.md)."""
+        """The table of steps, in the order of the run (docs/reference/run-directory.md)."""
         from writecliff.api.tables import Table
 
         return Table(self.directory.rounds())
 
     @property
     def intervals(self) -> Table:
-        """The time series of all steps, a row for each interval, job and operation."""
+        """The time series of all steps, with a row for each interval, job and operation."""
         from writecliff.api.tables import Table
         from writecliff.engines.base import with_operation_names
 
@@ -95,12 +95,12 @@ class Run(Shows):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The figures of the run, as `writecliff report --json` has them."""
+        """The figures of the run, as in `writecliff report --json`."""
         return self.report.summary()
 
     @cached_property
     def figures(self) -> Figures:
-        """What the run is quoted by: key, value, unit and 95 % interval of each figure."""
+        """The headline figures, each with key, value, unit and 95 % confidence interval."""
         from writecliff.api.tables import Figures
 
         return Figures(self.report.headlines())
@@ -118,8 +118,13 @@ class Run(Shows):
         return self.report.answer()
 
     def add_power(self, log: Path, *, offset_s: float = 0.0) -> None:
-        """Keep the log of a power meter (CSV: seconds, watts) in the run directory. `offset_s`: the
-        meter's time at the start of the first step. Raises ConfigError, StoreError.
+        """Store the log of a power meter (CSV: seconds, watts) in the run directory.
+
+        `offset_s` is the meter's time at the start of the first step.
+
+        Raises:
+            ConfigError: The log is invalid.
+            StoreError: The run directory cannot be written.
         """
         from writecliff.report.power_meter import keep
 
@@ -142,16 +147,21 @@ class Run(Shows):
             manifest = self.directory.manifest
             title = f"{manifest.procedure} on {manifest.device.target}"
             lines = [f"{self.status}, {self.path}"]
-        except WritecliffError as error:  # a notebook shows what is wrong; it does not end
+        except WritecliffError as error:  # a notebook displays the error instead of failing
             return Shown(str(self.path), [str(error)])
         try:
             return Shown(title, [*lines, self.verdict], [figures_grid(self.figures)])
-        except WritecliffError as error:  # of a run that has not got that far
+        except WritecliffError as error:  # the run has no figures yet
             return Shown(title, [*lines, str(error)])
 
 
 def load_run(path: PathLike) -> Run:
-    """A run directory. Raises ConfigError (no run there), StoreError (damaged)."""
+    """Open a run directory.
+
+    Raises:
+        ConfigError: There is no run.
+        StoreError: The run is damaged.
+    """
     run = Run(Path(path))
     _ = run.directory
     return run
@@ -165,13 +175,22 @@ def run_test(
     progress: RunProgress | None = None,
     **options: Any,
 ) -> Run:
-    """Run a test of the standard, or a campaign, on a drive; write its report.
+    """Run a test of the standard, or a campaign, on a drive, and write its report.
 
-    `test`: a name from `writecliff test --list`. `on`: a target such as "sim:sata-tlc-120", or an
-    engine that is open (`open_target` takes the consent that a real drive needs). `output`: the run
-    directory, which must be empty or not exist (default: runs/TEST-TARGET-TIME). `progress` gets
-    what happens. `options` are those of the test, with underscores: `quick=True, seed=2`. Raises
-    ConfigError, TargetError, EngineError, StoreError.
+    Args:
+        test: A name from `writecliff test --list`.
+        on: A target such as "sim:sata-tlc-120", or an open engine (`open_target` takes the consent
+            that a real drive requires).
+        output: The run directory, which must be empty or not exist (default:
+            runs/TEST-TARGET-TIME).
+        progress: Receives the events of the run.
+        **options: Options of the test, with underscores: `quick=True, seed=2`.
+
+    Raises:
+        ConfigError: An option is invalid, or does not suit the drive.
+        TargetError: The drive cannot be opened, or may not be written.
+        EngineError: The drive failed.
+        StoreError: The run directory cannot be written.
     """
     from writecliff.engines.target import is_simulated
     from writecliff.procedures.registry import procedure_from_mapping
@@ -194,13 +213,13 @@ def run_workload(
     seed: int | None = None,
     progress: RunProgress | None = None,
 ) -> Run:
-    """Run a load of your own on a drive and write its report.
+    """Run a load on a drive, and write its report.
 
-    `load`: a workload or fio job file, the name of a ready-made workload, or one `Workload` or
-    several, which follow one another. `on`, `output`, `progress`: as in `run_test`. `precondition`:
-    state to bring the drive to first, as of `writecliff run` (default: what the file says, else
-    fill for a simulated drive whose unwritten addresses would be read). `seed`: in place of those
-    of the loads. Raises as `run_test`.
+    `load` is a workload or fio job file, the name of a ready-made workload, a `Workload`, or
+    several in sequence. `on`, `output` and `progress` are as in `run_test`. `precondition` is the
+    initial state of the drive, as for `writecliff run` (default: that of the file, else fill for a
+    simulated drive whose unwritten addresses would be read). `seed` replaces the seeds of the
+    loads. Raises as `run_test`.
 
     >>> import tempfile
     >>> from writecliff import Job, Workload
@@ -229,9 +248,9 @@ def _workload_file(
 
     if isinstance(load, str | Path):
         return load_workload(find_workload(Path(load)), capacity_bytes=capacity_bytes, seed=seed)
-    steps = [LoadStep(one) for one in ([load] if isinstance(load, Workload) else load)]
+    steps = [LoadStep(workload) for workload in ([load] if isinstance(load, Workload) else load)]
     if not steps:
-        raise ConfigError("no workload is given")
+        raise ConfigError("no workload is given", hint="give at least one Workload")
     if seed is not None:
         steps = [step.seeded(seed) for step in steps]
     return WorkloadFile(Path(steps[0].workload.name), tuple(steps))
@@ -240,9 +259,9 @@ def _workload_file(
 def resume_run(
     path: PathLike, on: str | Engine | None = None, *, progress: RunProgress | None = None
 ) -> Run:
-    """Finish a run that was interrupted, with the options it was started with.
+    """Finish an interrupted run, with the options of its start.
 
-    `on`: as in `run_test` (default: the target that the run was on). Raises as `run_test`.
+    `on` is as in `run_test` (default: the target of the run). Raises as `run_test`.
     """
     from writecliff.engines.target import target_now
     from writecliff.procedures.registry import procedure_from_mapping
@@ -269,8 +288,10 @@ def execute(
     resume: bool = False,
     expect: Sequence[Expectation] = (),
 ) -> Run:
-    """Run a procedure, hold the limits of its file and those in `expect` against it, and write its
-    report, which the run that is returned keeps. Raises as `run_test`.
+    """Run a procedure, check its limits, and write its report.
+
+    The limits are those of its file and those in `expect`. The returned run has the report. Raises
+    as `run_test`.
     """
     from writecliff.procedures.framework import run_procedure
     from writecliff.procedures.progress import RunProgress
@@ -282,8 +303,10 @@ def execute(
 
 
 def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | None = None) -> Run:
-    """Check limits on a run that has just been stored, and write its report. Raises
-    StoreError.
+    """Check limits on a run that was just stored, and write its report.
+
+    Raises:
+        StoreError: The run directory cannot be written.
     """
     from writecliff.report import report_of, write_pages
     from writecliff.report.expectations import judge_report
@@ -301,7 +324,11 @@ def judged_run(path: Path, limits: Sequence[Expectation], ended: RunOutcome | No
 def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
     """Yield the engine of a target and close it afterwards, or yield an open engine.
 
-    `opening`: keyword arguments of `open_target`. Raises TargetError, ConfigError.
+    `opening` are keyword arguments of `open_target`.
+
+    Raises:
+        TargetError: The drive cannot be opened.
+        ConfigError: An option does not apply to it.
     """
     if not isinstance(on, str):
         yield on
@@ -325,12 +352,12 @@ def new_path(
     store: str | None = None,
     suffix: str = "",
 ) -> Path:
-    """Where output goes by default: `runs/wsat-sim-sata-tlc-120-20260131-142501` and `suffix`, in
-    `store`, else in the store of the environment (WRITECLIFF_STORE), else in the current folder.
+    """Create and return a default output path.
 
-    It is made there, empty, so that nobody who starts in the same second gets it, too: a file
-    where there is a suffix, else a folder. What is still empty when the
-    command or the process ends is removed.
+    The path is `runs/wsat-sim-sata-tlc-120-20260131-142501` with `suffix`, in `store`, else in the
+    store of the environment (WRITECLIFF_STORE), else in the current folder. It is created empty (a
+    file with a suffix, else a folder), so that no other process that starts in the same second gets
+    it too. If it is still empty at the end of the command or process, it is removed.
     """
     import re
     from datetime import datetime
@@ -341,8 +368,8 @@ def new_path(
     short = "" if target is None else "-" + re.sub(r"[^A-Za-z0-9.]+", "-", target).strip("-")
     name = f"{about.replace(':', '-')}{short}-{datetime.now():%Y%m%d-%H%M%S}"
     names = chain([name], (f"{name}-{number}" for number in count(2)))
-    paths = (output_root(store) / folder / f"{one}{suffix}" for one in names)
-    return next(one for one in paths if _reserved(one, folder=not suffix))
+    paths = (output_root(store) / folder / f"{candidate}{suffix}" for candidate in names)
+    return next(path for path in paths if _reserved(path, folder=not suffix))
 
 
 @contextmanager
@@ -371,12 +398,12 @@ _unused: dict[Path, list[Path]] = {}
 
 
 def _reserved(path: Path, *, folder: bool) -> bool:
-    """Whether it could be made, empty. Raises StoreError."""
+    """Return True if the path could be created, empty. Raises StoreError."""
     import atexit
 
     from writecliff.store.files import store_error
 
-    above = [one for one in path.parents[:2] if not one.exists()]
+    above = [parent for parent in path.parents[:2] if not parent.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if folder:

@@ -1,4 +1,4 @@
-"""Several runs: suites and sweeps, comparisons, and the reports of what was measured."""
+"""Sets of runs: suites and sweeps, comparisons, and their reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Suite(Shows):
     """The directory of the suite."""
 
     page: Path
-    """The page about all of its runs."""
+    """The page about all runs."""
 
     runs: Mapping[str, Run]
     """The runs by name, in order."""
@@ -44,7 +44,7 @@ class Suite(Shows):
     """The directory with its plan."""
 
     written: SuitePage = field(repr=False, compare=False)
-    """What the page was made of, so that nobody has to read it again."""
+    """The data of the page."""
 
     def outcome(self, baseline: Baseline | None = None) -> Outcome:
         """Return the limits of the runs and the comparison with a baseline. Raises as `compare`."""
@@ -98,13 +98,22 @@ def run_suite(
     log: Callable[[ChildEvent], None] | None = None,
     **options: Any,
 ) -> Suite:
-    """Run all tests of an edition on a drive, each from a purge, and write a page about them.
+    """Run all tests of an edition on a drive, each after a purge, and write a page about them.
 
-    `edition`: "pts-e" or "pts-c". `tests`: those of them to run. `output`: the directory, which
-    must be empty or not exist (default: suites/EDITION-TARGET-TIME). `workers`: runs at a time on a
-    simulated drive. `scheduler`: run them on Dask, "local" or "tcp://HOST:PORT". `opening`: keyword
-    arguments of `open_target`. `options` go to every test,
-    `special` to the tests that it names. Tests run in processes of their own. Raises as `run_test`.
+    Args:
+        edition: "pts-e" or "pts-c".
+        on: The target.
+        tests: Tests of the edition to run (default: all).
+        output: The directory, which must be empty or not exist (default:
+            suites/EDITION-TARGET-TIME).
+        workers: Number of simultaneous runs on a simulated drive.
+        scheduler: "local" or "tcp://HOST:PORT", to run on Dask.
+        opening: Keyword arguments of `open_target`.
+        special: Options of single tests, by test.
+        log: Receives the events of the runs.
+        **options: Options of every test.
+
+    Tests run in separate processes. Raises as `run_test`.
     """
     opening = opening or {}
     members = suite_members(edition, on, tests=tests, special=special, options=options)
@@ -121,8 +130,10 @@ def suite_members(
     options: Mapping[str, Any],
     expect: Sequence[str] = (),
 ) -> Mapping[str, Member]:
-    """Return the runs of a suite by name; arguments as in `run_suite`. Raises ConfigError, also for
-    a limit in `expect` that applies to no run.
+    """Return the runs of a suite by name; arguments are as in `run_suite`.
+
+    Raises:
+        ConfigError: An option is invalid, or a limit in `expect` applies to no run.
     """
     from writecliff.suite.plan import plan_suite
 
@@ -140,8 +151,12 @@ def start_suite(
     store: str | None = None,
     opening: Mapping[str, Any],
 ) -> SuiteFolder:
-    """Check that the runs of a suite can run on a drive, and create their directory. Raises
-    ConfigError, TargetError, StoreError.
+    """Check that the runs of a suite can run on a drive, and create their directory.
+
+    Raises:
+        ConfigError: A run does not suit the drive.
+        TargetError: The drive cannot be opened, or may not be written.
+        StoreError: The directory cannot be written.
     """
     from writecliff.suite.folder import SuiteFolder
 
@@ -154,8 +169,8 @@ def open_set(path: Path, kind: Kind, on: str | None = None) -> SuiteFolder:
     """Open the directory of a suite or sweep to resume it.
 
     Raises:
-        ConfigError: It is of another kind, or of another drive than `on`.
-        StoreError: Damaged.
+        ConfigError: It has another kind of set, or runs on another drive than `on`.
+        StoreError: It is damaged.
     """
     from writecliff.suite.folder import SuiteFolder
 
@@ -165,7 +180,10 @@ def open_set(path: Path, kind: Kind, on: str | None = None) -> SuiteFolder:
             f"{path} is a {folder.kind}", hint=f"writecliff {folder.command} --resume {path}"
         )
     if on is not None and on not in folder.targets:
-        raise ConfigError(f"{path} was run on {', '.join(folder.targets)}, not on {on}")
+        raise ConfigError(
+            f"{path} was run on {', '.join(folder.targets)}, not on {on}",
+            hint="leave out the target",
+        )
     return folder
 
 
@@ -182,21 +200,21 @@ def run_sweep(
     log: Callable[[ChildEvent], None] | None = None,
     **options: Any,
 ) -> Suite:
-    """Run every combination of varied settings, each from a purge, and write a page about them.
+    """Run every combination of varied settings, each after a purge, and write a page about them.
 
-    `vary`: values by key, such as `{"overprovision_pct": [7.0, 14.0, 28.0]}` (in %),
-    `"device.ftl.gc"` of the drive's file, or `"load.queue_depth"` of a load. `test`: the test to
-    run (default: "wsat"), with `options`. `workload`: the load to run instead. `output`: the
+    `vary` has values by key, such as `{"overprovision_pct": [7.0, 14.0, 28.0]}` (in %),
+    `"device.ftl.gc"` of the drive's file, or `"load.queue_depth"` of a load. `test` is the test to
+    run (default: "wsat"), with `options`; `workload` is a load to run instead. `output` is the
     directory, which must be empty or not exist (default: sweeps/KEYS-TARGET-TIME). Other arguments
     are those of `run_suite`. Raises as `run_test`.
     """
     from itertools import product
 
     opening = opening or {}
-    what, common = sweep_base(test, workload, on, options, opening)
+    base_test, common = sweep_base(test, workload, on, options, opening)
     keys = [key if "." in key else key.replace("-", "_") for key in vary]
     cells = [dict(zip(keys, row, strict=True)) for row in product(*vary.values())]
-    folder = start_sweep(what, cells, common, on, output=output, opening=opening)
+    folder = start_sweep(base_test, cells, common, on, output=output, opening=opening)
     return run_members(folder, opening=opening, workers=workers, scheduler=scheduler, log=log)
 
 
@@ -224,7 +242,9 @@ def start_sweep(
         expect: Limits, each of which must apply to a run.
 
     Raises:
-        ConfigError, TargetError, StoreError.
+        ConfigError: The cells or a limit are invalid, or a run does not suit the drive.
+        TargetError: The drive cannot be opened, or may not be written.
+        StoreError: The directory cannot be written.
     """
     from writecliff.suite.sweep import plan_sweep
 
@@ -254,12 +274,16 @@ def sweep_base(
 ) -> tuple[str, dict[str, Any]]:
     """Return the test of a sweep and the options that do not vary.
 
-    Raises ConfigError: a load with a test or with options.
+    Raises:
+        ConfigError: A load is given together with a test or options.
     """
     if workload is None:
         return test or "wsat", dict(options)
     if test is not None or options:
-        raise ConfigError("a workload cannot be swept together with a test or its options")
+        raise ConfigError(
+            "a workload cannot be swept together with a test or its options",
+            hint="leave out the workload, or the test and its options",
+        )
     from contextlib import closing
 
     from writecliff.engines.target import open_target
@@ -282,8 +306,9 @@ def run_members(
     log: Callable[[ChildEvent], None] | None = None,
     expect: Sequence[Expectation] = (),
 ) -> Suite:
-    """Run what a suite or sweep has not done yet, hold the limits in `expect` against its runs, and
-    write its page. Raises as `run_test`.
+    """Run the remaining members of a suite or sweep, check limits, and write the page.
+
+    `expect` are limits on figures of the runs. Raises as `run_test`.
     """
     from writecliff.cluster import connected
     from writecliff.report import write_report
@@ -291,12 +316,12 @@ def run_members(
     from writecliff.report.suite_page import write_suite_page
     from writecliff.suite.runner import run_suite
 
-    def unseen(event: ChildEvent) -> None:
-        """Shows nothing."""
+    def discard(event: ChildEvent) -> None:
+        """Ignore an event."""
 
     with connected(scheduler, workers=workers) as cluster:
         run_suite(
-            folder, log or unseen, opening=opening, finish=write_report, workers=workers,
+            folder, log or discard, opening=opening, finish=write_report, workers=workers,
             cluster=cluster,
         )  # fmt: skip
     runs = {name: Run(folder.run_directory(name)) for name in folder.members}
@@ -307,13 +332,16 @@ def run_members(
 
 
 def compare(*runs: Run | Suite | PathLike) -> Comparison:
-    """Compare runs, suites, sweeps or saved answers: `figures`, `differences` and the `verdict`.
+    """Compare runs, suites, sweeps or saved answers.
 
-    Raises ConfigError: fewer than two of them, or nothing that two of them measured.
+    The result has `figures`, `differences` and the `verdict`.
+
+    Raises:
+        ConfigError: There are fewer than two, or they have no figure in common.
     """
     from writecliff.report.comparison import compare as compare_paths
 
-    return compare_paths([_path_of(one) for one in runs])
+    return compare_paths([_path_of(run) for run in runs])
 
 
 def write_report(
@@ -325,12 +353,15 @@ def write_report(
 ) -> Path:
     """Write the report of a run as HTML and return its path.
 
-    `output`: the file (default: report.html in the run directory). `pdf`: also as PDF. `csv`: a
-    folder for the numbers of its figures and tables. Raises StoreError.
+    `output` is the file (default: report.html in the run directory), `pdf` a PDF file to write too,
+    `csv` a folder for the data of its figures and tables.
+
+    Raises:
+        StoreError: A file cannot be written.
     """
     from writecliff.report import write_report as write
 
-    output, pdf, csv = (None if one is None else Path(one) for one in (output, pdf, csv))
+    output, pdf, csv = (None if path is None else Path(path) for path in (output, pdf, csv))
     return write(_path_of(run), output, pdf=pdf, csv=csv)
 
 
@@ -343,9 +374,12 @@ def write_page(
 ) -> Path:
     """Write the page of a comparison, stream advice or one or two measured traces; return its path.
 
-    `result`: what `compare`, `advise_streams` or `characterise_trace` returns. `output`: the HTML
-    file, which is replaced. `pdf` and `csv`: as in `write_report`. Raises ConfigError: a result of
-    another function; StoreError: the file cannot be written.
+    `result` is that of `compare`, `advise_streams` or `characterise_trace`. `output` is the HTML
+    file, which is replaced. `pdf` and `csv` are as in `write_report`.
+
+    Raises:
+        ConfigError: `result` is that of another function.
+        StoreError: A file cannot be written.
     """
     from writecliff.replay.advice import StreamAdvice
     from writecliff.report.comparison import Comparison
@@ -368,12 +402,12 @@ def write_page(
         page = workload_page(list(traces))
     else:
         raise ConfigError(
-            f"no page can be made of a {type(result).__name__}",
+            f"a {type(result).__name__} has no page",
             hint="give the result of compare, advise_streams or characterise_trace",
         )
     pdf, csv = (None if path is None else Path(path) for path in (pdf, csv))
     return write(page, Path(output), pdf=pdf, csv=csv)
 
 
-def _path_of(one: Run | Suite | PathLike) -> Path:
-    return one.path if isinstance(one, Run | Suite) else Path(one)
+def _path_of(run: Run | Suite | PathLike) -> Path:
+    return run.path if isinstance(run, Run | Suite) else Path(run)

@@ -1,4 +1,4 @@
-"""The run store: what `writecliff runs` does, as functions."""
+"""The run store: the functions of `writecliff runs`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
 
 
 class Store(Shows):
-    """A store of runs. Begin with `open_store`.
+    """A store of runs, opened by `open_store`.
 
     >>> import tempfile
     >>> store = open_store(tempfile.mkdtemp())
@@ -54,6 +54,7 @@ class Store(Shows):
     """
 
     def __init__(self, location: str, progress: WorkProgress = UNSEEN) -> None:
+        """Use the store at `location` without reading it yet."""
         self.location = location
         """The folder, or the URL of the object store."""
         self._progress = progress
@@ -84,11 +85,22 @@ class Store(Shows):
         sort: str = "-created_utc",
         limit: int | None = None,
     ) -> Table:
-        """The runs for which all that is given holds, a row each, as `writecliff runs list`.
+        """Return the runs that meet all given conditions, a row each, as `writecliff runs list`.
 
-        `device` is part of the target or the name of the drive; `since` a date, a time or a span
-        such as "7d"; `where` a condition of SQL on the columns of `runs`; `sort` a column, with "-"
-        before it the largest first. Raises ConfigError, QueryError, StoreError.
+        Args:
+            test: Name of the test.
+            device: Part of the target, or of the drive's name.
+            status: Status of the runs.
+            tags: Tags that the runs must have.
+            since: A date, a time, or a span such as "7d".
+            where: An SQL condition on the columns of `runs`.
+            sort: A column; a leading "-" sorts in descending order.
+            limit: Maximum number of runs.
+
+        Raises:
+            ConfigError: An argument is invalid.
+            QueryError: The condition is not valid SQL.
+            StoreError: The store cannot be read.
         """
         from writecliff.runs.queries import Selection, list_table
 
@@ -99,8 +111,9 @@ class Store(Shows):
         return Table(list_table(self._catalogue, chosen, progress=self._read))
 
     def rows(self, **selection: Any) -> Sequence[Mapping[str, Any]]:
-        """Return the runs of a selection, whose arguments are those of `list`, with the columns
-        that lists show. Raises as `list`.
+        """Return the runs of a selection, with the columns that lists show.
+
+        `selection` has the arguments of `list`. Raises as `list`.
         """
         from writecliff.runs.queries import Selection, listed
 
@@ -113,28 +126,30 @@ class Store(Shows):
         *,
         suites: bool = False,
     ) -> Sequence[str]:
-        """Return the names of runs that are given by name, path or prefix of their name, or else of
-        a selection, whose items are the arguments of `list`.
+        """Return the names of runs.
+
+        Runs are given by name, path or prefix of their name, or by a selection, which has the
+        arguments of `list`.
 
         Args:
             runs: The runs.
             selection: The selection; None without one.
-            suites: Suites may be named.
+            suites: True if suites may be named.
 
         Raises:
-            ConfigError: Neither or both are given, or a name that matches no run or several.
+            ConfigError: Neither or both are given, or a name matches no run or several runs.
         """
         from writecliff.runs.names import known_runs, run_named
 
         if bool(runs) == (selection is not None):
             raise ConfigError(
-                "runs and a selection are given" if runs else "no runs are given",
+                "runs and a selection exclude each other" if runs else "no runs are given",
                 hint="give names of runs, or a selection such as --test wsat --since 7d",
             )
         if selection is not None:
             return [row["run"] for row in self.rows(**selection)]
-        known = known_runs(self._place, suites=suites)
-        return list(dict.fromkeys(run_named(name, self._place, known) for name in runs))
+        candidates = known_runs(self._place, suites=suites)
+        return list(dict.fromkeys(run_named(name, self._place, candidates) for name in runs))
 
     def details(self, run: str) -> RunDetails:
         """Return the set-up, figures and limits of a run. Raises as `load`."""
@@ -142,13 +157,13 @@ class Store(Shows):
         from writecliff.runs.details import details
 
         (name,) = self.names([run])
-        found = details(self._catalogue, name)
-        expected = [] if found.manifest is None else list(found.manifest.expectations)
-        figures = [StoredFigure(**figure) for figure in found.figures]
-        return RunDetails(self.location, plain(found.run), figures, expected)
+        stored = details(self._catalogue, name)
+        expected = [] if stored.manifest is None else list(stored.manifest.expectations)
+        figures = [StoredFigure(**figure) for figure in stored.figures]
+        return RunDetails(self.location, plain(stored.run), figures, expected)
 
     def check_deletable(self, names: Sequence[str]) -> None:
-        """Check that runs or suites can be deleted. Raises ConfigError."""
+        """Check that runs or suites may be deleted. Raises ConfigError."""
         from writecliff.runs.delete import check_deletable
 
         check_deletable(self._place, names)
@@ -162,11 +177,11 @@ class Store(Shows):
     def index(
         self, *, rebuild: bool = False, tables: bool = False, note: Note = lambda text: None
     ) -> RunsIndex:
-        """Bring the catalogue up to date, with the figures of all runs.
+        """Update the catalogue with the figures of all runs.
 
         Args:
-            rebuild: Rebuild the catalogue.
-            tables: Also copy rounds, intervals and histograms for SQL.
+            rebuild: True to discard the catalogue first.
+            tables: True to copy rounds, intervals and histograms for SQL too.
             note: Receives remarks about runs that the tables omit.
         """
         from writecliff.api.answers.runs import DamagedRun, RunsIndex
@@ -202,10 +217,12 @@ class Store(Shows):
     ) -> None:
         """Write runs and suites to an archive, or the `tables` of runs to a folder in that format.
 
-        Raises ConfigError: no runs, or not a folder; StoreError.
+        Raises:
+            ConfigError: There are no runs, or `output` is not a folder.
+            StoreError: A file cannot be written.
         """
         if not names:
-            raise ConfigError("no run is selected")
+            raise ConfigError("no run is selected", hint="give runs, or another selection")
         if tables is None:
             from writecliff.runs.importing import write_archive
 
@@ -221,18 +238,19 @@ class Store(Shows):
     def add(
         self, paths: Sequence[Path], *, tags: Sequence[str] = (), capacity_bytes: int | None = None
     ) -> Sequence[str]:
-        """Copy run directories, suites, archives and results of fio into the store.
+        """Copy run directories, suites, archives and fio results into the store.
 
         Args:
             paths: The files and folders.
             tags: Tags for each of the runs.
-            capacity_bytes: Capacity of the drive of a result of fio.
+            capacity_bytes: Capacity of the drive of a fio result.
 
         Returns:
             The names of the new runs and suites.
 
         Raises:
-            ConfigError, StoreError.
+            ConfigError: A path has nothing to import, or a tag is invalid.
+            StoreError: The store cannot be written, or a run is damaged.
         """
         from writecliff.runs.importing import import_path
         from writecliff.runs.tags import change_tags, check_tag
@@ -246,18 +264,23 @@ class Store(Shows):
         made: list[str] = []
         for path in paths:
             made += import_path(self._place, path, capacity_bytes=capacity_bytes)
-        for found in [*self._place.find()] if tags else ():
-            if found.run in made or found.member_of in made:
-                change_tags(self._place, found.run, add=tags)
+        for run in [*self._place.find()] if tags else ():
+            if run.run in made or run.member_of in made:
+                change_tags(self._place, run.run, add=tags)
         return made
 
     def sql(self, query: str, *, allow_files: bool = False) -> Table:
-        """The answer to SQL (of DuckDB) over all runs, as `writecliff runs sql`: views runs,
-        figures, tags, rounds, intervals, histograms (docs/reference/run-store.md). Only with
-        `allow_files` may it read and write files, attach databases and load extensions.
+        """Return the result of an SQL query (DuckDB) over all runs, as `writecliff runs sql`.
 
-        What is left out of the answer, such as damaged runs, is a warning. Raises ConfigError for
-        a statement without an answer, QueryError, StoreError.
+        The views are runs, figures, tags, rounds, intervals, histograms
+        (docs/reference/run-store.md). Only with `allow_files` may the query read and write files,
+        attach databases and load extensions. Data missing from the result, such as damaged runs,
+        cause a warning.
+
+        Raises:
+            ConfigError: The statement has no result.
+            QueryError: The query fails.
+            StoreError: The store cannot be read.
         """
         import warnings
 
@@ -265,24 +288,31 @@ class Store(Shows):
         for note in notes:
             warnings.warn(note, stacklevel=2)
         if answer is None:
-            raise ConfigError("the statement has no answer", hint="for example select * from runs")
+            raise ConfigError("the statement has no result", hint="for example select * from runs")
         return Table(answer)
 
     def query(
         self, sql: str, *, allow_files: bool = False
     ) -> tuple[pa.Table | None, Sequence[str]]:
-        """Return the result of an SQL query (None for a statement without a result), and remarks
-        about missing runs. Raises QueryError, StoreError.
+        """Return the result of an SQL query, and remarks about missing runs.
+
+        The result is None for a statement without one.
+
+        Raises:
+            QueryError: The query fails.
+            StoreError: The store cannot be read.
         """
         from writecliff.runs.queries import sql_table
 
         return sql_table(self._catalogue, sql, allow_files=allow_files, progress=self._read)
 
     def load(self, run: str) -> Run:
-        """The run that is named so, or whose name begins so, or that is at this path.
+        """Return the run with this name or path, or whose name starts with `run`.
 
-        Raises ConfigError: none or several are, or the store is an object store (`writecliff runs
-        export` copies a run from there); StoreError: damaged.
+        Raises:
+            ConfigError: No run or several runs match, or the store is an object store (`writecliff
+                runs export` copies a run from there).
+            StoreError: The run is damaged.
         """
         from writecliff.runs.location import is_remote
         from writecliff.runs.names import known_runs, run_named
@@ -290,14 +320,15 @@ class Store(Shows):
         place = self._catalogue.place
         name = run_named(run, place, known_runs(place))
         if is_remote(self.location):
-            hint = f"`writecliff runs export {name}` copies it into a folder"
-            raise ConfigError(f"{self.location} is no folder", hint=hint)
+            hint = f"`writecliff runs export {name}` copies the run into a folder"
+            raise ConfigError(f"{self.location} is not a folder", hint=hint)
         return load_run(place.path_of(name))
 
     def diff(self, first: str, second: str) -> RunDifference:
-        """How run or suite `second` differs from `first`, as `writecliff runs diff`: set-up,
-        environment, and each figure: better, worse, equal, or it cannot be told. Raises as
-        `load`.
+        """Return the differences of run or suite `second` from `first`, as `writecliff runs diff`.
+
+        They are those of set-up and environment, and the judgement of each figure: better, worse,
+        equal, or undecided. Raises as `load`.
         """
         from writecliff.runs.difference import difference
         from writecliff.runs.names import known_runs, run_named
@@ -307,15 +338,18 @@ class Store(Shows):
         names = [run_named(name, place, runs) for name in (first, second)]
         with ExitStack() as stack:
             paths = [stack.enter_context(place.as_folder(name)) for name in names]
-            found = difference(paths[0], paths[1], names)
-            _ = found.judgements, found.compared.differences  # read while the folders are there
-            return found
+            compared = difference(paths[0], paths[1], names)
+            _ = compared.judgements, compared.compared.differences  # read before the folders go
+            return compared
 
     def tag(
         self, run: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()
     ) -> Sequence[str]:
-        """Add tags to a run and remove tags, as `writecliff runs tag`; its tags after that. Raises
-        ConfigError, StoreError.
+        """Add tags to a run and remove tags, as `writecliff runs tag`, and return its tags.
+
+        Raises:
+            ConfigError: The run does not exist, or a tag is invalid.
+            StoreError: The store cannot be written.
         """
         from writecliff.runs.names import runs_named
         from writecliff.runs.tags import change_tags
@@ -325,29 +359,32 @@ class Store(Shows):
         try:
             return change_tags(place, name, add=add, remove=remove)
         except FileNotFoundError:
-            raise ConfigError(f"{name} has gone") from None
+            raise ConfigError(f"{name} was deleted", hint="see `writecliff runs list`") from None
 
     def __repr__(self) -> str:
+        """Return the constructor call."""
         return f"Store({self.location!r})"
 
     def _shown(self) -> Shown:
-        found: Any = self.list()
+        runs: Any = self.list()
         columns = ("run", "status", "test", "target", "created_utc", "verdict")
-        return Shown(self.location, (), Table(found.select(columns))._shown().grids)
+        return Shown(self.location, (), Table(runs.select(columns))._shown().grids)
 
 
 def open_store(location: str | None = None, *, progress: WorkProgress = UNSEEN) -> Store:
-    """The store at a folder or URL (default: WRITECLIFF_STORE, else the current folder).
+    """Return the store at a folder or URL (default: WRITECLIFF_STORE, else the current folder).
 
-    The first query reads the store and reports to `progress`. Raises ConfigError: an empty
-    location.
+    The first query reads the store and reports to `progress`.
+
+    Raises:
+        ConfigError: The location is empty.
     """
     from writecliff.runs.location import store_location
 
     return Store(store_location(None if location is None else str(location)), progress)
 
 
-def difference_answer(found: RunDifference) -> RunsDifference:
+def difference_answer(difference: RunDifference) -> RunsDifference:
     """Return the answer of `writecliff runs diff --json`."""
     from writecliff.api.answers.base import Difference
     from writecliff.api.answers.runs import RunsDifference
@@ -355,18 +392,19 @@ def difference_answer(found: RunDifference) -> RunsDifference:
     from writecliff.report.comparison.page import figure_mapping
 
     return RunsDifference(
-        runs=found.names,
+        runs=difference.names,
         differences=[
-            Difference(part.what, part.values, part.tests) for part in found.compared.differences
+            Difference(part.what, part.values, part.tests)
+            for part in difference.compared.differences
         ],
         environment=[
-            {"what": what, "values": [mine, its]} for what, mine, its in found.environment
+            {"what": what, "values": [mine, its]} for what, mine, its in difference.environment
         ],
         figures=[
-            {**figure_mapping(found.compared, figure), "judgement": word}
-            for figure, word in found.judgements
+            {**figure_mapping(difference.compared, figure), "judgement": word}
+            for figure, word in difference.judgements
         ],
         rule=RULE,
-        judgement=found.judgement,
-        verdict=found.verdict,
+        judgement=difference.judgement,
+        verdict=difference.verdict,
     )

@@ -1,4 +1,4 @@
-"""Tables and figures as notebooks want them: shown, and as a frame of pandas or polars."""
+"""Tables and figures for notebooks: displayed, and converted to pandas or polars."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _library(name: str) -> Any:
-    """Pandas or polars. Raises ConfigError if it is not installed."""
+    """Import pandas or polars. Raises ConfigError if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -26,9 +26,10 @@ def _library(name: str) -> Any:
 
 
 class Table(Shows):
-    """An Arrow table that shows itself. Everything that `pyarrow.Table` has, it has too.
+    """An Arrow table that notebooks display, with all attributes of `pyarrow.Table`.
 
-    `arrow` is that table. Libraries that take the Arrow stream interface take this one as it is.
+    `arrow` is the underlying table. Libraries that accept the Arrow stream interface accept this
+    table directly.
 
     >>> import pyarrow
     >>> table = Table(pyarrow.table({"test": ["wsat", "iops"], "rounds": [26, 5]}))
@@ -41,27 +42,31 @@ class Table(Shows):
     """
 
     def __init__(self, arrow: pa.Table, title: str = "") -> None:
+        """Wrap `arrow`; `title` is shown above the table."""
         self.arrow = arrow
         self._title = title
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame`. Raises ConfigError without pandas."""
+        """Return a `pandas.DataFrame`. Raises ConfigError without pandas."""
         _library("pandas")
         return self.arrow.to_pandas()
 
     def to_polars(self) -> Any:
-        """A `polars.DataFrame`. Raises ConfigError without polars."""
+        """Return a `polars.DataFrame`. Raises ConfigError without polars."""
         return _library("polars").from_arrow(self.arrow)
 
     def __len__(self) -> int:
+        """Return the number of rows."""
         return int(self.arrow.num_rows)
 
     def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the Arrow table."""
         if name.startswith("_") and name not in ("__arrow_c_stream__", "__dataframe__"):
             raise AttributeError(name)
         return getattr(self.arrow, name)
 
     def __repr__(self) -> str:
+        """Return the table as text."""
         return str(self)
 
     def _shown(self) -> Shown:
@@ -92,7 +97,7 @@ def _cell(value: Any) -> str:
 
 
 class Figures(tuple["Headline", ...], Shows):
-    """What a run is quoted by: a tuple that shows itself as a table.
+    """The headline figures of a run, as a tuple that notebooks display as a table.
 
     >>> from writecliff.report.headline import Headline
     >>> figures = Figures([Headline(key="iops", label="Saturated", value=7496.0, unit="IOPS")])
@@ -106,7 +111,7 @@ class Figures(tuple["Headline", ...], Shows):
     __slots__ = ()
 
     def __getitem__(self, key: Any) -> Any:
-        """The figure at a position, or the first with a key. Raises KeyError."""
+        """Return the figure at a position, or the first with a key. Raises KeyError."""
         if not isinstance(key, str):
             return super().__getitem__(key)
         for figure in self:
@@ -115,27 +120,31 @@ class Figures(tuple["Headline", ...], Shows):
         raise KeyError(key)
 
     def table(self) -> Table:
-        """A row for each figure: key, label, value, unit, low, high (of the 95 % interval, null
-        without one), higher_is_better.
+        """Return a row for each figure.
+
+        The columns are key, label, value, unit, low and high (of the 95 % interval, null without
+        it), and higher_is_better.
         """
         import pyarrow as pa
 
+        rows = [*self]
+        intervals = [figure.interval for figure in rows]
         return Table(pa.table({
-            "key": pa.array([one.key for one in self], pa.string()),
-            "label": pa.array([one.label for one in self], pa.string()),
-            "value": pa.array([one.value for one in self], pa.float64()),
-            "unit": pa.array([one.unit for one in self], pa.string()),
-            "low": pa.array([one.interval and one.interval.low for one in self], pa.float64()),
-            "high": pa.array([one.interval and one.interval.high for one in self], pa.float64()),
-            "higher_is_better": pa.array([one.higher_is_better for one in self], pa.bool_()),
+            "key": pa.array([figure.key for figure in rows], pa.string()),
+            "label": pa.array([figure.label for figure in rows], pa.string()),
+            "value": pa.array([figure.value for figure in rows], pa.float64()),
+            "unit": pa.array([figure.unit for figure in rows], pa.string()),
+            "low": pa.array([interval and interval.low for interval in intervals], pa.float64()),
+            "high": pa.array([interval and interval.high for interval in intervals], pa.float64()),
+            "higher_is_better": pa.array([f.higher_is_better for f in rows], pa.bool_()),
         }))  # fmt: skip
 
     def to_pandas(self) -> Any:
-        """`table()` as a `pandas.DataFrame`. Raises ConfigError without pandas."""
+        """Return `table()` as a `pandas.DataFrame`. Raises ConfigError without pandas."""
         return self.table().to_pandas()
 
     def to_polars(self) -> Any:
-        """`table()` as a `polars.DataFrame`. Raises ConfigError without polars."""
+        """Return `table()` as a `polars.DataFrame`. Raises ConfigError without polars."""
         return self.table().to_polars()
 
     def _shown(self) -> Shown:
@@ -143,16 +152,16 @@ class Figures(tuple["Headline", ...], Shows):
 
 
 def figures_grid(figures: Sequence[Headline]) -> Grid:
-    """A row for each figure."""
+    """Return a grid with a row for each figure."""
     from writecliff.report.headline import interval_text, value_text
 
     rows = [
         (
-            one.label,
-            value_text(one.value),
-            interval_text(one.interval).strip(" ()"),
-            one.unit,
+            figure.label,
+            value_text(figure.value),
+            interval_text(figure.interval).strip(" ()"),
+            figure.unit,
         )
-        for one in figures
+        for figure in figures
     ]
     return Grid(("figure", "value", "95 % interval", "unit"), rows, "lrrl")

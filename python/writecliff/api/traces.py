@@ -1,4 +1,4 @@
-"""Traces of what programs write: captured, replayed, and advised on."""
+"""Traces of programs: captures, replays, stream advice."""
 
 from __future__ import annotations
 
@@ -39,21 +39,37 @@ def capture_program(
 ) -> Captured:
     """Run a command, or the ready-made load `app`, and trace its file I/O to `output`.
 
-    `app`: "rocksdb", "postgres" or "cassandra", with `records` loaded, then `operations` on them,
-    data below `folder`. `root`: trace only files below it. `reads`: also reads. `repair_hints`:
-    repeat write hints that the kernel refused because they were not 64 bits wide. `via`: how.
-    `stdout`: a file descriptor for the output of the command. `log` gets what a load does. Raises
-    ConfigError, TargetError (a program is missing), StoreError.
+    Args:
+        command: The command and its arguments.
+        output: The trace to write.
+        app: "rocksdb", "postgres" or "cassandra", instead of a command.
+        records: Records that `app` loads first.
+        operations: Operations of `app` on them.
+        folder: Folder for the data of `app`.
+        root: Folder to which the trace is limited.
+        reads: True to trace reads too.
+        repair_hints: True to repeat write hints that the kernel refused because they were not 64
+            bits wide.
+        via: Method of the capture.
+        stdout: File descriptor for the output of the command.
+        log: Receives the progress of `app`.
+
+    Raises:
+        ConfigError: The arguments contradict each other.
+        TargetError: A program is missing.
+        StoreError: The trace cannot be written.
     """
     from writecliff.capture.run import Options
 
-    root, folder = (None if one is None else Path(one) for one in (root, folder))
+    root, folder = (None if path is None else Path(path) for path in (root, folder))
     options = Options(Path(output), root, reads, repair_hints)
     if app is not None:
         from writecliff.capture.apps import Size, run_app
 
         if command:
-            raise ConfigError("a command and a ready-made load exclude each other")
+            raise ConfigError(
+                "a command and a ready-made load exclude each other", hint="give one of them"
+            )
         return run_app(app, options, Size(records, operations), folder=folder, log=log)
     if not command:
         raise ConfigError("nothing to capture", hint="give a command, or a ready-made load")
@@ -75,12 +91,16 @@ def capture_device(
     stdout: int | None = None,
     on_tick: Callable[[BlockCapture], None] | None = None,
 ) -> Captured:
-    """Trace what all programs ask the block device `device` for, as its driver gets it.
+    """Trace the requests of all programs to the block device `device`, as its driver gets them.
 
     The capture lasts while `command` runs, else for `seconds`, else until Ctrl-C or SIGTERM.
-    `stdout`: a file descriptor for the output of the command. `on_tick` is called every second
-    while there is no command. Raises TargetError (no such device, not root, no tracefs),
-    EngineError, StoreError.
+    `stdout` is a file descriptor for the output of the command. `on_tick` is called every second if
+    there is no command.
+
+    Raises:
+        TargetError: The device does not exist, or root or tracefs are missing.
+        EngineError: The capture failed.
+        StoreError: The trace cannot be written.
     """
     from writecliff.capture.block.run import capture_device as run
 
@@ -97,12 +117,17 @@ def capture_device(
 def capture_stack(
     command: Sequence[str], *, output: PathLike, root: PathLike = ".", stdout: int | None = None
 ) -> Stack:
-    """Run a command and capture its I/O to files below `root` at each step of its way to the drive:
-    system calls, page cache, bios, requests.
+    """Run a command and capture its I/O at each layer: system calls, page cache, bios, requests.
 
-    `output`: a new folder for the traces. `stdout`: a file descriptor for the output of the
-    command. `writecliff.report.io_stack.write_stack` makes the page of it. Raises TargetError (not
-    root, no tracefs, no block device behind the folder), ConfigError, EngineError, StoreError.
+    `root` limits the capture to files below it. `output` is a new folder for the traces. `stdout`
+    is a file descriptor for the output of the command. `writecliff.report.io_stack.write_stack`
+    writes a page about the result.
+
+    Raises:
+        TargetError: Root, tracefs or a block device behind the folder are missing.
+        ConfigError: The folder is in use.
+        EngineError: The capture failed.
+        StoreError: The traces cannot be written.
     """
     from writecliff.capture.stack.run import capture_stack as run
 
@@ -111,26 +136,26 @@ def capture_stack(
 
 @dataclass(frozen=True)
 class Replay(Shows):
-    """A trace that was replayed on a simulated drive."""
+    """The replay of a trace on a simulated drive."""
 
     trace: Path
-    """The trace."""
+    """The trace file."""
 
     setup: ReplaySetup
-    """The drive that was simulated, and what was assumed."""
+    """The simulated drive, and the assumptions of the replay."""
 
     done: Replayed
-    """What was measured: `waf`, latencies, counters."""
+    """The measurements: `waf`, latencies, counters."""
 
     on: str
-    """The drive, as it was named."""
+    """The target, as given."""
 
     seed: int = 1
     """The seed of all random choices."""
 
     @property
     def waf(self) -> float:
-        """Write amplification of the second half of what was written."""
+        """Write amplification of the second half of the writes."""
         return self.done.waf
 
     @property
@@ -140,7 +165,7 @@ class Replay(Shows):
 
     @property
     def years(self) -> float | None:
-        """The lifetime of the whole drive; None for a trace without duration and no rate given."""
+        """Lifetime of the whole drive; None for a trace without duration if no rate is given."""
         return self.setup.years(self.done.waf)
 
     def _shown(self) -> Shown:
@@ -155,14 +180,19 @@ class Replay(Shows):
         return Shown(f"{self.trace} on {self.on}", (), [Grid(("", "", ""), rows, "lrl")])
 
     def mapping(self) -> dict[str, Any]:
-        """All of it, as `writecliff replay --json` prints it."""
+        """Return the replay as `writecliff replay --json` prints it."""
         from writecliff.replay.summary import replay_mapping
 
         return replay_mapping(self.trace, self.setup, self.done)
 
     def store(self, output: PathLike, *, expect: Sequence[Expectation] = ()) -> Run:
-        """Keep the replay in a run directory, which must be empty or not exist, hold the limits in
-        `expect` against it, and write its report. Raises ConfigError, StoreError.
+        """Store the replay in a run directory, check limits, and write its report.
+
+        The directory `output` must be empty or not exist. `expect` are limits on figures.
+
+        Raises:
+            ConfigError: The directory is in use.
+            StoreError: The directory cannot be written.
         """
         from writecliff.replay.record import store
 
@@ -189,13 +219,25 @@ def replay_trace(
 ) -> Replay:
     """Replay a trace on a simulated drive.
 
-    `on`: "sim:NAME" or "sim:PATH.toml". `assign`: how writes get their streams (none, rules, sfr,
-    multi-queue, sepbit, oracle; default: rules if some are given, else none). `rules`: a file or a
-    preset. `count`: streams to use (default: all of the drive's). `mistag_pct`: share of the writes
-    in a wrong stream. `sizing`: size of the drive, length of the replay, page cache and file
-    system. `writes_per_day_bytes`: what the drive is written in a day, for `years` (default: the
-    rate of the trace). `timed`: measure latencies with `queue_depth` writes and `readers` reads
-    outstanding. `progress` gets how far it is. Raises TraceError, ConfigError.
+    Args:
+        trace: The trace.
+        on: "sim:NAME" or "sim:PATH.toml".
+        assign: Assignment of writes to streams: none, rules, sfr, multi-queue, sepbit or oracle
+            (default: rules if they are given, else none).
+        rules: A file or preset of rules.
+        count: Number of streams to use (default: all of the drive).
+        mistag_pct: Percentage of writes to assign to a wrong stream.
+        sizing: Size of the drive, length of the replay, page cache and file system.
+        writes_per_day_bytes: Volume written per day, for `years` (default: the rate of the trace).
+        timed: True to measure latencies, with `queue_depth` writes and `readers` reads outstanding.
+        queue_depth: Outstanding writes in the timed part.
+        readers: Outstanding reads in the timed part.
+        seed: Seed of all random choices.
+        progress: Receives the progress.
+
+    Raises:
+        TraceError: The trace is invalid.
+        ConfigError: An option is invalid.
     """
     from writecliff.replay.model import Sizing, checked_scheme, lay_out
     from writecliff.replay.model import replay as run
@@ -235,10 +277,14 @@ def advise_streams(
 ) -> StreamAdvice:
     """Compare ways to assign a trace's writes to streams, for several numbers of streams.
 
-    `rules`: a file or a preset (default: the program's write hints, else the preset for it).
-    `on_cell` gets each comparison when it is done; the rest is as in `replay_trace`. The advice has
-    `best`, `cells` and, as sentences, `verdict(advice)` of `writecliff.replay.advice`. Raises
-    TraceError, ConfigError.
+    `rules` is a file or a preset (default: the program's write hints, else the preset for it).
+    `on_cell` receives each completed comparison. Other arguments are those of `replay_trace`. The
+    advice has `best` and `cells`; `verdict(advice)` of `writecliff.replay.advice` returns it in
+    sentences.
+
+    Raises:
+        TraceError: The trace is invalid.
+        ConfigError: An option is invalid, or write amplification cannot be measured.
     """
     from writecliff.replay.advice import compare as compare_assignments
     from writecliff.replay.model import Sizing, lay_out
@@ -253,7 +299,8 @@ def advise_streams(
     )
     if setup.not_quoted is not None:
         raise ConfigError(
-            f"stream assignments cannot be compared: write amplification is {setup.not_quoted}"
+            f"stream assignments cannot be compared: write amplification is {setup.not_quoted}",
+            hint="use a trace with more writes, or a smaller drive",
         )
     return compare_assignments(
         Path(trace),
@@ -268,8 +315,13 @@ def advise_streams(
 
 
 def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = False) -> FileIO:
-    """The trace with the streams of `rules`; with `own_rules`, those of its hints or its program if
-    none are given. Raises TraceError, ConfigError.
+    """Read a trace with the streams of `rules`.
+
+    With `own_rules` and without rules, they are those of its write hints or its program.
+
+    Raises:
+        TraceError: The trace is invalid.
+        ConfigError: The rules or the drive are invalid.
     """
     from writecliff.capture.rules import load_rules, rules_of
     from writecliff.capture.trace import read_trace
@@ -279,7 +331,7 @@ def _read(trace: PathLike, on: str, rules: str | None, *, own_rules: bool = Fals
 
     simulated_name(on)  # before a large file is read
     chosen = None if rules is None else load_rules(rules)
-    found = read_trace(trace_path(trace))
+    recorded = read_trace(trace_path(trace))
     if chosen is None and own_rules:
-        chosen = rules_of(found)
-    return file_io(found.table, chosen, is_block=found.is_block)
+        chosen = rules_of(recorded)
+    return file_io(recorded.table, chosen, is_block=recorded.is_block)

@@ -1,4 +1,4 @@
-"""A twin of a drive, and a drive beside its twin, as functions."""
+"""Twins of drives, and checks of drives against their twins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class TwinMade:
-    """A twin: its device file, what it is judged by, and the page about it."""
+    """A twin: its device file, its errors and its page."""
 
     device_file: Path
     result: TwinResult
@@ -30,7 +30,7 @@ class TwinMade:
 
 @dataclass(frozen=True)
 class TwinChecked:
-    """A drive beside what it should be, and the page about it."""
+    """The comparison of a drive with its twin or data sheet, and its page."""
 
     check: Check
     page: Path
@@ -47,13 +47,13 @@ def make_twin(
     log: Log = lambda text: None,
     **options: Any,
 ) -> TwinMade:
-    """Measure a drive and make a twin of it, as `writecliff twin` does.
+    """Measure a drive and create a twin of it, as `writecliff twin` does.
 
-    `on`, `output`, `progress`: as in `run_test` (default of `output`: runs/twin-TARGET-TIME).
-    `name`, `device_file`, `said`: as in `twin_of_run`; the file must not exist. `log` receives the
-    progress of the fit. `options` of the measurements: `gentle`, `seconds` (of a load),
-    `overwrite_minutes`, `rest_s`, `no_purge`, `seed`. Raises the errors of `run_test`, and
-    ConfigError for a drive that cannot be modelled.
+    `on`, `output` and `progress` are as in `run_test` (default of `output`: runs/twin-TARGET-TIME);
+    `name`, `device_file` and `answers` are as in `twin_of_run`; the file must not exist. `log`
+    receives the progress of the fit. `options` of the measurements are `gentle`, `seconds` (of a
+    load), `overwrite_minutes`, `rest_s`, `no_purge` and `seed`. Raises as `run_test`, and ConfigError
+    for a drive that cannot be modelled.
     """
     from writecliff.procedures.twin import Twin
     from writecliff.twin.start import check_drive
@@ -70,9 +70,9 @@ def make_twin(
 
 
 def new_device_file(path: PathLike | None) -> Path | None:
-    """Return the path of a device file to write. Raises ConfigError: the file exists."""
+    """Return the path of a device file to write. Raises ConfigError if the file exists."""
     if path is not None and Path(path).exists():
-        raise ConfigError(f"{path} exists", hint="give another name")
+        raise ConfigError(f"{path} exists", hint="give another name, or remove the file")
     return None if path is None else Path(path)
 
 
@@ -86,9 +86,13 @@ def twin_of_run(
 ) -> TwinMade:
     """Fit a twin to the measurements in `run` (a directory of `writecliff twin`).
 
-    `name` of the drive (default: of its model); `device_file` is where the twin is written, too
-    (default: only into the run directory). `said`: answers of a data sheet, which go before
-    defaults. Raises ConfigError, StoreError.
+    `name` is that of the twin (default: from the drive's model). `device_file` is an additional
+    file for the twin (default: only the run directory). `answers` are those of a data sheet, which
+    take precedence over defaults.
+
+    Raises:
+        ConfigError: The drive cannot be modelled, or an answer is invalid.
+        StoreError: The run is damaged, or a file cannot be written.
     """
     from writecliff.twin.evidence import read_evidence
     from writecliff.twin.fitting import make_twin
@@ -104,19 +108,24 @@ def twin_of_run(
 
 
 def check_run(run: Path, expected: str, *, log: Log = lambda text: None) -> TwinChecked:
-    """Compare the measurements in `run` with `expected`: a device file, a drive of the catalogue,
-    or the answers of a data sheet. Raises ConfigError, StoreError.
+    """Compare the measurements in `run` with `expected`.
+
+    `expected` is a device file, a drive of the catalogue, or a file of a data sheet's answers.
+
+    Raises:
+        ConfigError: `expected` cannot be compared with.
+        StoreError: The run is damaged, or the page cannot be written.
     """
     from writecliff.twin.check import check
     from writecliff.twin.evidence import read_evidence
     from writecliff.twin.page import write_check_page
 
-    found = check(read_evidence(run), expected, log).write(run)
-    return TwinChecked(found, write_check_page(found, run))
+    checked = check(read_evidence(run), expected, log).write(run)
+    return TwinChecked(checked, write_check_page(checked, run))
 
 
 def name_of(model: str) -> str:
-    """A name for the twin of a model: "twin-samsung-pm9a3"."""
+    """Return a name for the twin of a model: "twin-samsung-pm9a3"."""
     import re
 
     words = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")

@@ -28,7 +28,8 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, tag_field="schema"
     def of(cls, values: Mapping[str, Any], **others: Any) -> Self:
         """Return the answer with `values`, which may include `schema`, and `others`.
 
-        Raises TypeError: an unknown or missing key.
+        Raises:
+            TypeError: A key is unknown or missing.
         """
         return cls(**{key: value for key, value in values.items() if key != "schema"}, **others)
 

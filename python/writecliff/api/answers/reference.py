@@ -31,8 +31,9 @@ _COMMAND = f"python -m {_ROOM}.reference > docs/reference/json-commands.md"
 
 @cache
 def answer_types(*modules: str) -> Mapping[str, type[Answer]]:
-    """Return the types of the answers in modules (default: all but the lab's) by the name in their
-    tag: "test-outcome".
+    """Return the types of the answers in modules, by the name in their tag: "test-outcome".
+
+    The default is all modules except those of the lab.
     """
     types = {}
     for name in modules or [f"{_ROOM}.{name}" for name in _MODULES]:
