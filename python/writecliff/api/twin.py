@@ -52,8 +52,8 @@ def make_twin(
     `on`, `output` and `progress` are as in `run_test` (default of `output`: runs/twin-TARGET-TIME);
     `name`, `device_file` and `answers` are as in `twin_of_run`; the file must not exist. `log`
     receives the progress of the fit. `options` of the measurements are `gentle`, `seconds` (of a
-    load), `overwrite_minutes`, `rest_s`, `no_purge` and `seed`. Raises as `run_test`, and ConfigError
-    for a drive that cannot be modelled.
+    load), `overwrite_minutes`, `rest_s`, `no_purge` and `seed`. Raises as `run_test`, and
+    ConfigError for a drive that cannot be modelled.
     """
     from writecliff.procedures.twin import Twin
     from writecliff.twin.start import check_drive

@@ -152,7 +152,7 @@ def test_over_provisionings_and_seeds_are_rows_and_runs(
     [
         ("choose", "no load given"),
         ("choose --workload oltp-4k --candidates pm863-480", "two or more drives"),
-        ("choose --workload oltp-4k --overprovision many", "no list of percentages"),
+        ("choose --workload oltp-4k --overprovision many", "not a list of percentages"),
         ("choose --workload oltp-4k --limit fast", "'fast' is not FIGURE >= LIMIT"),
         ("choose --workload absent.toml --candidates pm863-480,pm863-960", "absent.toml"),
         ("choose --resume nowhere --seeds 2", "resumed with the load and drives"),

@@ -73,7 +73,7 @@ def test_a_drive_is_filled_before_reads_of_the_unwritten(
     ("words", "message"),
     [
         (f"fio {JOB}", "no target given"),
-        (f"fio --on /dev/sda {JOB}", "/dev/sda is no simulated drive"),
+        (f"fio --on /dev/sda {JOB}", "/dev/sda is not a simulated drive"),
         ("fio --on sim:fake", "no job is given"),
         ("fio --on sim:fake --name=x --iodpeth=4", "unknown option '--iodpeth'"),
         (f"fio --on sim:fake {JOB} --readonly", "job x writes, and --readonly is given"),
