@@ -76,7 +76,7 @@ def test_a_drive_is_filled_before_reads_of_the_unwritten(
         (f"fio --on /dev/sda {JOB}", "/dev/sda is not a simulated drive"),
         ("fio --on sim:fake", "no job is given"),
         ("fio --on sim:fake --name=x --iodpeth=4", "unknown option '--iodpeth'"),
-        (f"fio --on sim:fake {JOB} --readonly", "job x writes, and --readonly is given"),
+        (f"fio --on sim:fake {JOB} --readonly", "job x writes, but --readonly is given"),
         ("fio --on sim:fake --name=a --bs=77 --name=b --ioengine=net", "2 problems"),
     ],
 )
