@@ -83,7 +83,7 @@ class ModelPlaces(_Table):
     begin: Column  # when places are used first: in 2^-24 of the stream's I/Os that begin runs
     within: Column  # over what time first uses are spread
     life: Column  # from the first use of a place to its last
-    # Of the Weibull distribution of the times between a place's uses, in hundredths: 100 random,
+    # Shape of the Weibull distribution of times between uses of a place, in hundredths: 100 random,
     # more: evenly spread, fewer: in clusters.
     shape: Column
     count: Column  # of places
@@ -103,7 +103,7 @@ class ModelSweeps(_Table):
     ios: Column
     mix: Column  # number of the mix of sizes
     span: Column  # bytes from the least address to the end of the last I/O
-    # Of the last rows only; the others leave nothing out.
+    # Columns for the last rows only; sequences of the other rows have no gaps.
     steps: Column  # I/Os before which something is left out
     left_out: Column  # bytes that are left out
     # Weights by which those draw the pages that they use; each page has one of them. Or none.
@@ -120,9 +120,9 @@ class ModelMixes(_Table):
     back: Column  # bytes before the end of the I/O before at which it begins
     count: Column  # I/Os of that kind in all sweeps of the mix
     begins: Column  # how many of them are the first one of a sweep
-    # Of kinds with others only: number of the first of these among all of the mix.
+    # For kinds with other I/Os: number of the first of them among all I/Os of the mix.
     first: Column
-    # Of kinds with several others only:
+    # For kinds with several other I/Os:
     last: Column  # number of the last
     groups: Column  # in how many groups of I/Os that follow each other; groups are evenly spaced
 

@@ -80,9 +80,9 @@ def test_an_operation_that_was_left_behind_is_waited_for() -> None:
     ],
 )
 def test_what_a_sanitize_that_does_not_succeed_says(drive: HdparmDrive, reason: str) -> None:
-    said = sanitized(drive)
-    assert isinstance(said, str)
-    assert reason in said
+    outcome = sanitized(drive)
+    assert isinstance(outcome, str)
+    assert reason in outcome
 
 
 def test_a_failed_sanitize_may_be_tried_again() -> None:
@@ -129,8 +129,8 @@ def test_the_enhanced_erase_comes_only_where_the_normal_one_is_refused() -> None
     assert "SECURITY_ERASE: Input/output error" in report.note
     assert drive.password is None
     neither = HdparmDrive(refuses=("--security-erase",), enhanced=False)
-    said = ata_erase.ata_secure_erase(neither, SATA)
-    assert said == "erasing: SECURITY_ERASE: Input/output error (password removed again)"
+    outcome = ata_erase.ata_secure_erase(neither, SATA)
+    assert outcome == "erasing: SECURITY_ERASE: Input/output error (password removed again)"
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_the_enhanced_erase_comes_only_where_the_normal_one_is_refused() -> None
     ],
 )
 def test_ata_erase_refuses_drives_that_it_cannot_erase(drive: HdparmDrive, reason: str) -> None:
-    said = ata_erase.ata_secure_erase(drive, SATA)
-    assert isinstance(said, str)
-    assert reason in said
+    outcome = ata_erase.ata_secure_erase(drive, SATA)
+    assert isinstance(outcome, str)
+    assert reason in outcome
     assert set(drive.used) <= {"--security-disable"}  # our own password, where any is set
 
 
@@ -180,9 +180,9 @@ def test_ata_write_cache(machine: Machine, sata: BlockDevice) -> None:
     machine.answer("hdparm -W", "/dev/sda:\n write-caching =  0 (off)\n")
     report = set_write_cache(machine.system, sata, SATA, False)
     assert (report.enabled, report.note) == (False, "")
-    kept = set_write_cache(machine.system, sata, SATA, True)
-    assert kept.enabled is False
-    assert "kept its setting" in kept.note
+    cache_report = set_write_cache(machine.system, sata, SATA, True)
+    assert cache_report.enabled is False
+    assert "kept its setting" in cache_report.note
 
 
 def test_a_sata_drive_without_a_write_cache_has_none_on(

@@ -38,9 +38,9 @@ def _above(machine: Machine, upper: str, number: tuple[int, int], *lower: str, *
     machine.attributes(upper, **more)
     for name in lower:
         directories = machine.sys / "devices"
-        found = next(directories.rglob(name))
-        (directories / upper / "slaves" / name).symlink_to(found)
-        (found / "holders" / upper).symlink_to(directories / upper)
+        hit = next(directories.rglob(name))
+        (directories / upper / "slaves" / name).symlink_to(hit)
+        (hit / "holders" / upper).symlink_to(directories / upper)
 
 
 @case("carries the root file system")

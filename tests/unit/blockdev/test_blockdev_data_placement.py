@@ -1,4 +1,4 @@
-"""What is said of the hints and streams that a kernel and a drive take."""
+"""Probe of the hints and streams that a kernel and a drive support."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_an_nvme_drive_is_asked_for_both_interfaces(tmp_path: Path, version: str
     assert absent.fdp_handles is None and "nvme-cli is not installed" in absent.notes[0]
 
     replay(machine, version, "QFDP0001")
-    found = probe(path, machine.system)
-    assert (found.fdp_handles, found.max_write_streams, found.streams) == (8, 8, {})
-    assert found.notes == ("the Streams directive is not enabled on this namespace",)
-    said = " ".join(verdict(found))
-    assert "8 write streams to the drive, each of 8388608 bytes at a time" in said
-    assert "8 placement handles" in said
-    assert found.mapping()["verdict"]
+    probed = probe(path, machine.system)
+    assert (probed.fdp_handles, probed.max_write_streams, probed.streams) == (8, 8, {})
+    assert probed.notes == ("the Streams directive is not enabled on this namespace",)
+    sentences = " ".join(verdict(probed))
+    assert "8 write streams to the drive, each of 8388608 bytes at a time" in sentences
+    assert "8 placement handles" in sentences
+    assert probed.mapping()["verdict"]
 
     status = f"nvme fdp status {machine.dev}/nvme0n1 --raw-binary"
     machine.answer(status, returncode=1, stderr="NVMe status: unrecognized(0x4029)")
@@ -85,24 +85,24 @@ def test_streams_of_the_directive(tmp_path: Path) -> None:
     answer_controller(machine, oacs=1 << 5)
     directive = f"nvme admin-passthru {machine.dev}/nvme0 --opcode=0x1a --namespace-id=1"
     machine.answer(f"{directive} --cdw10=7", data=page(32, {0: (2, 9), 2: (2, 4), 24: (2, 1)}))
-    found = probe(path, machine.system)
-    assert found.streams is not None
-    assert (found.streams["msl"], found.streams["nssa"], found.streams["nso"]) == (9, 4, 1)
-    assert "4 streams" in " ".join(verdict(found)) and found.notes == ()
+    probed = probe(path, machine.system)
+    assert probed.streams is not None
+    assert (probed.streams["msl"], probed.streams["nssa"], probed.streams["nso"]) == (9, 4, 1)
+    assert "4 streams" in " ".join(verdict(probed)) and probed.notes == ()
 
 
 def test_the_verdict_names_what_the_kernel_refuses() -> None:
-    def found(hints: tuple[HintAnswer, ...], streams: int | None) -> DataPlacementProbe:
+    def probed(hints: tuple[HintAnswer, ...], streams: int | None) -> DataPlacementProbe:
         return DataPlacementProbe("x", "sda", "6.18", hints, streams, None, None, None, ())
 
-    fine = verdict(found(TAKEN + REFUSED, 0))
+    fine = verdict(probed(TAKEN + REFUSED, 0))
     assert fine[0].endswith("accepts all hints, as 64 bits.")
     assert "32 bits is rejected (EINVAL)" in fine[1]
     assert fine[2].startswith("F_SET_FILE_RW_HINT: rejected")
     assert "no write streams: hints do not reach the drive" in fine[3]
     none = tuple(HintAnswer(a.call, a.hint, "EINVAL") for a in TAKEN) + REFUSED
-    assert "rejects not set (EINVAL), none (EINVAL)" in verdict(found(none, None))[0]
-    assert verdict(found((), None)) == (
+    assert "rejects not set (EINVAL), none (EINVAL)" in verdict(probed(none, None))[0]
+    assert verdict(probed((), None)) == (
         "The kernel's queue of sda does not report write streams: hints do not reach the drive.",
     )
 
@@ -115,19 +115,19 @@ def test_a_device_that_cannot_be_opened_is_still_described(
 
     monkeypatch.setattr(data_placement_probe, "try_hints", refuse)
     machine = Machine(tmp_path)
-    found = probe(str(machine.disk("sdb", (8, 16))), machine.system)
-    assert found.hints == () and found.notes[0].endswith("not permitted: hints were not tried")
-    assert found.permanent_streams == PermanentStreams(False, ())
+    probed = probe(str(machine.disk("sdb", (8, 16))), machine.system)
+    assert probed.hints == () and probed.notes[0].endswith("not permitted: hints were not tried")
+    assert probed.permanent_streams == PermanentStreams(False, ())
 
 
 def test_the_verdict_on_permanent_streams() -> None:
-    def said(reduced_control: bool) -> tuple[str, ...]:
-        found = PermanentStreams(reduced_control, (1, 2, 63))
+    def sentences(reduced_control: bool) -> tuple[str, ...]:
+        probed = PermanentStreams(reduced_control, (1, 2, 63))
         return verdict(
-            DataPlacementProbe("x", "sda", "6.18", (), None, None, None, None, (), found)
+            DataPlacementProbe("x", "sda", "6.18", (), None, None, None, None, (), probed)
         )
 
     first = "SCSI: 3 permanent streams, of relative lifetimes 1, 2, 63."
     last = "Hint n of a direct write is its group number n, from Linux 6.10 on."
-    assert said(True) == (first, last)
-    assert said(False)[1].endswith("hints do not reach it.")
+    assert sentences(True) == (first, last)
+    assert sentences(False)[1].endswith("hints do not reach it.")

@@ -44,10 +44,10 @@ def sata(machine: Machine) -> BlockDevice:
 
 def test_nvme_identity(machine: Machine, nvme: BlockDevice) -> None:
     machine.answer("nvme id-ctrl", json.dumps(CONTROLLER))
-    found = identify_device(machine.system, nvme, NVME)
-    assert (found.model, found.serial, found.firmware) == ("FAST 1TB", "S5XY", "1.2.3")
-    assert (found.interface, found.sector_bytes) == ("NVMe (16.0 GT/s x4)", 4096)
-    assert (found.nand_type, found.rated_tbw_bytes, found.simulated) == (None, None, False)
+    measured = identify_device(machine.system, nvme, NVME)
+    assert (measured.model, measured.serial, measured.firmware) == ("FAST 1TB", "S5XY", "1.2.3")
+    assert (measured.interface, measured.sector_bytes) == ("NVMe (16.0 GT/s x4)", 4096)
+    assert (measured.nand_type, measured.rated_tbw_bytes, measured.simulated) == (None, None, False)
 
 
 def test_sata_identity_has_the_full_model(machine: Machine, sata: BlockDevice) -> None:
@@ -57,16 +57,20 @@ def test_sata_identity_has_the_full_model(machine: Machine, sata: BlockDevice) -
         "interface_speed": {"current": {"string": "6.0 Gb/s"}},
     }
     machine.answer("smartctl -j -i", json.dumps(answer))
-    found = identify_device(machine.system, sata, SATA)
-    assert (found.model, found.serial) == ("SAMSUNG MZ7LM480HCHP-00003", "S1AB2C")
-    assert (found.firmware, found.interface) == ("GXT5103Q", "SATA 6.0 Gb/s")
-    assert found.vendor is None  # "ATA" is libata's placeholder
-    assert found.rotational is False
+    measured = identify_device(machine.system, sata, SATA)
+    assert (measured.model, measured.serial) == ("SAMSUNG MZ7LM480HCHP-00003", "S1AB2C")
+    assert (measured.firmware, measured.interface) == ("GXT5103Q", "SATA 6.0 Gb/s")
+    assert measured.vendor is None  # "ATA" is libata's placeholder
+    assert measured.rotational is False
 
 
 def test_identity_without_tools(machine: Machine, sata: BlockDevice) -> None:
-    found = identify_device(machine.system, sata, SATA)
-    assert (found.model, found.firmware, found.interface) == ("SAMSUNG MZ7LM48", "GXT5", "SATA")
+    measured = identify_device(machine.system, sata, SATA)
+    assert (measured.model, measured.firmware, measured.interface) == (
+        "SAMSUNG MZ7LM48",
+        "GXT5",
+        "SATA",
+    )
 
 
 def test_a_hard_disk_says_so_and_a_loop_device_is_not_believed(machine: Machine) -> None:
@@ -74,11 +78,11 @@ def test_a_hard_disk_says_so_and_a_loop_device_is_not_believed(machine: Machine)
     machine.attributes("sdb", device__vendor="HGST", queue__rotational="1")
     loop = machine.disk("loop7", (7, 7), model="")
     machine.attributes("loop7", queue__rotational="1")
-    found = [
+    measured = [
         identify_device(machine.system, device_at(machine.system, path), path).rotational
         for path in (disk, loop)
     ]
-    assert found == [True, None]
+    assert measured == [True, None]
 
 
 def row(number: int, name: str, raw: int, value: int = 100) -> dict[str, object]:
@@ -106,9 +110,9 @@ def test_an_attribute_without_a_known_unit_stays_unknown(
 ) -> None:
     table = [row(251, "NAND_Writes", 12345), row(241, "Host_Writes_32MiB", 2)]
     machine.answer("smartctl -j -A", json.dumps({"ata_smart_attributes": {"table": table}}))
-    found = read_vitals(machine.system, sata, SATA).counters
-    assert found.nand_write_bytes is None
-    assert found.host_write_bytes == 64 << 20
+    measured = read_vitals(machine.system, sata, SATA).counters
+    assert measured.nand_write_bytes is None
+    assert measured.host_write_bytes == 64 << 20
 
 
 def test_a_sata_drive_under_load_is_sent_no_command(machine: Machine, sata: BlockDevice) -> None:
@@ -118,9 +122,9 @@ def test_a_sata_drive_under_load_is_sent_no_command(machine: Machine, sata: Bloc
     sensor = machine.sys / "devices/sda/device/hwmon/hwmon0"
     sensor.mkdir(parents=True)
     (sensor / "temp1_input").write_text("40000")  # drivetemp asks the drive for it
-    before, found = len(machine.calls), read_under_load(machine.system, sata, SATA)
+    before, measured = len(machine.calls), read_under_load(machine.system, sata, SATA)
     assert len(machine.calls) == before
-    assert (found.counters, found.temperature_c) == (Counters(), None)
+    assert (measured.counters, measured.temperature_c) == (Counters(), None)
     idle = read_vitals(machine.system, sata, SATA)
     assert (idle.counters.host_write_bytes, idle.temperature_c) == (512_000, 40.0)
 

@@ -121,9 +121,9 @@ def test_dm_devices_that_share_sectors_of_a_disk(sda: Machine, table: str, share
     mapped(sda, "dm-0", 0, "one", "sda")
     mapped(sda, "dm-1", 1, "two", "sda")
     sda.answer("dmsetup table", table)
-    found = uses(sda, "dm-0")
+    identities = uses(sda, "dm-0")
     expected = (Use("holder", "sda", "is also mapped by dm-1 (two)"),)
-    assert found == (expected if shared else ())
+    assert identities == (expected if shared else ())
     assert [use.kind for use in uses(sda)] == ["holder"]  # the disk itself belongs to both
 
 
@@ -172,14 +172,14 @@ def test_a_drive_of_our_own_nvme_target_stands_on_the_exported_device(sda: Machi
 
 def test_two_namespaces_of_one_drive_are_told_apart(machine: Machine) -> None:
     """They share the serial number: a run on one must not be resumed on the other."""
-    found = []
+    identities = []
     for number in (1, 2):
         machine.disk(f"nvme0n{number}", (259, number), serial="S1")
         machine.attributes(f"nvme0n{number}", nsid=str(number))
         disk = device_at(machine.system, machine.dev / f"nvme0n{number}")
-        found.append(identify_device(machine.system, disk, f"/dev/nvme0n{number}"))
-    assert [one.serial for one in found] == ["S1", "S1"]
-    assert [one.backing for one in found] == ["namespace 1", "namespace 2"]
+        identities.append(identify_device(machine.system, disk, f"/dev/nvme0n{number}"))
+    assert [one.serial for one in identities] == ["S1", "S1"]
+    assert [one.backing for one in identities] == ["namespace 1", "namespace 2"]
 
 
 # -- names and condition --------------------------------------------------------------------------

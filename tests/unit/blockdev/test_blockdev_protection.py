@@ -1,4 +1,4 @@
-"""What keeps a drive from being overwritten, on a made-up machine; every rule has its case."""
+"""Protection of drives on a simulated machine, with a case for every rule."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def refusal(
 
 def test_an_empty_unused_drive_may_be_written_with_its_serial(machine: Machine) -> None:
     path = machine.disk("sda", (8, 0), serial=SERIAL)
-    found = inspect(path, machine.system)
-    assert (found.label.model, found.label.serial) == ("Drive", SERIAL)
-    assert found.size_bytes == 1 << 20
-    assert found.loss() == ()
+    inspected = inspect(path, machine.system)
+    assert (inspected.label.model, inspected.label.serial) == ("Drive", SERIAL)
+    assert inspected.size_bytes == 1 << 20
+    assert inspected.loss() == ()
     assert refusal(machine, path) is None
 
 
@@ -119,8 +119,8 @@ def test_contents_are_listed_and_need_the_second_flag(machine: Machine) -> None:
     part = machine.partition("sda", "sda1", (8, 1))
     machine.answer(f"blkid -p -o export {path}", f"DEVNAME={path}\nPTTYPE=gpt\n")
     machine.answer(f"blkid -p -o export {part}", "TYPE=ext4\nUSAGE=filesystem\n")
-    found = inspect(path, machine.system)
-    assert found.loss() == (
+    inspected = inspect(path, machine.system)
+    assert inspected.loss() == (
         "partition sda1 (1.05 MB)",
         f"gpt partition table on {path}",
         f"ext4 filesystem on {part}",
@@ -188,10 +188,10 @@ def test_a_link_is_resolved_once(machine: Machine) -> None:
     other = machine.disk("sdb", (8, 16), serial="OTHER")
     link = machine.dev / "by-id"
     link.symlink_to(path)
-    found = inspect(link, machine.system)
+    inspected = inspect(link, machine.system)
     link.unlink()
     link.symlink_to(other)
-    assert (found.path, found.node) == (str(link), str(path))
+    assert (inspected.path, inspected.node) == (str(link), str(path))
 
 
 LOCKED = "Security:\n\t\tsupported\n\t\tenabled\n\t\tlocked\n\tnot\tfrozen\n"

@@ -80,8 +80,8 @@ class Drive:
         if command[0] == REQUEST_SENSE:
             return ScsiAnswer(self.pending.pop(0) if self.pending else NOTHING)
         if command.startswith(READ_CAPACITY):
-            kept = self.capacities
-            return ScsiAnswer(kept.pop(0) if len(kept) > 1 else kept[0])
+            remaining = self.capacities
+            return ScsiAnswer(remaining.pop(0) if len(remaining) > 1 else remaining[0])
         assert command[0] == TEST_UNIT_READY
         return self.ready
 
@@ -112,8 +112,8 @@ def test_a_failed_sanitize_is_not_taken_for_a_finished_one(machine: Machine) -> 
     machine.answer("sg_sanitize")
     failed = ScsiAnswer(sense=Sense(3, 0x31, 0x03))
     for drive in (Drive(sense(3, 0x31, 0x03)), Drive(sense(2, 4, 0x1B, 9), ready=failed)):
-        said = purge.scsi_sanitize(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
-        assert said == "the drive reports sense key 3h, 31h/03h (the erase failed)"
+        outcome = purge.scsi_sanitize(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
+        assert outcome == "the drive reports sense key 3h, 31h/03h (the erase failed)"
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_a_format_that_changes_stops_the_test(machine: Machine) -> None:
     with pytest.raises(EngineError, match=r"protection=1.*protection=0"):
         purge.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
     drive.capacities = [b""]
-    said = purge.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
-    assert "does not report its format" in str(said)
+    outcome = purge.scsi_format_unit(system_of(machine, drive), "/dev/sdb", sleep=no_wait)
+    assert "does not report its format" in str(outcome)
     assert len(machine.calls) == 1
 
 

@@ -13,7 +13,7 @@ from writecliff.engines.target import node_now
 
 @pytest.fixture
 def before(machine: Machine) -> DeviceIdentity:
-    """Of S2, which was the first drive; now S1 is. S1 has S2's old name."""
+    """Return the identity of S2 when it was the first drive; S1 now has its old name."""
     machine.disk("nvme0n1", (259, 0), serial="S1")
     machine.disk("nvme1n1", (259, 1), serial="S2")
     machine.disk("nvme1n2", (259, 2), serial="S2")

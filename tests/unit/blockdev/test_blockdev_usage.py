@@ -73,7 +73,7 @@ def test_a_loop_device_on_the_disk(sda: Machine) -> None:
 
 
 def test_a_loop_device_whose_file_cannot_be_reached_is_of_others(sda: Machine) -> None:
-    """As on a FUSE mount whose server has died: stat(2) answers ENOTCONN."""
+    """On a FUSE mount whose server has died, stat(2) fails with ENOTCONN."""
     sda.disk("loop3", (7, 3))
     sda.attributes("loop3", loop__backing_file="/dead/mount/file")
 

@@ -83,11 +83,11 @@ def sata(machine: Machine) -> BlockDevice:
 def test_nvme_vitals_through_smartctl(machine: Machine, nvme: BlockDevice) -> None:
     answer = {"nvme_smart_health_information_log": NVME_LOG}
     machine.answer("smartctl -j -A", json.dumps(answer))
-    found = read_vitals(machine.system, nvme, "/dev/nvme0n1")
-    assert found.counters == Counters(host_write_bytes=1_024_000_000, percentage_used=3.0)
-    assert (found.temperature_c, found.limit_c) == (45.0, 81.85)
-    assert found.link == "16.0 GT/s PCIe x4"
-    assert found.marks == {
+    vitals_now = read_vitals(machine.system, nvme, "/dev/nvme0n1")
+    assert vitals_now.counters == Counters(host_write_bytes=1_024_000_000, percentage_used=3.0)
+    assert (vitals_now.temperature_c, vitals_now.limit_c) == (45.0, 81.85)
+    assert vitals_now.link == "16.0 GT/s PCIe x4"
+    assert vitals_now.marks == {
         "aer_dev_correctable": 3,
         "warning_temp_time": 4,
         "critical_comp_time": 0,
@@ -99,16 +99,16 @@ def test_nvme_vitals_through_smartctl(machine: Machine, nvme: BlockDevice) -> No
 def test_without_tools_the_kernel_still_knows_the_temperature(
     machine: Machine, nvme: BlockDevice
 ) -> None:
-    found = read_vitals(machine.system, nvme, "/dev/nvme0n1")
-    assert (found.counters, found.temperature_c) == (Counters(), 44.85)
+    vitals_now = read_vitals(machine.system, nvme, "/dev/nvme0n1")
+    assert (vitals_now.counters, vitals_now.temperature_c) == (Counters(), 44.85)
     assert health_report(machine.system, nvme, "/dev/nvme0n1") is None
 
 
 def test_sata_vitals(machine: Machine, sata: BlockDevice) -> None:
     machine.answer("smartctl -j -A", json.dumps(ATA))
-    found = read_vitals(machine.system, sata, "/dev/sda")
-    assert (found.temperature_c, found.counters.host_write_bytes) == (41.0, 5120)
-    assert found.marks == {
+    vitals_now = read_vitals(machine.system, sata, "/dev/sda")
+    assert (vitals_now.temperature_c, vitals_now.counters.host_write_bytes) == (41.0, 5120)
+    assert vitals_now.marks == {
         "iotmo_cnt": 31,
         "UDMA_CRC_Error_Count": 5,
         "Time in Over-Temperature": 2,
@@ -173,14 +173,19 @@ def test_a_sample_of_the_machine(machine: Machine) -> None:
     stat = "  10 1 800 5  20 2 1600 5  0 1 1  3 0 80 1  4 1"
     machine.attributes("sda", stat=stat)
     machine.write(machine.sys / "devices/sda", {"queue/scheduler": "none mq-deadline kyber [bfq]"})
-    found = take_sample(machine.system, machine.sys / "devices/sda")
-    assert found.cpu == CpuTimes(busy=165, waiting=30, stolen=7, total=1202)
-    assert (found.cpu_throttles, found.cpu_mhz) == (8, 2500.0)
-    assert found.disk is not None
-    assert found.disk.bytes == {"read": 800 * 512, "write": 1600 * 512, "trim": 80 * 512}
-    assert found.io_scheduler == "bfq"
+    vitals_now = take_sample(machine.system, machine.sys / "devices/sda")
+    assert vitals_now.cpu == CpuTimes(busy=165, waiting=30, stolen=7, total=1202)
+    assert (vitals_now.cpu_throttles, vitals_now.cpu_mhz) == (8, 2500.0)
+    assert vitals_now.disk is not None
+    assert vitals_now.disk.bytes == {"read": 800 * 512, "write": 1600 * 512, "trim": 80 * 512}
+    assert vitals_now.io_scheduler == "bfq"
 
 
 def test_a_machine_without_counters(machine: Machine) -> None:
-    found = take_sample(machine.system, machine.sys / "devices/none")
-    assert (found.cpu, found.cpu_throttles, found.cpu_mhz, found.disk) == (None, None, None, None)
+    vitals_now = take_sample(machine.system, machine.sys / "devices/none")
+    assert (vitals_now.cpu, vitals_now.cpu_throttles, vitals_now.cpu_mhz, vitals_now.disk) == (
+        None,
+        None,
+        None,
+        None,
+    )

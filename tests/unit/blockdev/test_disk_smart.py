@@ -89,8 +89,8 @@ def test_a_statistic_that_is_not_valid_is_not_taken() -> None:
 
 
 def test_a_flash_counter_that_stays_at_zero_is_unknown_not_zero() -> None:
-    kept = attributes(("Total_LBAs_Written", 1000), ("NAND_Writes_1GiB", 0))
-    assert disk_counters(kept).nand_write_bytes is None
+    stale = attributes(("Total_LBAs_Written", 1000), ("NAND_Writes_1GiB", 0))
+    assert disk_counters(stale).nand_write_bytes is None
     new = attributes(("Total_LBAs_Written", 0), ("NAND_Writes_1GiB", 0))
     assert disk_counters(new).nand_write_bytes == 0
 
@@ -108,12 +108,12 @@ def test_a_flash_counter_that_did_not_move_in_a_step_has_no_waf() -> None:
 
 def test_sas_counters(machine: Machine, sas: BlockDevice) -> None:
     machine.answer("smartctl -j -A -l error -l ssd /dev/sdb", json.dumps(SAS))
-    found = read_vitals(machine.system, sas, "/dev/sdb")
-    assert found.counters == Counters(
+    vitals_now = read_vitals(machine.system, sas, "/dev/sdb")
+    assert vitals_now.counters == Counters(
         host_write_bytes=1_234_567_000_000, host_read_bytes=2_500_000_000, percentage_used=4.0
     )
-    assert (found.temperature_c, found.limit_c) == (34.0, 70.0)
-    assert found.marks == {"total_uncorrected_errors": 3, "scsi_grown_defect_list": 3}
+    assert (vitals_now.temperature_c, vitals_now.limit_c) == (34.0, 70.0)
+    assert vitals_now.marks == {"total_uncorrected_errors": 3, "scsi_grown_defect_list": 3}
 
 
 def test_health_of_a_sas_drive(machine: Machine, sas: BlockDevice) -> None:
@@ -130,8 +130,8 @@ def test_health_of_a_sas_drive(machine: Machine, sas: BlockDevice) -> None:
 
 def test_a_sas_drive_without_these_logs_counts_nothing(machine: Machine, sas: BlockDevice) -> None:
     machine.answer("smartctl -j", json.dumps({"temperature": {"current": 38}}))
-    found = read_vitals(machine.system, sas, "/dev/sdb")
-    assert (found.counters, found.marks) == (Counters(), {})
+    vitals_now = read_vitals(machine.system, sas, "/dev/sdb")
+    assert (vitals_now.counters, vitals_now.marks) == (Counters(), {})
 
 
 def test_each_kind_of_drive_is_asked_for_its_own_logs(machine: Machine) -> None:

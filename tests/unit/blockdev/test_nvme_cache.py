@@ -29,8 +29,10 @@ def test_both_states_as_printed(machine: Machine, version: str) -> None:
     replay(machine, version, "QPLAIN01")
     feature = f"nvme get-feature {machine.dev}/nvme0 --feature-id=0x06"
     machine.answers[tuple(feature.split())] = machine.run(["cache", "on:", *feature.split()])
-    kept = set_write_cache(machine.system, disk, NODE, False)
-    assert kept.enabled is True and kept.note.startswith("the drive kept its setting")
+    cache_report = set_write_cache(machine.system, disk, NODE, False)
+    assert cache_report.enabled is True and cache_report.note.startswith(
+        "the drive kept its setting"
+    )
     assert set_write_cache(machine.system, disk, NODE, True).enabled is True
 
 

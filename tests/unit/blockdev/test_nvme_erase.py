@@ -174,14 +174,14 @@ def test_namespaces_of_other_controllers_of_the_drive_count(machine: Machine) ->
 
     managed = controller_page(oacs=0b1010, fna=1, sanicap=2)
     machine.answer(f"nvme id-ctrl {node}", data=managed)
-    found = nvme_erase(machine.system, disk)
-    assert isinstance(found, str) and "format: " in found  # alone, but `nvme format` is absent
+    outcome = nvme_erase(machine.system, disk)
+    assert isinstance(outcome, str) and "format: " in outcome  # alone, but `nvme format` is absent
     assert sent(machine, "format") and sent(machine, "format")[0][2] == str(node)
     machine.calls.clear()
     allocated = f"nvme admin-passthru {node} --opcode=0x06 --cdw10=0x10"
     machine.answer(allocated, data=list_page(1, 9))  # attached to no controller of this machine
-    found = nvme_erase(machine.system, disk)
-    assert found == (
+    outcome = nvme_erase(machine.system, disk)
+    assert outcome == (
         "format: would erase namespace 9 of the same drive too; "
         "sanitize: would erase namespace 9 of the same drive too"
     )
@@ -193,8 +193,8 @@ def test_a_drive_that_does_not_list_its_namespaces_is_not_erased_whole(machine: 
     answer_controller(machine, fna=1, sanicap=2)
     for words in [words for words in machine.answers if "admin-passthru" in words]:
         del machine.answers[words]
-    found = nvme_erase(machine.system, disk)
-    assert isinstance(found, str) and "does not list them" in found
+    outcome = nvme_erase(machine.system, disk)
+    assert isinstance(outcome, str) and "does not list them" in outcome
 
 
 @pytest.mark.parametrize("lists", [True, False], ids=["lists", "does-not-list"])
@@ -209,9 +209,9 @@ def test_a_drive_of_several_controllers_is_asked_for_all_namespaces(
         machine.answer(allocated, data=list_page(1, 7))
     else:
         del machine.answers[tuple(allocated.split())]
-    found = nvme_erase(machine.system, disk)
-    assert isinstance(found, str)
-    assert ("erase namespace 7 of the same" if lists else "does not list them") in found
+    outcome = nvme_erase(machine.system, disk)
+    assert isinstance(outcome, str)
+    assert ("erase namespace 7 of the same" if lists else "does not list them") in outcome
     assert not sent(machine, "format") and not sent(machine, "sanitize")
 
 
@@ -262,16 +262,16 @@ def test_the_best_action_that_the_drive_has(
 def test_a_sanitize_that_fails_is_not_asked_again_for_six_hours(machine: Machine) -> None:
     disk = alone(machine)
     sanitizing(machine, sanitize_page(2), sanitize_page(3))
-    found = nvme_erase(machine.system, disk)
-    assert isinstance(found, str) and "block erase: the drive reports that it failed" in found
+    outcome = nvme_erase(machine.system, disk)
+    assert isinstance(outcome, str) and "block erase: the drive reports that it failed" in outcome
     assert [words[3] for words in sent(machine, "sanitize")] == ["--sanact=2", "--sanact=1"]
 
 
 def test_the_success_of_an_earlier_sanitize_is_not_ours(machine: Machine) -> None:
     disk = alone(machine)
     sanitizing(machine, sanitize_page(1, action=4))
-    found = nvme_erase(machine.system, disk)
-    assert isinstance(found, str) and "failed" in found
+    outcome = nvme_erase(machine.system, disk)
+    assert isinstance(outcome, str) and "failed" in outcome
 
 
 def test_a_drive_that_falls_silent_is_named(machine: Machine) -> None:

@@ -116,8 +116,8 @@ def test_events_that_a_drive_does_not_know_are_named(machine: Machine) -> None:
             machine.answer(f"{words} --event-types={codes}", returncode=code)
         machine.answer(f"{words} --event-types=0,1,2,3,128,129", returncode=1)
         machine.answer(f"{words} --event-types=0,2,3,128,129")
-    said = fdp.enable_events(NvmeDrive(machine.system, disk))
-    assert said == (
+    note = fdp.enable_events(NvmeDrive(machine.system, disk))
+    assert note == (
         "the drive does not log FDP events of these types: reclaim unit time limit exceeded"
     )
 
@@ -168,14 +168,14 @@ def test_events_are_enabled_for_runs_that_write_once(
     alone(machine)
     replay(machine, "2.16", "QFDP0001")
     machine.answer("nvme fdp set-events")
-    found = inspect(machine.dev / "nvme0n1", machine.system)
+    inspected = inspect(machine.dev / "nvme0n1", machine.system)
 
     def calls(claim: Claim | None) -> int:
         machine.calls.clear()
-        target = DeviceTarget(found, claim, machine.system)
+        target = DeviceTarget(inspected, claim, machine.system)
         assert not [call for call in machine.calls if "set-events" in call]
         target.reading()
         target.reading()
         return len([call for call in machine.calls if "set-events" in call])
 
-    assert (calls(None), calls(Claim(-1, found))) == (0, 8)
+    assert (calls(None), calls(Claim(-1, inspected))) == (0, 8)

@@ -35,11 +35,11 @@ OCP_GUID = int.from_bytes(bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af"), "li
 def test_the_smart_log_as_bytes_is_what_the_tool_prints(machine: Machine, version: str) -> None:
     disk = alone(machine)
     replay(machine, version, "QFDP0001")
-    found = read_vitals(machine.system, disk, NODE)
-    assert found.temperature_c == 50.0
-    assert found.counters.host_read_bytes == 512_000
-    assert found.counters.percentage_used == 0.0
-    assert found.marks["thm_temp2_total_time"] == 0
+    reading = read_vitals(machine.system, disk, NODE)
+    assert reading.temperature_c == 50.0
+    assert reading.counters.host_read_bytes == 512_000
+    assert reading.counters.percentage_used == 0.0
+    assert reading.marks["thm_temp2_total_time"] == 0
 
 
 def test_fdp_statistics_count_host_and_flash(machine: Machine) -> None:
@@ -47,11 +47,11 @@ def test_fdp_statistics_count_host_and_flash(machine: Machine) -> None:
     replay(machine, "2.16", "QFDP0001")
     before = read_vitals(machine.system, disk, NODE).counters
     replay(machine, "2.16", "QFDP0001", WRITTEN)
-    found = read_vitals(machine.system, disk, NODE)
-    written = found.counters.since(before)
+    reading = read_vitals(machine.system, disk, NODE)
+    written = reading.counters.since(before)
     assert written.host_write_bytes == 20 << 20
     assert written.nand_write_bytes == 44_564_480 - 22_020_096  # as the emulator counts
-    assert found.media_source == "FDP statistics (log 22h)"
+    assert reading.media_source == "FDP statistics (log 22h)"
     log = next(call for call in machine.calls if "--log-id=0x22" in call)
     assert "--lsi=1" in log  # the endurance group of the namespace
 
@@ -59,17 +59,17 @@ def test_fdp_statistics_count_host_and_flash(machine: Machine) -> None:
 def test_statistics_that_are_still_zero_are_known(machine: Machine) -> None:
     disk = alone(machine)
     replay(machine, "2.3", "QFDP0001")  # before anything was written
-    found = read_vitals(machine.system, disk, NODE).counters
-    assert (found.host_write_bytes, found.nand_write_bytes) == (0, 0)
+    reading = read_vitals(machine.system, disk, NODE).counters
+    assert (reading.host_write_bytes, reading.nand_write_bytes) == (0, 0)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_drive_that_counts_no_flash_writes_says_nothing(machine: Machine, version: str) -> None:
     disk = alone(machine)
     replay(machine, version, "QPLAIN01")
-    found = read_vitals(machine.system, disk, NODE)
-    assert found.counters.nand_write_bytes is None and found.media_source is None
-    assert found.counters.host_write_bytes == (0 if version == "2.3" else 20_992_000)
+    reading = read_vitals(machine.system, disk, NODE)
+    assert reading.counters.nand_write_bytes is None and reading.media_source is None
+    assert reading.counters.host_write_bytes == (0 if version == "2.3" else 20_992_000)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -78,9 +78,9 @@ def test_the_emulators_ocp_log(machine: Machine, version: str) -> None:
     replay(machine, version, "QOCP0001")
     before = read_vitals(machine.system, disk, NODE).counters
     replay(machine, version, "QOCP0001", WRITTEN)
-    found = read_vitals(machine.system, disk, NODE)
-    assert found.media_source == "OCP SMART log (C0h)"
-    assert found.counters.since(before).nand_write_bytes == 20 << 20
+    reading = read_vitals(machine.system, disk, NODE)
+    assert reading.media_source == "OCP SMART log (C0h)"
+    assert reading.counters.since(before).nand_write_bytes == 20 << 20
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -94,9 +94,7 @@ def test_the_emulators_ocp_log(machine: Machine, version: str) -> None:
 def test_a_second_reading_asks_for_what_may_have_changed(
     machine: Machine, version: str, serial: str, asked: list[str]
 ) -> None:
-    """Not for what the drive is, for logs that it has refused for good (here OCP's), or for streams
-    of a drive without.
-    """
+    """Identity, logs that the drive rejects permanently, and missing streams are read only once."""
     disk = alone(machine)
     replay(machine, version, serial)
     directives = f"nvme admin-passthru {machine.dev}/nvme0 --opcode=0x1a --namespace-id=1"
@@ -105,9 +103,9 @@ def test_a_second_reading_asks_for_what_may_have_changed(
     first = read_vitals(machine.system, disk, NODE, drive)
     machine.calls.clear()
     assert read_vitals(machine.system, disk, NODE, drive) == first
-    said = [" ".join(call) for call in machine.calls]
-    assert len(said) == len(asked)
-    assert all(what in call for what, call in zip(asked, said, strict=True))
+    commands = [" ".join(call) for call in machine.calls]
+    assert len(commands) == len(asked)
+    assert all(what in call for what, call in zip(asked, commands, strict=True))
 
 
 def test_a_log_that_is_refused_for_now_is_asked_for_again(machine: Machine) -> None:
@@ -119,8 +117,8 @@ def test_a_log_that_is_refused_for_now_is_asked_for_again(machine: Machine) -> N
     drive = NvmeDrive(machine.system, disk)
     assert read_vitals(machine.system, disk, NODE, drive).counters.nand_write_bytes is None
     machine.answer(ocp, data=page(512, {0: (16, 123_456_789), 496: (16, OCP_GUID)}))
-    found = read_vitals(machine.system, disk, NODE, drive).counters
-    assert found.nand_write_bytes == 123_456_789
+    reading = read_vitals(machine.system, disk, NODE, drive).counters
+    assert reading.nand_write_bytes == 123_456_789
 
 
 def smart(machine: Machine, written: int = 7) -> None:
@@ -141,15 +139,18 @@ def test_the_endurance_group_log(machine: Machine) -> None:
     machine.answer(f"nvme id-ns {machine.dev}/nvme0", data=namespace_page(endurance_group=3))
     smart(machine)
     log(machine, 0x09, page(512, {64: (16, 5), 80: (16, 9)}), "--lsi=3")
-    found = read_vitals(machine.system, disk, NODE)
-    assert (found.counters.nand_write_bytes, found.counters.host_write_bytes) == (
+    reading = read_vitals(machine.system, disk, NODE)
+    assert (reading.counters.nand_write_bytes, reading.counters.host_write_bytes) == (
         9 * 10**9,
         5 * 10**9,
     )
-    assert found.media_source == "endurance group log (09h)"
+    assert reading.media_source == "endurance group log (09h)"
     log(machine, 0x09, page(512, {64: (16, 5)}), "--lsi=3")  # the optional field is not kept
-    found = read_vitals(machine.system, disk, NODE)
-    assert (found.counters.nand_write_bytes, found.counters.host_write_bytes) == (None, 3_584_000)
+    reading = read_vitals(machine.system, disk, NODE)
+    assert (reading.counters.nand_write_bytes, reading.counters.host_write_bytes) == (
+        None,
+        3_584_000,
+    )
 
 
 def test_ocps_log_is_known_by_its_guid(machine: Machine) -> None:
@@ -158,12 +159,12 @@ def test_ocps_log_is_known_by_its_guid(machine: Machine) -> None:
     smart(machine)
     fields = {0: (16, 123_456_789), 496: (16, OCP_GUID)}
     log(machine, 0xC0, page(512, fields))
-    found = read_vitals(machine.system, disk, NODE)
-    assert (found.counters.nand_write_bytes, found.counters.host_write_bytes) == (
+    reading = read_vitals(machine.system, disk, NODE)
+    assert (reading.counters.nand_write_bytes, reading.counters.host_write_bytes) == (
         123_456_789,
         3_584_000,
     )
-    assert found.media_source == "OCP SMART log (C0h)"
+    assert reading.media_source == "OCP SMART log (C0h)"
     log(machine, 0xC0, page(512, {0: (16, 5)}))  # a vendor's own log of that number
     assert read_vitals(machine.system, disk, NODE).counters.nand_write_bytes is None
 
@@ -189,9 +190,12 @@ def test_intels_and_solidigms_log(machine: Machine, vendor: int) -> None:
     smart(machine)
     items = {0: (1, 0xAB), 12: (1, 0xF4), 17: (6, 10), 24: (1, 0xF5), 29: (6, 4)}
     log(machine, 0xCA, page(512, items))
-    found = read_vitals(machine.system, disk, NODE)
-    assert (found.counters.nand_write_bytes, found.counters.host_write_bytes) == (10 << 25, 4 << 25)
-    assert str(found.media_source).endswith("SMART log (CAh)")
+    reading = read_vitals(machine.system, disk, NODE)
+    assert (reading.counters.nand_write_bytes, reading.counters.host_write_bytes) == (
+        10 << 25,
+        4 << 25,
+    )
+    assert str(reading.media_source).endswith("SMART log (CAh)")
 
 
 MICRON_D0 = {
@@ -234,8 +238,8 @@ def test_counters_from_smartctl(machine: Machine) -> None:
     disk = alone(machine)
     answer = {"data_units_written": 2, "data_units_read": "1,000", "percentage_used": 0}
     machine.answer("smartctl -j -A", json.dumps({"nvme_smart_health_information_log": answer}))
-    found = read_vitals(machine.system, disk, NODE).counters
-    assert (found.host_write_bytes, found.host_read_bytes) == (1_024_000, 512 * MB)
+    reading = read_vitals(machine.system, disk, NODE).counters
+    assert (reading.host_write_bytes, reading.host_read_bytes) == (1_024_000, 512 * MB)
 
 
 def test_a_report_without_smartctl(machine: Machine) -> None:
@@ -269,9 +273,9 @@ def test_the_controllers_of_a_shared_namespace(machine: Machine) -> None:
                 "aer_dev_fatal": f"TOTAL_ERR_FATAL {number}",
             },
         )
-    found = read_vitals(machine.system, disk, NODE)
-    assert (found.link, found.temperature_c) == ("32.0 GT/s PCIe x4", 40.0)
-    assert found.marks == {"aer_dev_fatal": 0}
+    reading = read_vitals(machine.system, disk, NODE)
+    assert (reading.link, reading.temperature_c) == ("32.0 GT/s PCIe x4", 40.0)
+    assert reading.marks == {"aer_dev_fatal": 0}
     assert identify_device(machine.system, disk, NODE).interface == "NVMe (32.0 GT/s x4)"
     first = machine.sys / "devices/pci0000:00/0000:00:00.0"
     machine.write(first / "nvme/nvme3", {"state": "dead"})

@@ -44,10 +44,10 @@ def test_an_nvme_drive_names_its_vendor_and_link(machine: Machine) -> None:
             "max_link_speed": "16.0 GT/s PCIe", "max_link_width": "4",
         },
     )  # fmt: skip
-    found = identify_device(machine.system, disk, NODE)
-    assert (found.vendor, found.adapter) == ("Samsung Electronics Co Ltd", None)
-    assert found.pcie == "Gen 3 x 2 (at most 16.0 GT/s x4)"
-    assert found.interface == "NVMe (8.0 GT/s x2)"
+    identified = identify_device(machine.system, disk, NODE)
+    assert (identified.vendor, identified.adapter) == ("Samsung Electronics Co Ltd", None)
+    assert identified.pcie == "Gen 3 x 2 (at most 16.0 GT/s x4)"
+    assert identified.interface == "NVMe (8.0 GT/s x2)"
 
 
 def test_a_sata_drive_names_its_adapter_and_form_factor(machine: Machine) -> None:
@@ -60,11 +60,11 @@ def test_a_sata_drive_names_its_adapter_and_form_factor(machine: Machine) -> Non
     (machine.sys / "devices/sda").symlink_to(directory)
     machine.write(function, {"vendor": "0x8086", "device": "0x2922", "class": "0x010601"})
     machine.answer("smartctl -j -i", json.dumps({"form_factor": {"name": "2.5 inches"}}))
-    found = identify_device(machine.system, device_at(machine.system, path), str(path))
-    assert found.adapter == (
+    identified = identify_device(machine.system, device_at(machine.system, path), str(path))
+    assert identified.adapter == (
         "Intel Corporation 82801IR/IO/IH (ICH9R/DO/DH) 6 port SATA Controller [AHCI mode]"
     )
-    assert (found.form_factor, found.pcie) == ("2.5 inches", None)
+    assert (identified.form_factor, identified.pcie) == ("2.5 inches", None)
     machine.write(function, {"vendor": "0x1234", "device": "0x5678", "class": "0x010601"})
     again = identify_device(machine.system, device_at(machine.system, path), str(path))
     assert again.adapter == "PCI 1234:5678"
@@ -75,8 +75,12 @@ def test_what_the_user_says_goes_into_the_identity() -> None:
         target="x", model="m", capacity_bytes=1, sector_bytes=512, simulated=False
     )
     assert described_as(plain, {}) == plain
-    said = described_as(plain, {"nand_type": "TLC", "form_factor": "U.2", "sponsor": "ACME"})
-    assert (said.nand_type, said.form_factor, said.remarks) == ("TLC", "U.2", {"sponsor": "ACME"})
+    described = described_as(plain, {"nand_type": "TLC", "form_factor": "U.2", "sponsor": "ACME"})
+    assert (described.nand_type, described.form_factor, described.remarks) == (
+        "TLC",
+        "U.2",
+        {"sponsor": "ACME"},
+    )
 
 
 @pytest.mark.parametrize("as_json", [True, False])

@@ -55,8 +55,8 @@ def test_the_open_streams_are_those_that_the_drive_names(
 def test_a_namespace_has_the_streams_that_it_allocated(machine: Machine, disk: BlockDevice) -> None:
     answer_controller(machine, oacs=0b100010)
     answer(machine, 1, nsa=4)
-    found = streams.read_status(NvmeDrive(machine.system, disk))
-    assert found is not None and found.limit == 4
+    status = streams.read_status(NvmeDrive(machine.system, disk))
+    assert status is not None and status.limit == 4
 
 
 def test_a_drive_with_the_directive_off_has_no_status(machine: Machine, disk: BlockDevice) -> None:

@@ -1,4 +1,4 @@
-"""How often a drive is asked between the steps of a test."""
+"""Number of commands to a drive between the steps of a test."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from writecliff.engines.fio.targets import DeviceTarget
 def target(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> DeviceTarget:
     alone(machine)
     replay(machine, "2.16", "QPLAIN01")
-    found = inspect(machine.dev / "nvme0n1", machine.system)
-    target = DeviceTarget(found, Claim(-1, found), machine.system)
+    inspected = inspect(machine.dev / "nvme0n1", machine.system)
+    target = DeviceTarget(inspected, Claim(-1, inspected), machine.system)
     target.reading()
     return target
 

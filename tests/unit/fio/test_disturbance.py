@@ -37,15 +37,15 @@ def reading(
 
 
 def texts(before: Reading, after: Reading, own: dict[Operation, int] | None = OWN) -> list[str]:
-    found, _ = between(before, after, own, "sda")
-    assert all(text.startswith(PREFIX) for text in found)
-    return [text.removeprefix(PREFIX) for text in found]
+    drops, _ = between(before, after, own, "sda")
+    assert all(text.startswith(PREFIX) for text in drops)
+    return [text.removeprefix(PREFIX) for text in drops]
 
 
 def test_a_quiet_step_has_figures_and_no_texts() -> None:
     after = CpuTimes(busy=1500, waiting=200, stolen=51, total=10_000)
-    found, figures = between(reading(IDLE), reading(after, written=400 * MB), OWN, "sda")
-    assert found == []
+    drops, figures = between(reading(IDLE), reading(after, written=400 * MB), OWN, "sda")
+    assert drops == []
     assert figures["cpu_busy_pct"] == 50.0
     assert figures["cpu_waiting_pct"] == 10.0
     assert figures["cpu_steal_pct"] == 0.2
@@ -59,8 +59,8 @@ def test_a_scheduler_that_starves_jobs_is_named_where_io_goes_through_it() -> No
     assert "/sys/block/sda/queue/scheduler" in text
     assert texts(reading(IDLE), after, None) == []  # passthrough
     usual = reading(IDLE, written=400 * MB, scheduler="mq-deadline")
-    found, figures = between(reading(IDLE), usual, OWN, "sda")
-    assert (found, figures["io_scheduler"]) == ([], "mq-deadline")
+    drops, figures = between(reading(IDLE), usual, OWN, "sda")
+    assert (drops, figures["io_scheduler"]) == ([], "mq-deadline")
 
 
 def test_steal_counts_against_the_time_that_was_wanted() -> None:
@@ -100,11 +100,11 @@ def test_heat_errors_and_links() -> None:
         marks={"thm_temp1_trans_count": 4, "media_errors": 2, "iotmo_cnt": 1},
         link="8 GT/s x4",
     )
-    found = texts(
+    drops = texts(
         reading(throttles=5, vitals=before),
         reading(throttles=7, written=400 * MB, vitals=after),
     )
-    assert found == [
+    assert drops == [
         "CPU throttling: the CPUs were throttled 2 times",
         "the drive throttled lightly 3 times for its temperature",
         "the drive is at 84 °C; its limit is 82 °C",
@@ -119,19 +119,19 @@ def noisy(level: float, count: int, spread: float = 0.03, seed: int = 1) -> list
 
 def test_the_end_of_a_cache_is_found_where_it_is() -> None:
     series = [*noisy(1000, 20), 700.0, *noisy(300, 39, seed=2)]  # the fall is within one value
-    found = level_drop(series)
-    assert found is not None
-    assert found.index == 20
-    assert found.drop == pytest.approx(0.7, abs=0.02)
-    assert found.before == pytest.approx(1000, rel=0.03)
+    drops = level_drop(series)
+    assert drops is not None
+    assert drops.index == 20
+    assert drops.drop == pytest.approx(0.7, abs=0.02)
+    assert drops.before == pytest.approx(1000, rel=0.03)
 
 
 def test_a_cache_that_is_folded_in_bursts_has_ended_too() -> None:
     behind = noisy(300, 100, seed=2)
     behind[30] = behind[70] = 900.0
-    found = level_drop([*noisy(1000, 20), *behind])
-    assert found is not None
-    assert (found.index, found.after) == (20, pytest.approx(300, rel=0.03))
+    drops = level_drop([*noisy(1000, 20), *behind])
+    assert drops is not None
+    assert (drops.index, drops.after) == (20, pytest.approx(300, rel=0.03))
 
 
 def test_a_long_series_is_looked_through_quickly() -> None:

@@ -96,8 +96,8 @@ def test_the_series_has_bursts_and_pauses(monkeypatch: pytest.MonkeyPatch) -> No
         nonlocal late_ns
         clock[0] += (burst.jobs[0].duration_ns or 0) + late_ns
         for runtime_ms, ios in ((500, 40), (1000, 100)):
-            one = OperationStats(ios, ios * 4096, runtime_ms, 1, 1, 1.0, 0.0, {1: ios})
-            step.series.add({(0, WRITE): one})
+            report = OperationStats(ios, ios * 4096, runtime_ms, 1, 1, 1.0, 0.0, {1: ios})
+            step.series.add({(0, WRITE): report})
 
     run_bursts(step, run_burst, lambda: None)
     columns = step.columns()

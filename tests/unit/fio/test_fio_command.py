@@ -269,8 +269,11 @@ def test_streams_are_applied_where_possible_and_refused_where_not() -> None:
     assert "plids" not in plan(Workload("w", (Job(ios=1),)), DISK, FIO).text
     drive = Target("/dev/nvme0n1", GIB, 512, False, DataPlacement("fdp", "/dev/ng0n1", 8))
     applied = plan(Workload("w", (job, Job(name="cold", ios=1))), drive, FIO)
-    (said,) = applied.warnings
-    assert said == "streams are placement handles of the drive, by NVMe passthrough on /dev/ng0n1"
+    (warning_text,) = applied.warnings
+    assert (
+        warning_text
+        == "streams are placement handles of the drive, by NVMe passthrough on /dev/ng0n1"
+    )
     assert "filename=/dev/ng0n1\nioengine=io_uring_cmd\ncmd_type=nvme\n" in applied.text
     hot, cold = applied.text.split("[1-cold]")
     assert hot.rstrip().endswith("dataplacement=fdp\nplids=2")

@@ -33,8 +33,8 @@ def disk(machine: Machine, name: str = "nvme0n1") -> BlockDevice:
 
 
 def test_found(machine: Machine) -> None:
-    found = find_data_placement(machine.system, NEW, disk(machine))
-    assert found == DataPlacement("fdp", str(machine.dev / "ng0n1"), 8)
+    method = find_data_placement(machine.system, NEW, disk(machine))
+    assert method == DataPlacement("fdp", str(machine.dev / "ng0n1"), 8)
 
 
 def test_the_streams_directive_where_it_is_enabled(machine: Machine) -> None:
@@ -49,16 +49,16 @@ def test_the_streams_directive_where_it_is_enabled(machine: Machine) -> None:
     assert off == "the Streams directive is not enabled on this namespace"
     parameters = page(32, {0: (2, 16), 2: (2, 12), 16: (4, 32), 20: (2, 512)})
     machine.answer(f"{answers} --cdw10=7 --cdw11=0x101", data=parameters)
-    found = find_data_placement(machine.system, NEW, disk(machine))
-    assert found == DataPlacement("streams", str(machine.dev / "ng0n1"), 13)
+    method = find_data_placement(machine.system, NEW, disk(machine))
+    assert method == DataPlacement("streams", str(machine.dev / "ng0n1"), 13)
 
 
 def test_hints_where_the_kernel_has_write_streams(machine: Machine) -> None:
     machine.disk("sdb", (8, 16))
     machine.attributes("sdb", queue__max_write_streams="8")
     for fio in (OLD, NEW):  # the hints are set by writecliff itself
-        found = find_data_placement(machine.system, fio, disk(machine, "sdb"))
-        assert found == DataPlacement("hint", "", 5, hints=(0, 2, 3, 4, 5))
+        method = find_data_placement(machine.system, fio, disk(machine, "sdb"))
+        assert method == DataPlacement("hint", "", 5, hints=(0, 2, 3, 4, 5))
 
 
 def permanent_streams(machine: Machine, count: int, *, reduced_control: bool = True) -> None:
@@ -85,9 +85,9 @@ def test_permanent_streams_of_a_scsi_drive(
     machine.disk("sdb", (8, 16))
     permanent_streams(machine, count)
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.12.107+deb13-amd64"))
-    found = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
+    method = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
     hints = tuple(range(streams + 1))
-    assert found == DataPlacement("hint", "", streams + 1, hints=hints)
+    assert method == DataPlacement("hint", "", streams + 1, hints=hints)
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(release="6.6.1"))
     old = find_data_placement(machine.system, OLD, disk(machine, "sdb"))
     assert old == "Linux 6.6.1 does not set group numbers of SCSI writes; 6.10 does"

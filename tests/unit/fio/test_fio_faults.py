@@ -56,7 +56,7 @@ def test_a_pause_is_no_stall(counts: tuple[int, int] | None) -> None:
 
 
 def test_a_load_that_is_never_idle_stalls_with_nothing_in_flight() -> None:
-    """As behind a suspended device mapper, after the load's first I/Os and before its end."""
+    """A suspended device mapper delays I/Os after the load's first I/Os and before its end."""
     machine = Machine()
     watch = machine.watch(never_idle=True)
     machine.wait(watch, 30, report=True)  # fio prepares

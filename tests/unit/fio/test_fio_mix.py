@@ -20,8 +20,8 @@ MIX = Job(
 
 
 def did(name: str, *operations: str) -> JobResult:
-    found: dict[Any, Any] = dict.fromkeys(operations)
-    return JobResult(name, 10**9, found)
+    results_of: dict[Any, Any] = dict.fromkeys(operations)
+    return JobResult(name, 10**9, results_of)
 
 
 def test_a_stream_of_a_mix_may_end_no_io_in_a_step() -> None:

@@ -40,7 +40,7 @@ def fio_bin(value_ns: int) -> tuple[int, int]:
 
 
 def stats_of(latencies_ns: list[int]) -> parse.OperationStats:
-    """What fio would report of these latencies."""
+    """Return fio's report of these latencies."""
     bins: dict[int, int] = {}
     for value in latencies_ns:
         key, _ = fio_bin(value)
@@ -61,8 +61,8 @@ def stats_of(latencies_ns: list[int]) -> parse.OperationStats:
 def test_documents_and_messages_are_separated_however_they_arrive() -> None:
     data = b"fio: pid=9, err=28/file:io_u.c:1876\n" + RECORDED.read_bytes() + b"fio: bye\n"
     splitter = DocumentSplitter()
-    found = [doc for start in range(len(data)) for doc in splitter.feed(data[start : start + 1])]
-    assert len(found) == 3
+    parsed = [doc for start in range(len(data)) for doc in splitter.feed(data[start : start + 1])]
+    assert len(parsed) == 3
     assert list(splitter.messages) == ["fio: pid=9, err=28/file:io_u.c:1876", "fio: bye"]
 
 
@@ -80,9 +80,9 @@ def test_recorded_figures(documents: list[dict[str, Any]]) -> None:
     assert stats[0, "read"].ios == 20
     assert stats[0, "read"].bytes == 20 * 4096
     assert stats[1, "trim"].bytes == 6 * 65536
-    for one in stats.values():
-        assert sum(one.bins.values()) == one.ios
-        assert one.min_ns <= one.mean_ns <= one.max_ns
+    for operation_stats in stats.values():
+        assert sum(operation_stats.bins.values()) == operation_stats.ios
+        assert operation_stats.min_ns <= operation_stats.mean_ns <= operation_stats.max_ns
 
 
 def test_recorded_histogram_keeps_fios_moments(documents: list[dict[str, Any]]) -> None:
@@ -126,8 +126,8 @@ def test_every_bin_ends_where_fios_does() -> None:
 
 
 def test_recorded_bins_have_fios_layout(documents: list[dict[str, Any]]) -> None:
-    for one in parse.read_document(documents[-1]).values():
-        assert [fio_bin(middle)[0] for middle in one.bins] == list(one.bins)
+    for operation_stats in parse.read_document(documents[-1]).values():
+        assert [fio_bin(middle)[0] for middle in operation_stats.bins] == list(operation_stats.bins)
 
 
 def test_latencies_beyond_fios_last_bin_count_as_the_maximum() -> None:
@@ -204,14 +204,14 @@ def test_series_of_the_recorded_run(documents: list[dict[str, Any]]) -> None:
         series.add(parse.read_document(document))
     columns = series.columns()
     final = parse.read_document(documents[-1])
-    for (job, operation), one in final.items():
+    for (job, operation), operation_stats in final.items():
         code = ("read", "write", "trim").index(operation)
         mine = (columns["job"] == job) & (columns["operation"] == code)
-        assert columns["ios"][mine].sum() == one.ios
-        assert columns["bytes"][mine].sum() == one.bytes
-        assert columns["latency_max_ns"][mine].max() == one.max_ns
-        mean = (columns["latency_mean_ns"] * columns["ios"])[mine].sum() / one.ios
-        assert mean == pytest.approx(one.mean_ns)
+        assert columns["ios"][mine].sum() == operation_stats.ios
+        assert columns["bytes"][mine].sum() == operation_stats.bytes
+        assert columns["latency_max_ns"][mine].max() == operation_stats.max_ns
+        mean = (columns["latency_mean_ns"] * columns["ios"])[mine].sum() / operation_stats.ios
+        assert mean == pytest.approx(operation_stats.mean_ns)
     assert sorted(set(columns["end_ns"])) == [895_000_000, 1_895_000_000, 2_501_000_000]
     assert len({len(column) for column in columns.values()}) == 1
 

@@ -35,7 +35,7 @@ def stand_in(tmp_path: Path) -> Any:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended (a zombie has, but must not be ours)."""
+    """Return True if a process has ended (a zombie has, but must not be a child of ours)."""
     deadline = time.monotonic() + WAIT_LIMIT_S
     while time.monotonic() < deadline:
         try:

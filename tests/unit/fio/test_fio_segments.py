@@ -58,22 +58,22 @@ def passes(starts: list[int], count: int) -> list[int]:
 
 @pytest.mark.parametrize("read_pct", [0.0, 100.0])
 def test_each_segment_is_passed_through_in_order(tmp_path: Path, read_pct: float) -> None:
-    (found,) = issued(tmp_path, job(read_pct))
-    assert len(found) > 24
-    assert found == passes([0, 8, 16, 24], len(found))
+    (issued_ios,) = issued(tmp_path, job(read_pct))
+    assert len(issued_ios) > 24
+    assert issued_ios == passes([0, 8, 16, 24], len(issued_ios))
 
 
 def test_a_stream_goes_on_at_a_later_segment(tmp_path: Path) -> None:
-    (found,) = issued(tmp_path, job(0.0, start_bytes=2 * 3 * BLOCK))
-    assert len(found) > 12
-    assert found == passes([16, 24], len(found))
+    (issued_ios,) = issued(tmp_path, job(0.0, start_bytes=2 * 3 * BLOCK))
+    assert len(issued_ios) > 12
+    assert issued_ios == passes([16, 24], len(issued_ios))
 
 
 def test_reads_and_writes_of_a_mix_each_pass_through_all(tmp_path: Path) -> None:
     load = job(50.0, queue_depth=4)
-    assert [one.read_pct for one in split(Workload("w", (load,))).run.jobs] == [100.0, 0.0]
+    assert [part.read_pct for part in split(Workload("w", (load,))).run.jobs] == [100.0, 0.0]
     both = issued(tmp_path, load)
     assert len(both) == 2
-    for found in both:
-        assert len(found) > 24
-        assert found == passes([0, 8, 16, 24], len(found))
+    for issued_ios in both:
+        assert len(issued_ios) > 24
+        assert issued_ios == passes([0, 8, 16, 24], len(issued_ios))

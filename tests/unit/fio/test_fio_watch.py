@@ -1,4 +1,4 @@
-"""What the watch of an engine says of a step: the end of a cache only where one can be."""
+"""Disturbances of a step: the end of a cache is reported only where it is possible."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def falling(job: Job = FILL, before: Reading = QUIET, seconds: int = 60) -> Meas
     for second in range(seconds):
         size += 1000 * MB if second < 20 else 300 * MB
         ios = size // 4096
-        one = OperationStats(ios, size, 1000 * (second + 1), 1, 1, 1.0, 0.0, {1: ios})
-        step.series.add({(0, WRITE): one})
+        report = OperationStats(ios, size, 1000 * (second + 1), 1, 1, 1.0, 0.0, {1: ios})
+        step.series.add({(0, WRITE): report})
     return step
 
 
-def said(watch: DisturbanceWatch, job: Job = FILL, *, complete: bool = True) -> list[str]:
+def concluded(watch: DisturbanceWatch, job: Job = FILL, *, complete: bool = True) -> list[str]:
     step = falling(job)
     return watch.conclude(step, QUIET, step.columns(), complete=complete)[0]
 
@@ -51,15 +51,15 @@ def purged(capacity_bytes: int = 100_000 * MB) -> DisturbanceWatch:
 
 def test_the_end_of_a_cache_is_said_early_after_a_purge_only() -> None:
     watch = purged()
-    (text,) = said(watch)
+    (text,) = concluded(watch)
     assert "looks like the end of an SLC cache: 21 s into the step, 20.0 GB after the purge" in text
-    (text,) = said(watch)  # 32 GB further on
+    (text,) = concluded(watch)  # 32 GB further on
     assert "52.0 GB after the purge" in text
-    assert len(said(watch)) == 1
-    assert said(watch) == []  # 96 + 20 GB are more than the drive holds
+    assert len(concluded(watch)) == 1
+    assert concluded(watch) == []  # 96 + 20 GB are more than the drive holds
     watch.purged()
-    assert len(said(watch)) == 1
-    assert said(DisturbanceWatch("sdx", 100_000 * MB)) == []
+    assert len(concluded(watch)) == 1
+    assert concluded(DisturbanceWatch("sdx", 100_000 * MB)) == []
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_the_end_of_a_cache_is_said_early_after_a_purge_only() -> None:
     ids=["rate", "mix", "think", "pauses"],
 )
 def test_a_load_that_the_drive_does_not_limit_has_no_cache_end(job: Job) -> None:
-    assert said(purged(), job) == []
+    assert concluded(purged(), job) == []
 
 
 def test_a_failed_step_blames_nobody_but_counts() -> None:
     watch = purged(60_000 * MB)
-    assert said(watch, complete=False) == []
-    (text,) = said(watch)
+    assert concluded(watch, complete=False) == []
+    (text,) = concluded(watch)
     assert "52.0 GB after the purge" in text
 
 

@@ -241,9 +241,9 @@ def test_percentiles_are_upper_bounds_within_the_maximum(tmp_path: Path) -> None
     step = _step([{"read": reads}])
     (entry,) = fio_json(job_file, [step], version="0")["jobs"]
     values.sort()
-    found = entry["read"]["clat_ns"]["percentile"]
-    assert list(found) == ["50.000000", "99.000000", "99.900000"]
-    for name, value in found.items():
+    shown = entry["read"]["clat_ns"]["percentile"]
+    assert list(shown) == ["50.000000", "99.000000", "99.900000"]
+    for name, value in shown.items():
         exact = values[math.ceil(float(name) / 100 * 5000 - 1e-9) - 1]
         assert exact <= value <= min(exact * (1 + 1 / 64), values[-1])
 
@@ -287,13 +287,13 @@ def test_bins_hold_every_io(tmp_path: Path) -> None:
 def test_latency_distribution_puts_every_io_on_one_level() -> None:
     values = [1, 3, 999, 1500, 15_000, 999_000, 1_500_000, 3_000_000, 1_500_000_000, 9_000_000_000]
     levels = latency_distribution(_histogram(values))
-    found = {
+    shown = {
         (unit, name): share
         for unit, shares in levels.items()
         for name, share in shares.items()
         if share
     }
-    assert found == {
+    assert shown == {
         ("latency_ns", "2"): 10, ("latency_ns", "4"): 10, ("latency_ns", "1000"): 10,
         ("latency_us", "2"): 10, ("latency_us", "20"): 10, ("latency_us", "1000"): 10,
         ("latency_ms", "2"): 10, ("latency_ms", "4"): 10, ("latency_ms", "2000"): 10,
@@ -357,8 +357,8 @@ def test_steps_are_matched_without_ramps_and_unwanted_jobs_are_left_out(tmp_path
     last = [{"read": _operation(300, 3)[0]}]
     results = [_step(two), _step(last)]
     document = fio_json(job_file, results, version="0")
-    found = [(entry["jobname"], entry["read"]["total_ios"]) for entry in document["jobs"]]
-    assert found == [("a", 100), ("c", 300)]
+    shown = [(entry["jobname"], entry["read"]["total_ios"]) for entry in document["jobs"]]
+    assert shown == [("a", 100), ("c", 300)]
     partial = fio_json(job_file, results[:1], version="0")
     assert [entry["jobname"] for entry in partial["jobs"]] == ["a"]
 
@@ -426,10 +426,10 @@ def test_steady_state_shows_what_it_was_judged_by(
     rows = {**step.intervals, "ios": ios, "bytes": ios * 4096, "latency_mean_ns": ios * 0 + 1000}
     job_file = _job_file(tmp_path, f"{STEADY.format(3)}ss={asked}\n")
     (job,) = fio_json(job_file, [replace(step, intervals=rows)], at=AT)["jobs"]
-    found = job["steadystate"]
-    assert found["criterion"] == criterion
-    assert (found["max_deviation"], found["slope"], found["attained"]) == (deviation, slope, 0)
-    assert found["data"] == {
+    shown = job["steadystate"]
+    assert shown["criterion"] == criterion
+    assert (shown["max_deviation"], shown["slope"], shown["attained"]) == (deviation, slope, 0)
+    assert shown["data"] == {
         "bw_mean": 532_480,
         "iops_mean": 130,
         "iops": [110, 130, 150],

@@ -29,7 +29,7 @@ def _job_file(folder: Path, text: str) -> FioJobFile:
 
 
 def _rows(*rows: tuple[int, int, int, int, int, float, int]) -> StepResult:
-    """Of (end_ms, job, operation, ios, bytes, mean ns, max ns)."""
+    """Return columns of rows (end_ms, job, operation, ios, bytes, mean ns, max ns)."""
     names = ("end_ns", "job", "operation", "ios", "bytes", "latency_mean_ns", "latency_max_ns")
     columns = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True),
                                                               strict=True)}  # fmt: skip
@@ -99,20 +99,22 @@ def test_the_text_is_that_of_fio(tmp_path: Path) -> None:
         "rate_iops=700\ndescription=big blocks\n"
     )
     assert FIO is not None
-    said = subprocess.run(
+    fio_output = subprocess.run(
         [FIO, "--output-format=normal,json+", "--eta=never", "job.fio"],
         cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_LIMIT_S, check=True,
     ).stdout  # fmt: skip
-    begin, end = said.index("\n{"), said.rindex("\n}") + 2
-    document = json.loads(said[begin:end])
-    theirs = said[:begin].splitlines()[3:] + said[end:].splitlines()
+    begin, end = fio_output.index("\n{"), fio_output.rindex("\n}") + 2
+    document = json.loads(fio_output[begin:end])
+    theirs = fio_output[:begin].splitlines()[3:] + fio_output[end:].splitlines()
 
     def plain(lines: list[str]) -> list[str]:
         """Without process numbers, zone resets, blank lines, and headers of fio's own start."""
         text = "\n".join(lines).replace("; 0 zone resets", "")
         text = re.sub(r"pid=\d+", "pid=0", text)
-        kept = [line for line in text.split("\n") if line.startswith((" ", "Run", "mix:", "seq:"))]
-        return [line for line in kept if "(g=" not in line and "Starting" not in line]
+        figure_lines = [
+            line for line in text.split("\n") if line.startswith((" ", "Run", "mix:", "seq:"))
+        ]
+        return [line for line in figure_lines if "(g=" not in line and "Starting" not in line]
 
     ours, expected = plain(fio_text(document).splitlines()), plain(theirs)
     assert len(ours) == len(expected)

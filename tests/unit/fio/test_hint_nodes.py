@@ -35,8 +35,8 @@ def test_each_node_has_its_own_hint(tmp_path: Path) -> None:
         pytest.skip("this kernel or file system takes no hints")
     for hint, path in enumerate(nodes.paths):
         with open(path, "rb") as file:
-            found = fcntl.fcntl(file, 1035, struct.pack("=Q", 9))
-        assert struct.unpack("=Q", found) == (hint,)
+            inode_hint = fcntl.fcntl(file, 1035, struct.pack("=Q", 9))
+        assert struct.unpack("=Q", inode_hint) == (hint,)
     assert (stale.exists(), other.exists()) == (False, True)
     nodes.close()
     nodes.close()

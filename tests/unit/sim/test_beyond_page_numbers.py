@@ -107,22 +107,22 @@ def test_what_is_simulated_has_the_write_amplification_of_a_small_drive(tmp_path
     path = large_drive(tmp_path)
     text = path.read_text()
     whole = open_device(text, path.name)
-    found = {}
+    sizes = {}
     for scale in (4096.0, 8192.0):
         engine = SimEngine.from_device(whole.scaled(scale, 4096))
         described = engine.description
         assert described.overprovision_pct == describe(whole).overprovision_pct
-        found[scale] = _amplification(engine)
-    # The same drive as somebody would write it down: four word lines of 16,384.
+        sizes[scale] = _amplification(engine)
+    # A device file for this drive in usual notation: four word lines of 16,384.
     small = text.replace("= 49152", "= 12").replace('"21 TB"', f'"{21e12 / 4096:.0f} B"')
     assert _amplification(SimEngine.from_text(small, "small.toml")) == pytest.approx(
-        found[4096.0], rel=0.005
+        sizes[4096.0], rel=0.005
     )
-    assert found[4096.0] == pytest.approx(found[8192.0], rel=0.01)
+    assert sizes[4096.0] == pytest.approx(sizes[8192.0], rel=0.01)
     raw, user, units = describe(whole).raw_bytes, describe(whole).capacity_bytes, 1024
     assert raw is not None
     idle = 9 / units  # units that garbage collection keeps free
-    assert found[4096.0] == pytest.approx(uniform_amplification(raw * (1 - idle) / user), rel=0.03)
+    assert sizes[4096.0] == pytest.approx(uniform_amplification(raw * (1 - idle) / user), rel=0.03)
 
 
 def _amplification(engine: SimEngine) -> float:
@@ -213,8 +213,8 @@ def test_reproductions_take_it_scaled_down_always() -> None:
 
 def test_the_flash_of_a_model_is_a_usual_amount() -> None:
     """Up to 16 TiB as before: what is mapped whole."""
-    found = {tb: raw_bytes_of(tb * 1e12) / GIB for tb in (3.84, 12.8, 15.36, 30.72, 122.88)}
-    assert found == {3.84: 4096, 12.8: 15_872, 15.36: 15_872, 30.72: 32_768, 122.88: 131_072}
+    sizes = {tb: raw_bytes_of(tb * 1e12) / GIB for tb in (3.84, 12.8, 15.36, 30.72, 122.88)}
+    assert sizes == {3.84: 4096, 12.8: 15_872, 15.36: 15_872, 30.72: 32_768, 122.88: 131_072}
     with pytest.raises(ConfigError, match="is not supported"):
         raw_bytes_of(1.1e15)
 

@@ -41,63 +41,63 @@ def family(*sheets: DataSheet, **usual: float) -> FamilySheets:
 
 
 def test_sequential_rates_follow_the_dies_up_to_the_controller() -> None:
-    known = family(
+    sheets_of = family(
         sheet("a-1000", 1000, sequential_write=1.5e9), sheet("a-8000", 8000, sequential_write=4e9)
     )
-    rates = [scaled_sheet("a", gb * 1e9, known)[0].sequential_write for gb in (2000, 4000)]
+    rates = [scaled_sheet("a", gb * 1e9, sheets_of)[0].sequential_write for gb in (2000, 4000)]
     assert rates == [3e9, 4e9]
 
 
 def test_random_rates_have_a_constant_time_and_one_that_the_dies_share() -> None:
     """2 us in the controller and 8 us on the dies of 1 TB."""
-    known = family(
+    sheets_of = family(
         sheet("a-1000", 1000, random_write=1e6 / 10), sheet("a-8000", 8000, random_write=1e6 / 3)
     )
-    derived, fields = scaled_sheet("a", 2e12, known)
+    derived, fields = scaled_sheet("a", 2e12, sheets_of)
     assert derived.random_write == pytest.approx(1e6 / (2 + 8 / 2))
     assert fields["random_write"].reason == "from a-1000 and a-8000"
 
 
 def test_rates_that_grow_faster_than_the_capacity_are_interpolated() -> None:
-    known = family(
+    sheets_of = family(
         sheet("a-1000", 1000, random_read=1e5), sheet("a-4000", 4000, random_read=9e5)
     )  # fmt: skip
-    assert scaled_sheet("a", 2e12, known)[0].random_read == pytest.approx(3e5)
+    assert scaled_sheet("a", 2e12, sheets_of)[0].random_read == pytest.approx(3e5)
 
 
 def test_below_the_smallest_capacity_the_dies_are_usual() -> None:
-    known = family(sheet("a-8000", 8000, sequential_write=4e9, random_read=1e6))
-    derived, fields = scaled_sheet("a", 1e12, known)
+    sheets_of = family(sheet("a-8000", 8000, sequential_write=4e9, random_read=1e6))
+    derived, fields = scaled_sheet("a", 1e12, sheets_of)
     assert (derived.sequential_write, derived.random_read) == (4e9, 1e6)
     assert not fields["sequential_write"].is_flash and not fields["random_read"].is_flash
 
 
 def test_above_the_largest_capacity_rates_reach_those_of_the_class() -> None:
-    known = family(
+    sheets_of = family(
         sheet("a-1000", 1000, sequential_write=1.5e9, random_read=5e5),
         sequential_write=5e9, random_read=1e6,
     )  # fmt: skip
-    twice, many = (scaled_sheet("a", gb * 1e9, known)[0] for gb in (2000, 16_000))
+    twice, many = (scaled_sheet("a", gb * 1e9, sheets_of)[0] for gb in (2000, 16_000))
     assert (twice.sequential_write, many.sequential_write) == (3e9, 5e9)
     assert twice.random_read == pytest.approx(1e6 / 1.5)  # 1 us, and 0.5 us instead of 1
     assert many.random_read == pytest.approx(1e6 / (1 + 1 / 16))
 
 
 def test_a_controller_that_limits_the_two_largest_drives_limits_a_larger_one() -> None:
-    known = family(
+    sheets_of = family(
         sheet("a-1000", 1000, sequential_write=4.9e9),
         sheet("a-4000", 4000, sequential_write=5e9),
         sequential_write=7e9,
     )
-    assert scaled_sheet("a", 8e12, known)[0].sequential_write == 5e9
+    assert scaled_sheet("a", 8e12, sheets_of)[0].sequential_write == 5e9
 
 
 def test_caches_and_rated_writes_are_proportional_and_latencies_are_the_nearest() -> None:
-    known = family(
+    sheets_of = family(
         sheet("a-1000", 1000, slc_cache=3e11, tbw=6e14, read_latency=80e3),
         sheet("a-4000", 4000, read_latency=70e3),
     )
-    derived, _ = scaled_sheet("a", 3e12, known)
+    derived, _ = scaled_sheet("a", 3e12, sheets_of)
     assert (derived.slc_cache, derived.tbw, derived.read_latency) == (9e11, 1.8e15, 70e3)
 
 
@@ -106,8 +106,8 @@ def test_caches_and_rated_writes_are_proportional_and_latencies_are_the_nearest(
     [("pm9a3-1920", "pm9a3"), ("d7-p5600-3200", "d7-p5500"), ("990-pro-1000", "990-pro")],
 )
 def test_a_family_is_known_by_the_names_of_its_drives(name: str, stem: str) -> None:
-    found = family_and_capacity(name)
-    assert found == (FOLDER / f"{stem}.toml", float(name.rpartition("-")[2]) * 1e9)
+    result = family_and_capacity(name)
+    assert result == (FOLDER / f"{stem}.toml", float(name.rpartition("-")[2]) * 1e9)
     assert family_of(name) == stem
 
 

@@ -108,8 +108,9 @@ def test_nvme_drives_of_2017_and_later_have_class_defaults(
 
 
 def test_flash_lasts_for_the_rated_random_writes_of_a_data_centre_drive() -> None:
-    """Cycles follow from the write amplification of the drive itself, so twice the spare flash
-    needs fewer cycles for the same number of drive writes.
+    """Twice the spare flash needs fewer cycles for an equal number of drive writes.
+
+    Cycles follow from the write amplification of the drive itself.
     """
     answers = {"interface": "pcie4", "year": "2022", "cell": "tlc", "power_loss_protection": "yes"}
     for capacity, tbw in (("3840GB", "14016 TB"), ("3200GB", "17520 TB")):
@@ -136,8 +137,9 @@ def test_only_data_centre_drives_have_class_defaults_of_power(protected: str) ->
 
 @pytest.mark.parametrize("spare", [1.05, 1.15, 1.28, 2.0])
 def test_theory_of_uniform_writes(spare: float) -> None:
-    """A slot outlives a pass of the log over spare x capacity slots, A x capacity host writes
-    later, with probability exp(-spare / A): those are what a victim still holds.
+    """The valid share of a victim is exp(-spare / A).
+
+    This is the probability that a slot survives a pass of the log over spare x capacity slots.
     """
     amplification = uniform_amplification(spare)
     assert 1 - 1 / amplification == pytest.approx(math.exp(-spare / amplification), rel=1e-6)

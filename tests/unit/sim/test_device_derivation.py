@@ -62,12 +62,12 @@ def opened(name: str) -> _native.Device:
 
 def changed(name: str, device: _native.Device) -> dict[str, Any]:
     """Values of a derived device file that the preset's has not, by dotted key."""
-    found = {}
+    differences = {}
     before = {value.key: value.value for value in describe(opened(name)).values}
     for value in describe(device).values:
         if before.get(value.key) != value.value:
-            found[value.key] = tomllib.loads(f"value = {value.value}")["value"]
-    return found
+            differences[value.key] = tomllib.loads(f"value = {value.value}")["value"]
+    return differences
 
 
 def test_a_scaled_ssd() -> None:
@@ -79,14 +79,14 @@ def test_a_scaled_drive_that_takes_checkpoints() -> None:
 
 
 def test_a_scaled_drive_that_scans_its_media() -> None:
-    found = changed("mlc-a-800", opened("mlc-a-800").scaled(4, 4096))
-    patrols = {key: value for key, value in found.items() if "patrol" in key}
+    differences = changed("mlc-a-800", opened("mlc-a-800").scaled(4, 4096))
+    patrols = {key: value for key, value in differences.items() if "patrol" in key}
     assert patrols == SCALED_PATROLS
 
 
 def test_a_scaled_disk_with_flash() -> None:
-    found = changed("hdd-sshd-7200-500", opened("hdd-sshd-7200-500").scaled(4, 4096))
-    assert found == SCALED_DISK
+    differences = changed("hdd-sshd-7200-500", opened("hdd-sshd-7200-500").scaled(4, 4096))
+    assert differences == SCALED_DISK
 
 
 def test_a_drive_that_a_trace_fills_loses_units_first() -> None:

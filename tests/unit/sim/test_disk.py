@@ -100,13 +100,13 @@ def test_latencies_of_single_writes_are_near_the_published_ones(
 
 def test_a_restored_disk_goes_on_as_the_saved_one(tmp_path: Path) -> None:
     load = Workload("mix", (Job(read_pct=60, queue_depth=8, ios=2000),))
-    one, other = SimEngine("hdd-sshd-7200-500"), SimEngine("hdd-sshd-7200-500")
-    one.run(load)
-    one.save(tmp_path / "state")
+    first, other = SimEngine("hdd-sshd-7200-500"), SimEngine("hdd-sshd-7200-500")
+    first.run(load)
+    first.save(tmp_path / "state")
     other.restore(tmp_path / "state")
-    one.check()
+    first.check()
     other.check()
-    results = [engine.run(load) for engine in (one, other)]
+    results = [engine.run(load) for engine in (first, other)]
     assert results[0].elapsed_ns == results[1].elapsed_ns
     assert latency_ms_of_all(results[0]) == latency_ms_of_all(results[1])
     with pytest.raises(ConfigError, match="a different device"):

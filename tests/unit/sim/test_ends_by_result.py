@@ -40,17 +40,21 @@ def test_a_job_ends_in_steady_state(engine: SimEngine) -> None:
 def test_a_search_finds_the_depth_that_meets_the_target(engine: SimEngine) -> None:
     target = LatencyTarget(latency_ns=400_000, percentile=90.0, window_ns=20 * MS)
     job = Job(read_pct=100.0, queue_depth=64, duration_ns=5000 * MS, latency_target=target)
-    (found,) = engine.run(load(job, 5 * MS)).jobs
-    assert found.ended_by == "latency_target" and found.queue_depth is not None
-    assert 1 < found.queue_depth < 64
+    (job_result,) = engine.run(load(job, 5 * MS)).jobs
+    assert job_result.ended_by == "latency_target" and job_result.queue_depth is not None
+    assert 1 < job_result.queue_depth < 64
 
     def p90(depth: int) -> float:
         plain = Job(read_pct=100.0, queue_depth=depth, duration_ns=100 * MS)
         (result,) = engine.run(load(plain)).jobs
         return float(result.operations["read"].service.quantile(0.9).value_ns or 0)
 
-    assert p90(found.queue_depth) <= 1.05 * target.latency_ns < 1.25 * p90(2 * found.queue_depth)
-    assert 20 * MS <= found.elapsed_ns < 22 * MS  # of the last window alone
+    assert (
+        p90(job_result.queue_depth)
+        <= 1.05 * target.latency_ns
+        < 1.25 * p90(2 * job_result.queue_depth)
+    )
+    assert 20 * MS <= job_result.elapsed_ns < 22 * MS  # of the last window alone
 
 
 def test_all_jobs_end_with_one(engine: SimEngine) -> None:
@@ -85,7 +89,7 @@ def test_a_log_is_repeated_at_its_times(engine: SimEngine) -> None:
                 tuple(range(0, 200 * MS, MS)))  # fmt: skip
     job = Job(log=log, queue_depth=4, ios=150)
     (result,) = engine.run(load(job)).jobs
-    assert {name: one.ios for name, one in result.operations.items()} == dict.fromkeys(
+    assert {name: done.ios for name, done in result.operations.items()} == dict.fromkeys(
         ("read", "write", "trim"), 50
     )
     assert 198 * MS <= result.elapsed_ns < 200 * MS
@@ -108,10 +112,14 @@ def test_the_same_seed_gives_the_same_bytes_for_every_course(tmp_path: Path) -> 
     small = write_small_drive(tmp_path)
     runs = [SimEngine(str(small)).run(Workload("all", jobs, seed=seed)) for seed in (1, 1, 2)]
     figures = [
-        [(one.ios, one.service.to_bytes()) for job in run.jobs for one in job.operations.values()]
+        [
+            (done.ios, done.service.to_bytes())
+            for job in run.jobs
+            for done in job.operations.values()
+        ]
         for run in runs
     ]
     assert figures[0] == figures[1] != figures[2]
-    own = {job.name: job for job in runs[0].jobs}["own"].operations
-    assert own["write"].bytes == own["write"].ios * 16384
-    assert own["read"].bytes == own["read"].ios * 4096
+    separate = {job.name: job for job in runs[0].jobs}["own"].operations
+    assert separate["write"].bytes == separate["write"].ios * 16384
+    assert separate["read"].bytes == separate["read"].ios * 4096

@@ -34,7 +34,7 @@ def _device(name: str) -> dict[str, dict[str, object]]:
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def family_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of families with one file: that of the PM863."""
     path = tmp_path / "mine.toml"
     path.write_text((FOLDER / "pm863.toml").read_text())
@@ -63,9 +63,11 @@ def test_every_value_of_a_family_has_a_source(path: Path) -> None:
     assert _silent(path) == []
 
 
-def test_a_value_without_a_source_is_seen(own: Path) -> None:
-    own.write_text('a = 1\nb = 2  # why\nname = "x"\n[variants]\n[variants.c]\n"d.e" = 3\n')
-    assert _silent(own) == ["a = 1", '"d.e" = 3']
+def test_a_value_without_a_source_is_seen(family_folder: Path) -> None:
+    family_folder.write_text(
+        'a = 1\nb = 2  # why\nname = "x"\n[variants]\n[variants.c]\n"d.e" = 3\n'
+    )
+    assert _silent(family_folder) == ["a = 1", '"d.e" = 3']
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -102,7 +104,7 @@ def test_a_variant_has_dies_rated_writes_and_name_of_its_own() -> None:
     same = dict(whole["flash"], dies_per_channel=2)
     assert small["flash"] == same
     assert small["ftl"] == whole["ftl"] and small["controller"] == whole["controller"]
-    # As many drive writes: 1,400 TB on 960 GB are 350 TB on 240 GB.
+    # Equal drive writes: 1,400 TB on 960 GB are 350 TB on 240 GB.
     assert small["rated_writes"] == "350 TB"
     assert show_device("pm863-240").raw_bytes * 4 == show_device("pm863-960").raw_bytes
 
@@ -124,8 +126,8 @@ def test_an_exception_is_a_dotted_key() -> None:
     without, with_cache = _device("sata3-256-wcd"), _device("sata3-256-wce")
     assert without["controller"]["write_cache"] is False
     assert with_cache["controller"]["write_cache"] is True
-    found = variants()
-    both = (*found["sata3-256-wcd"].changes, *found["sata3-256-wce"].changes)
+    drives = variants()
+    both = (*drives["sata3-256-wcd"].changes, *drives["sata3-256-wce"].changes)
     changed = {key.rpartition(".")[2] for key in both}
     for table in ("flash", "ftl", "controller", "link"):
         for key in (set(without[table]) | set(with_cache[table])) - changed:
@@ -143,9 +145,9 @@ def test_sources_of_variants_are_shown() -> None:
     assert "WCE" in source("sata3-256-wce", "controller.write_cache")
 
 
-def test_keys_that_the_family_lacks_are_added_to_their_table(own: Path) -> None:
+def test_keys_that_the_family_lacks_are_added_to_their_table(family_folder: Path) -> None:
     _with_variant(
-        own,
+        family_folder,
         'user_capacity = "960 GB"  # s\n'
         '"controller.erase_lead" = 3  # why\n'
         '"flash.rated_cycles" = 7000  # because',
@@ -158,9 +160,9 @@ def test_keys_that_the_family_lacks_are_added_to_their_table(own: Path) -> None:
     assert text.count("rated_cycles") == 1
 
 
-def test_values_of_all_kinds_are_written_as_toml(own: Path) -> None:
+def test_values_of_all_kinds_are_written_as_toml(family_folder: Path) -> None:
     _with_variant(
-        own,
+        family_folder,
         '"flash.read" = ["50 us", "60 us", "70 us"]\n'
         '"flash.multi_plane" = false\n'
         'model = "another"\n'
@@ -180,21 +182,21 @@ def test_values_of_all_kinds_are_written_as_toml(own: Path) -> None:
         ('"motor.rpm" = 7200', "mine.toml: the device file has no table for motor.rpm"),
     ],
 )
-def test_what_cannot_be_is_refused(own: Path, text: str, said: str) -> None:
-    _with_variant(own, text)
+def test_what_cannot_be_is_refused(family_folder: Path, text: str, said: str) -> None:
+    _with_variant(family_folder, text)
     with pytest.raises(ConfigError) as caught:
         variant_text(variants()["mine"])
     assert str(caught.value) == said
 
 
-def test_a_family_without_variants_is_refused(own: Path) -> None:
-    own.write_text(own.read_text().split("[variants]")[0])
+def test_a_family_without_variants_is_refused(family_folder: Path) -> None:
+    family_folder.write_text(family_folder.read_text().split("[variants]")[0])
     with pytest.raises(ConfigError, match=r"mine\.toml: a family ends with a table \[variants\]"):
         variants()
 
 
-def test_an_unknown_key_is_refused_by_the_device(own: Path) -> None:
-    _with_variant(own, '"controller.write_bufer" = "4 MiB"')
+def test_an_unknown_key_is_refused_by_the_device(family_folder: Path) -> None:
+    _with_variant(family_folder, '"controller.write_bufer" = "4 MiB"')
     text = variant_text(variants()["mine"])
     with pytest.raises(ConfigError, match="write_bufer"):
         describe_device(text, "mine.toml")
@@ -210,16 +212,17 @@ def test_names_are_unique_and_the_nearest_is_named() -> None:
 
 
 def test_rated_writes_are_drive_writes() -> None:
-    """Within rounding to whole terabytes, the drives of a family are rated alike, but for those of
-    which a source says otherwise.
+    """The drives of a family have equal ratings, except for ratings with a source.
+
+    Ratings are rounded to whole terabytes.
     """
-    for one in variants().values():
-        device = tomllib.loads(variant_text(one))
-        base = tomllib.loads(one.family.read_text())
-        if "rated_writes" not in base or "rated_writes" in base["variants"][one.name]:
+    for variant in variants().values():
+        device = tomllib.loads(variant_text(variant))
+        base = tomllib.loads(variant.family.read_text())
+        if "rated_writes" not in base or "rated_writes" in base["variants"][variant.name]:
             continue
         size = _native.parse_size
         mine = size(device["rated_writes"]) / size(device["user_capacity"])
         family = size(base["rated_writes"]) / size(base["user_capacity"])
         rounding = 0.501e12 / size(device["user_capacity"])
-        assert mine == pytest.approx(family, abs=rounding), one.name
+        assert mine == pytest.approx(family, abs=rounding), variant.name

@@ -15,8 +15,8 @@ WRITE = Job(name="write", pattern="sequential", threads=2, flow_weight=4, ios=40
 
 def test_jobs_of_a_flow_share_their_ios_by_weight(tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
-    apart = replace(WRITE, flow_group=1, start_delay_ns=10 * MS, ios=None, duration_ns=20 * MS)
-    read, write, alone = engine.run(Workload("flow", (READ, WRITE, apart))).jobs
+    later = replace(WRITE, flow_group=1, start_delay_ns=10 * MS, ios=None, duration_ns=20 * MS)
+    read, write, alone = engine.run(Workload("flow", (READ, WRITE, later))).jobs
     before_the_end = WRITE.ios or 0
     assert write.operations["write"].ios == before_the_end
     assert read.operations["read"].ios > before_the_end / 8  # not held when the others have ended
@@ -29,10 +29,10 @@ def test_jobs_of_a_flow_share_their_ios_by_weight(tmp_path: Path) -> None:
 
 def test_untimed_jobs_of_a_flow_end_with_all_their_ios(tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
-    one, other = (
+    first, other = (
         Job(name="one", flow_weight=1, queue_depth=8, ios=400),
         Job(name="other", flow_weight=3, queue_depth=2, ios=900),
     )
-    done = engine.precondition(Workload("flow", (one, other)))
+    done = engine.precondition(Workload("flow", (first, other)))
     assert done is not None
     assert engine.counters()["host_write_bytes"] == 1300 * 4096

@@ -86,11 +86,11 @@ def test_a_latency_target_s_rate_is_that_of_its_last_window(engine: SimEngine) -
     target = LatencyTarget(latency_ns=400_000, percentile=90.0, window_ns=100 * MS)
     job = Job(read_pct=100.0, queue_depth=64, duration_ns=5000 * MS, latency_target=target)
     step = engine.run(Workload("load", (job,), interval_ns=5 * MS))
-    (found,) = step.jobs
-    plain = Job(read_pct=100.0, queue_depth=found.queue_depth or 0, duration_ns=200 * MS)
+    (job_result,) = step.jobs
+    plain = Job(read_pct=100.0, queue_depth=job_result.queue_depth or 0, duration_ns=200 * MS)
     expected = engine.run(Workload("plain", (plain,))).iops()
-    assert 100 * MS <= found.elapsed_ns < 102 * MS
-    assert found.began_ns + found.elapsed_ns == step.elapsed_ns
+    assert 100 * MS <= job_result.elapsed_ns < 102 * MS
+    assert job_result.began_ns + job_result.elapsed_ns == step.elapsed_ns
     assert step.iops() == pytest.approx(expected, rel=0.1)
     assert _iops(step, 0) == step.iops()
 

@@ -117,8 +117,8 @@ def test_a_second_stage_of_throttling_follows_the_first(tmp_path: Path) -> None:
     counted = result.counted
     assert counted.throttled_ns and counted.throttled_most_ns
     assert 0 < counted.throttled_most_ns < counted.throttled_ns
-    one = run(engine_with(tmp_path, POWER, THERMAL), seconds=1)
-    assert one.counted.throttled_most_ns == 0  # its only stage is no last of several
+    both = run(engine_with(tmp_path, POWER, THERMAL), seconds=1)
+    assert both.counted.throttled_most_ns == 0  # its only stage is no last of several
 
 
 def test_a_drive_that_tells_no_power_has_none(tmp_path: Path) -> None:
@@ -136,17 +136,17 @@ def test_a_run_shows_the_power_that_its_drive_tells(
     drive.write_text("\n".join((write_small_drive(tmp_path).read_text(), *sections)))
     load.write_text('name = "w"\n\n[[job]]\nqueue_depth = 8\nduration = "1 s"\n')
     words = ["run", str(load), "--on", f"sim:{drive}", "--output"]
-    found = json.loads(cli([*words, str(tmp_path / "json"), "--json"]).out)["steps"][0]
-    said = cli([*words, str(tmp_path / "text")]).out
+    shown = json.loads(cli([*words, str(tmp_path / "json"), "--json"]).out)["steps"][0]
+    text_output = cli([*words, str(tmp_path / "text")]).out
     if not sections:
-        assert (found["watts"], found["joules_per_io"]) == (None, None)
-        assert " W, " not in said
+        assert (shown["watts"], shown["joules_per_io"]) == (None, None)
+        assert " W, " not in text_output
         return
-    (job,) = found["jobs"]
+    (job,) = shown["jobs"]
     ios = sum(operation["ios"] for operation in job["operations"].values())
-    seconds = found["elapsed_ns"] / SECOND_NS
-    assert 2.0 <= found["watts"] == pytest.approx(found["joules_per_io"] * ios / seconds)
-    assert f"{found['watts']:.2f} W, " in said
+    seconds = shown["elapsed_ns"] / SECOND_NS
+    assert 2.0 <= shown["watts"] == pytest.approx(shown["joules_per_io"] * ios / seconds)
+    assert f"{shown['watts']:.2f} W, " in text_output
 
 
 def test_read_retries_make_reads_longer_and_are_counted(tmp_path: Path) -> None:
@@ -162,11 +162,11 @@ def test_read_retries_make_reads_longer_and_are_counted(tmp_path: Path) -> None:
 
 def test_a_checkpoint_is_the_longest_write(tmp_path: Path) -> None:
     plain = run(engine_with(tmp_path), seconds=3)
-    kept = run(engine_with(tmp_path, HOUSEKEEPING), seconds=3)
-    maxima = [r.jobs[0].operations["write"].service.max_ns or 0 for r in (plain, kept)]
+    housekept = run(engine_with(tmp_path, HOUSEKEEPING), seconds=3)
+    maxima = [r.jobs[0].operations["write"].service.max_ns or 0 for r in (plain, housekept)]
     assert maxima[0] < 20_000_000 <= maxima[1]
-    checkpoints = kept.counters_after.checkpoints or 0
-    assert checkpoints - (kept.counters_before.checkpoints or 0) >= 2
+    checkpoints = housekept.counters_after.checkpoints or 0
+    assert checkpoints - (housekept.counters_before.checkpoints or 0) >= 2
     assert plain.counters_after.checkpoints is None
 
 

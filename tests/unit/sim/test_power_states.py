@@ -34,9 +34,9 @@ def test_a_state_with_fewer_active_dies_is_slower_and_the_report_names_it(
         words += ["--block-sizes-kib", "4", "--read-pcts", "100,0"]
         words += ["--step-seconds", "0.05", "--max-rounds", "5", "--quiet", "--output", str(output)]
         assert main(words) == 0
-        found = summarise(output)["results"]
+        figures = summarise(output)["results"]
         rates.append(
-            next(r["iops"] for r in found if (r["block_bytes"], r["read_pct"]) == (4096, 0))
+            next(r["iops"] for r in figures if (r["block_bytes"], r["read_pct"]) == (4096, 0))
         )
         assert f"{(4, 2, 1)[state]} dies active at most" in (output / "report.html").read_text()
         assert read_run(output).setup["power state"] == str(state)
@@ -69,8 +69,8 @@ def test_a_state_that_the_drive_lacks_is_refused_before_a_run_exists(
 def test_the_states_are_shown(drive: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["device", "show", str(drive), "--json"]) == 0
     states = json.loads(capsys.readouterr().out)["power_states"]
-    assert [one["max_active_dies"] for one in states] == [4, 2, 1]
-    watts = [one["watts_max"] for one in states]
+    assert [row["max_active_dies"] for row in states] == [4, 2, 1]
+    watts = [row["watts_max"] for row in states]
     assert watts == sorted(watts, reverse=True)
     assert main(["device", "show", str(drive)]) == 0
     assert "1: 2 active dies" in capsys.readouterr().out

@@ -94,8 +94,9 @@ def test_rates_are_those_of_the_slowest_part() -> None:
 
 
 def test_what_was_written_before_changes_nothing() -> None:
-    """Random writes of a new drive, and of one that was overwritten at random several times: the same
-    in every interval, and the same tails of a mix.
+    """A new drive and a drive with several random overwrites have equal figures.
+
+    Random writes are equal in every interval, and so are the tails of a mix.
     """
     random_writes = Job(queue_depth=32, threads=2)
     mix = Job(read_pct=70, queue_depth=16)
@@ -127,13 +128,13 @@ def test_reads_of_a_mix_wait_for_no_garbage_collection() -> None:
 
 def test_runs_are_repeatable_and_a_restored_drive_goes_on(tmp_path: Path) -> None:
     load = Workload("mix", (Job(read_pct=60, queue_depth=8, ios=5000),))
-    one, other = SimEngine(DRIVE), SimEngine(DRIVE)
-    assert one.run(load).elapsed_ns == other.run(load).elapsed_ns
-    one.save(tmp_path / "state")
+    first, other = SimEngine(DRIVE), SimEngine(DRIVE)
+    assert first.run(load).elapsed_ns == other.run(load).elapsed_ns
+    first.save(tmp_path / "state")
     third = SimEngine(DRIVE)
     third.restore(tmp_path / "state")
     third.check()
-    again = [engine.run(load) for engine in (one, other, third)]
+    again = [engine.run(load) for engine in (first, other, third)]
     assert len({result.elapsed_ns for result in again}) == 1
     histograms = [[o.service.to_bytes() for o in r.jobs[0].operations.values()] for r in again]
     assert histograms[0] == histograms[1] == histograms[2]
@@ -160,11 +161,11 @@ def test_a_part_of_a_unit_is_read_before_it_is_written() -> None:
 
 
 def test_other_capacities_have_the_same_times_and_as_many_drive_writes() -> None:
-    one, other = show_device(DRIVE), show_device("p5800x-1600")
-    assert times_ns(one.name) == times_ns(other.name)
-    assert one.device_hash != other.device_hash
-    assert (one.rated_tbw_bytes or 0) / one.capacity_bytes == pytest.approx(100 * 365 * 5)
-    assert 4 * (one.rated_tbw_bytes or 0) == other.rated_tbw_bytes
+    first, other = show_device(DRIVE), show_device("p5800x-1600")
+    assert times_ns(first.name) == times_ns(other.name)
+    assert first.device_hash != other.device_hash
+    assert (first.rated_tbw_bytes or 0) / first.capacity_bytes == pytest.approx(100 * 365 * 5)
+    assert 4 * (first.rated_tbw_bytes or 0) == other.rated_tbw_bytes
 
 
 def test_it_is_a_candidate_of_choices() -> None:
@@ -180,7 +181,7 @@ def test_its_life_in_a_choice_is_the_rated_one() -> None:
     assert (life.key, life.value) == ("life", pytest.approx(5.0))
     unrated = replace(show_device(DRIVE), rated_tbw_bytes=None)
     assert not list(_wear(wear, unrated, question))
-    # Of flash its cycles count besides.
+    # For flash, its cycles also count.
     (_, worn) = _wear(replace(wear, nand_bytes=1e12), show_device("sata-tlc-120"), question)
     assert worn.key == "life" and 0 < worn.value < 5
 

@@ -29,7 +29,7 @@ def machine(location: str, tmp_path: Path) -> Machine:
 
 
 def prepared(tmp_path: Path, cache: StateCache) -> tuple[bool, bytes]:
-    """Whether a drive came from a cache, and its state then."""
+    """Return True if a drive's state came from a cache, and the state."""
     engine = SimEngine(str(write_small_drive(tmp_path)), seed=1)
     cached = precondition(engine, "fill", cache=cache)
     engine.save(tmp_path / "state")
@@ -68,9 +68,9 @@ def test_the_environment_names_the_place(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.delenv(LOCATION, raising=False)
     assert StateCache.of_user().shared is None
     monkeypatch.setenv(LOCATION, str(tmp_path))
-    found = StateCache.of_user().shared
-    assert found is not None
-    assert found.location == str(tmp_path)
+    shared_states = StateCache.of_user().shared
+    assert shared_states is not None
+    assert shared_states.location == str(tmp_path)
     monkeypatch.setenv(LOCATION, "nosuch://x")
     with pytest.raises(ConfigError, match="nosuch://x cannot be used"):
         StateCache.of_user()

@@ -283,7 +283,7 @@ def test_power_is_drawn_under_the_loop_that_the_iops_are_of(
     assert main(["report", str(tmp_path / "run"), "--csv", str(tmp_path / "csv")]) == 0
     (csv,) = (tmp_path / "csv").rglob("power-loop.csv")
     watts = [float(line.split(",")[2]) for line in csv.read_text().splitlines()[1:]]
-    assert len(watts) >= 6 and all(1.0 < one < 10 for one in watts)
+    assert len(watts) >= 6 and all(1.0 < contender < 10 for contender in watts)
     capsys.readouterr()
     assert summary(tmp_path / "run")["power_measured"] is True
 
@@ -453,7 +453,7 @@ def test_a_search_resumes_where_it_was_stopped(stop_at: int, drive: Path, tmp_pa
 
 
 def test_a_state_is_that_of_a_new_drive(drive: Path, tmp_path: Path) -> None:
-    """What a drive has been through before must not be in a state that others are served."""
+    """A cached state must not depend on the history of the drive."""
     shared = StateCache(tmp_path / "cache")
     fill = [Workload("fill", (Job(pattern="sequential", volume_bytes=100_000_000),))]
     used = SimEngine(str(drive))
@@ -506,7 +506,7 @@ def test_one_drive_over_another(
     assert main(["compare", *pair, "--output", str(page), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {figure["test"] for figure in found["figures"]} == {"datacentre"}
-    labels = [one["label"] for one in found["contenders"]]
+    labels = [contender["label"] for contender in found["contenders"]]
     by_key = {figure["key"]: figure for figure in found["figures"]}
     of = "basic: random, 4 KiB, 100 % read, OIO 1"
     speed, latency = by_key[f"{of}: iops"], by_key[f"{of}: latency_avg"]

@@ -131,7 +131,7 @@ def test_bursts_are_followed_by_pauses_without_io(engine: SimEngine) -> None:
         result.intervals["end_ns"][writes], result.intervals["ios"][writes], strict=True
     ):
         busy[int(end_ns) // (5 * ms) - 1] += int(ios)
-    # What is outstanding when a burst ends completes at the begin of the pause.
+    # I/Os that are outstanding at the end of a burst complete at the start of the pause.
     assert [place for place, ios in enumerate(busy) if ios > 8] == [0, 4, 8]
     assert sum(busy[2:4] + busy[6:8] + busy[10:12]) == 0
     assert result.elapsed_ns == 60 * ms
@@ -195,8 +195,8 @@ def test_the_workload_definition_is_the_same_on_both_sides() -> None:
     segmented = Job(segments=Segments(16, 1 << 28), ios=1)
     zoned = Job(addresses=job.addresses, ios=1)
     ordered = Job(addresses=Addresses("sequence", blocks=(2, 0, 1)), flow_weight=3, ios=1)
-    for one in (Job(ios=1), segmented, zoned, ordered):
-        workload = Workload("w", (one,), seed=5, interval_ns=7)
+    for candidate in (Job(ios=1), segmented, zoned, ordered):
+        workload = Workload("w", (candidate,), seed=5, interval_ns=7)
         _native.check_workload(workload.to_json(), 1 << 31, 2)
         assert workload_from_mapping(json.loads(workload.to_json())) == workload
     # Every field of the model is known to the native crate: it refuses what it does not know.

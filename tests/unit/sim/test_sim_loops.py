@@ -24,8 +24,8 @@ def drive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def results(run: Path) -> dict[tuple[int, float], dict[str, Any]]:
-    found = summarise(run)["results"]
-    return {(result["block_bytes"], result["read_pct"]): result for result in found}
+    figures = summarise(run)["results"]
+    return {(result["block_bytes"], result["read_pct"]): result for result in figures}
 
 
 @pytest.mark.parametrize(("test", "pages"), [("iops", 7), ("tp", 10), ("lat", 7)])
@@ -41,22 +41,22 @@ def test_a_whole_run_with_its_report(
     manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
     assert manifest["status"] == "complete"
     assert manifest["edition"] == "PTS 2.0.2 (enterprise)"
-    found = results(tmp_path / "r")
+    figures = results(tmp_path / "r")
     if test == "iops":
-        assert len(found) == 56
-        # What any drive of flash does: small blocks more often, reads faster than writes.
+        assert len(figures) == 56
+        # Flash drives have more IOPS with small blocks, and faster reads than writes.
         for mix in (100.0, 65.0, 0.0):
-            assert found[4096, mix]["iops"] > 2 * found[65536, mix]["iops"]
-        assert found[4096, 100.0]["iops"] > 3 * found[4096, 0.0]["iops"]
+            assert figures[4096, mix]["iops"] > 2 * figures[65536, mix]["iops"]
+        assert figures[4096, 100.0]["iops"] > 3 * figures[4096, 0.0]["iops"]
     elif test == "tp":
         for size in (1 << 20, 1 << 17):
-            read, write = found[size, 100.0]["bytes_per_s"], found[size, 0.0]["bytes_per_s"]
+            read, write = figures[size, 100.0]["bytes_per_s"], figures[size, 0.0]["bytes_per_s"]
             assert 600e6 > read > write > 50e6
     else:
-        for result in found.values():
+        for result in figures.values():
             assert result["latency_max_ns"] >= result["latency_mean_ns"] > 20_000
         # One at a time: the mean latency is the inverse of the rate.
-        read = found[4096, 100.0]
+        read = figures[4096, 100.0]
         assert read["iops"] * read["latency_mean_ns"] == pytest.approx(1e9, rel=0.02)
         (histogram,) = summarise(tmp_path / "r")["histograms"]
         assert histogram["count"] > 1000

@@ -41,7 +41,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[P
     text = fast.read_text()
     assert '"5.5 ms"' in text
     slow.write_text(text.replace('"5.5 ms"', '"11 ms"').replace('"60 us"', '"120 us"'))
-    found: dict[str, list[Path]] = {}
+    matches: dict[str, list[Path]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WRITECLIFF_CACHE", str(folder / "cache"))
         patch.setattr(os, "fsync", lambda descriptor: None)
@@ -50,18 +50,18 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[P
                 run = folder / f"{name}-{drive.stem}"
                 words = ["test", name, "--on", f"sim:{drive}", "--output", str(run), "--quiet"]
                 assert main([*words, *more]) == 0
-                found.setdefault(name, []).append(run)
-        yield found
+                matches.setdefault(name, []).append(run)
+        yield matches
 
 
 def compared(runs: list[Path], folder: Path) -> tuple[str, dict[str, Any]]:
     """The page of `compare`, its JSON; its CSV files are in `folder`."""
     words = ["compare", *map(str, runs), "--output", str(folder / "c.html")]
-    said = io.StringIO()
+    printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.stdout", said)
+        patch.setattr("sys.stdout", printed)
         assert main([*words, "--csv", str(folder / "csv"), "--json"]) == 0
-    return (folder / "c.html").read_text(), json.loads(said.getvalue())
+    return (folder / "c.html").read_text(), json.loads(printed.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +75,17 @@ def datacentre(
 def test_mixes_by_queue_depth_stand_apart_by_operation(
     datacentre: tuple[str, dict[str, Any], Path], pairs: dict[str, list[Path]]
 ) -> None:
-    html, found, folder = datacentre
-    grids = {grid["name"]: grid for grid in found["grids"]}
+    html, matches, folder = datacentre
+    grids = {grid["name"]: grid for grid in matches["grids"]}
     for operation, mixes in (("read", ["100/0", "70/30"]), ("write", ["70/30"])):
         for kind in ("iops", "p999", "max", "consistency"):
             cells = grids[f"mixes-{operation}-{kind}"]["cells"]
             assert [c["column"] for c in cells if c["row"] == "8"] == mixes
     results = [summarise(run)["results"] for run in pairs["datacentre"]]
     wanted = [
-        next(r["value"] for r in one if (r["item"], r["metric"], r["read_pct"], r["oio"])
+        next(r["value"] for r in single if (r["item"], r["metric"], r["read_pct"], r["oio"])
              == ("mixes", "write_iops", 70.0, 8))
-        for one in results
+        for single in results
     ]  # fmt: skip
     cell = next(c for c in grids["mixes-write-iops"]["cells"] if c["row"] == "8")
     assert cell["values"] == pytest.approx(wanted)
@@ -114,8 +114,8 @@ def figure(html: str, name: str) -> str:
 
 
 def section(model: ReportModel, title: str) -> Section:
-    (found,) = (part for part in model.sections if part.title == title)
-    return found
+    (matches,) = (part for part in model.sections if part.title == title)
+    return matches
 
 
 def test_one_drive_has_consistency_of_every_mix_and_the_mixed_load_over_time(
@@ -133,15 +133,15 @@ def test_one_drive_has_consistency_of_every_mix_and_the_mixed_load_over_time(
         assert text in part.figures[2].svg
     loads = [row[0] for row in part.tables[0].rows]
     assert loads[2:] == ["RND 4KiB 70/30 QD32, reads", "RND 4KiB 70/30 QD32, writes"]
-    found = {r["metric"]: r["value"] for r in summarise(run)["results"]
+    matches = {r["metric"]: r["value"] for r in summarise(run)["results"]
              if r["item"] == "consistency" and r["read_pct"] == 70.0}  # fmt: skip
-    share = found["read_iops"] / (found["read_iops"] + found["write_iops"])
+    share = matches["read_iops"] / (matches["read_iops"] + matches["write_iops"])
     assert share == pytest.approx(0.7, abs=0.02)
 
 
 def test_act_has_two_drives_beside_each_other(pairs: dict[str, list[Path]], tmp_path: Path) -> None:
-    html, found = compared(pairs["act"], tmp_path)
-    (grid,) = found["grids"]
+    html, matches = compared(pairs["act"], tmp_path)
+    (grid,) = matches["grids"]
     assert {cell["row"] for cell in grid["cells"]} == {"1", "2", "average", "maximum"}
     assert {cell["column"] for cell in grid["cells"]} == {"> 1 ms", "> 2 ms", "> 8 ms", "> 64 ms"}
     for number, run in enumerate(pairs["act"]):
@@ -157,17 +157,19 @@ def test_consistency_has_deviation_array_and_other_units(
 ) -> None:
     run = pairs["consistency"][0]
     model = build_report(RunDirectory.open(run))
-    one, array = section(model, "Consistency").tables
-    steady = dict(zip(one.header, one.rows[1], strict=True))
+    single, array = section(model, "Consistency").tables
+    steady = dict(zip(single.header, single.rows[1], strict=True))
     iops = float(steady["Average IOPS"].replace(",", ""))
     assert float(steady["MB/s"].replace(",", "")) == pytest.approx(iops * 4096 / 1e6, rel=0.01)
     time, unit = steady["Response time"].split()
     scale = {"µs": 1e-6, "ms": 1e-3}[unit]
     assert float(time) * scale == pytest.approx(32 / iops, rel=0.01)
     assert array.title.startswith("Array of 12 such drives")
-    found = {r["metric"]: r["value"] for r in summarise(run)["results"]}
-    assert found["array_iops_lowest_second"] == pytest.approx(12 * found["iops_lowest_second"])
-    assert found["array_iops_lowest_second"] <= found["array_iops"] <= 12 * found["iops_steady"]
+    matches = {r["metric"]: r["value"] for r in summarise(run)["results"]}
+    assert matches["array_iops_lowest_second"] == pytest.approx(12 * matches["iops_lowest_second"])
+    assert (
+        matches["array_iops_lowest_second"] <= matches["array_iops"] <= 12 * matches["iops_steady"]
+    )
     drawing = next(f for s in model.sections for f in s.figures if f.name == "range-100-deviation")
     assert "σ of response time (right)" in drawing.svg
     (file,) = (file for file in model.data if file.name == "seconds-100.csv")

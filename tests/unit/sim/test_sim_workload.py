@@ -1,6 +1,4 @@
-"""Loads of one's own on a small simulated drive: preconditioned as they need it, in several steps,
-until steady, the same after an interruption.
-"""
+"""User workloads on a small simulated drive: preconditioning, steps, steady state, resumption."""
 
 from __future__ import annotations
 
@@ -90,10 +88,10 @@ def test_reads_of_a_new_drive_find_it_filled(
     capsys: pytest.CaptureFixture[str], target: str
 ) -> None:
     cli = CommandLine(capsys)
-    said = cli(["run", "reads.toml", "--on", f"sim:{target}", "--json"])
-    filled = json.loads(said.out)
+    output = cli(["run", "reads.toml", "--on", f"sim:{target}", "--json"])
+    filled = json.loads(output.out)
     assert (filled["precondition"], filled["precondition_because"]) == ("fill", FOR_READS)
-    assert "--precondition none" in said.err
+    assert "--precondition none" in output.err
     insist = ["--precondition", "none", "--json"]
     as_it_is = json.loads(cli(["run", "reads.toml", "--on", f"sim:{target}", *insist]).out)
     assert "had never been written" in as_it_is["steps"][0]["warnings"][0]

@@ -1,4 +1,4 @@
-"""What tests of job files share."""
+"""Fixtures for tests of job files."""
 
 from __future__ import annotations
 

@@ -24,17 +24,17 @@ def noise(blocks: int, seed: int = 1) -> bytes:
 def test_random_data_save_nothing(tmp_path: Path) -> None:
     path = tmp_path / "noise"
     path.write_bytes(noise(64) + b"half a block")
-    found = data_pattern_of(path)
-    assert (found.compressible_pct, found.duplicate_pct, found.blocks) == (0, 0, 64)
+    pattern = data_pattern_of(path)
+    assert (pattern.compressible_pct, pattern.duplicate_pct, pattern.blocks) == (0, 0, 64)
 
 
 def test_repeated_blocks_count_as_duplicates_and_not_as_compressible(tmp_path: Path) -> None:
     path = tmp_path / "repeated"
     path.write_bytes(noise(30) + noise(10) + bytes(20 * BLOCK_BYTES))
     # 60 blocks: 30 unique ones, 10 and 19 repetitions, one of zeros.
-    found = data_pattern_of(path)
-    assert found.duplicate_pct == 48
-    assert found.compressible_pct == 3
+    pattern = data_pattern_of(path)
+    assert pattern.duplicate_pct == 48
+    assert pattern.compressible_pct == 3
 
 
 def test_half_empty_blocks_are_half_compressible(tmp_path: Path) -> None:
@@ -42,9 +42,9 @@ def test_half_empty_blocks_are_half_compressible(tmp_path: Path) -> None:
         noise(1, seed)[: BLOCK_BYTES // 2] + bytes(BLOCK_BYTES // 2) for seed in range(50)
     )
     (tmp_path / "half").write_bytes(half)
-    found = data_pattern_of(tmp_path / "half")
-    assert found.duplicate_pct == 0
-    assert found.compressible_pct == pytest.approx(50, abs=2)
+    pattern = data_pattern_of(tmp_path / "half")
+    assert pattern.duplicate_pct == 0
+    assert pattern.compressible_pct == pytest.approx(50, abs=2)
 
 
 def test_a_database_is_compressible(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_test_writes_data_like_the_file(tmp_path: Path) -> None:
     (job,) = test.stages(drive)[0].steps(History(), 1)[0].workload.jobs
     assert (job.compressible_pct, job.duplicate_pct) == (3, 48)
     assert test.setup(drive)["data_pattern"] == "3% compr., 48% dup. (as db.bin)"
-    assert {one.option for one in test.deviations()} == {"compressible_pct", "duplicate_pct"}
+    assert {name.option for name in test.deviations()} == {"compressible_pct", "duplicate_pct"}
     path.unlink()  # a stored run needs the file no more
     again = procedure_from_mapping("wsat", test.options_mapping())
     assert again.setup(drive) == test.setup(drive)
@@ -80,7 +80,7 @@ def test_a_share_that_is_given_stays(tmp_path: Path) -> None:
 def test_a_sweep_sets_files_beside_random_data(tmp_path: Path) -> None:
     path = tmp_path / "db.bin"
     path.write_bytes(noise(4))
-    cells = [{"data_file": one} for one in ("random", str(path))]
+    cells = [{"data_file": name} for name in ("random", str(path))]
     plan = plan_sweep("wsat", "sim:x", cells, {}, folder=tmp_path)
     assert list(plan.members) == ["data-file-random", "data-file-db.bin"]
 

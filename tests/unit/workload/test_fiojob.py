@@ -26,7 +26,7 @@ CAPACITY = 1 << 30
 KIB, MIB, US, MS, S = 1024, 1 << 20, 1000, 10**6, 10**9
 
 
-def _one(job_file: FioJobFile) -> Job:
+def _only_job(job_file: FioJobFile) -> Job:
     (workload,) = job_file.workloads
     (job,) = workload.jobs
     return job
@@ -150,7 +150,7 @@ FIELDS: list[tuple[str, dict[str, object]]] = [
 def test_option_sets_its_fields(extra: str, fields: dict[str, object], load) -> None:  # type: ignore[no-untyped-def]
     engine = "" if "ioengine" in extra else "ioengine=libaio\n"
     job_file = load(f"[j]\nsize=1m\n{engine}{extra}\n")
-    job = _one(job_file)
+    job = _only_job(job_file)
     _native.check_workload(job_file.workloads[0].to_json(), CAPACITY, 8)
     assert {key: getattr(job, key) for key in fields} == fields
 
@@ -284,7 +284,7 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
 
 def test_refused_options_are_accepted_with_a_value_without_effect(load) -> None:  # type: ignore[no-untyped-def]
     job_file = load("[j]\nsize=1m\nverify=0\nzonemode=none\nrate_min=0\ndo_verify=0\ndirect=1\n")
-    assert _one(job_file).volume_bytes == MIB
+    assert _only_job(job_file).volume_bytes == MIB
     assert job_file.notes == ()
 
 
@@ -316,7 +316,7 @@ def test_includes_are_relative_and_errors_name_their_line(load, tmp_path: Path) 
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "one.inc").write_text("ioengine=libaio\ninclude two.inc\n")
     (tmp_path / "parts" / "two.inc").write_text("\niodepth=16\n")
-    assert _one(load("[j]\nsize=1m\ninclude parts/one.inc\n")).queue_depth == 16
+    assert _only_job(load("[j]\nsize=1m\ninclude parts/one.inc\n")).queue_depth == 16
     (tmp_path / "parts" / "two.inc").write_text("\nqueue=16\n")
     with pytest.raises(ConfigError, match=r"two\.inc:2: unknown option 'queue'"):
         load("[j]\nsize=1m\ninclude parts/one.inc\n")
@@ -330,7 +330,7 @@ def test_includes_are_relative_and_errors_name_their_line(load, tmp_path: Path) 
 
 def test_environment_and_keywords(load) -> None:  # type: ignore[no-untyped-def]
     text = "[j]\nsize=${AMOUNT}m\nbs=2*$pagesize\n"
-    job = _one(load(text, environment={"AMOUNT": "3"}))
+    job = _only_job(load(text, environment={"AMOUNT": "3"}))
     page = os.sysconf("SC_PAGE_SIZE")
     assert job.volume_bytes == 3 * MIB and job.block_sizes == (BlockSize(2 * page),)
 
@@ -340,7 +340,7 @@ def test_environment_and_keywords(load) -> None:  # type: ignore[no-untyped-def]
     [("(4k*2)", 8192), ("(2^3*512-1k)", 3072), ("(1m/3%4k)", 1365), ("(-(1-3)*512)", 1024)],
 )
 def test_sums_in_parentheses(text: str, value: int, load) -> None:  # type: ignore[no-untyped-def]
-    assert _one(load(f"[j]\nsize=64m\nnumber_ios={text}\n")).ios == value
+    assert _only_job(load(f"[j]\nsize=64m\nnumber_ios={text}\n")).ios == value
 
 
 @pytest.mark.parametrize("text", ["(4k*2", "(4k**2)", "(4k)2k", "(4k/0)", "(2^99)", "(a)", "()"])

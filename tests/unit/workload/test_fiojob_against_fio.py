@@ -119,7 +119,7 @@ SHARES = {
 
 @dataclass(frozen=True)
 class Issued:
-    """What fio issued in one section, in order."""
+    """I/Os that fio issued in a section, in order."""
 
     ios: tuple[tuple[str, int, int], ...]  # (operation, offset, length)
 
@@ -204,12 +204,12 @@ def test_shares_are_those_of_fio(name: str, issued: dict[str, Issued], tmp_path:
     job, real = _job(tmp_path, SHARES[name]), issued[name]
     count = len(real.ios)
     for operation in {operation for operation, _, _ in real.ios}:
-        own = Issued(tuple(io for io in real.ios if io[0] == operation))
+        selected = Issued(tuple(io for io in real.ios if io[0] == operation))
         sizes = job.block_sizes_of(operation)
-        assert set(own.shares()) == {size.bytes for size in sizes}
+        assert set(selected.shares()) == {size.bytes for size in sizes}
         for size in sizes:
             expected = size.weight / sum(size.weight for size in sizes)
-            assert _near(own.shares()[size.bytes], expected, len(own.ios)), size
+            assert _near(selected.shares()[size.bytes], expected, len(selected.ios)), size
     reads = sum(operation == "read" for operation, _, _ in real.ios) / count
     assert _near(reads, job.read_pct / 100, count)
     align = job.align_bytes or job.block_sizes[0].bytes

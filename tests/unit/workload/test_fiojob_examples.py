@@ -1,6 +1,6 @@
-"""Job files of the kinds that fio itself ships as examples: each runs, or is refused for a reason
-that holds. The files are generated from what the kinds have in common: engine, direction, and the
-options that go with them.
+"""Job files similar to fio's examples: each runs, or is rejected for a valid reason.
+
+The files are generated from engine, direction, and matching options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What commands in place of writes become, and block sizes that include metadata."""
+"""Conversion of commands that replace writes, and block sizes with metadata."""
 
 from __future__ import annotations
 

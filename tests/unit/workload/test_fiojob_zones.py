@@ -148,7 +148,7 @@ def test_jobs_share_zones_and_runs_repeat(tmp_path: Path) -> None:
     first, second = results
     assert first.counters_after == second.counters_after
     assert first.elapsed_ns == second.elapsed_ns
-    ios = {job.name: sum(one.ios for one in job.operations.values()) for job in first.jobs}
+    ios = {job.name: sum(result.ios for result in job.operations.values()) for job in first.jobs}
     assert ios == {"w.0": 300, "w.1": 300, "w.2": 300, "m": 300, "t": 10}
 
 
@@ -168,8 +168,10 @@ def test_a_drive_at_a_fraction_of_its_size_has_zones_too(tmp_path: Path) -> None
 
 @pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
 def test_fio_keeps_the_same_rules(tmp_path: Path) -> None:
-    """Writes continue a zone or begin it anew, within its capacity and the limit of open zones; a
-    mix begins with a write and reads what was written: as the property test of `host_zones`.
+    """fio has the properties that the test of `host_zones` checks.
+
+    Writes continue or restart a zone, within its capacity and the limit of open zones. A mix starts
+    with a write and reads written data.
     """
     cases = {
         "order": ("rw=write\nsize=4m\noffset=1m\nzonecapacity=640k", 640 << 10, 8),
@@ -190,7 +192,7 @@ def test_fio_keeps_the_same_rules(tmp_path: Path) -> None:
                 assert at == 0 and written[zone] == capacity
             written[zone] = at + length
             assert written[zone] <= capacity
-            assert sum(0 < one < capacity for one in written.values()) <= most
+            assert sum(0 < result < capacity for result in written.values()) <= most
         if name == "nothing":
             continue
         job = _load(tmp_path, f"[j]\n{ZONED}bs=64k\n{options}\n").workloads[0].jobs[0]

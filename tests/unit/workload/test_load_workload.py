@@ -30,8 +30,8 @@ def test_a_workload_file_is_one_step_and_a_seed_replaces_its_own(tmp_path: Path)
     path.write_text(
         'name = "w"\nseed = 3\n\n[[job]]\npattern = "random"\nread = "100 %"\nios = 10\n'
     )
-    (own,) = writecliff.load_workload(path, capacity_bytes=8 * MIB).workloads
-    assert (own.seed, own.jobs[0].ios) == (3, 10)
+    (reseeded,) = writecliff.load_workload(path, capacity_bytes=8 * MIB).workloads
+    assert (reseeded.seed, reseeded.jobs[0].ios) == (3, 10)
     (seeded,) = writecliff.load_workload(path, capacity_bytes=8 * MIB, seed=7).workloads
     assert seeded.seed == 7
 

@@ -50,10 +50,10 @@ TABLE_18 = {
 
 @pytest.mark.parametrize("name", profile_names())
 def test_every_profile_says_what_it_is(name: str) -> None:
-    found = profile(name)
-    assert found.name == name
-    assert found.title and len(found.source) > 10
-    assert all(0 <= job.read_pct <= 100 for job in found.jobs)
+    loaded = profile(name)
+    assert loaded.name == name
+    assert loaded.title and len(loaded.source) > 10
+    assert all(0 <= job.read_pct <= 100 for job in loaded.jobs)
 
 
 @pytest.mark.parametrize("name", TABLE_18)

@@ -28,7 +28,7 @@ _STREAMS_SHOWN = {
     "streams": "streams up to ",
     "hint": "write streams by hints up to ",
 }
-# How streams reach the drive, for reports.
+# Methods by which streams reach the drive, for reports.
 _STREAM_NOTES = {
     "fdp": "streams are placement handles of the drive, by NVMe passthrough on {node}",
     "streams": "streams are those of the drive's Streams directive, by NVMe passthrough on {node}",
