@@ -43,8 +43,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     SuiteFolder.create(root / "sweeps" / "one", "sweep", "queue_depth,gc", members)
     for number, name in enumerate(members):
         make_run(root / "sweeps" / "one" / name, iops=9_000.0 + 500 * number)
-    with dashboard(root, allow_changes=True) as one:
-        yield one
+    with dashboard(root, allow_changes=True) as server:
+        yield server
 
 
 class Look:
@@ -57,9 +57,9 @@ class Look:
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", lambda dialog: (self.complaints.append("a dialog"), dialog.dismiss()))
-        page.on("console", self._said)
+        page.on("console", self._record)
 
-    def _said(self, message: Any) -> None:
+    def _record(self, message: Any) -> None:
         if "document idle" not in message.text and "status of 404" not in message.text:
             self.complaints.append(message.text)
 
@@ -114,8 +114,8 @@ def test_nothing_is_foreign_complained_about_or_cut(
             )
             assert wide == [], path
         assert look.complaints == []
-        own = (f"http://127.0.0.1:{served.port}/", "data:", "blob:")
-        assert [url for url in look.requests if not url.startswith(own)] == []
+        origins = (f"http://127.0.0.1:{served.port}/", "data:", "blob:")
+        assert [url for url in look.requests if not url.startswith(origins)] == []
 
 
 def test_plots_are_drawn_in_colours_of_the_reports(browser: Any, served: Served) -> None:

@@ -50,11 +50,11 @@ def test_a_point_says_its_values_with_units(page: Any) -> None:
     svg = plot(page, "iops v block size")
     assert point_at(page, svg, "0/100", 1) == "0/100\nIOPS: 12,000\nBlock size: 4 KiB"
     svg = plot(page, "throughput v time")
-    told = "throughput of a minute\nThroughput: 480 MB/s\nTime: 1.667 h"
-    assert point_at(page, svg, "throughput of a minute", 100) == told
+    answer = "throughput of a minute\nThroughput: 480 MB/s\nTime: 1.667 h"
+    assert point_at(page, svg, "throughput of a minute", 100) == answer
     svg = plot(page, "confidence")
-    told = "nines\nShare of I/Os completed within: 99.99 %\nResponse time: "
-    assert point_at(page, svg, "nines", 3).startswith(told)
+    answer = "nines\nShare of I/Os completed within: 99.99 %\nResponse time: "
+    assert point_at(page, svg, "nines", 3).startswith(answer)
     page.mouse.move(5, 5)
     assert page.locator(".tip").is_hidden()
 

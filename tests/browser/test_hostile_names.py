@@ -60,8 +60,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ran(visit: Visit) -> str | None:
-    found: str | None = visit.page.evaluate("document.documentElement.dataset.ran")
-    return found
+    evaluate: str | None = visit.page.evaluate("document.documentElement.dataset.ran")
+    return evaluate
 
 
 def test_names_run_nothing_and_figures_still_answer(browser: Any, run: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_page_about_several_runs(browser: Any, run: Path, tmp_path: Path) -> N
         assert ran(visit) is None
         assert visit.complaints == []
         links = [link.get_attribute("href") for link in visit.page.query_selector_all("a[href]")]
-        assert [one for one in links if one.startswith("javascript")] == []
+        assert [link for link in links if link.startswith("javascript")] == []
 
 
 def test_cells_of_its_files_are_no_formulas(run: Path, tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ def drive(label: str, factor: float) -> Contender:
 
 def test_no_column_of_many_figures_is_cut_off(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    found = Comparison([drive("pm853t-480", 1.0), drive("pm863-480", 1.2345)])
-    path.write_text(render_page(comparison_page(found)))
+    comparison = Comparison([drive("pm853t-480", 1.0), drive("pm863-480", 1.2345)])
+    path.write_text(render_page(comparison_page(comparison)))
     with Visit(browser, path, 1100) as visit:
         tables = visit.page.locator(".table")
         assert tables.count() >= 3

@@ -60,7 +60,7 @@ def test_a_state_that_is_asked_for_is_named_in_the_run(
     (platform,) = (p for p in build_report(opened).sections if p.title == "Reference test platform")
     rows = {row[0]: row[1:] for row in platform.tables[0].rows}
     assert rows["NVMe power state"][0] == text_of(nvme)
-    assert rows["NVMe power state"][1].startswith("Asked for; the drive was in it.")
+    assert rows["NVMe power state"][1].startswith("Requested; the drive was in it.")
     assert setup_of(opened.manifest)["power state"] == text_of(nvme)
 
 

@@ -175,7 +175,7 @@ class Outcome:
         many = len(self.judged) > 1
         for run, limits in self.judged.items():
             prefix = f"{run}: " if many else ""
-            yield from (("limit", prefix + limit.said) for limit in limits)
+            yield from (("limit", prefix + limit.summary) for limit in limits)
         if self.compared is not None:
             yield from self.compared.lines()
 
@@ -215,7 +215,7 @@ class Outcome:
             suite = _suite(suites, run)
             _case(suite, run, "measured", None)
             for limit in limits:
-                _case(suite, run, limit.text, None if limit.met else limit.said)
+                _case(suite, run, limit.text, None if limit.met else limit.summary)
         if self.compared is not None:
             suite = _suite(suites, f"{self.name} against its baseline")
             for figure, word, sentence in self.compared.judged():

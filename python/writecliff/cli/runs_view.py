@@ -76,7 +76,7 @@ def run_text(details: RunDetails) -> str:
         parts.append(table(("figure", "value (95 % interval)", ""), rows, "lrl"))
     if not all(figure.steady for figure in details.figures):
         parts.append("* not in steady state")
-    judged = [f"limit {Judged(**item).said}" for item in details.expectations]
+    judged = [f"limit {Judged(**item).summary}" for item in details.expectations]
     return "\n\n".join([*parts, *(["\n".join(map(printable, judged))] if judged else [])])
 
 
@@ -100,7 +100,7 @@ def difference_text(difference: RunDifference) -> str:
     for name, (figure, word) in zip(figure_names(compared), difference.judgements, strict=True):
         values = ("-" if v is None else f"{value_text(v.value)}{interval_text(v.interval)}"
                   for v in figure.values)  # fmt: skip
-        cells.append((printable(name), figure.one.unit, *values, figure.margin_text, word))
+        cells.append((printable(name), figure.sample.unit, *values, figure.margin_text, word))
     if cells:
         head = ("figure", "unit", "A", "B", "difference", "B is")
         parts.append(table(head, cells, "llrrrl"))

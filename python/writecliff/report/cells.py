@@ -22,7 +22,7 @@ from writecliff.report.headline import NS_PER_MS
 from writecliff.report.kinds import Kind
 from writecliff.report.model import Figure, Section, section
 from writecliff.report.plots import lines
-from writecliff.report.steady import SteadyView, known
+from writecliff.report.steady import SteadyView, or_nan
 from writecliff.report.table import Column, Data, Table, table
 from writecliff.units import KIB
 
@@ -127,7 +127,7 @@ class CellReport(TestReport):
             data,
             [f"{size / KIB:g}" for size in sizes],
             list(map(mix_text, mixes)),
-            [[known(value((size, mix))) for size in sizes] for mix in mixes],
+            [[or_nan(value((size, mix))) for size in sizes] for mix in mixes],
             "Block size (KiB)",
             "R/W mix",
             y,
@@ -137,7 +137,7 @@ class CellReport(TestReport):
     def size_lines(self, value: Value) -> list[Line]:
         """Return a value over the block size, a line per mix, reads first."""
         return [
-            Line(mix_text(mix), self.sizes, [known(value((size, mix))) for size in self.sizes])
+            Line(mix_text(mix), self.sizes, [or_nan(value((size, mix))) for size in self.sizes])
             for mix in reversed(self.mixes)
         ]
 

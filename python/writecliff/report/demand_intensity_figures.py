@@ -17,7 +17,7 @@ from writecliff.report.figures3d import columns_3d
 from writecliff.report.interaction import Label
 from writecliff.report.model import Figure
 from writecliff.report.plots import Marks, lines
-from writecliff.report.steady import SteadyView, known
+from writecliff.report.steady import SteadyView, or_nan
 from writecliff.report.table import DataFile
 
 IOPS = Axis("IOPS")
@@ -109,7 +109,7 @@ def _cpu(groups: Mapping[int, Sequence[Cell]], data: DataFile) -> Figure | None:
     values = []
     for row in groups.values():
         busy = {cell.queue_depth: cell.cpu_pct for cell in row}
-        values.append([known(busy.get(depth)) for depth in depths])
+        values.append([or_nan(busy.get(depth)) for depth in depths])
     return columns_3d(
         "cpu",
         "System CPU utilisation during the demand variation",

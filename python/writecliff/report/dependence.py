@@ -113,8 +113,10 @@ def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0)
 
 
 def variance_of_few(residuals: Floats) -> Variance:
-    """The variance of the sum over a few long batches, by classic batch means (Law and Kelton,
-    9.5.3), widened by the correlation of neighbours if that is positive. At least two batches.
+    """Return the variance of the sum over a few long batches (at least two).
+
+    The method is classic batch means (Law and Kelton, 9.5.3), widened by a positive correlation of
+    neighbours.
     """
     count = len(residuals)
     squares = float(residuals @ residuals)

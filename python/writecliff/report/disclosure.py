@@ -1,6 +1,6 @@
 """Sections that every report has, independent of its test.
 
-The disclosures that the standard requires come before any figure: interruptions, purge, write
+The disclosures that the standard requires precede all figures: interruptions, purge, write
 cache, deviations, warnings. The other sections show choices between sources, disturbed steps, the
 health of the drive, and the test platform.
 """
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 IDLE_SHARE, GRAVE_IDLE_SHARE = 0.0005, 0.02
-# Warnings of a driver about what is disclosed here in any case.
-_SAID_HERE = ("the purge (", "the write cache is", "steady state was not reached")
+# Warnings of a driver that are disclosed here in any case.
+_DISCLOSED_HERE = ("the purge (", "the write cache is", "steady state was not reached")
 
 
 def disclosures(data: TestData) -> tuple[str, ...]:
-    """The disclosures of a run, one sentence each, the gravest first."""
+    """Return the disclosures of a run, a sentence each, the most serious first."""
     manifest = data.manifest
-    found = [
+    disclosures = [
         *_ending(data),
         *_scale(data),
         *(_interruption(item) for item in manifest.interruptions),
@@ -46,26 +46,30 @@ def disclosures(data: TestData) -> tuple[str, ...]:
         *_power_state(manifest),
         *_idle(data),
         *(_deviation(item) for item in manifest.deviations if item.get("option") != "no_purge"),
-        *(_sentence(text) for text in manifest.warnings if not text.lower().startswith(_SAID_HERE)),
+        *(
+            _sentence(text)
+            for text in manifest.warnings
+            if not text.lower().startswith(_DISCLOSED_HERE)
+        ),
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(disclosures))
 
 
 def _ending(data: TestData) -> list[str]:
     reason = data.manifest.reason
     because = f" ({reason})" if reason else ""
-    kept = "The figures cover what was measured until then."
+    coverage = "The figures cover what was measured until then."
     match data.status:
         case "complete":
             return []
         case "running" | "planned":
-            return ["The run has not ended: these are the figures so far."]
+            return ["The run is in progress: these are the figures so far."]
         case "failed":
-            return [f"The run failed{because}. {kept}"]
+            return [f"The run failed{because}. {coverage}"]
         case _:
             if data.manifest.status == "running":
                 because = " (its process ended without a result)"
-            return [f"The run was interrupted{because} and not resumed. {kept}"]
+            return [f"The run was interrupted{because} and not resumed. {coverage}"]
 
 
 def _scale(data: TestData) -> list[str]:
@@ -74,9 +78,9 @@ def _scale(data: TestData) -> list[str]:
         return []
     scale = f"{device.scale:g}"
     why = "Quick test: the" if data.options.get("quick") else "The"
-    slowest = "The slowest ones are too short: erases and other stalls shrink with the blocks."
-    if device.without_flash:  # its times do not depend on its size
-        slowest = "The slowest ones of the whole drive may not be among them."
+    slowest = "Tail latencies are too short: erases and other stalls shrink with the blocks."
+    if device.without_flash:  # latencies do not depend on its size
+        slowest = "They may not include the slowest I/Os of the whole drive."
     return [
         f"{why} drive was {device.scale_text} and in 1/{scale} of all times, so that the "
         f"test is as long in drive fills. Times and amounts are those of the whole drive; "
@@ -102,7 +106,7 @@ def _interruption(item: Mapping[str, Any]) -> str:
 def _purge(manifest: Manifest) -> list[str]:
     purge = manifest.purge
     if purge is None and entry_of(manifest.procedure).is_user_load:
-        return []  # its verdict says how the drive began
+        return []  # the verdict contains the initial state
     if purge is None:
         return ["No purge is recorded: the drive may not have been fresh at the start."]
     if purge.conformant:
@@ -111,7 +115,7 @@ def _purge(manifest: Manifest) -> list[str]:
     if manifest.not_purged:
         return [f"{_sentence(purge.method)}{note}"]
     return [
-        f'The purge ("{purge.method}") is not one that the standard accepts: the drive may not '
+        f'The purge ("{purge.method}") is not accepted by the standard: the drive may not '
         f"have been fresh at the start.{note}"
     ]
 
@@ -126,11 +130,11 @@ def _write_cache(manifest: Manifest) -> list[str]:
 
 
 def _power_state(manifest: Manifest) -> list[str]:
-    """Of a drive that was not in the state with the most power, which is 0."""
+    """Return a sentence if the drive was not in power state 0, which draws the most power."""
     power = manifest.power
     if power is None or not power.state:
         return []
-    why = "" if power.before is None else ", as the command asked for"
+    why = "" if power.before is None else ", as requested"
     kind = "" if manifest.device.simulated else "NVMe "
     return [f"The drive was in {kind}power state {power.text}{why}: it may be slower than in 0."]
 
@@ -141,20 +145,20 @@ def _idle(data: TestData) -> list[str]:
 
 
 def grave_idle(data: TestData) -> bool:
-    """Whether the pauses between steps were long enough for garbage collection to matter."""
+    """Return `True` if pauses between steps were long enough to affect garbage collection."""
     return data.idle_ns >= GRAVE_IDLE_SHARE * data.elapsed_ns
 
 
 def idle_text(data: TestData) -> str | None:
-    """How long nothing was issued between steps; None if it is negligible."""
+    """Return a sentence about the idle time between steps; None if it is negligible."""
     if not data.elapsed_ns or data.idle_ns < IDLE_SHARE * data.elapsed_ns:
         return None
     time = units.duration(data.idle_ns)
     share = units.percent(data.idle_ns / data.elapsed_ns)
     if data.manifest.device.simulated:
         return (
-            f"Between the steps, for {time}, {share} of the time, the last I/Os of a step were "
-            "completed before the first of the next one was issued."
+            f"Between the steps, for {time}, {share} of the time, the drive completed the last "
+            "I/Os of a step before it received the first of the next step."
         )
     return (
         f"The drive was idle between the steps for {time}, {share} of the time, while the load "
@@ -180,7 +184,7 @@ def _sentence(text: str) -> str:
 # -- choices between sources -------------------------------------------------------------------
 
 
-CHOICES_TITLE = "Where sources of the standard differ"
+CHOICES_TITLE = "Differences between sources of the standard"
 _CHOICES_INTRO = (
     "The full text of the standard is not public. Its quotations, the SNIA primer and published "
     "programs that follow it differ at these points; none of them is a deviation."
@@ -188,9 +192,9 @@ _CHOICES_INTRO = (
 
 
 def choices_section(data: TestData) -> Section:
-    """The choices of a run; an empty section, which is left out, for other tests."""
-    found = _choices(data)
-    if not found:
+    """Return the choices of a run; an empty section for tests without choices."""
+    choices = _choices(data)
+    if not choices:
         return section(CHOICES_TITLE, "")
     head = (
         Column("Point", key="point"),
@@ -198,15 +202,15 @@ def choices_section(data: TestData) -> Section:
         Column("This run", key="here"),
         Column("Option", key="option"),
     )
-    rows = [(one.what.capitalize(), one.sources, one.here, one.option or UNKNOWN) for one in found]
+    rows = [(c.what.capitalize(), c.sources, c.here, c.option or UNKNOWN) for c in choices]
     return section(
         CHOICES_TITLE, _CHOICES_INTRO, table(CHOICES_TITLE, head, rows, file="choices.csv")
     )
 
 
 def choices_mapping(data: TestData) -> list[dict[str, Any]]:
-    """The choices in the summary for programs."""
-    return [asdict(one) for one in _choices(data)]
+    """Return the choices for the summary."""
+    return [asdict(choice) for choice in _choices(data)]
 
 
 def _choices(data: TestData) -> tuple[Choice, ...]:
@@ -226,11 +230,11 @@ Remarks = Sequence[Mapping[str, Any]]  # phase, round, label, seq and warning, a
 
 
 def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
-    """How many steps were disturbed, and by what."""
+    """Return the number of disturbed steps, and the disturbances."""
     disturbances = [step for step in remarks if step["warning"].startswith(PREFIX)]
     if not disturbances:
         return ()
-    # "disturbance: CPU steal: 12 % of ..." is of the kind "CPU steal".
+    # "disturbance: CPU steal: 12 % of ..." is of kind "CPU steal".
     kinds = Counter(s["warning"].removeprefix(PREFIX).partition(":")[0] for s in disturbances)
     named = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
     count = len({step["seq"] for step in disturbances})
@@ -238,8 +242,10 @@ def step_disclosures(remarks: Remarks) -> tuple[str, ...]:
 
 
 def remarks_section(remarks: Remarks) -> Iterator[Section]:
-    """Remarks on steps. A remark that many steps share (how the load generator does something) is
-    one line; disturbances are listed step by step.
+    """Yield remarks on steps.
+
+    A remark shared by many steps (about the load generator) is one line; disturbances are listed by
+    step.
     """
     if not remarks:
         return
@@ -258,7 +264,7 @@ def remarks_section(remarks: Remarks) -> Iterator[Section]:
 
 
 def health_sections(data: TestData) -> Iterator[Section]:
-    """What a real drive reports of its condition; simulated drives have no SMART log."""
+    """Yield the health log of a real drive; simulated drives have no SMART log."""
     health = data.manifest.health
     if data.manifest.device.simulated or not health:
         return
@@ -273,17 +279,17 @@ def health_sections(data: TestData) -> Iterator[Section]:
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:
-    """Nested logs as "table / name": text."""
-    found: dict[str, str] = {}
+    """Flatten nested logs to "table / name": text."""
+    flat: dict[str, str] = {}
     if not isinstance(values, Mapping):
-        return found
+        return flat
     for key, value in values.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{name} / ")
+            flat |= _flat(value, f"{name} / ")
         elif value is not None:
-            found[name] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return found
+            flat[name] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return flat
 
 
 # -- test platform -----------------------------------------------------------------------------
@@ -294,21 +300,21 @@ def _flat(values: Any, prefix: str = "") -> dict[str, str]:
 
 PLATFORM_TITLE = "Reference test platform"
 _PLATFORM_INTRO = (
-    "What issued the I/Os, and what was between it and the drive. Figures of two drives compare "
+    "The host that issued the I/Os, and the path to the drive. Figures of two drives compare "
     "drives only if both were measured on the same platform."
 )
 _SIMULATED = (
-    "The drive and the host that loads it are simulated. Nothing of the machine that ran the "
-    "simulation is in the figures: the same drive, load and seed give the same bytes anywhere."
+    "Drive and host are simulated. The figures do not depend on the machine that ran the "
+    "simulation: equal drive, load and seed give equal bytes anywhere."
 )
 Rows = list[tuple[str, str, str]]
 
 
 def platform_section(data: TestData) -> Section:
-    """The platform of a run, a line for each of its parts and what that means for the figures."""
+    """Return the platform of a run: its components and their effect on the figures."""
     simulated = data.manifest.device.simulated
     rows = _simulated(data) if simulated else _real(data)
-    head = ("Part", "Here", "What it means for the figures")
+    head = ("Part", "Here", "Effect on the figures")
     return section(
         PLATFORM_TITLE,
         _SIMULATED if simulated else _PLATFORM_INTRO,
@@ -322,11 +328,11 @@ def _simulated(data: TestData) -> Rows:
     scale = device.scale_text.capitalize() or "Whole drive"
     return [
         ("Clock", "Virtual, in nanoseconds", "Times are exact and do not depend on the machine."),
-        ("Host", "Simulated", "It issues an I/O at once: response times are those of the drive and "
-         "its link, without time of an operating system."),
+        ("Host", "Simulated", "It issues I/Os without delay: response times are those of the drive "
+         "and its link, without an operating system."),
         ("Host interface", device.interface or NOT_KNOWN, "Its limits are part of the drive."),
-        ("Drive", device.target, f"Described by a file, hash {(device.device_hash or '-')[:12]}."),
-        ("Scale", scale, "Times and amounts are shown as those of the whole drive."),
+        ("Drive", device.target, f"Device file with hash {(device.device_hash or '-')[:12]}."),
+        ("Scale", scale, "Times and amounts are scaled to the whole drive."),
         _power(data),
         ("Load generator", f"writecliff {manifest.versions.get('writecliff') or units.UNKNOWN}",
          f"Seed {manifest.seed}."),
@@ -346,11 +352,11 @@ def _real(data: TestData) -> Rows:
         ("Motherboard", host.get("motherboard"), ""),
         ("CPU", host.get("cpu"), "Too few cores limit small I/Os before the drive does."),
         ("CPU frequency governor", host.get("cpu_governor"),
-         "Any but 'performance' lengthens response times at low load."),
+         "Other governors than 'performance' add latency at low load."),
         ("Memory", host.get("memory"), ""),
         ("Operating system", host.get("operating_system"), ""),
-        ("Kernel", versions.get("kernel"), "Its block layer is in every response time."),
-        ("Host adapter", adapter, "Its queue and link bound what the drive can show."),
+        ("Kernel", versions.get("kernel"), "Response times include its block layer."),
+        ("Host adapter", adapter, "Its queue and link limit the drive."),
         ("PCIe link", device.pcie, ""),
         ("Host interface", device.interface, ""),
         *_state_of_power(data),
@@ -362,34 +368,34 @@ def _real(data: TestData) -> Rows:
 
 
 def _power(data: TestData) -> tuple[str, str, str]:
-    """Where figures of power come from, or that there are none."""
+    """Return the source of power figures, or that there are none."""
     if readings_of(data.run.path) is not None:
-        return "Power", "A meter on the drive's supply", "Its log was given to the report."
-    timed = [row for row in data.rows if row.elapsed_ns]  # others have no series
+        return "Power", "A meter on the drive's supply", "The report includes its log."
+    timed = [row for row in data.rows if row.elapsed_ns]  # fast-forwarded steps have no series
     if power_of(data, timed[:1]) is not None:
-        return "Power", "Modelled", "From the section [power] of the drive's file."
+        return "Power", "Modelled", "Section [power] of the device file."
     if data.manifest.device.simulated:
-        return "Power", "Not modelled", "The drive's file has no section [power]."
-    return "Power", "Not measured", "The log of a meter can be added: report --power."
+        return "Power", "Not modelled", "The device file has no section [power]."
+    return "Power", "Not measured", "Add the log of a meter with report --power."
 
 
 _MODELLED_STATE = (
-    "Dies read, program and erase up to the limit at once; others wait. The watts are the most "
-    "that the section [power] of the drive's file adds up to."
+    "Operations of dies wait if they would exceed the power limit. The watts are the maximum "
+    "by section [power] of the device file."
 )
 
 
 def _state_of_power(data: TestData) -> Rows:
-    """The state of an NVMe drive, or a simulated one with states; nothing for other drives."""
+    """Return the power state of an NVMe or simulated drive; empty for other drives."""
     power = data.manifest.power
     if power is None:
         return []
     if data.manifest.device.simulated:
         return [("Power state", power.text, _MODELLED_STATE)]
-    means = "The most power that the drive says it draws in it bounds its speed."
+    means = "The maximum power that the drive reports for the state limits its speed."
     if power.before is not None:
-        found = "was in it" if power.before == power.state else f"was found in {power.before}"
-        means = f"Asked for; the drive {found}. {means}"
+        before = "was in it" if power.before == power.state else f"was found in {power.before}"
+        means = f"Requested; the drive {before}. {means}"
     if power.autonomous:
-        means += " When idle it goes to states without I/O by itself, and takes time to return."
+        means += " When idle, it enters non-operational states by itself, which adds latency."
     return [("NVMe power state", power.text, means)]

@@ -1,8 +1,8 @@
-"""Limits on headline figures: "iops_4k_0_100 >= 100000", and what became of them in a run.
+"""Limits on headline figures, such as "iops_4k_0_100 >= 100000", and their verdicts.
 
-A limit is held against the figure itself. Whether all of its 95 % interval is on the same side is
-said beside it (`certain`): a figure whose interval reaches across the limit may be on the other
-side when the run is repeated. The results are in the manifest, so that reports show them.
+A limit applies to the figure itself. `certain` reports if the whole 95 % interval is on the same
+side. If it is not, a repetition of the run may change the verdict. The results are stored in the
+manifest, so reports show them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FACTORS: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True)
 class Expectation:
-    """A limit on a figure; `test` is the run of a suite that it is for, "" for all."""
+    """A limit on a figure; `test` is the run of a suite to which it applies, "" for all."""
 
     text: str  # as given
     figure: str
@@ -64,7 +64,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Judged:
-    """A limit and what became of it; a row of `expectations` in the manifest."""
+    """The verdict on a limit; a row of `expectations` in the manifest."""
 
     text: str
     figure: str  # the key of the figure; as given if there is none
@@ -73,16 +73,17 @@ class Judged:
     unit: str  # of the figure
     value: float | None
     result: Result
-    certain: bool | None  # all of the interval is on that side; None: a single value
+    certain: bool | None  # whole interval on that side; None: a single value
     note: str = ""
 
     @property
     def met(self) -> bool:
+        """`True` if the limit is met."""
         return self.result == "met"
 
     @property
-    def said(self) -> str:
-        """ "met: iops_4k_0_100 >= 100,000 IOPS: 104,000 IOPS"."""
+    def summary(self) -> str:
+        """The verdict in words, such as "met: iops_4k_0_100 >= 100,000 IOPS: 104,000 IOPS"."""
         words = f"{self.figure} {self.relation} {value_text(self.limit)} {self.unit}".rstrip()
         if self.value is None:
             return f"{self.result}: {words}: {self.note}"
@@ -91,51 +92,59 @@ class Judged:
 
 
 def parse_expectation(text: str, tests: Iterable[str] = ()) -> Expectation:
-    """A limit from `FIGURE >= LIMIT [UNIT]`; in a suite, `TEST.FIGURE` is for one of `tests`.
+    """Parse a limit of the form `FIGURE >= LIMIT [UNIT]`.
 
-    Raises ConfigError for another form.
+    In a suite, `TEST.FIGURE` applies to one of `tests`.
+
+    Raises:
+        ConfigError: `text` has another form.
     """
-    found = _FORM.fullmatch(text.replace("≤", "<=").replace("≥", ">="))
-    limit = _number(found["limit"].replace(",", "")) if found else None
+    match = _FORM.fullmatch(text.replace("≤", "<=").replace("≥", ">="))
+    limit = _number(match["limit"].replace(",", "")) if match else None
     hint = 'for example "iops >= 100k" or "p99.9 <= 2 ms"; also > and <'
-    if found is None or limit is None:
+    if match is None or limit is None:
         raise ConfigError(f"'{text}' is not FIGURE >= LIMIT", hint=hint)
-    if found["relation"] not in _RELATIONS:
-        raise ConfigError(f"'{text}' is not FIGURE >= LIMIT: no relation '{found['relation']}'",
+    if match["relation"] not in _RELATIONS:
+        raise ConfigError(f"'{text}' is not FIGURE >= LIMIT: no relation '{match['relation']}'",
                           hint=f"use {', '.join(_RELATIONS)}")  # fmt: skip
-    limit *= _THOUSANDS[found["thousands"]]
-    test, dot, rest = found["figure"].partition(".")
+    limit *= _THOUSANDS[match["thousands"]]
+    test, dot, rest = match["figure"].partition(".")
     if not dot or test not in tests:
-        test, rest = "", found["figure"]
-    return Expectation(text.strip(), rest, found["relation"], limit, found["unit"].strip(), test)
+        test, rest = "", match["figure"]
+    return Expectation(text.strip(), rest, match["relation"], limit, match["unit"].strip(), test)
 
 
 def parse_expectations(texts: Iterable[str], tests: Iterable[str] = ()) -> list[Expectation]:
-    """All of them, each once. Raises ConfigError."""
-    known = tuple(tests)
-    return [parse_expectation(text, known) for text in dict.fromkeys(texts)]
+    """Parse limits, each once.
+
+    Raises:
+        ConfigError: a text is not a limit.
+    """
+    measured = tuple(tests)
+    return [parse_expectation(text, measured) for text in dict.fromkeys(texts)]
 
 
-def check_figures(expected: Iterable[Expectation], known: Mapping[str, str] | None) -> None:
+def check_figures(expected: Iterable[Expectation], figures: Mapping[str, str] | None) -> None:
     """Reject a limit on a figure that a run cannot have, before it runs.
 
     Args:
         expected: The limits.
-        known: The units of the figures that the run can have, by key; None if they are not known.
+        figures: Units of the figures that the run can have, by key; None if unknown.
 
     Raises:
         ConfigError: An unknown figure, several figures of that name, or another unit.
     """
-    for limit in expected if known is not None else ():
-        assert known is not None
-        keys = matching(limit.figure, known)
+    for limit in expected if figures is not None else ():
+        assert figures is not None
+        keys = matching(limit.figure, figures)
         if not keys:
+            nearest = _nearest(limit.figure, figures)
             raise ConfigError(f"'{limit.text}': unknown figure '{limit.figure}'",
-                              hint=f"the figures are {_nearest(limit.figure, known)}")  # fmt: skip
+                              hint=f"the figures are {nearest}")  # fmt: skip
         if len(keys) > 1:
             raise ConfigError(f"'{limit.text}': '{limit.figure}' means several figures",
                               hint=f"give one of {', '.join(map(_shown, keys))}")  # fmt: skip
-        unit = unit_of(keys[0], known)
+        unit = unit_of(keys[0], figures)
         if _factor(limit.unit, unit) is None:
             raise ConfigError(f"'{limit.text}': {_shown(keys[0])} is in {unit or 'no unit'}, "
                               f"not in {limit.unit}", hint=_units_hint(unit))  # fmt: skip
@@ -163,16 +172,16 @@ def check_members(
     """
     for limit in expected:
         mine = [
-            known
-            for name, (test, known) in members.items()
+            item
+            for name, (test, item) in members.items()
             if not limit.test or limit.test in (name, test)
         ]
-        fitting = [known for known in mine if known is None or matching(limit.figure, known)]
+        fitting = [key for key in mine if key is None or matching(limit.figure, key)]
         every: dict[str, str] = {}
-        for known in mine:
-            every |= known or {}
-        for known in fitting or [every]:
-            check_figures([limit], known)
+        for key in mine:
+            every |= key or {}
+        for key in fitting or [every]:
+            check_figures([limit], key)
 
 
 def percentiles_of(expected: Iterable[Expectation]) -> list[float]:
@@ -181,9 +190,9 @@ def percentiles_of(expected: Iterable[Expectation]) -> list[float]:
     return sorted({float(name[1]) for name in names if name is not None and float(name[1]) > 0})
 
 
-def unit_of(key: str, known: Mapping[str, str]) -> str:
-    """Return the unit of a figure that `matching` returned for `known`."""
-    return known.get(key, "ms")  # a percentile that is not quoted
+def unit_of(key: str, figures: Mapping[str, str]) -> str:
+    """Return the unit of a figure that `matching` returned for `figures`."""
+    return figures.get(key, "ms")  # a percentile that is not a headline
 
 
 def _nearest(name: str, keys: Iterable[str]) -> str:
@@ -204,7 +213,7 @@ def _shown(key: str) -> str:
 
 
 def _units_hint(unit: str) -> str:
-    return f"use {', '.join(_FACTORS[unit])}" if unit in _FACTORS else "leave the unit out"
+    return f"use {', '.join(_FACTORS[unit])}" if unit in _FACTORS else "omit the unit"
 
 
 def _number(text: str) -> float | None:
@@ -226,18 +235,18 @@ def judge(
     `missing` has the reasons why other figures are unknown, by key. A missing or ambiguous figure
     makes the limit "unknown".
     """
-    known = {item.key: item for item in headlines}
+    measured = {item.key: item for item in headlines}
     missing = missing or {}
-    keys = matching(expected.figure, [*known, *missing])
+    keys = matching(expected.figure, [*measured, *missing])
     if len(keys) != 1:
-        names = [name.lstrip("/") for name in known]
+        names = [name.lstrip("/") for name in measured]
         note = f"no such figure: {did_you_mean(expected.figure, names, 'nothing was measured')}"
         if keys:
             note = f"not one figure but several: {', '.join(key.lstrip('/') for key in keys)}"
         return _unknown(expected, note)
-    if keys[0] not in known:
+    if keys[0] not in measured:
         return _unknown(expected, missing.get(keys[0], "not measured"))
-    item = known[keys[0]]
+    item = measured[keys[0]]
     factor = _factor(expected.unit, item.unit)
     if factor is None:
         return _unknown(expected, f"it is in {item.unit or 'no unit'}, not in {expected.unit}")
@@ -262,24 +271,24 @@ def matching(name: str, keys: Iterable[str]) -> list[str]:
     that part: "p99.9" is never "/randread/reads/service/p99.9".
     """
     name = name.strip("/")
-    known = list(keys)
-    found = _matching(name, known)
+    measured = list(keys)
+    matching = _matching(name, measured)
     path, slash, measure = name.rpartition("/")
     asked = _PERCENTILE.fullmatch(measure)
-    if found or asked is None or not float(asked[1]):
-        return found
+    if matching or asked is None or not float(asked[1]):
+        return matching
     # Any percentile follows from the histogram that p99 is read from.
     return [
         f"{key.rpartition('/')[0]}/p{float(asked[1]):.10g}".lstrip("/" if "/" not in key else "")
-        for key in _matching(f"{path}{slash}p99", known)
+        for key in _matching(f"{path}{slash}p99", measured)
     ]
 
 
-def _matching(name: str, known: Sequence[str]) -> list[str]:
-    exact = [key for key in known if key.strip("/") == name]
+def _matching(name: str, names: Sequence[str]) -> list[str]:
+    exact = [key for key in names if key.strip("/") == name]
     return exact or [
         key
-        for key in known
+        for key in names
         if f"/{key.strip('/')}".endswith(f"/{name}") and _qualified(key) == _qualified(name)
     ]
 
@@ -291,11 +300,11 @@ def _qualified(name: str) -> str:
     return "/".join((*reversed([*qualifiers]), measure))
 
 
-def _factor(given: str, own: str) -> float | None:
-    """What a limit in the unit `given` is multiplied by to be in the figure's; None: it cannot."""
-    if not given or given.lower() == own.lower():
+def _factor(given: str, unit: str) -> float | None:
+    """Return the factor from the unit `given` to `unit`; None if they do not convert."""
+    if not given or given.lower() == unit.lower():
         return 1.0
-    return _FACTORS.get(own, {}).get(given)
+    return _FACTORS.get(unit, {}).get(given)
 
 
 def _unknown(expected: Expectation, note: str) -> Judged:
@@ -313,9 +322,10 @@ def figures_of_procedure(procedure: Procedure) -> Mapping[str, str] | None:
 
 
 def judge_run(folder: Path, expected: Sequence[Expectation]) -> list[Judged]:
-    """Hold limits against a run and write what became of them into its manifest.
+    """Check limits on a run and write the verdicts into its manifest.
 
-    Raises StoreError: nothing measured, damaged, or in use by another process.
+    Raises:
+        StoreError: the run has no measurements, is damaged, or is in use by another process.
     """
     from writecliff.report import report_of
     from writecliff.store.rundir import RunDirectory
@@ -339,15 +349,24 @@ def judge_report(report: TestReport, expected: Sequence[Expectation]) -> list[Ju
 def judge_members(
     members: Mapping[str, tuple[str, Path]], expected: Sequence[Expectation]
 ) -> dict[str, list[Judged]]:
-    """Hold limits against the runs of a suite (test and directory by name), each against those that
-    it is for and that have its figure; by run. What no run has is under the name "".
+    """Check limits on the runs of a suite, and update their manifests and reports.
 
-    Writes the manifests and reports of the runs. Raises StoreError.
+    Each limit applies to the runs for which it is given and that have its figure.
+
+    Args:
+        members: Test and directory of each run, by name.
+        expected: The limits.
+
+    Returns:
+        Verdicts by run; limits without a run are under "".
+
+    Raises:
+        StoreError: a run is damaged or in use.
     """
     from writecliff.report import report_of, write_pages
     from writecliff.store.rundir import RunDirectory
 
-    found: dict[str, list[Judged]] = {}
+    judge_members: dict[str, list[Judged]] = {}
     used: set[Expectation] = set()
     for name, (test, path) in members.items():
         with RunDirectory.open(path, write=True) as run:
@@ -355,45 +374,45 @@ def judge_members(
             figures, missing = report.limit_figures(())
             keys = [*(item.key for item in figures), *missing]
             mine = [
-                one
-                for one in expected
-                if one.test in (name, test) or (not one.test and matching(one.figure, keys))
+                limit
+                for limit in expected
+                if limit.test in (name, test) or (not limit.test and matching(limit.figure, keys))
             ]
             used |= {*mine}
             if mine:
-                found[name] = judge_report(report, mine)
+                judge_members[name] = judge_report(report, mine)
                 write_pages(report)
-    if left := [one for one in expected if one not in used]:
-        found[""] = [_unknown(one, "no run has such a figure") for one in left]
-    return found
+    if left := [limit for limit in expected if limit not in used]:
+        judge_members[""] = [_unknown(limit, "no run has such a figure") for limit in left]
+    return judge_members
 
 
 # -- reporting --------------------------------------------------------------------------------
 
 
 def expectations_section(manifest: Manifest) -> Iterator[Section]:
-    """The limits of a run as a section of its page."""
+    """Yield the section about the limits of a run."""
     if not manifest.expectations:
         return
     judged = [Judged(**item) for item in manifest.expectations]
-    missed = sum(not one.met for one in judged)
+    missed = sum(not limit.met for limit in judged)
     verb = "is" if missed == 1 else "are"
-    said = f"{missed} of {len(judged)} {verb} not met." if missed else "All are met."
+    text = f"{missed} of {len(judged)} {verb} not met." if missed else "All are met."
     head = ("Figure", "Limit", "Measured", "Result", "")
     rows = [
         (
-            one.figure,
-            f"{one.relation} {value_text(one.limit)} {one.unit}".rstrip(),
-            Quantity(one.value, kinds.digits(4, one.unit)),
-            one.result,
-            one.note,
+            limit.figure,
+            f"{limit.relation} {value_text(limit.limit)} {limit.unit}".rstrip(),
+            Quantity(limit.value, kinds.digits(4, limit.unit)),
+            limit.result,
+            limit.note,
         )
-        for one in judged
+        for limit in judged
     ]
-    yield section("Limits", said, table("Limits on figures", head, rows, "lrrll"))
+    yield section("Limits", text, table("Limits on figures", head, rows, "lrrll"))
 
 
 def expectations_disclosure(manifest: Manifest) -> tuple[str, ...]:
-    """A sentence for each limit that is not met."""
+    """Return a sentence for each limit that is not met."""
     judged = (Judged(**item) for item in manifest.expectations)
-    return tuple(f"Limit {one.said}." for one in judged if not one.met)
+    return tuple(f"Limit {limit.summary}." for limit in judged if not limit.met)

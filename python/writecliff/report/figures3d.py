@@ -1,8 +1,8 @@
 """3-D columns over two categories, as the standard draws IOPS, latency and CPU use.
 
-The columns are real boxes in space. Each is drawn whole, from the back to the front along the line
-of sight, which is exact for boxes on a grid in parallel projection. matplotlib by itself sorts
-faces by their mean distance, so that columns show through taller ones in front.
+The columns are boxes in space. Each is drawn whole, from the back to the front along the line of
+sight, which is exact for boxes on a grid in parallel projection. By itself, matplotlib sorts faces
+by their mean distance, so columns show through taller columns in front.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _WIDTH_IN, _HEIGHT_IN = 6.4, 4.4
 _ELEVATION_DEG, _AZIMUTH_DEG = 24, -58  # from the front, a little from the left and above
 _SIDE = 0.62  # of a column, in steps of the grid
-_HALF_WIDTH = 60  # so many columns are told apart on half the width of a page
-_VALUES_UP_TO = 12  # so many columns still have their values written on them
+_HALF_WIDTH = 60  # maximum number of columns on half the width of a page
+_VALUES_UP_TO = 12  # maximum number of columns with values written on them
 _ON_TOP = "#10151a"  # the tops are light on dark pages too
 
 
@@ -47,13 +47,28 @@ def columns_3d(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """A column for `values[row][column]`; NaN is none. None if there is no value at all.
+    """Draw a column for each of `values[row][column]`; NaN is none.
 
-    `columns` are the texts from left to right (block sizes), `rows` those from the front to the
-    back (mixes), each row in a colour of its own. Give both in the order in which values rise
-    towards the right and the back, so that nothing hides behind a taller one. `y` is the vertical
-    axis with values in base units, from 0 or, if it is logarithmic, from a power of ten.
-    Raises ValueError for values that are not `rows` by `columns`.
+    Give rows and columns in the order in which values rise towards the right and the back, so no
+    column is hidden behind a taller column.
+
+    Args:
+        name: Name of the figure.
+        title: Caption.
+        data: File with the numbers.
+        columns: Texts from left to right (block sizes).
+        rows: Texts from front to back (mixes); each has a colour.
+        values: Values by row and column, in base units.
+        x_label: Label of the columns.
+        depth_label: Label of the rows.
+        y: Vertical axis, from 0 or, if logarithmic, from a power of ten.
+        alt: Alternative text.
+
+    Returns:
+        The figure; None without any value.
+
+    Raises:
+        ValueError: `values` are not `rows` by `columns`.
     """
     heights = np.array(values, dtype=np.float64)
     if heights.shape != (len(rows), len(columns)):
@@ -70,16 +85,16 @@ def columns_3d(
     plot.view_init(elev=_ELEVATION_DEG, azim=_AZIMUTH_DEG)
     plot.set_box_aspect((1.6 * max(len(columns) / len(rows), 0.9), 1.6, 1.0), zoom=1.12)
     level = _vertical(plot, y, heights)
-    _boxes(plot, heights, level, _said(columns, rows, heights, unit.name or y.label), rows)
+    _boxes(plot, heights, level, _texts(columns, rows, heights, unit.name or y.label), rows)
     _floor(plot, columns, rows, x_label, depth_label)
     style.write_above(figure, 0.08, y.title(unit))
     return style.finished(figure, name, title, data, alt, wide=heights.size > _HALF_WIDTH)
 
 
 def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
-    """Set up the vertical axis; returns the function from a value to its height on it.
+    """Set up the vertical axis, and return the function from a value to its height.
 
-    matplotlib has no logarithmic axes in space: there the exponents are drawn, and named.
+    matplotlib has no logarithmic axes in space, so this draws the exponents and labels them.
     """
     high = float(np.nanmax(heights))
     if not axis.log:
@@ -96,10 +111,10 @@ def _vertical(plot: Any, axis: Axis, heights: Numbers) -> Any:
     return np.log10
 
 
-def _said(
+def _texts(
     columns: Sequence[str], rows: Sequence[str], heights: Numbers, unit: str
 ) -> list[list[str]]:
-    """What each column says of itself."""
+    """Return the text that the page shows at each column."""
     return [
         [f"{row}, {column}: {units.significant(heights[i, j], 4)} {unit}"
          for j, column in enumerate(columns)]
@@ -108,9 +123,9 @@ def _said(
 
 
 def _boxes(
-    plot: Any, heights: Numbers, level: Any, said: Sequence[Sequence[str]], rows: Sequence[str]
+    plot: Any, heights: Numbers, level: Any, texts: Sequence[Sequence[str]], rows: Sequence[str]
 ) -> None:
-    """The columns, farthest first; of each the three faces that can be seen."""
+    """Draw the columns, farthest first, with the three visible faces of each."""
     looks = colours.looks(rows)
     bottom = plot.get_zlim()[0]
     row_count, column_count = heights.shape
@@ -125,7 +140,7 @@ def _boxes(
         top = float(level(value))
         left, front = column - _SIDE / 2, row - _SIDE / 2
         box = _box(left, front, bottom, top, colours.colour(looks[row]), order + 10)
-        box.set_label(said[row][column])
+        box.set_label(texts[row][column])
         plot.add_collection3d(box)
         if written:
             plot.text(column, row, top, units.significant(value), ha="center", va="bottom",
@@ -148,14 +163,14 @@ def _box(
 
 
 def _mixed(colour: str, towards: float, share: float) -> str:
-    """A lighter (`towards` 1) or darker (0) shade of a colour."""
+    """Return a lighter (`towards` 1) or darker (0) shade of a colour."""
     return to_hex([part + (towards - part) * share for part in to_rgb(colour)])
 
 
 def _floor(
     plot: Axes3D, columns: Sequence[str], rows: Sequence[str], x_label: str, depth_label: str
 ) -> None:
-    """The two axes of categories, and the walls behind."""
+    """Draw the two axes of categories, and the walls behind."""
     plot.set_xlim(-0.6, len(columns) - 0.4)
     plot.set_ylim(-0.6, len(rows) - 0.4)
     plot.set_xticks(range(len(columns)), list(columns))

@@ -1,5 +1,6 @@
-"""The report of HIR: preconditioning, IOPS of the bursts by wait, return to the baseline; summary
-"writecliff/hir/1".
+"""The report of HIR: preconditioning, IOPS of the bursts by wait, return to the baseline.
+
+The summary is "writecliff/hir/1".
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ _ACTIVE = 0.02  # of the best interval of a burst: below, an interval only sees 
 
 @dataclass(frozen=True)
 class Points:
-    """IOPS of bursts or of steps, by the time since the first burst of the run and by the time
-    spent writing since the first burst of the wait state.
+    """IOPS of bursts or of steps.
+
+    Times are since the first burst of the run, and write times since the first burst of the wait
+    state.
     """
 
     time_ns: Numbers
@@ -49,29 +52,31 @@ class Points:
 
 @dataclass(frozen=True)
 class WaitState:
-    """One wait state, as far as the run got."""
+    """The measured part of a wait state."""
 
     wait_s: float
-    number: float  # the standard's: the wait in bursts
+    number: float  # wait in multiples of a burst, as in the standard
     bursts: Points
     baseline: Points
 
     @property
     def label(self) -> str:
+        """Name of the wait state in plots."""
         return f"{self.number:g}: {self.wait_s:g} s"
 
     @property
     def burst_iops(self) -> float | None:
-        """Mean over the bursts (access A)."""
+        """Mean IOPS over the bursts (access A)."""
         return float(self.bursts.iops.mean()) if self.bursts.iops.size else None
 
     @property
     def best_iops(self) -> float | None:
+        """Highest IOPS of a burst; None without bursts."""
         return float(self.bursts.iops.max()) if self.bursts.iops.size else None
 
     @property
     def baseline_iops(self) -> float | None:
-        """Of the last five steps without pauses."""
+        """Mean IOPS of the last five steps without pauses."""
         return float(self.baseline.iops[-5:].mean()) if self.baseline.iops.size else None
 
 
@@ -82,17 +87,19 @@ class HirReport(TestReport):
 
     @cached_property
     def precondition(self) -> SteadyView:
-        """The rounds that bring the drive to steady state."""
+        """Rounds that bring the drive to steady state."""
         return self.data.view(PRECONDITION, "Preconditioning", "-precondition")
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
+        """The preconditioning."""
         return (self.precondition,) if self.procedure.options.reading == "steady" else ()
 
     @cached_property
     def reference_iops(self) -> float | None:
-        """What waits are compared with: the window of the preconditioning, otherwise its last
-        step.
+        """IOPS of the preconditioned drive, to which waits are compared.
+
+        It is the mean of the window, or without a window the last step.
         """
         if self.precondition.determination is not None:
             return self.precondition.determination.average
@@ -100,13 +107,13 @@ class HirReport(TestReport):
         return rows[-1].iops if rows else None
 
     def ratio(self, iops: float | None) -> float | None:
-        """`iops` over `reference_iops`."""
+        """Return `iops` relative to `reference_iops`."""
         return None if iops is None or not self.reference_iops else iops / self.reference_iops
 
     @cached_property
     def waits(self) -> tuple[WaitState, ...]:
-        """The wait states that were begun, in the order of the run."""
-        found: list[WaitState] = []
+        """Wait states that were started, in the order of the run."""
+        states: list[WaitState] = []
         zero_ns = None
         for wait_s in self.procedure.options.waits_seconds:
             rows = self.data.stage_rows(wait_phase(wait_s))
@@ -117,11 +124,11 @@ class HirReport(TestReport):
             written_ns = len(bursts.iops) * self.procedure.options.burst_seconds * 1e9
             after = self.data.stage_rows(baseline_phase(wait_s))
             baseline = _steps(after, zero_ns, written_ns)
-            found.append(WaitState(wait_s, self.procedure.wait_state(wait_s), bursts, baseline))
-        return tuple(found)
+            states.append(WaitState(wait_s, self.procedure.wait_state(wait_s), bursts, baseline))
+        return tuple(states)
 
     def _bursts(self, wait_s: float, rows: Sequence[StepRow], zero_ns: int) -> Points:
-        """Each burst with what was completed in its time and until the next one."""
+        """Return the bursts, each with the I/Os that completed before the next burst."""
         burst_ns = self.procedure.options.burst_seconds * 1e9
         period_ns = burst_ns + wait_s * 1e9
         time, iops = [], []
@@ -140,6 +147,7 @@ class HirReport(TestReport):
         return Points(np.array(time, dtype=np.float64), writing, np.array(iops, dtype=np.float64))
 
     def test_parameters(self) -> Rows:
+        """Return the load, the wait states and the return to the baseline."""
         data = self.data
         return (
             ("Write Stimulus", setup(data, "test_stimulus")),
@@ -152,10 +160,11 @@ class HirReport(TestReport):
         )
 
     def opening(self) -> list[str]:
+        """Return the initial state and the wait state with the fastest bursts."""
         best = max(self.waits, key=lambda state: state.burst_iops or 0, default=None)
         reference = self.reference_iops
         if best is None or best.burst_iops is None or not reference:
-            return [self.began(), "The run did not get to the bursts."]
+            return [self.began(), "The run did not reach the bursts."]
         return [
             self.began(),
             f"With pauses of {best.wait_s:g} s the bursts ran at {units.number(best.burst_iops)} "
@@ -164,6 +173,7 @@ class HirReport(TestReport):
         ]
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the IOPS without pauses and of the bursts of each wait state."""
         view = self.precondition
         label = "Steady-state IOPS" if view.reached else "IOPS, not steady"
         of = "average of the window" if view.judged else "last step of the preconditioning"
@@ -176,38 +186,44 @@ class HirReport(TestReport):
 
     @classmethod
     def figure_units(cls, procedure: Hir) -> Mapping[str, str]:
+        """Return the units of the reference and of the bursts of each wait state."""
         bursts = (f"burst_iops_{wait_s:g}s" for wait_s in procedure.options.waits_seconds)
         return dict.fromkeys(("reference_iops", *bursts), "IOPS")
 
     def headlines(self) -> list[Headline]:
+        """Return the IOPS without pauses and of the bursts of each wait state."""
         view = self.precondition
         samples = view.determination.values if view.determination is not None else ()
-        found = mean_headline(
+        headlines = mean_headline(
             "reference_iops", "Without pauses", samples, "IOPS", value=self.reference_iops,
             steady=view.reached or not self.views,
         )  # fmt: skip
         for wait in self.waits:
-            found += mean_headline(
+            headlines += mean_headline(
                 f"burst_iops_{wait.wait_s:g}s", f"Bursts, pauses of {wait.wait_s:g} s",
                 wait.bursts.iops.tolist(), "IOPS", of="mean over the bursts",
             )  # fmt: skip
-        return found
+        return headlines
 
     def curves(self) -> list[Curve]:
+        """Return the IOPS of bursts over the pause between them."""
         points = [(w.wait_s, w.burst_iops) for w in self.waits if w.burst_iops is not None]
         title = "Host idle recovery: IOPS of bursts v pause between them"
         return [Curve("recovery", title, Axis(Label("Pause", "s")), Axis("IOPS"), points)]
 
     @cached_property
     def histogram(self) -> Histogram | None:
+        """Response times of all bursts; None without bursts."""
         rows = [row for w in self.waits for row in self.data.stage_rows(wait_phase(w.wait_s))]
         return self.data.histogram(rows) if rows else None
 
     @property
     def latency_note(self) -> str:
+        """The steps that `histogram` covers."""
         return service_note(self.histogram, ": all bursts", otherwise="No bursts were measured.")
 
     def sections(self) -> Iterator[Section]:
+        """Yield preconditioning and recovery."""
         for view in self.views:
             yield section(
                 "Preconditioning",
@@ -227,11 +243,11 @@ class HirReport(TestReport):
         references = [Reference("steady state", level)] if level else []
 
         def drawn(name: str, title: str, which: str, axis: str, *, joined: bool) -> Any:
-            found = [Line(wait.label, *_joined(wait, which)) for wait in self.waits]
-            longest = max((line.x[-1] for line in found if line.x), default=0.0)
+            series = [Line(wait.label, *_joined(wait, which)) for wait in self.waits]
+            longest = max((line.x[-1] for line in series if line.x), default=0.0)
             x = time_axis(longest, axis)
             return lines(
-                name, title, data, found, x, y, alt=text, references=references, joined=joined
+                name, title, data, series, x, y, alt=text, references=references, joined=joined
             )
 
         return section(
@@ -281,6 +297,7 @@ class HirReport(TestReport):
         return data_file("bursts.csv", ("wait_s", "kind", "time_ns", "writing_ns", "iops"), rows)
 
     def results(self) -> dict[str, Any]:
+        """Return the reference and the wait states."""
         return {
             "preconditioning": self.precondition.mapping() if self.views else None,
             "reference_iops": self.reference_iops,
@@ -303,11 +320,11 @@ class HirReport(TestReport):
 
 
 def _burst_iops(ios: Numbers, width_ns: Numbers, burst_ns: float) -> float:
-    """I/Os over the time of the burst, or longer if the load generator did not stop in time."""
+    """Return I/Os over the time of the burst, or longer if the load generator stopped late."""
     rate = np.divide(ios, width_ns, out=np.zeros_like(ios), where=width_ns > 0)
     if not rate.size or not rate.max():
         return 0.0
-    # Intervals of a second cannot tell where in them a burst ended: only what is beyond it counts.
+    # Intervals of one second do not show when a burst ended: count only time beyond the interval.
     active_ns = float(width_ns[rate >= _ACTIVE * rate.max()].sum())
     longest = float(width_ns.max())
     over_ns = active_ns if active_ns > burst_ns + 2 * longest else burst_ns
@@ -323,7 +340,7 @@ def _steps(rows: Sequence[StepRow], zero_ns: int, written_ns: float) -> Points:
 
 
 def _joined(wait: WaitState, which: str) -> tuple[list[float], list[float]]:
-    """Bursts, then baseline."""
+    """Return bursts, then the baseline."""
     x = np.concatenate([getattr(wait.bursts, which), getattr(wait.baseline, which)])
     y = np.concatenate([wait.bursts.iops, wait.baseline.iops])
     return x.tolist(), y.tolist()

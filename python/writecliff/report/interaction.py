@@ -1,11 +1,11 @@
-"""What the script of a page must know of a drawing to show values, zoom, and hide series.
+"""Data about a drawing that the script of a page needs to show values, zoom and hide series.
 
-The drawing itself holds the numbers: the script reads points from the paths and turns them back
-into values by the limits and scales that are written beside them. So a page carries no number
-twice, and a drawing without its script is whole.
+The drawing itself holds the numbers. The script reads points from the paths and converts them to
+values by the limits and scales stored beside the drawing. So a page stores no number twice, and a
+drawing without the script is complete.
 
-Artists are named before the drawing is written (`name_artists`); what they are is described after
-it (`described`), when limits and positions are final.
+`name_artists` gives artists ids before the drawing is written; `described` describes them
+afterwards, when limits and positions are final.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def name_artists(figure: Figure) -> None:
 
 
 def described(figure: Figure) -> dict[str, Any]:
-    """The plots of a figure after it was drawn, and its legend; empty if there is nothing to tell.
+    """Return the plots of a drawn figure and its legend; empty if the script has no use for it.
 
     Boxes are in points from the upper left corner, as in the SVG.
     """
@@ -96,7 +96,7 @@ def _plot(figure: Figure, axes: Axes) -> dict[str, Any]:
     labels = _labels(axes)
     tips = _tips(axes)
     parts = [_part(figure, axes, artist, labels, tips) for artist in _drawn(axes)]
-    if axes.name == "3d":  # nothing to zoom: its axes are no straight scales of the drawing
+    if axes.name == "3d":  # no zoom: its axes are not scales of the drawing
         return {"parts": [part for part in parts if "tip" in part]}
     width, height = figure.get_size_inches() * 72
     box = axes.get_position()
@@ -109,17 +109,17 @@ def _plot(figure: Figure, axes: Axes) -> dict[str, Any]:
 
 
 def _labels(axes: Axes) -> Mapping[Artist, str]:
-    """The legend's text for every artist that has one."""
-    found = {artist: str(artist.get_label()) for artist in _drawn(axes)}
+    """Return the legend text of each artist that has one."""
+    labels = {artist: str(artist.get_label()) for artist in _drawn(axes)}
     for container in axes.containers:
         for part in container.get_children():
-            found[part] = str(container.get_label())
-    return {artist: label for artist, label in found.items() if label and label[0] != "_"}
+            labels[part] = str(container.get_label())
+    return {artist: label for artist, label in labels.items() if label and label[0] != "_"}
 
 
 def _tips(axes: Axes) -> Mapping[Artist, str]:
-    """What is said of bars and columns: their value."""
-    found: dict[Artist, str] = {}
+    """Return the values of bars and columns as text."""
+    tips: dict[Artist, str] = {}
     for container in axes.containers:
         if not isinstance(container, BarContainer):
             continue
@@ -133,15 +133,15 @@ def _tips(axes: Axes) -> Mapping[Artist, str]:
             centre = across[0] + across[1] / 2
             place = min(names, key=lambda at: abs(at - centre), default=None)
             words = [names[place] if place is not None else "", str(container.get_label())]
-            said = ", ".join(word for word in words if word and word[0] != "_")
+            text = ", ".join(word for word in words if word and word[0] != "_")
             name, unit = _name_and_unit(value)
-            found[bar] = f"{said or name}: {units.significant(along[1], 4)} {unit}".strip()
+            tips[bar] = f"{text or name}: {units.significant(along[1], 4)} {unit}".strip()
     if axes.name == "3d":
-        found |= {box: str(box.get_label()) for box in axes.collections if _said(box)}
-    return found
+        tips |= {box: str(box.get_label()) for box in axes.collections if _description(box)}
+    return tips
 
 
-def _said(box: Collection) -> bool:
+def _description(box: Collection) -> bool:
     return not str(box.get_label()).startswith("_")
 
 
@@ -152,7 +152,7 @@ def _part(
     labels: Mapping[Artist, str],
     tips: Mapping[Artist, str],
 ) -> dict[str, Any]:
-    """An artist: its id, its series, how it moves with the axes, whether it has values."""
+    """Return an artist: its id, its series, its axes for zoom, and whether it has values."""
     part: dict[str, Any] = {"id": artist.get_gid()}
     if artist in labels and artist not in tips:
         part["series"] = labels[artist]
@@ -178,7 +178,7 @@ def _part(
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    """An axis: its scale, limits, what it shows, and the names of its ticks if they have any."""
+    """Return an axis: scale, limits, quantity, and names of ticks."""
     name, unit = _name_and_unit(axis)
     low, high = axis.get_view_interval()
     ticks = [[at, text] for at, text in _named(axis) if low <= at <= high]
@@ -194,7 +194,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def _named(axis: Axis) -> Iterable[tuple[float, str]]:
-    """Ticks that are names instead of numbers: block sizes, drives, percentages."""
+    """Yield ticks that are names instead of numbers: block sizes, drives, percentages."""
     locator, formatter = axis.get_major_locator(), axis.get_major_formatter()
     of_numbers = getattr(getattr(formatter, "func", None), "__module__", "")
     if not isinstance(locator, FixedLocator) or of_numbers == NUMBERS:
@@ -203,7 +203,7 @@ def _named(axis: Axis) -> Iterable[tuple[float, str]]:
     return list(zip(places, formatter.format_ticks(places), strict=True))
 
 
-NUMBERS = "writecliff.report.style"  # where the formatters of plain numbers are
+NUMBERS = "writecliff.report.style"  # module of the formatters of plain numbers
 
 
 def _name_and_unit(axis: Axis) -> tuple[str, str]:

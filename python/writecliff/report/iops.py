@@ -33,9 +33,11 @@ class IopsReport(CellReport):
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
+        """Return the units of the tracked cells."""
         return {_key(cell): "IOPS" for cell in QUOTED}
 
     def headlines(self) -> list[Headline]:
+        """Return the IOPS of the main cells with intervals."""
         view = self.view
         return [
             item
@@ -50,26 +52,29 @@ class IopsReport(CellReport):
         ]
 
     def curves(self) -> list[Curve]:
-        """IOPS over block size, of the mixes that the primer's table quotes."""
+        """Return IOPS over block size, of the mixes in the primer's table."""
         x = block_size_axis(self.sizes)
-        found = []
+        curves = []
         for mix in (mix for mix in dict.fromkeys(read for _, read in QUOTED) if mix in self.mixes):
             values = [(float(size), self.iops((size, mix))) for size in self.sizes]
             points = [(size, iops) for size, iops in values if iops is not None]
             name, text = f"iops-by-size-{mix:g}", mix_text(mix)
-            found.append(Curve(name, f"IOPS v block size, {text}", x, LOG_IOPS, points))
-        return found
+            curves.append(Curve(name, f"IOPS v block size, {text}", x, LOG_IOPS, points))
+        return curves
 
     def grids(self) -> list[Grid]:
+        """Return IOPS by block size and mix."""
         return [self.side("iops", "IOPS by block size and mix", self.iops)]
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield IOPS of the main cells."""
         for cell in HIGHLIGHTS:
             if cell in self.view.cells:
                 label = f"RND {block_text(cell[0])} {mix_text(cell[1])}"
                 yield self.view.key_figure(label, self.iops(cell), "IOPS", digits=0)
 
     def sections(self) -> Iterable[Section]:
+        """Return convergence, window, tables, plots, power and block-size sequence."""
         view = self.view
         if not view.rounds:
             return ()
@@ -110,7 +115,7 @@ class IopsReport(CellReport):
 
     @cached_property
     def power_rows(self) -> Sequence[StepRow]:
-        """The steps of the last round of the window, whose power is shown."""
+        """Steps of the last round of the window, whose power is shown."""
         last = self.view.window[-1:]
         return [row for row in self.data.stage_rows("rounds") if row.round in last]
 
@@ -120,7 +125,7 @@ class IopsReport(CellReport):
         return power_of(self.data, self.power_rows)
 
     def _power_section(self) -> Section:
-        """The loop with its power; an empty section, which is left out, without a measurement."""
+        """Return the power of the loop; an empty section without measurements."""
         power, rows = self.power, self.power_rows
         if power is None:
             return section("Power", "")
@@ -133,7 +138,7 @@ class IopsReport(CellReport):
         number = rows[-1].round
         return section(
             "Power",
-            f"Power under the IOPS loop, round {number}: reads, writes and mixes apart, and the "
+            f"Power under the IOPS loop, round {number}: reads, writes, mixes, and the "
             "block size of each minute. Lines are means of a twelfth of a step. The standard has "
             f"no test of power; this is an addition.{self._rated}",
             power_figure(power, rows),
@@ -149,27 +154,28 @@ class IopsReport(CellReport):
 
     @property
     def _rated(self) -> str:
-        """What an NVMe drive says that it draws at most."""
+        """The power state of an NVMe drive in a sentence; empty if unknown."""
         power = self.data.manifest.power
         if power is None:
             return ""
         if self.data.manifest.device.simulated:
             return f" Power state {power.text}."
-        return f" NVMe power state {power.text}, by the drive itself."
+        return f" NVMe power state {power.text}, as reported by the drive."
 
     def _sequence(self) -> Section:
-        """The steps of the last round of the window one after the other."""
+        """Return the steps of the last round of the window in sequence."""
         number = self.view.window[-1]
         rows = [row for row in self.data.stage_rows("rounds") if row.round == number]
         time = units.duration(rows[-1].ended_ns - rows[0].started_ns)
         return section(
             "Block-size sequencing",
-            f"Round {number}, {len(rows)} steps in {time}: one mix of reads and writes after the "
-            "other, each from large blocks to small.",
+            f"Round {number}, {len(rows)} steps in {time}: each mix of reads and writes in turn, "
+            "from large blocks to small.",
             block_size_sequence(self.data, rows, f"IOPS of round {number} v time"),
         )
 
     def results(self) -> dict[str, Any]:
+        """Return steady state and IOPS of each cell."""
         return {
             "steady_state": steady_stages.views_mapping(self.views),
             "results": [

@@ -49,70 +49,76 @@ class LatReport(CellReport):
 
     @classmethod
     def figure_units(cls, procedure: Any) -> Mapping[str, str]:
+        """Return the unit of latency of the main cells."""
         return {
             f"{_key(cell)}_{name}": "ms" for cell in _QUOTED for name in ("mean", "max", "p9999")
         }
 
     def headlines(self) -> list[Headline]:
-        found = []
+        """Return average and tail latencies of the main cells."""
+        headlines = []
         for cell in _QUOTED:
             key = _key(cell)
             label = f"RND {block_text(cell[0])} {mix_text(cell[1])}"
             of: dict[str, Any] = {"higher_is_better": False, "steady": self.view.reached}
             means = map(ms, self.view.samples(cell, _mean))
-            found += mean_headline(f"{key}_mean", f"{label} average", means, "ms", **of)
+            headlines += mean_headline(f"{key}_mean", f"{label} average", means, "ms", **of)
             if not self.tails_are_real:
                 continue
             longest = ms(self.view.highest(cell, _max))
-            found += headline(f"{key}_max", f"{label} maximum", longest, "ms", **of)
+            headlines += headline(f"{key}_max", f"{label} maximum", longest, "ms", **of)
             histogram = self.histograms.get(cell[1])
-            found += quantile_headline(f"{key}_p9999", f"{label} p99.99", histogram, 0.9999)
-        return found
+            headlines += quantile_headline(f"{key}_p9999", f"{label} p99.99", histogram, 0.9999)
+        return headlines
 
     @property
     def max_kind(self) -> str:
-        """How the maximum of a cell is found: a key of `MAX_TEXT`."""
+        """Definition of the maximum of a cell: a key of `MAX_TEXT`."""
         return str(self.data.options["max_latency"])
 
     def value(self, kind: str, cell: Cell) -> float | None:
-        """Average or maximum latency of a cell over the window, in ns."""
+        """Return average or maximum latency of a cell over the window, in ns."""
         if kind == "max" and self.max_kind == "window":
             return self.view.highest(cell, _max)
         return self.view.mean(cell, PICKS[kind])
 
     @cached_property
     def nines(self) -> dict[Cell, int | None]:
-        """99.999 % of all I/Os of the window, in ns; None where they are too few."""
-        found: dict[Cell, int | None] = {}
+        """Percentile 99.999 of all I/Os of the window in ns; None without enough I/Os."""
+        nines: dict[Cell, int | None] = {}
         for cell in self.view.cells:
             histogram = self.data.histogram(self.view.in_window(cell))
-            found[cell] = histogram.quantile(FIVE_NINES).value_ns if histogram is not None else None
-        return found
+            nines[cell] = histogram.quantile(FIVE_NINES).value_ns if histogram is not None else None
+        return nines
 
     @cached_property
     def histograms(self) -> dict[float, Histogram]:
-        """Those after the rounds, by their share of reads."""
-        found = {}
+        """Histograms after the rounds, by their share of reads."""
+        histograms = {}
         for row in self.data.stage_rows("rth"):
             histogram = self.data.histogram([row])
             if histogram is not None and histogram.count and row.read_pct is not None:
-                found[row.read_pct] = histogram
-        return found
+                histograms[row.read_pct] = histogram
+        return histograms
 
     @cached_property
     def histogram(self) -> Histogram | None:
+        """The histogram with the most writes; None if none was measured."""
         return next(iter(self.histograms.values()), None)
 
     @property
     def latency_note(self) -> str:
+        """The load of `histogram`."""
         for mix, histogram in self.histograms.items():
             return f"Response-time histogram of RND 4KiB {mix_text(mix)}: {histogram.count:,} I/Os."
         return ""
 
     def notes(self) -> tuple[str, ...]:
+        """Return the definition of maximum latencies."""
         return (f"Maximum latencies in tables and columns are {MAX_TEXT[self.max_kind]}.",)
 
     def grids(self) -> list[Grid]:
+        """Return latency by block size and mix; maxima only if tails are real."""
         by, kinds = "latency by block size and mix", KINDS if self.tails_are_real else ("mean",)
         return [
             self.side(f"latency-{kind}", f"{KINDS[kind]} {by}", partial(self.value, kind), "ms")
@@ -120,6 +126,7 @@ class LatReport(CellReport):
         ]
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield average and maximum of the main cells."""
         for kind, cell in (("mean", TRACKED), ("max", TRACKED), ("mean", (TRACKED[0], 100.0))):
             if cell in self.view.cells:
                 value, _, unit = units.latency(self.value(kind, cell)).rpartition(" ")
@@ -128,14 +135,15 @@ class LatReport(CellReport):
                 yield KeyFigure(label, value, unit, note)
 
     def sections(self) -> Iterator[Section]:
+        """Yield the loop, then the histograms after the rounds."""
         if self.view.rounds:
             yield from self._loop_sections()
         for mix, histogram in self.histograms.items():
             what = f"RND 4KiB {mix_text(mix)}"
             yield section(
                 f"Response-time histogram, {what}",
-                "Measured after the rounds. Percentiles are of all I/Os, as upper bounds of the "
-                "histogram's buckets that never exceed the maximum.",
+                "Measured after the rounds. Percentiles cover all I/Os and are upper bounds of the "
+                "histogram's buckets, at most the maximum.",
                 *histogram_figures(histogram, f"-{mix:g}", f"{what}: "),
                 latency_table(histogram),
             )
@@ -187,6 +195,7 @@ class LatReport(CellReport):
         yield section("3-D columns", f"{view.source} Each maximum is {notes['max']}.", *columns)
 
     def results(self) -> dict[str, Any]:
+        """Return steady state, latencies and histograms."""
         return {
             "steady_state": steady_stages.views_mapping(self.views),
             "max_latency": self.max_kind,

@@ -1,4 +1,4 @@
-"""What a load measured, reads and writes of each job apart: rows, JSON, headline figures.
+"""Results of a load by job and operation: rows, JSON, headline figures.
 
 A load is the one row of a step, or the rows of the measurement window of a step that ran until
 steady; then I/Os, bytes and times are sums and histograms are merged.
@@ -36,7 +36,7 @@ QUOTED = (99, 99.9, 99.99)  # percentiles among the headline figures
 
 @dataclass(frozen=True)
 class Done:
-    """What a job did of one operation. Histograms are None where nothing was timed."""
+    """The result of one operation of a job; histograms are None without timing."""
 
     number: int  # of the job
     job: str
@@ -45,7 +45,7 @@ class Done:
     bytes: int
     elapsed_ns: int
     service: Histogram | None
-    response: Histogram | None  # from the intended arrival; only with a rate
+    response: Histogram | None  # from the intended arrival; open loads only
     causes: LatencyCauses | None
     scheduled: bool = False  # its I/Os have intended arrivals
 
@@ -62,16 +62,18 @@ class Done:
 
     @property
     def iops(self) -> float | None:
+        """I/Os per second; None if unknown."""
         return self.ios / (self.elapsed_ns / 1e9) if self.elapsed_ns else None
 
     @property
     def bytes_per_s(self) -> float | None:
+        """Bytes per second; None if unknown."""
         return self.bytes / (self.elapsed_ns / 1e9) if self.elapsed_ns else None
 
 
 @dataclass(frozen=True)
 class Load:
-    """One load of a run. `view` is that of its steady state; None if it had no such end."""
+    """One load of a run; `view` is None if it did not run until steady state."""
 
     data: TestData
     workload: Workload
@@ -81,14 +83,17 @@ class Load:
 
     @property
     def name(self) -> str:
+        """Name of the load."""
         return self.workload.name
 
     @cached_property
     def seqs(self) -> Sequence[int]:
+        """Numbers of its steps in the store."""
         return [self.data.seq(row) for row in self.rows]
 
     @cached_property
     def columns(self) -> Sequence[Mapping[str, Any]]:
+        """Columns of its steps in the table `rounds`."""
         return [self.data.columns[seq] for seq in self.seqs]
 
     @cached_property
@@ -108,6 +113,7 @@ class Load:
 
     @property
     def elapsed_ns(self) -> int:
+        """Device time of the steps in ns."""
         return sum(row.elapsed_ns for row in self.rows)
 
     @cached_property
@@ -119,18 +125,20 @@ class Load:
 
     @cached_property
     def counters(self) -> Mapping[str, float | None]:
-        """What the drive counted, and levels at the end."""
+        """Counters of the drive over the load, and levels at the end."""
         return counted(self.columns)
 
     @property
     def waf(self) -> float | None:
+        """Write amplification; None if unknown."""
         host, nand = self.counters["host_write_bytes"], self.counters["nand_write_bytes"]
         return nand / host if nand is not None and host else None
 
     @property
     def power(self) -> tuple[float | None, float | None]:
-        """Mean watts and joules per I/O; the latter is None if the drive did other I/Os than those
-        that were counted.
+        """Mean power in W and energy per I/O in J.
+
+        The latter is None if the drive did I/Os besides those that were counted.
         """
         joules, ios = self.counters.get("energy_j"), sum(row.ios for row in self.rows)
         if joules is None or not self.elapsed_ns:
@@ -146,16 +154,17 @@ class Load:
 
     @property
     def warnings(self) -> Sequence[str]:
+        """Warnings about the steps."""
         return list(dict.fromkeys(text for row in self.columns for text in row["warnings"]))
 
     @cached_property
     def jobs(self) -> Mapping[str, Sequence[Done]]:
-        """What each job did, by a name that tells it from the others, in their order."""
+        """Operations of each job, by unique name of the job, in order."""
         run = self.data.run
         service = run.histograms_by_operation(self.seqs)
         response = run.histograms_by_operation(self.seqs, kind="response")
         causes = run.latency_causes(self.seqs, by="job")
-        found: dict[str, Sequence[Done]] = {}
+        sequences: dict[str, Sequence[Done]] = {}
         for number, of_rows in enumerate(zip(*(row["jobs"] for row in self.columns), strict=True)):
             name, elapsed_ns = of_rows[0]["name"], sum(job["elapsed_ns"] for job in of_rows)
             done = []
@@ -175,19 +184,19 @@ class Load:
                 ios = round(flushes.count * growth)
                 done.append(Done(number, name, FLUSH, ios, 0, elapsed_ns, flushes, None,
                                  causes.get((number, FLUSH))))  # fmt: skip
-            found[name if name not in found else f"{name} ({number + 1})"] = done
-        return found
+            sequences[name if name not in sequences else f"{name} ({number + 1})"] = done
+        return sequences
 
     @property
     def done(self) -> Sequence[Done]:
         """All operations of all jobs, with their flushes."""
-        return [one for of_job in self.jobs.values() for one in of_job]
+        return [cell for of_job in self.jobs.values() for cell in of_job]
 
     @cached_property
     def not_sustained(self) -> str:
         """The shortfall: "load not sustained: 82 % of 10,000 IOPS"; "" if the drive kept up."""
-        found = shortfalls(self.workload, [row["jobs"] for row in self.columns])
-        return shortfall_text(found, len(self.workload.jobs))
+        behind = shortfalls(self.workload, [row["jobs"] for row in self.columns])
+        return shortfall_text(behind, len(self.workload.jobs))
 
     @property
     def is_scheduled(self) -> bool:
@@ -213,13 +222,13 @@ class Load:
 
         Flushes have only the basis "arrival".
         """
-        found = {}
+        histograms = {}
         for operation in TIMED_NAMES if basis == "arrival" else OPERATION_NAMES:
             by_job = [d.latency(basis) for d in self.done if d.operation == operation and d.ios]
             total = merged(h for h in by_job if h is not None)
             if total is not None and total.count and None not in by_job:
-                found[operation] = total
-        return found
+                histograms[operation] = total
+        return histograms
 
     @cached_property
     def _stretches(self) -> Mapping[Kind, Callable[[Iterable[Key]], Stretch | None]]:
@@ -235,11 +244,11 @@ class Load:
             for seq, row in zip(self.seqs, self.columns, strict=True)
             for number, job in enumerate(row["jobs"])
         }
-        found = {}
+        stretches = {}
         for kind in kinds:
             histograms = run.histograms_by_operation(self.seqs, kind=kind)
-            found[kind] = stretch_of(table, self.seqs, kind, histograms, began_ns)
-        return found
+            stretches[kind] = stretch_of(table, self.seqs, kind, histograms, began_ns)
+        return stretches
 
     def measured(self, keys: Iterable[Key], kind: Kind = "service") -> Measured:
         """Return the batches of operations of jobs, for the intervals of their figures."""
@@ -248,7 +257,7 @@ class Load:
         return Measured([] if stretch is None else [stretch], self.batch_capacity_bytes)
 
     def mapping(self) -> dict[str, Any]:
-        """A step of `writecliff run --json`: times in ns, sizes in bytes, unknown values null."""
+        """Return a step of `writecliff run --json`; times in ns, sizes in bytes, unknown null."""
         watts, per_io_j = self.power
         return {
             "workload": self.name,
@@ -265,7 +274,7 @@ class Load:
                     "began_ns": self.columns[0]["jobs"][number]["began_ns"] or 0,
                     "elapsed_ns": sum(row["jobs"][number]["elapsed_ns"] for row in self.columns),
                     "scheduled": self.workload.jobs[number].is_scheduled,
-                    "operations": {one.operation: self._mapping(one) for one in done},
+                    "operations": {cell.operation: self._mapping(cell) for cell in done},
                 }
                 for number, (job, done) in enumerate(
                     zip(self.columns[0]["jobs"], self.jobs.values(), strict=True)
@@ -283,22 +292,22 @@ class Load:
         None if the run lacks batches of any of them.
         """
         by_kind: dict[Kind, list[Key]] = {}
-        for one in done:
+        for cell in done:
             kind = histogram_of(basis, service="service", response="response",
-                                scheduled=one.scheduled)  # fmt: skip
+                                scheduled=cell.scheduled)  # fmt: skip
             by_kind.setdefault("response" if kind == "response" else "service", []).append(
-                (one.number, one.operation)
+                (cell.number, cell.operation)
             )
-        found = [self._stretches[kind](keys) for kind, keys in by_kind.items()]
-        known = [stretch for stretch in found if stretch is not None]
-        if not known or len(known) < len(found):
+        stretches = [self._stretches[kind](keys) for kind, keys in by_kind.items()]
+        measured = [stretch for stretch in stretches if stretch is not None]
+        if not measured or len(measured) < len(stretches):
             return None
-        return replace(known[0], cells=[cell for stretch in known for cell in stretch.cells])
+        return replace(measured[0], cells=[cell for stretch in measured for cell in stretch.cells])
 
     @property
     def _written(self) -> Sequence[Key]:
         """An operation whose batches have the bytes of the whole drive: any with I/Os."""
-        return [(one.number, one.operation) for one in self.done if one.ios][:1]
+        return [(cell.number, cell.operation) for cell in self.done if cell.ios][:1]
 
     def _mapping(self, done: Done) -> dict[str, Any]:
         key = (done.number, done.operation)
@@ -315,7 +324,7 @@ class Load:
             "bytes": done.bytes,
             "iops": done.iops,
             "bytes_per_s": done.bytes_per_s,
-            "intervals": {name: _bounds_mapping(one) for name, one in bounds.items()},
+            "intervals": {name: _bounds_mapping(bound) for name, bound in bounds.items()},
             "latency": _latency_mapping(done.latency(), timed),
             "service": _latency_mapping(done.service, service),
             "response": _latency_mapping(done.response, response),
@@ -329,8 +338,11 @@ class Load:
         return None if bounds is None else _interval(bounds.mapping(), NS_PER_MS)
 
     def headlines(self, *, many: bool, bases: Sequence[Basis] = ()) -> Iterator[Headline]:
-        """The headline figures; `many`: the run has other loads. `bases` of latencies (default:
-        those that differ).
+        """Yield the headline figures.
+
+        Args:
+            many: `True` if the run has other loads.
+            bases: Bases of latencies (default: those that differ).
         """
         reached = self.view is None or self.view.reached
         yield from step_headlines(self.mapping(), many=many, steady=reached, bases=bases)
@@ -349,8 +361,10 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def titled(loads: Sequence[Load]) -> Sequence[Load]:
-    """Loads with titles: that of its job for a step of one job of a file of several steps, as fio
-    names jobs and not steps; else its own name.
+    """Return the loads with titles.
+
+    If a file has several steps of one job each, the title is the name of the job, because fio names
+    jobs and not steps. Otherwise it is the name of the load.
     """
     jobs = [load.workload.jobs[0].name for load in loads]
     plain = len(loads) < 2 or any(len(load.workload.jobs) > 1 for load in loads)
@@ -363,8 +377,8 @@ def _latency_mapping(histogram: Histogram | None, measured: Measured) -> dict[st
     """Return the JSON form of latencies, with intervals from batches."""
     if histogram is None:
         return None
-    found = latency_mapping(histogram, measured.quantile)
-    return {**found, "mean_interval": _bounds_mapping(measured.mean(histogram.mean_ns))}
+    mapping = latency_mapping(histogram, measured.quantile)
+    return {**mapping, "mean_interval": _bounds_mapping(measured.mean(histogram.mean_ns))}
 
 
 def _growth(done: Sequence[Done]) -> float:
@@ -457,13 +471,13 @@ def _latencies(
     mean = _interval(times.get("mean_interval"), NS_PER_MS)
     yield from headline(f"{key}/mean", f"{label}, average", ms(times["mean_ns"]), "ms",
                         interval=mean, **slow)  # fmt: skip
-    for one in times["percentiles"]:
-        if one["pct"] not in QUOTED:
+    for time in times["percentiles"]:
+        if time["pct"] not in QUOTED:
             continue
         interval = None
-        if one["low_ns"] is not None and one["high_ns"] is not None:
-            interval = Interval(one["low_ns"] / NS_PER_MS, one["high_ns"] / NS_PER_MS, BATCHES,
-                                one.get("degrees"))  # fmt: skip
-        yield from headline(f"{key}/p{one['pct']:g}", f"{label}, p{one['pct']:g}",
-                            ms(one["value_ns"]), "ms", interval=interval, **slow)  # fmt: skip
+        if time["low_ns"] is not None and time["high_ns"] is not None:
+            interval = Interval(time["low_ns"] / NS_PER_MS, time["high_ns"] / NS_PER_MS, BATCHES,
+                                time.get("degrees"))  # fmt: skip
+        yield from headline(f"{key}/p{time['pct']:g}", f"{label}, p{time['pct']:g}",
+                            ms(time["value_ns"]), "ms", interval=interval, **slow)  # fmt: skip
     yield from headline(f"{key}/max", f"{label}, maximum", ms(times["max_ns"]), "ms", **slow)

@@ -1,8 +1,9 @@
-"""A `ReportModel` or `Page` as PDF: the HTML page as it prints, laid out by WeasyPrint.
+"""A `ReportModel` or `Page` as PDF: the printed HTML page, laid out by WeasyPrint.
 
-Every sheet has the standard's header strip with "Page n of m" and the stamp, figures stay vectors
-and text stays text. The same run gives the same bytes on any machine: no date, no identity, and the
-fonts are those that come with matplotlib, with which the figures were measured.
+Every sheet has the standard's header strip with "Page n of m" and the stamp. Figures stay vectors
+and text stays text. Equal runs give equal bytes on any machine, because the file has no date and no
+identity, and its fonts come with matplotlib, which measured the figures with them.
+
 
 WeasyPrint is the extra `pdf` (`pip install "writecliff[pdf]"`) and needs Pango from the system.
 """
@@ -33,9 +34,10 @@ class PdfUnavailableError(WritecliffError):
 
 
 def render_pdf(model: ReportModel | Page) -> bytes:
-    """The report, or page about several, as PDF. The same model gives the same bytes.
+    """Return a report or page as PDF; equal models give equal bytes.
 
-    Raises PdfUnavailableError: WeasyPrint or Pango is missing.
+    Raises:
+        PdfUnavailableError: WeasyPrint or Pango is missing.
     """
     weasyprint = _weasyprint()
     fonts = _font_files()
@@ -64,13 +66,13 @@ def _weasyprint() -> Any:
             "a report as PDF needs WeasyPrint, which is not installed",
             hint='pip install "writecliff[pdf]"',
         ) from None
-    except OSError as error:  # what cffi raises for a library that is not there
+    except OSError as error:  # from cffi, for a missing library
         raise PdfUnavailableError(
             f"a report as PDF needs the library Pango: {str(error).splitlines()[0]}",
             hint="on Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
         ) from None
     logger = logging.getLogger("weasyprint")
-    logger.setLevel(logging.ERROR)  # it warns about rules that are for browsers only
+    logger.setLevel(logging.ERROR)  # it warns about rules for browsers
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     return weasyprint
 
@@ -83,7 +85,7 @@ def _font_files() -> list[str]:
 
 
 def _fetcher(allowed: list[str]) -> Any:
-    """Fetches the fonts and nothing else, whatever a page might name."""
+    """Return a fetcher of the fonts that rejects all other addresses."""
     from weasyprint.urls import URLFetcher
 
     class Fonts(URLFetcher):  # type: ignore[misc]
@@ -99,8 +101,9 @@ _LONG_VALUE = re.compile(r"(<dd[^<>]*>(?:&[#\w]+;|[^<>&]){400})[^<>]+")
 
 
 def _shortened(page: str) -> str:
-    """The page with what is behind the 400th character of a value left out, which is no more than
-    a name that somebody sent: for one of some thousand, WeasyPrint takes minutes.
+    """Return the page with long values cut after the 400th character.
+
+    Such values come from outside, and WeasyPrint takes minutes for some thousand characters.
     """
     return _LONG_VALUE.sub("\\1…", page)
 
@@ -109,7 +112,8 @@ _VARIABLE = re.compile(r"var\(--(\w+), ([^()]*)\)")
 
 
 def _literal(page: str) -> str:
-    """The page with the colours and fonts of figures by value: in SVG, WeasyPrint ignores CSS
-    variables.
+    """Return the page with colours and fonts of figures by value.
+
+    In SVG, WeasyPrint ignores CSS variables.
     """
-    return _VARIABLE.sub(lambda found: _FAMILY if found[1] == "font" else found[2], page)
+    return _VARIABLE.sub(lambda match: _FAMILY if match[1] == "font" else match[2], page)

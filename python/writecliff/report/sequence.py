@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from writecliff.report.testdata import TestData
 
 WIDTH_IN = 8.6  # of a figure as wide as the page
-PARTS = 12  # of a step: of the standard's minute, five seconds each
+PARTS = 12  # of a step, five seconds each in the standard's minute
 
 
 def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[Drawing, Axes, Axes]:
-    """A wide figure over the time of `rows`: the plot for `label` (left axis), and the bars of
-    block sizes behind it (right axis, logarithmic).
+    """Return a wide figure over the time of `rows`, with its two plots.
+
+    The plot for `label` has the left axis. The bars of block sizes behind it have the right axis,
+    which is logarithmic.
     """
     zero_ns = rows[0].started_ns
     figure = style.new_figure(width_in=WIDTH_IN)
@@ -47,7 +49,7 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
     bars.set_yticks([size for size in sorted(set(sizes)) if size])
     bars.get_yaxis().set_major_formatter(lambda value, _: f"{value:g}")
     bars.minorticks_off()
-    bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)  # the smallest is seen too
+    bars.set_ylim(min(filter(None, sizes)) / 2, max(sizes) * 1.3)  # keeps the smallest bar visible
     bars.spines["right"].set_visible(True)
     plot.set_xlim(0, (rows[-1].ended_ns - zero_ns) / unit.size)
     style.write_above(figure, 0.08, label, row=1, of=plot)
@@ -58,13 +60,14 @@ def two_tracks(rows: Sequence[StepRow], unit: units.Unit, label: str) -> tuple[D
 
 @house_style()
 def block_size_sequence(data: TestData, rows: Sequence[StepRow], title: str) -> Figure | None:
-    """IOPS over one round of a loop of mixes and block sizes (SNIA primer, figure A-2), a
-    point for each twelfth of a step; None where nothing was measured.
+    """Draw IOPS over one round of a loop of mixes and block sizes (SNIA primer, figure A-2).
+
+    A point covers a twelfth of a step. None without measurements.
     """
-    found = _parts(data, rows)
-    if not found or not any(row.block_bytes for row in rows):
+    parts = _parts(data, rows)
+    if not parts or not any(row.block_bytes for row in rows):
         return None
-    middle, iops = (np.array(column) for column in list(zip(*found, strict=True))[1:])
+    middle, iops = (np.array(column) for column in list(zip(*parts, strict=True))[1:])
     unit = units.time_unit(float(rows[-1].ended_ns - rows[0].started_ns))
     figure, plot, bars = two_tracks(rows, unit, Label("IOPS", note="logarithmic"))
     plot.plot(middle / unit.size, iops, color=style.SERIES[0], linewidth=1.1, label="IOPS (left)")
@@ -75,13 +78,13 @@ def block_size_sequence(data: TestData, rows: Sequence[StepRow], title: str) -> 
     _mixes(plot, rows, unit)
     style.legend(figure, plot, bars)
     alt = "IOPS over one round, with the block size of each step as bars and the mixes named"
-    lines = ((at, row.block_bytes, row.read_pct, value) for row, at, value in found)
+    lines = ((at, row.block_bytes, row.read_pct, value) for row, at, value in parts)
     file = data_file("sequence.csv", ("middle_ns", "block_bytes", "read_pct", "iops"), lines)
     return style.finished(figure, "sequence", title, file, alt, wide=True)
 
 
 def _mixes(plot: Axes, rows: Sequence[StepRow], unit: units.Unit) -> None:
-    """A line between two mixes, and the name of each at its upper edge."""
+    """Draw a line between mixes, and the name of each mix at the top."""
     zero_ns = rows[0].started_ns
     for mix, steps in groupby(rows, key=lambda row: row.read_pct):
         part = list(steps)
@@ -99,19 +102,22 @@ def _mixes(plot: Axes, rows: Sequence[StepRow], unit: units.Unit) -> None:
 
 
 def _parts(data: TestData, rows: Sequence[StepRow]) -> list[tuple[StepRow, float, float]]:
-    """Each step in `PARTS` equal ones: the step, the middle of the part since the first step began,
-    and its IOPS. Seconds alone are too short for large blocks, of which few complete in one.
+    """Return `PARTS` equal parts of each step: the step, the middle of the part and its IOPS.
+
+    Middles are in ns since the start of the first step. Intervals of 1 s are too short for large
+    blocks.
     """
-    found, parts = series(data, rows), []
+    intervals, parts = series(data, rows), []
     zero_ns = rows[0].started_ns
     for row in rows:
-        mine = found.seq == data.seq(row)
+        mine = intervals.seq == data.seq(row)
         begin_ns, length_ns = float(row.started_ns - zero_ns), row.elapsed_ns / PARTS
         if not mine.any() or not length_ns:
             continue
-        part = ((found.middle_ns[mine] - begin_ns) // length_ns).clip(0, PARTS - 1).astype(np.int64)
-        ios = np.bincount(part, weights=found.ios[mine], minlength=PARTS)
-        width = np.bincount(part, weights=found.width_ns[mine], minlength=PARTS)
+        number = (intervals.middle_ns[mine] - begin_ns) // length_ns
+        part = number.clip(0, PARTS - 1).astype(np.int64)
+        ios = np.bincount(part, weights=intervals.ios[mine], minlength=PARTS)
+        width = np.bincount(part, weights=intervals.width_ns[mine], minlength=PARTS)
         parts += [
             (row, begin_ns + (n + 0.5) * length_ns, float(ios[n] / width[n] * 1e9))
             for n in range(PARTS)

@@ -1,6 +1,6 @@
-"""The report of a session of a served drive: what clients did to it, what that costs its flash, and
-how late the server was; summary "writecliff/served/1", whose `session` is the answer of `writecliff
-serve --json`.
+"""The report of a session of a served drive: requests, wear of the flash, lateness of the server.
+
+The summary is "writecliff/served/1"; its `session` is the answer of `writecliff serve --json`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 POINTS = 400  # of a series over time
 _STREAM_BARS = 16
 _OPERATIONS = ("read", "write", "trim")  # by their numbers in `intervals`
-# Parts of equal length: rates are means, percentiles and lateness those of the worst second.
-_APART = ", ".join(
+# Parts of equal length: rates are means, percentiles and lateness are those of the worst second.
+_BY_OPERATION = ", ".join(
     f"sum(ios) filter (operation = {number}) / ? * 1e9 as {name}_ios, "
     f"sum(bytes) filter (operation = {number}) / ? * 1e9 as {name}_bytes, "
     f"max(latency_p50_ns) filter (operation = {number}) as {name}_latency_p50_ns, "
@@ -46,7 +46,7 @@ with parts as (
     select part, sum(waf * bytes) / sum(bytes) as waf
     from parts where operation = 1 and bytes > 0 and waf is not null group by part
 ), whole as (
-    select part, {_APART},
+    select part, {_BY_OPERATION},
            max(lateness_p50_ns) as lateness_p50_ns, max(lateness_p99_ns) as lateness_p99_ns,
            min(free_units) as free_units, max(temperature_c) as temperature_c
     from parts group by part
@@ -62,11 +62,12 @@ class ServedReport(TestReport):
 
     @property
     def session(self) -> Mapping[str, Any]:
-        """The figures of the whole session."""
+        """Figures of the whole session."""
         return self.procedure.session
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
+        """Latencies by operation; empty without timing."""
         rows = self.data.stage_rows(PHASE)
         each = {op: self.data.histogram(rows, operation=op) for op in _OPERATIONS}
         each["flush"] = histogram_of(self.session["histograms"]["flush"])
@@ -74,16 +75,17 @@ class ServedReport(TestReport):
 
     @cached_property
     def lateness(self) -> Histogram | None:
-        """By the wall clock."""
+        """Lateness of replies by the wall clock; None if it was not measured."""
         return histogram_of(self.session["histograms"]["lateness"])
 
     @property
     def latency_note(self) -> str:
+        """The clock of the latencies, or the reason why there are none."""
         if not self.procedure.is_timed:
             return "No response times: the drive was served without its time (--fast)."
         return "Latency of requests in the drive, by the drive's clock."
 
-    # -- what is said -------------------------------------------------------------------------
+    # -- verdict and figures--------------------------------------------------------------------
 
     @property
     def _is_late(self) -> bool:
@@ -91,22 +93,23 @@ class ServedReport(TestReport):
         return share is not None and share > LATENESS_SHARE_MAX
 
     def verdict(self) -> Verdict:
+        """Return the verdict on the session, with the lateness of the server."""
         session = self.session
         clock = units.duration(self.data.elapsed_ns)
         if not self.procedure.is_timed:
             time = f"Clients were served for {clock} without the drive's time (--fast): its state "
-            time += "is that of a drive that was so used, and there are no latencies."
+            time += "is valid, but latencies are missing."
         else:
             slow = session["slow_down"]
-            by = "" if slow == 1 else f", stretched to {slow:g} times as long for the clients"
+            by = "" if slow == 1 else f", slowed down {slow:g} times for the clients"
             time = f"Clients were served for {clock} of the drive's time{by}."
-        said = [time, self._lateness_text()]
+        sentences = [time, self._lateness_text()]
         if self.data.status != "complete":
-            said.append(
-                "The session was cut off: what was done after the last stored part is not here, "
-                "and there is no trace."
+            sentences.append(
+                "The session was killed: the part after the last stored data is missing, and "
+                "so is the trace."
             )
-        meaning = tuple(filter(None, said))
+        meaning = tuple(filter(None, sentences))
         return Verdict("warning" if self._is_late else "good", self.answer(), meaning)
 
     def _lateness_text(self) -> str:
@@ -115,59 +118,64 @@ class ServedReport(TestReport):
             return ""
         late = f"Replies were late by {units.percent(share)} of the drive's own latency"
         if not self._is_late:
-            return f"{late}: the clients measured the drive."
+            return f"{late}: clients measured the drive, not this machine."
         return (
-            f"{late}, more than {units.percent(LATENESS_SHARE_MAX, 0)}: what clients measured is "
-            "this machine too. Latencies on this page are the drive's own; serve it with a larger "
-            "--slow-down if clients have to see them."
+            f"{late}, more than {units.percent(LATENESS_SHARE_MAX, 0)}: clients measured "
+            "this machine, too. Latencies on this page are those of the drive; serve it with a "
+            "larger --slow-down to show them to clients."
         )
 
     def answer(self) -> str:
+        """Return the verdict with the main figures."""
         text = answer_text(self.session)
         return text[:1].upper() + text[1:]
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield rates by operation, write amplification and lifetime."""
         session = self.session
-        for name, one in session["operations"].items():
-            if one["requests"] and one["bytes"]:
-                rate = units.throughput(self._per_second(one["bytes"]))
-                iops = units.number(self._per_second(one["requests"]))
+        for name, figures in session["operations"].items():
+            if figures["requests"] and figures["bytes"]:
+                rate = units.throughput(self._per_second(figures["bytes"]))
+                iops = units.number(self._per_second(figures["requests"]))
                 yield KeyFigure(f"{name.capitalize()}s", iops, "IOPS", f"{rate}, mean")
         yield KeyFigure(
             "Write amplification", units.number(session["waf"], 2), "", "of the session"
         )
         if (lifetime := session["lifetime"]) is not None and lifetime["years"] is not None:
             years = units.significant(lifetime["years"])
-            yield KeyFigure("Lifetime", years, "years", "written at this rate all the time")
+            yield KeyFigure("Lifetime", years, "years", "at a constant rate of writes")
 
     def _per_second(self, value: float) -> float | None:
         seconds = self.data.elapsed_ns / 1e9
         return value / seconds if seconds else None
 
     def headlines(self) -> Sequence[Headline]:
+        """Return write amplification, latencies and lifetime."""
         session, slow = self.session, {"higher_is_better": False}
         lifetime = session["lifetime"] or {}
-        found = [*headline("waf", "Write amplification", session["waf"], "", **slow)]
+        headlines = [*headline("waf", "Write amplification", session["waf"], "", **slow)]
         for name, h in self.histograms_by_operation.items():
             word = f"{name.capitalize()}{'es' if name == 'flush' else 's'}"
-            found += headline(f"{name}_mean", f"{word}, average", ms(h.mean_ns), "ms", **slow)
+            headlines += headline(f"{name}_mean", f"{word}, average", ms(h.mean_ns), "ms", **slow)
             p99 = ms(h.quantile(0.99).value_ns)
-            found += headline(f"{name}_p99", f"{word}, p99", p99, "ms", **slow)
-        found += headline("years", "Lifetime at this rate", lifetime.get("years"), "years")
-        for name, one in session["operations"].items():
-            if one["bytes"]:
-                rate = self._per_second(one["bytes"])
+            headlines += headline(f"{name}_p99", f"{word}, p99", p99, "ms", **slow)
+        headlines += headline("years", "Lifetime at this rate", lifetime.get("years"), "years")
+        for name, figures in session["operations"].items():
+            if figures["bytes"]:
+                rate = self._per_second(figures["bytes"])
                 mb_s = None if rate is None else rate / MB_S.size
-                found += headline(f"{name}_mb_per_s", f"{name.capitalize()}s", mb_s, "MB/s")
-        return found
+                headlines += headline(f"{name}_mb_per_s", f"{name.capitalize()}s", mb_s, "MB/s")
+        return headlines
 
     def results(self) -> Mapping[str, Any]:
+        """Return the answer of the command as `session`."""
         return {"session": self.session}
 
     # -- pages --------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
-        yield section("Requests", "Rates are over the whole session, pauses included.",
+        """Yield requests, response times, lateness, flash, streams and trace."""
+        yield section("Requests", "Rates are over the whole session, including pauses.",
                       self._operations())  # fmt: skip
         yield self._over_time()
         yield section("Response times", self.latency_note, *self._latencies())
@@ -178,12 +186,15 @@ class ServedReport(TestReport):
 
     def _operations(self) -> Table:
         rows = []
-        for name, one in self.session["operations"].items():
-            if one["requests"]:
-                iops, rate = self._per_second(one["requests"]), self._per_second(one["bytes"])
+        for name, figures in self.session["operations"].items():
+            if figures["requests"]:
+                iops, rate = (
+                    self._per_second(figures["requests"]),
+                    self._per_second(figures["bytes"]),
+                )
                 mb_s = None if rate is None else rate / MB_S.size
-                mean = one["bytes"] / one["requests"] if one["bytes"] else ""
-                rows.append((name, one["requests"], iops, mb_s, one["bytes"] or "", mean))
+                mean = figures["bytes"] / figures["requests"] if figures["bytes"] else ""
+                rows.append((name, figures["requests"], iops, mb_s, figures["bytes"] or "", mean))
         head = (
             "",
             Column("Requests", kinds.NUMBER),
@@ -202,8 +213,8 @@ class ServedReport(TestReport):
     def _series(self) -> Mapping[str, Sequence[float | None]]:
         """Columns of `_SERIES`, and the middle of each part."""
         length = self._part_ns
-        found = self.data.run.query(_SERIES, [length] * (1 + 2 * len(_OPERATIONS)))
-        columns: dict[str, Any] = {name: found[name].to_pylist() for name in found.column_names}
+        rows = self.data.run.query(_SERIES, [length] * (1 + 2 * len(_OPERATIONS)))
+        columns: dict[str, Any] = {name: rows[name].to_pylist() for name in rows.column_names}
         columns["time_ns"] = [(part + 0.5) * length for part in columns.pop("part")]
         return columns
 
@@ -230,24 +241,24 @@ class ServedReport(TestReport):
         return plots.lines(name, title, self._series_file, lines, x, y, alt=alt)
 
     def _over_time(self) -> Section:
-        def of(column: str, text: str = "") -> dict[str, str]:
+        def columns(column: str, text: str = "") -> dict[str, str]:
             return {f"{name}_{column}": f"{name}s{text}" for name in _OPERATIONS}
 
-        slow = {**of("latency_p50_ns", ", median"), **of("latency_p99_ns", ", p99")}
+        slow = {**columns("latency_p50_ns", ", median"), **columns("latency_p99_ns", ", p99")}
         return section(
             "Over time",
             f"A point for every {units.duration(self._part_ns)}: rates are means, percentiles "
-            "those of the worst second.",
-            self._drawn("time-iops", "IOPS over time", Axis("IOPS"), of("ios")),
+            "are of the worst second.",
+            self._drawn("time-iops", "IOPS over time", Axis("IOPS"), columns("ios")),
             self._drawn("time-mb", "Throughput over time", Axis("Throughput", units=(MB_S,)),
-                        of("bytes")),
+                        columns("bytes")),
             self._drawn("time-latency", "Response time over time", RESPONSE, slow),
         )  # fmt: skip
 
     def _latencies(self) -> Iterator[Figure | Table | None]:
-        apart = self.histograms_by_operation
-        yield percentile_figure("percentiles", "Response time by percentile", apart)
-        for name, h in apart.items():
+        by_operation = self.histograms_by_operation
+        yield percentile_figure("percentiles", "Response time by percentile", by_operation)
+        for name, h in by_operation.items():
             yield latency_table(h, f"Response times of {name}{'es' if name == 'flush' else 's'}")
 
     def _lateness_section(self) -> Section:
@@ -259,16 +270,16 @@ class ServedReport(TestReport):
             return section("Time in the server", text, latency_table(h, "Time in the server"))
         slow = self.session["slow_down"]
         lines = [percentile_line("lateness", h)]
-        for name, one in self.histograms_by_operation.items():
-            line = percentile_line(f"{name}{'es' if name == 'flush' else 's'}", one)
+        for name, histogram in self.histograms_by_operation.items():
+            line = percentile_line(f"{name}{'es' if name == 'flush' else 's'}", histogram)
             lines.append(Line(line.label, line.x, [y * slow for y in line.y]))
         head = ("series", "one_in", "wall_ns")
         file = data_file("lateness.csv", head, (
             (line.label, x, y) for line in lines for x, y in zip(line.x, line.y, strict=True)
         ))  # fmt: skip
         text = (
-            "From the moment at which a client should have learnt of a completion until its reply "
-            "was with the kernel, and what the drive itself took, both by the wall clock."
+            "Time from the moment at which a client should receive a completion until the kernel "
+            "has the reply, beside the latency of the drive, both by the wall clock."
         )
         return section(
             "Lateness",
@@ -282,12 +293,11 @@ class ServedReport(TestReport):
 
     def _flash_text(self) -> str:
         if self.session["waf"] is None:
-            return "Nothing was written, or the drive has no flash."
+            return "No data was written, or the drive has no flash."
         return (
-            "Lifetimes assume that the drive is written all the time at the mean rate of this "
-            "session, with the write amplification of this session, until its flash has its rated "
-            "program and erase cycles. The lifetime of a stream is that of a drive of which all is "
-            "written like it."
+            "Lifetimes assume constant writes at the mean rate and the write amplification of this "
+            "session, until the flash reaches its rated program and erase cycles. The lifetime of "
+            "a stream assumes that all data is written like that stream."
         )
 
     def _lifetime(self) -> Table | None:
@@ -304,10 +314,10 @@ class ServedReport(TestReport):
         return table("Lifetime", ("", ""), rows)
 
     def _streams(self) -> Table | None:
-        found = self.session["streams"]
-        if not found:
+        streams = self.session["streams"]
+        if not streams:
             return None
-        total = sum(row["written_bytes"] for row in found)
+        total = sum(row["written_bytes"] for row in streams)
         rows = [
             (
                 _numbers(row),
@@ -318,7 +328,7 @@ class ServedReport(TestReport):
                 row["waf"],
                 row["years"],
             )
-            for row in found
+            for row in streams
         ]
         head = (
             Column("Stream", key="stream"),
@@ -330,28 +340,28 @@ class ServedReport(TestReport):
             Column("Years", kinds.digits(), "years"),
         )
         mixed = self.session["mixed_moved_bytes"]
-        note = "of streams and placement identifiers by which clients wrote"
+        note = "streams and placement identifiers that clients used"
         if mixed is None:
-            note += "; this drive cannot tell by stream what it moved"
+            note += "; this drive does not count moved data by stream"
         elif mixed:
-            note += f"; {units.size(mixed)} more were moved of data of several streams together"
+            note += f"; {units.size(mixed)} more were moved in blocks with data of several streams"
         return table("Writes by stream", head, rows, note=note, file="streams.csv")
 
     def _stream_bars(self) -> Figure | None:
-        """What each stream wrote; nothing to compare for a single one."""
-        found = self.session["streams"][:_STREAM_BARS]
-        if len(found) < 2:
+        """Return the data written by stream; None for a single stream."""
+        stream_bars = self.session["streams"][:_STREAM_BARS]
+        if len(stream_bars) < 2:
             return None
         values = [
-            plots.Bars("written", [row["written_bytes"] / 1e6 for row in found]),
-            plots.Bars("moved by GC", [(row["moved_bytes"] or 0) / 1e6 for row in found]),
+            plots.Bars("written", [row["written_bytes"] / 1e6 for row in stream_bars]),
+            plots.Bars("moved by GC", [(row["moved_bytes"] or 0) / 1e6 for row in stream_bars]),
         ]
         head = ("stream", "written_bytes", "moved_bytes")
-        rows = ((_numbers(row), row["written_bytes"], row["moved_bytes"]) for row in found)
-        names = [_numbers(row) for row in found]
+        rows = ((_numbers(row), row["written_bytes"], row["moved_bytes"]) for row in stream_bars)
+        names = [_numbers(row) for row in stream_bars]
         return plots.bars("streams", "Written and moved by stream",
                           data_file("bars.csv", head, rows), names, values, Axis("MB"),
-                          wide=len(found) > 4)  # fmt: skip
+                          wide=len(stream_bars) > 4)  # fmt: skip
 
     def _wear_over_time(self) -> Iterator[Figure | None]:
         yield self._drawn("time-waf", "Write amplification over time", Axis("Write amplification"),
@@ -371,7 +381,7 @@ class ServedReport(TestReport):
             ("Requests", Quantity(trace["requests"], kinds.NUMBER)),
             ("Lost", Quantity(trace["lost_requests"], kinds.NUMBER)),
             ("Replay it", f"writecliff replay {file} --on {target}"),
-            ("Which streams it should use", f"writecliff advise-streams {file} --on {target}"),
+            ("Find its best streams", f"writecliff advise-streams {file} --on {target}"),
         ]
         return table("Trace of the requests", ("", ""), rows, "ll")
 

@@ -1,7 +1,7 @@
-"""Steady state as every report and the command line present it: one view of a `StageHistory`.
+"""Steady state in reports and on the command line: one view of a `StageHistory`.
 
-The procedure decides whether a stage is steady and which rounds are its window; this module only
-words it: state, sentences, determination table, figures, CSV and JSON.
+The procedure decides whether a stage is steady and which rounds are its window. This module
+presents the decision: state, sentences, determination table, figures, CSV and JSON.
 """
 
 from __future__ import annotations
@@ -41,20 +41,21 @@ State = Literal[
     "not achieved",
 ]
 UNSTEADY, UNKNOWN = "NOT STEADY STATE", "STEADY STATE NOT KNOWN"
-OTHER_ENDS = ("capacity", "time")  # of WSAT: the standard lets a run end by them, unsteady or not
+OTHER_ENDS = ("capacity", "time")  # the standard's other ends of WSAT, without steady state
 DRIFT_R, DRIFT_PCT = 0.9, 2.0
 _QUANTITIES = {"MB/s": "Throughput", "µs": "Average latency"}
 
 
 @dataclass(frozen=True)
 class SteadyView:
-    """A stage of rounds as it is presented. `stage` is None if the run did not get there.
+    """Presentation of a stage of rounds.
 
-    `label` tells the stage from others of the run ("1024KiB", "Preconditioning"), `suffix` does so
-    in the names of figures and files ("-1024k"). `ended`: the run is complete, so a stage that is
-    not steady will not become so. `short`: the test was shortened (`--quick` on a real drive), so
-    that its rounds cannot tell whether the drive would become steady. `end` is what ended the
-    rounds, where the standard has other ends than steady state (WSAT: "24 h of writes").
+    Attributes: `stage` is None if the run did not reach it. `label` distinguishes the stage within
+    the run ("1024KiB", "Preconditioning"), `suffix` does so in names of figures and files
+    ("-1024k"). `ended` is `True` for a complete run, whose stage cannot become steady any more.
+    `short` is `True` if the test was shortened (`--quick` on a real drive), so its rounds are not
+    conclusive. `end` is the cause of the end of the rounds if the standard has other ends than
+    steady state (WSAT: "24 h of writes").
     """
 
     stage: StageHistory | None
@@ -64,13 +65,15 @@ class SteadyView:
     short: bool = False
     end: str = ""
 
-    # -- what the procedure decided -----------------------------------------------------------
+    # -- decision of the procedure --------------------------------------------------------
 
     @cached_property
     def state(self) -> State:
-        """ "left": the stage was steady, and is not any more in its last window. "fresh": its last
-        window meets the rule, but the drive was as fresh out of the box. "ended": another end of
-        the standard came before steady state.
+        """State of the stage.
+
+        "left": the stage was steady, but is not in its last window. "fresh": the last window meets
+        the rule, but the drive may still be fresh out of the box. "ended": another end of the
+        standard came before steady state.
         """
         if self.stage is None:
             return "not reached"
@@ -90,12 +93,12 @@ class SteadyView:
 
     @property
     def steady(self) -> bool:
-        """The stage is steady in its last window."""
+        """`True` if the stage is steady in its last window."""
         return self.state == "steady"
 
     @property
     def reached(self) -> bool:
-        """The stage has been steady, whether or not it still is; the window shows when."""
+        """`True` if the stage has been steady, in the reported window, even if it no longer is."""
         return self.state in ("steady", "left")
 
     @property
@@ -105,16 +108,18 @@ class SteadyView:
 
     @property
     def window(self) -> tuple[int, ...]:
-        """The rounds that results are taken from: those of the reported window; before there is
-        one, the last complete round.
+        """Rounds from which results are taken.
+
+        These are the rounds of the reported window, or the last complete round before there is one.
         """
         decision = self.stage.decision if self.stage is not None else None
         return decision.rounds if decision is not None else self.rounds[-1:]
 
     @cached_property
     def judged(self) -> Sequence[tuple[TrackingVariable, SteadyState]]:
-        """The reported window of each tracking variable, also if it fails; empty before there is
-        one.
+        """The reported window of each tracking variable, even if it fails.
+
+        Empty before there is a window.
         """
         if self.stage is None or self.stage.decision is None:
             return ()
@@ -137,34 +142,34 @@ class SteadyView:
     @cached_property
     def cells(self) -> Mapping[Cell, Sequence[StepRow]]:
         """The rows of each cell (block size and read share), one per complete round."""
-        found: dict[Cell, list[StepRow]] = {}
+        cells: dict[Cell, list[StepRow]] = {}
         for row in self.stage.rows if self.stage is not None else ():
             if row.round <= len(self.rounds) and row.block_bytes and row.read_pct is not None:
-                found.setdefault((row.block_bytes, row.read_pct), []).append(row)
-        return found
+                cells.setdefault((row.block_bytes, row.read_pct), []).append(row)
+        return cells
 
     def in_window(self, cell: Cell) -> Sequence[StepRow]:
-        """The rows of a cell in the rounds of the window."""
+        """Return the rows of a cell in the rounds of the window."""
         return [row for row in self.cells.get(cell, ()) if row.round in self.window]
 
     def samples(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
-        """A figure in every round of the window where it is known."""
+        """Return the known values of a figure in the rounds of the window."""
         return [number for row in self.in_window(cell) if (number := value(row)) is not None]
 
     def mean(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
-        """Mean of a figure over the rounds of the window; None if it is unknown."""
-        known = self.samples(cell, value)
-        return fmean(known) if known else None
+        """Return the mean of a figure over the rounds of the window; None if unknown."""
+        measured = self.samples(cell, value)
+        return fmean(measured) if measured else None
 
     def highest(self, cell: Cell, value: Callable[[StepRow], float | None]) -> float | None:
-        """Maximum of a figure over the rounds of the window; None if it is unknown."""
+        """Return the maximum of a figure over the rounds of the window; None if unknown."""
         return max(self.samples(cell, value), default=None)
 
     def over_rounds(self, cell: Cell, value: Callable[[StepRow], float | None]) -> Sequence[float]:
-        """A figure in every complete round; NaN where it is unknown."""
-        return [known(value(row)) for row in self.cells.get(cell, ())]
+        """Return a figure in every complete round; NaN if unknown."""
+        return [or_nan(value(row)) for row in self.cells.get(cell, ())]
 
-    # -- words --------------------------------------------------------------------------------
+    # -- text ---------------------------------------------------------------------------------
 
     @property
     def flag(self) -> str:
@@ -173,7 +178,7 @@ class SteadyView:
 
     @property
     def text(self) -> str:
-        """The window as the header block of the standard shows it, or why there is none."""
+        """The window as in the standard's header block, or the reason why there is none."""
         match self.state:
             case "steady" | "left":
                 end = ", then left" if self.state == "left" else ""
@@ -197,48 +202,48 @@ class SteadyView:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the verdict says of the stage: one sentence per tracking variable."""
+        """Sentences of the verdict about the stage, one per tracking variable."""
         begin = f"{self.label}: " if self.label else ""
         if self.stage is None:
-            return (f"{begin}the run did not get there.",)
+            return (f"{begin}the run did not reach this stage.",)
         if not self.judged:
             return (
                 f"{begin}the steady-state rule needs {WINDOW_ROUNDS} complete rounds; this run has "
                 f"{len(self.rounds)}.",
             )
-        said = [f"{begin}{window_text(variable, state)}" for variable, state in self.judged]
+        sentences = [f"{begin}{window_text(variable, state)}" for variable, state in self.judged]
         first = self.stage.tracker.first_steady if self.stage.tracker is not None else None
         if self.state == "left":
-            said.append(
+            sentences.append(
                 f"{begin}the samples of these rounds met the steady-state rule; the last ones do "
                 "not. The figures below are those of this window, not of the drive's final state."
             )
         elif first is not None and first.rounds != self.window:
-            said.append(
+            sentences.append(
                 f"{begin}the rule was first met in rounds {first.rounds[0]} to {first.rounds[-1]}; "
                 "the run continued, and the last window that meets it is reported."
             )
-        return tuple(text[0].upper() + text[1:] for text in said)
+        return tuple(text[0].upper() + text[1:] for text in sentences)
 
     @property
     def intro(self) -> str:
-        """What the figures and tables of the window show."""
+        """Introduction to figures and tables of the window."""
         if not self.judged:
-            return f"{self.flag}: {len(self.rounds)} of the {WINDOW_ROUNDS} rounds that it takes."
+            return f"{self.flag}: {len(self.rounds)} of the required {WINDOW_ROUNDS} rounds."
         names = ", ".join(variable.name for variable, _ in self.judged)
         first, last = self.window[0], self.window[-1]
-        together = " by all of them in one window" if len(self.judged) > 1 else ""
+        together = " by all variables in one window" if len(self.judged) > 1 else ""
         fresh = ", while the drive may still be fresh" if self.state == "fresh" else ""
         if self.reached or fresh:
             return f"Tracked: {names}. The rule is met{together}, rounds {first} to {last}{fresh}."
         return (
             f"Tracked: {names}. {self.flag}: no {WINDOW_ROUNDS} rounds meet the rule{together}; "
-            f"the last ones, {first} to {last}, are shown."
+            f"the last rounds, {first} to {last}, are shown."
         )
 
     @property
     def source(self) -> str:
-        """Which rounds the results are means of."""
+        """Rounds over which the results are averaged."""
         if not self.window:
             return f"No round is complete: {self.flag}."
         first, last = self.window[0], self.window[-1]
@@ -249,11 +254,11 @@ class SteadyView:
         return f"{self.flag}: means over the last {rounds}{still}."
 
     def flagged(self, title: str) -> str:
-        """`title`, marked unless the stage is steady."""
+        """Return `title`, marked unless the stage is steady."""
         return title if self.steady else f"{title} - {self.flag}"
 
     def note(self, what: str = "") -> str:
-        """The rounds that a figure is the mean of, or `what` it is; marked unless steady."""
+        """Return the rounds over which a figure is averaged, or `what`; marked unless steady."""
         if not what and self.window:
             what = f"mean of rounds {self.window[0]} to {self.window[-1]}"
         return what if self.steady else f"{self.flag}: {what}".removesuffix(": ")
@@ -268,11 +273,11 @@ class SteadyView:
     # -- table, figures, data -----------------------------------------------------------------
 
     def tables(self) -> tuple[Table, ...]:
-        """The determination table of each tracking variable."""
+        """Return the determination table of each tracking variable."""
         return tuple(determination_table(*judged, self.flag) for judged in self.judged)
 
     def data(self, name: str = "") -> DataFile:
-        """The tracking variables of every round as CSV."""
+        """Return the tracking variables of every round as CSV."""
         tracking = self.stage.tracking if self.stage is not None else ()
         head = ("round", *(_with_unit(variable) for variable in tracking))
         rows = zip(self.rounds, *self.values.values(), strict=True)
@@ -281,24 +286,24 @@ class SteadyView:
     def window_figures(
         self, title: str = "Steady-state measurement window", data: str = ""
     ) -> tuple[Figure, ...]:
-        """The window of every tracking variable, also if it fails."""
+        """Return the window of every tracking variable, even if it fails."""
         from writecliff.report.figures import steady_window
 
-        found = []
+        window_figures = []
         for number, (variable, state) in enumerate(self.judged, 1):
             many = len(self.judged) > 1
             name = f"steady-window{self.suffix}" + (f"-{number}" if many else "")
             full = f"{title}, {variable.name}"
             shown = full if state.steady else f"{full} - {self.flag}"
-            found.append(
+            window_figures.append(
                 steady_window(name, shown, self.data(data), state, _axis(variable), variable.name)
             )
-        return tuple(found)
+        return tuple(window_figures)
 
     def convergence(
         self, title: str = "Steady-state convergence", *, data: str = "", log: bool = False
     ) -> Figure | None:
-        """The tracking variables over all rounds; None before the first one is complete."""
+        """Return the tracking variables over all rounds; None before the first complete round."""
         from dataclasses import replace
 
         from writecliff.report.axes import Line
@@ -313,7 +318,7 @@ class SteadyView:
         return convergence(name, self.flagged(title), self.data(data), series, window, axis)
 
     def mapping(self) -> dict[str, Any]:
-        """The JSON form, in summaries of reports and of the command line."""
+        """Return the JSON form for summaries of reports and of the command line."""
         tracker = self.stage.tracker if self.stage is not None else None
         first = tracker.first_steady if tracker is not None else None
         window = None if self.determination is None else window_mapping(self.determination)
@@ -334,8 +339,8 @@ class SteadyView:
         }
 
 
-def known(value: float | None) -> float:
-    """A value for figures: NaN where it is unknown."""
+def or_nan(value: float | None) -> float:
+    """Return a value for figures; NaN for None."""
     return float("nan") if value is None else value
 
 
@@ -348,7 +353,7 @@ def _axis(variable: TrackingVariable) -> Axis:
 
 
 def _with_unit(variable: TrackingVariable) -> str:
-    """ "RND 4KiB W IOPS", "average latency (µs)"."""
+    """Return the name with unit: "RND 4KiB W IOPS", "average latency (µs)"."""
     name, unit = variable.name, variable.unit
     return name if name.endswith(unit) else f"{name} ({unit})"
 
@@ -358,7 +363,7 @@ def _value_text(value: float, unit: str) -> str:
 
 
 def window_text(variable: TrackingVariable, state: SteadyState) -> str:
-    """The judgement of one window in words, with measured and allowed excursions."""
+    """Return the verdict on one window in words, with measured and allowed excursions."""
     drift = drifting(state) if state.steady else None
     still = ""
     if drift is not None:
@@ -376,7 +381,7 @@ def window_text(variable: TrackingVariable, state: SteadyState) -> str:
 
 
 def excursions_text(state: SteadyState) -> str:
-    """Measured and allowed excursions: "data excursion 3.21 % (allowed: 20 %), slope ..."."""
+    """Return measured and allowed excursions: "data excursion 3.21 % (allowed: 20 %), ..."."""
     data, slope = units.pct(state.data_excursion_pct), units.pct(state.slope_excursion_pct)
     return (
         f"data excursion {data} (allowed: {DATA_EXCURSION_PCT:g} %), "
@@ -385,10 +390,11 @@ def excursions_text(state: SteadyState) -> str:
 
 
 def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
-    """Whether the samples of a window still move one way, although the rule allows it.
+    """Return the direction in which the samples of a steady window still move, or None.
 
-    A line through five points with |r| of 0.9 or more is chance in fewer than one case in 25
-    (t test with three degrees of freedom); an excursion below 2 % is less than two runs differ by.
+    A line through five points with |r| of 0.9 or more is chance in fewer than 1 case in 25 (t test
+    with three degrees of freedom). An excursion below 2 % is less than the difference between two
+    runs.
     """
     if state.r is None or abs(state.r) < DRIFT_R or (state.slope_excursion_pct or 0) < DRIFT_PCT:
         return None
@@ -396,7 +402,7 @@ def drifting(state: SteadyState) -> Literal["falling", "rising"] | None:
 
 
 def determination_table(variable: TrackingVariable, state: SteadyState, flag: str) -> Table:
-    """The steady-state determination table of the standard, marked with `flag` unless steady."""
+    """Return the standard's steady-state determination table, marked with `flag` unless steady."""
     kind = kinds.decimals(1 if variable.unit == "IOPS" else 3, variable.unit)
     met = {True: "met", False: "NOT met"}
     return table(
@@ -427,7 +433,7 @@ def determination_table(variable: TrackingVariable, state: SteadyState, flag: st
 
 
 def _determination_file(unit: str, state: SteadyState) -> DataFile:
-    """The numbers of a determination table in one row; it is named after the table."""
+    """Return the numbers of a determination table in one row; the file is named after the table."""
     measured = {
         "average": state.average,
         "data excursion allowed": state.data_excursion_allowed,
@@ -442,7 +448,7 @@ def _determination_file(unit: str, state: SteadyState) -> DataFile:
 
 
 def window_mapping(state: SteadyState) -> dict[str, Any]:
-    """The JSON form of a determination table, also of one that fails."""
+    """Return the JSON form of a determination table, including failed ones."""
     return {
         "rounds": list(state.rounds),
         "values": list(state.values),

@@ -1,4 +1,4 @@
-"""The page of `advise-streams`: the best stream assignment for a trace, and why."""
+"""The page of `advise-streams`: the best stream assignment for a trace, with the alternatives."""
 
 from __future__ import annotations
 
@@ -34,11 +34,12 @@ LIFETIMES_CSV = "lifetimes.csv"
 ORIGINS_CSV = "origins.csv"
 MISTAG_CSV = "mistagged.csv"
 TOO_FEW = "too few reads"
-FILLS_STEADY = 3.0  # the first half of them brings the drive there
+FILLS_STEADY = 3.0  # the first half is preconditioning
 
 
 @one_page()
 def advice_page(advice: StreamAdvice) -> Page:
+    """Return the page of stream advice."""
     answer, *more = verdict(advice)
     return Page(
         title=f"Stream advice for {advice.trace.name}",
@@ -59,24 +60,24 @@ def advice_page(advice: StreamAdvice) -> Page:
 
 def _disclosures(advice: StreamAdvice) -> tuple[str, ...]:
     setup = advice.setup
-    said = [
-        "Simulated: write amplification of the second half of what was written, endurance from "
+    sentences = [
+        "Simulated: write amplification of the second half of the writes, endurance from "
         f"the {setup.device.rated_cycles:,} rated cycles of {setup.device.name}, years at "
         f"{rate_text(setup)}."
     ]
-    said.append(redrawn_text(setup))
+    sentences.append(redrawn_text(setup))
     if setup.simulated.capacity_bytes != setup.device.capacity_bytes:
-        said.append(
+        sentences.append(
             f"The drive is {setup.device.name} cut down to "
             f"{units.size(setup.simulated.capacity_bytes)}, which the trace fills; endurance "
             "is that of the whole drive if it were as full and as busy for its size."
         )
     fills = setup.drive_fills
     if fills < FILLS_STEADY:
-        said.append(
+        sentences.append(
             f"Only {fills:.1f} drive fills were written: the drive may not be in steady state."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _name(cell: Replayed) -> str:
@@ -117,13 +118,13 @@ def _by_count(advice: StreamAdvice) -> Iterator[Figure | None]:
     x = Axis("Streams", log=True, ticks=tuple((float(count), str(count)) for count in counts))
 
     def series(value: Callable[[Replayed], float | None]) -> list[Line]:
-        """A line for each assignment, from no streams on."""
-        found = []
+        """Return a line for each assignment, from no streams on."""
+        series = []
         for scheme in dict.fromkeys(cell.scheme for cell in advice.cells[1:]):
             cells = [advice.none, *(c for c in advice.cells if c.scheme == scheme)]
             points = [(c.streams, y) for c in cells if (y := value(c)) is not None]
-            found.append(Line(NAMES[scheme], [x for x, _ in points], [y for _, y in points]))
-        return found
+            series.append(Line(NAMES[scheme], [x for x, _ in points], [y for _, y in points]))
+        return series
 
     drawings = (
         ("streams-waf", "Write amplification", lambda c: c.waf, Axis("WAF", from_zero=False)),
@@ -136,7 +137,7 @@ def _by_count(advice: StreamAdvice) -> Iterator[Figure | None]:
 
 
 def _shown(advice: StreamAdvice) -> Replayed:
-    """The assignment shown in detail: the best one with streams."""
+    """Return the assignment shown in detail: the best with streams."""
     return advice.mistagged_of or advice.best
 
 
@@ -168,25 +169,25 @@ def _streams(advice: StreamAdvice) -> Section:
     )
     contents = held(
         "stream-contents",
-        "Which stream wrote what",
+        "Origins of each stream's data",
         STREAMS_CSV,
         [f"stream {row['stream']}" for row in rows],
         setup.io.origins,
         [list(row["by_origin_bytes"].values()) for row in rows],
-        alt="What each origin wrote to each stream, in bytes",
+        alt="Bytes that each origin wrote to each stream",
     )
-    about = "Share of each stream's data that is dead after so many bytes"
-    title = "How long each stream's data live"
+    about = "Share of each stream's data that is invalid after a number of written bytes"
+    title = "Lifetime of data by stream"
     life = lifetimes("stream-lifetimes", title, LIFETIMES_CSV, _stream_lines(advice), alt=about)
     intro = (
-        "A stream is good when its data die together: a steep line. Lifetimes count the bytes that "
-        "the host writes until the data are overwritten or trimmed."
+        "A steep line means that the data of a stream become invalid together, as intended. "
+        "Lifetimes count the bytes that the host writes until the data are overwritten or trimmed."
     )
     return section(f"Streams of {_name(cell)}", intro, contents, life, table)
 
 
 def lifetime_text(row: Mapping[str, Any]) -> str:
-    """The median lifetime of a stream, as `stream_rows` gives it."""
+    """Return the median lifetime of a stream from a row of `stream_rows`."""
     median = row["median_lifetime_bytes"]
     return "outlives the trace" if median is None else units.size(median)
 
@@ -194,17 +195,17 @@ def lifetime_text(row: Mapping[str, Any]) -> str:
 def _origin_lines(advice: StreamAdvice) -> list[Line]:
     blocks = advice.none.blocks
     names = advice.setup.io.origins
-    found = [lifetime_line(name, blocks[n].sum(axis=0)) for n, name in enumerate(names)]
-    return [line for line in found if line.x][:8]
+    origin_lines = [lifetime_line(name, blocks[n].sum(axis=0)) for n, name in enumerate(names)]
+    return [line for line in origin_lines if line.x][:8]
 
 
 def _origins(advice: StreamAdvice) -> Section:
-    text = "Share of each origin's data that is dead after so many bytes written"
+    text = "Share of each origin's data that is invalid after a number of written bytes"
     intro = (
-        "By thread and kind of file, whatever their stream. Origins with similar lines can share a "
-        "stream; a line that climbs slowly shows data of different lifetimes."
+        "By thread and kind of file, regardless of the stream. Origins with similar lines can "
+        "share a stream; a line that rises slowly shows data of different lifetimes."
     )
-    title = "How long each origin's data live"
+    title = "Lifetime of data by origin"
     figure = lifetimes("origin-lifetimes", title, ORIGINS_CSV, _origin_lines(advice), alt=text)
     return section("Origins", intro, figure)
 
@@ -275,7 +276,7 @@ def _data(advice: StreamAdvice) -> tuple[DataFile, ...]:
 
 
 _ROW_IN = 0.34
-_NAMED_SHARE = 0.005  # of all bytes; origins that wrote less are drawn as one
+_NAMED_SHARE = 0.005  # of all bytes; origins with less are drawn as one
 
 
 @house_style()
@@ -330,25 +331,26 @@ def held(
 
 
 def lifetime_line(label: str, blocks: NDArray[np.uint64]) -> Line:
-    """Share of the data, in percent, that are dead after so many bytes written by the host.
+    """Return the share of the data in % that is invalid after a number of host bytes.
 
-    `blocks` counts by bucket (see `BlockTrace.replay`); the last bucket outlived the trace.
+    `blocks` counts by bucket (see `BlockTrace.replay`); blocks of the last bucket outlived the
+    trace.
     """
     total = max(1, int(blocks.sum()))
     dead_pct = np.cumsum(blocks[:-1].astype(np.float64)) / total * 100
     ends = 2.0 ** np.arange(len(blocks) - 1) * SLOT_BYTES
-    known = np.flatnonzero(blocks[:-1])
-    if len(known) == 0:
+    measured = np.flatnonzero(blocks[:-1])
+    if len(measured) == 0:
         return Line(label, [], [])
-    part = slice(max(0, int(known[0]) - 1), int(known[-1]) + 1)
+    part = slice(max(0, int(measured[0]) - 1), int(measured[-1]) + 1)
     return Line(label, ends[part].tolist(), dead_pct[part].tolist())
 
 
 def lifetimes(
     name: str, title: str, data: Data, series: Sequence[Line], *, alt: str = ""
 ) -> Figure | None:
-    """Cumulative lifetimes, a line for each stream or origin."""
+    """Return cumulative lifetimes, a line for each stream or origin."""
     x = Axis("Bytes written by the host meanwhile", units.BYTE_UNITS, log=True)
     return lines(
-        name, title, data, series, x, Axis(Label("Share of dead data", "%"), top=100), alt=alt
+        name, title, data, series, x, Axis(Label("Share of invalid data", "%"), top=100), alt=alt
     )

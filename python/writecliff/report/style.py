@@ -1,8 +1,8 @@
 """The house style of figures: matplotlib to static SVG, identical bytes for identical data.
 
 Text stays text (searchable, small) in a generic font stack. It is measured with the font that comes
-with matplotlib, so that the layout does not depend on the fonts of the machine. Colours are CSS
-variables with the light theme as fallback, so that a page can switch to dark.
+with matplotlib, so the layout does not depend on the fonts of the machine. Colours are CSS
+variables with the light theme as fallback, so a page can switch to dark.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from matplotlib.transforms import blended_transform_factory
 from writecliff.report import interaction, model
 from writecliff.report.table import Data
 
-# Each colour is used for nothing else, so that it can be replaced by its variable in the SVG.
+# Each colour has a single use, so it can be replaced by its variable in the SVG.
 INK = "#1c2127"
 MUTED = "#5c6670"
 GRID = "#e4e7eb"
@@ -44,8 +44,8 @@ GREEN = "#3d7d53"
 PURPLE = "#7a5aa8"
 BAND = "#c8d8ea"
 WINDOW = "#eef1d9"
-# Of series, in an order that also reads as a scale: block sizes, mixes and thread counts have one.
-# Each has its marker too, which distinguishes lines without colours.
+# Colours of series, in an order that also reads as a scale, for block sizes, mixes and thread
+# counts. Each has a marker, which distinguishes lines without colours.
 SERIES = (
     "#1d4f91", "#2580b0", "#168f83", "#4f8f3a", "#9a8412", "#cc6f14", "#b93a3c", "#80489a",
 )  # fmt: skip
@@ -65,7 +65,7 @@ _VARIABLES = {
 WIDTH_IN = 5.0
 HEIGHT_IN = 3.05
 _LEFT_IN, _RIGHT_IN, _BOTTOM_IN, _TOP_IN, _TOP_AXIS_IN = 0.78, 0.16, 0.44, 0.36, 0.4
-_COLUMN_MOST = 0.32  # of the width that a legend beside the plots may take
+_COLUMN_MOST = 0.32  # maximum share of the width for a legend beside the plots
 _X_LABEL_IN = 0.17  # the upper edge of the label below a plot
 _FONT_STACK = "var(--font, system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif)"
 
@@ -111,8 +111,9 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """What is drawn and saved inside looks the same whatever the user's matplotlibrc says. As a
-    decorator, `@house_style()`, it covers a whole function.
+    """Draw and save in the house style, independent of the user's matplotlibrc.
+
+    As a decorator, `@house_style()`, it covers a whole function.
     """
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -121,15 +122,16 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(*, width_in: float = WIDTH_IN, height_in: float = HEIGHT_IN) -> Figure:
-    """An empty figure. Its canvas only measures text; the file is SVG."""
+    """Return an empty figure; its canvas only measures text, the file is SVG."""
     figure = Figure(figsize=(width_in, height_in), facecolor="none")
     FigureCanvasAgg(figure)
     return figure
 
 
 def new_axes(x_label: str, y_label: str, *, top_axis: bool = False) -> tuple[Figure, Axes]:
-    """A figure with one plot at a fixed position. The y label is written horizontally above its
-    axis; the legend goes to the right of it, outside the data.
+    """Return a figure with one plot at a fixed position.
+
+    The y label is horizontal above its axis; the legend is to the right, outside the data.
     """
     figure = new_figure()
     axes = add_axes(figure, x_label, top_axis=top_axis)
@@ -146,9 +148,9 @@ def write_above(
     right: bool = False,
     of: Axes | None = None,
 ) -> None:
-    """Write the label of a y axis, `of` a plot, above it; `row` counts lines from the top."""
+    """Write the label of a y axis above the plot `of`; `row` counts lines from the top."""
     if of is not None:
-        interaction.write_label(of.yaxis, text, visible=False)  # the script of the page reads it
+        interaction.write_label(of.yaxis, text, visible=False)  # read by the script of the page
         of.yaxis.set_label_coords(0, 0.5)
     width_in, height_in = figure.get_size_inches()
     figure.text(
@@ -171,9 +173,9 @@ def add_axes(
     width_in: float | None = None,
     right_in: float = _RIGHT_IN,
 ) -> Axes:
-    """A plot in `figure`: all of it, or the part from `left_in` on and `width_in` wide.
+    """Add a plot to `figure`: all of it, or from `left_in` on with `width_in`.
 
-    `right_in` is kept free at its right for a second axis, `top_axis` leaves a line above it.
+    `right_in` reserves space at the right for a second axis; `top_axis` reserves a line above.
     """
     whole_in, height_in = figure.get_size_inches()
     width_in = width_in or whole_in
@@ -188,7 +190,7 @@ def add_axes(
         facecolor="none",
     )
     interaction.write_label(axes.xaxis, x_label)
-    # A place of its own: to find one, matplotlib would draw all ticks a second time.
+    # A fixed position: matplotlib would draw all ticks a second time to find one.
     below = blended_transform_factory(axes.transAxes, figure.dpi_scale_trans)
     axes.xaxis.set_label_coords(0.5, _X_LABEL_IN, transform=below)
     axes.grid(True, axis="y")
@@ -196,7 +198,7 @@ def add_axes(
 
 
 def make_room_left(figure: Figure, axes: Axes) -> None:
-    """Move the left end of a plot so far in that the labels of its y axis are whole."""
+    """Move the left end of a plot so that the labels of its y axis fit."""
     canvas: Any = figure.canvas
     renderer = canvas.get_renderer()
     widest = max(label.get_window_extent(renderer).width for label in axes.get_yticklabels())
@@ -206,9 +208,10 @@ def make_room_left(figure: Figure, axes: Axes) -> None:
 
 
 def legend(figure: Figure, *plots: Axes) -> Legend:
-    """Add the legend of all `plots` without covering any: a row above them if it fits beside the
-    labels there, otherwise a column to the right, for which the plots make room, or, if that would
-    take too much, rows between the labels and the plots, for which the figure grows.
+    """Add the legend of all `plots` without covering any.
+
+    It is a row above them if it fits beside their labels, otherwise a column to the right. If that
+    would be too wide, it consists of rows between labels and plots, and the figure grows.
     """
     entries: dict[str, Any] = {}
     for axes in plots:
@@ -248,7 +251,7 @@ def legend(figure: Figure, *plots: Axes) -> Legend:
 
 
 def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
-    """The legend in rows above the plots, below what is written above them."""
+    """Add the legend in rows above the plots, below the labels."""
     width_in, height_in = figure.get_size_inches()
     canvas: Any = figure.canvas
     renderer = canvas.get_renderer()
@@ -263,9 +266,9 @@ def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
         rows.remove()
     more_in = box.height / figure.dpi + 0.05
     figure.set_figheight(height_in + more_in)
-    for text in figure.texts:  # as far from the upper edge as before
+    for text in figure.texts:  # keep the distance from the upper edge
         text.set_y(1 - (1 - text.get_position()[1]) * height_in / (height_in + more_in))
-    for axes in figure.axes:  # as far from the lower edge, and as high
+    for axes in figure.axes:  # keep height and distance from the lower edge
         place = axes.get_position()
         share = height_in / (height_in + more_in)
         axes.set_position((place.x0, place.y0 * share, place.width, place.height * share))
@@ -276,8 +279,9 @@ def _stacked(figure: Figure, entries: Mapping[str, Any]) -> Legend:
 
 
 def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
-    """Free `taken` of the figure's width at its right edge. Plots side by side share the loss;
-    plots that overlay each other (a second y axis) still do.
+    """Free `taken` of the figure's width at its right edge.
+
+    Adjacent plots share the loss; overlaid plots (a second y axis) stay aligned.
     """
     lefts = sorted({round(axes.get_position().x0, 6) for axes in plots})
     lost = taken / len(lefts)
@@ -288,16 +292,17 @@ def _squeeze(plots: tuple[Axes, ...], taken: float) -> None:
 
 
 def plain(value: float, _position: int | None = None) -> str:
-    """Tick text without exponents and without lost digits: 10,000, 12.5 and 0.05."""
+    """Return tick text without exponents or lost digits: 10,000, 12.5 and 0.05."""
     return f"{value:,.10g}"
 
 
 def times(value: float, _position: int | None = None) -> str:
-    """Tick text for ratios: 0.5×, 20×."""
+    """Return tick text for ratios: 0.5×, 20×."""
     return f"{value:,.4g}×"
 
 
 def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
+    """Format a linear axis with plain numbers, from 0 if `from_zero`."""
     axis = getattr(axes, f"{which}axis")
     axis.set_major_formatter(FuncFormatter(plain))
     if from_zero:
@@ -305,15 +310,16 @@ def linear_axis(axes: Axes, which: str, *, from_zero: bool = True) -> None:
 
 
 def from_zero_to(axes: Axes, which: str, top: float | None) -> None:
-    """Begin an axis at zero and end it at `top`, or at the data's end (None); at 1 where that is
-    not above zero, as with a series of zeros: matplotlib warns of an axis without extent.
+    """Start an axis at zero and end it at `top`, or at the end of the data for None.
+
+    A series of zeros ends at 1, because matplotlib warns of an axis without extent.
     """
     end = getattr(axes, f"get_{which}lim")()[1] if top is None else top
     getattr(axes, f"set_{which}lim")(0, end if math.isfinite(end) and end > 0 else 1.0)
 
 
 def compact(value: float, _position: int | None = None) -> str:
-    """Tick text for large counts: 10 k, 1 M."""
+    """Return tick text for large counts: 10 k, 1 M."""
     for size, name in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:g}{name}"
@@ -329,16 +335,17 @@ def log_axis(
     *,
     minor: bool = True,
 ) -> None:
-    """A logarithmic axis from `low` to `high`, with at least three ticks that have a label, and
-    smaller ones between powers of ten.
+    """Set a logarithmic axis from `low` to `high` with at least three labelled ticks.
+
+    Minor ticks lie between powers of ten.
     """
     getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
-    powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1  # of ten in sight
+    powers = math.floor(math.log10(high)) - math.ceil(math.log10(low)) + 1  # of ten in range
     if powers < 3:
         axis.set_major_locator(FixedLocator(log_ticks(low, high)))
     else:
-        crowded = which == "x" and powers > 6  # then not every power of ten is named
+        crowded = which == "x" and powers > 6  # label only some powers of ten
         axis.set_major_locator(LogLocator(subs=(1,), numticks=6 if crowded else 20))
         if minor and powers <= 8:
             _minor_ticks(axes, which, low, high)
@@ -348,8 +355,9 @@ def log_axis(
 
 
 def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
-    """All small ticks of a logarithmic axis as one line of markers: as ticks of matplotlib they
-    take longer than everything else in the figure.
+    """Draw all minor ticks of a logarithmic axis as one line of markers.
+
+    As ticks of matplotlib they would take longer than the rest of the figure.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
     places = [digit * 10.0**n for n in powers for digit in range(2, 10)]
@@ -367,8 +375,9 @@ def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Three to seven ticks of a logarithmic axis over few decades: 1-3, 1-2-5, or closer ones where
-    fewer than three of these are in sight.
+    """Return three to seven ticks of a logarithmic axis over few decades.
+
+    Ticks are 1-3, 1-2-5, or closer if fewer than three of these are in range.
     """
     powers = [10.0**n for n in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
     wide = high / low > 150
@@ -384,16 +393,18 @@ def log_ticks(low: float, high: float) -> list[float]:
 def finished(
     figure: Figure, name: str, title: str, data: Data, alt: str = "", *, wide: bool = False
 ) -> model.Figure:
-    """The drawing with its caption and its data. `alt`, for readers who do not see the drawing, is
-    the title if it is not given.
+    """Return the drawing with its caption and data.
+
+    `alt` is the alternative text (default: the title).
     """
     name = element_name(name)
     return model.Figure(name, title, to_svg(figure, name, alt or title), alt or title, data, wide)
 
 
 def element_name(text: str) -> str:
-    """`text` as a name of elements: letters, digits and hyphens. Names from outside stay different
-    by a digest where more than spaces had to go.
+    """Return `text` as a name of elements: letters, digits and hyphens.
+
+    A digest distinguishes names if more than spaces had to be replaced.
     """
     hyphened = text.replace(" ", "-")
     plain = "".join(c for c in hyphened if c in "-_" or (c.isascii() and c.isalnum()))
@@ -404,8 +415,9 @@ def element_name(text: str) -> str:
 
 
 def to_svg(figure: Figure, name: str, description: str) -> str:
-    """The figure as an SVG element that can stand beside others in one page: its ids begin with
-    `name`, and it refers to nothing outside.
+    """Return the figure as an SVG element that can be combined with others in one page.
+
+    Its ids start with `name`, and it has no outside references.
     """
     name = element_name(name)
     sink = io.StringIO()
@@ -425,14 +437,14 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
     text = text.replace("'DejaVu Sans'", _FONT_STACK)
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour, f"var(--{variable}, {colour})")
-    told = json.dumps(interaction.described(figure), ensure_ascii=False, separators=(",", ":"))
+    dumps = json.dumps(interaction.described(figure), ensure_ascii=False, separators=(",", ":"))
     opening = (
         'preserveAspectRatio="xMinYMid" role="img" '
-        f'aria-label="{_escaped(description)}" data-plots="{_escaped(told)}">'
+        f'aria-label="{_escaped(description)}" data-plots="{_escaped(dumps)}">'
     )
     return re.sub(
         r'<svg [^>]*?viewBox="([^"]+)"[^>]*>',
-        lambda found: f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{found[1]}" {opening}',
+        lambda match: f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{match[1]}" {opening}',
         text,
         count=1,
     )

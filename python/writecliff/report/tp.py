@@ -19,7 +19,7 @@ from writecliff.report.figures import convergence, steady_window
 from writecliff.report.headline import Headline, mean_headline
 from writecliff.report.interaction import Label
 from writecliff.report.model import Figure, KeyFigure, Section, section
-from writecliff.report.steady import SteadyView, determination_table, known, window_mapping
+from writecliff.report.steady import SteadyView, determination_table, or_nan, window_mapping
 from writecliff.report.table import Column, DataFile, Table, table
 from writecliff.units import KIB, MB_S
 
@@ -118,7 +118,7 @@ class TpReport(TestReport):
         head = (Column("Block size, R/W"), *(Column(name, kinds.decimals(1)) for name in names))
         title = view.flagged(f"Throughput, {text} - Tabular Data")
         shown = table(title, head, [cells], data=data)
-        bars = [plots.Bars(f"{NAMES[m]}s", [known(means[m])]) for m in mixes]
+        bars = [plots.Bars(f"{NAMES[m]}s", [or_nan(means[m])]) for m in mixes]
         name, title = f"throughput{view.suffix}", view.flagged(f"Throughput, {text}, R/W")
         alt = f"Throughput of writes and reads, {text}"
         figure = plots.bars(name, title, data, [text], bars, RATE, alt=alt)

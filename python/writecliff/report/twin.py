@@ -1,5 +1,6 @@
-"""The report of the measurements for a twin: each load, and rates over the volume written; summary
-"writecliff/twin/1".
+"""The report of the measurements for a twin: each load, and rates over the volume written.
+
+The summary is "writecliff/twin/1".
 """
 
 from __future__ import annotations
@@ -36,44 +37,50 @@ if TYPE_CHECKING:
 
 _LOADS = (FRESH_PHASE, READS_PHASE, WRITES_PHASE)
 _CURVES = (
-    (FILL_PHASE, "Fill in order", "the rate falls where a cache is full"),
-    (OVERWRITE_PHASE, "Random overwrites", "the rate falls where the spare flash is used up"),
-    (REST_PHASE, "After a rest", "as fast as the first writes, where the rest has emptied a cache"),
+    (FILL_PHASE, "Fill in order", "the rate falls when a cache is full"),
+    (OVERWRITE_PHASE, "Random overwrites", "the rate falls when the spare flash is used up"),
+    (REST_PHASE, "After a rest", "as fast as the first writes if the rest has emptied a cache"),
 )
 
 
 class TwinReport(TestReport):
-    """The report of a run of `writecliff twin`."""
+    """The report of the measurements of `writecliff twin`."""
 
     procedure: Twin
 
     @cached_property
     def measured(self) -> Sequence[tuple[StepRow, bool]]:
-        """The loads, and whether each is kept aside."""
-        kept = {one.label: one.held_out for one in self.procedure.loads(self.data.manifest.device)}
+        """Loads, each with `True` if it is held out from the fit."""
+        held_out = {
+            load.label: load.held_out for load in self.procedure.loads(self.data.manifest.device)
+        }
         rows = [row for phase in _LOADS for row in self.data.stage_rows(phase)]
-        return [(row, kept[row.label]) for row in rows if row.label in kept]
+        return [(row, held_out[row.label]) for row in rows if row.label in held_out]
 
     def loaded(self) -> str:
+        """Return "measured"."""
         return "measured"
 
     def verdict(self) -> Verdict:
-        aside = sum(kept for _, kept in self.measured)
-        said = (
+        """Return the number of measured and held-out loads, and the rule."""
+        aside = sum(held_out for _, held_out in self.measured)
+        sentences = (
             self.began(),
-            f"Rule, stated before: {HELD_OUT_RULE}.",
-            "The twin itself, its errors and what could not be told apart are in twin.html.",
+            f"Held out by a rule fixed in advance: {HELD_OUT_RULE}.",
+            "The twin, its errors and ambiguous parameters are in twin.html.",
         )
-        head = f"{len(self.measured)} loads were measured, {aside} of them kept aside"
-        return Verdict("good", head, said)
+        head = f"{len(self.measured)} loads were measured, {aside} of them held out"
+        return Verdict("good", head, sentences)
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the number of measured and held-out loads."""
         yield KeyFigure("Loads", str(len(self.measured)), "", "measured")
-        aside = sum(kept for _, kept in self.measured)
-        yield KeyFigure("Kept aside", str(aside), "", "by a rule stated before")
+        aside = sum(held_out for _, held_out in self.measured)
+        yield KeyFigure("Held out", str(aside), "", "by a rule fixed in advance")
 
     def headlines(self) -> list[Headline]:
-        found: list[Headline] = []
+        """Return rates and latencies of the loads."""
+        headlines: list[Headline] = []
         for row, _ in self.measured:
             if row.block_bytes is None or row.read_pct is None:
                 continue
@@ -82,12 +89,13 @@ class TwinReport(TestReport):
             if row.queue_depth == 1:
                 slow = {"higher_is_better": False}
                 mean = ms(row.latency_mean_ns)
-                found += headline(f"{key}_mean", f"{row.label}, mean", mean, "ms", **slow)
+                headlines += headline(f"{key}_mean", f"{row.label}, mean", mean, "ms", **slow)
             else:
-                found += headline(key, row.label, row.iops, "IOPS")
-        return found
+                headlines += headline(key, row.label, row.iops, "IOPS")
+        return headlines
 
     def results(self) -> Mapping[str, Any]:
+        """Return the loads and their figures."""
         return {
             "gentle": self.procedure.gentle,
             "rule": HELD_OUT_RULE,
@@ -95,14 +103,14 @@ class TwinReport(TestReport):
                 {
                     "phase": row.phase,
                     "load": row.label,
-                    "kept": kept,
+                    "kept": held_out,
                     "iops": row.iops,
                     "bytes_per_s": row.bytes_per_s,
                     "latency_mean_ns": row.latency_mean_ns,
                     "latency_p99_ns": self._p99(row),
                     "waf": row.waf,
                 }
-                for row, kept in self.measured
+                for row, held_out in self.measured
             ],
         }
 
@@ -111,7 +119,8 @@ class TwinReport(TestReport):
         return None if histogram is None else histogram.quantile(0.99).value_ns
 
     def sections(self) -> Iterator[Section]:
-        yield section("Loads", f"Kept aside: {HELD_OUT_RULE}.", self._loads())
+        """Yield the loads, then the writes over volume."""
+        yield section("Loads", f"Held out: {HELD_OUT_RULE}.", self._loads())
         figures = [self._curve(*words) for words in _CURVES]
         yield section("Writes over the volume written", "", *figures)
 
@@ -120,14 +129,14 @@ class TwinReport(TestReport):
             (
                 row.phase,
                 row.label,
-                "kept aside" if kept else "",
+                "held out" if held_out else "",
                 row.iops,
                 row.bytes_per_s,
                 row.latency_mean_ns,
                 self._p99(row),
                 row.waf,
             )
-            for row, kept in self.measured
+            for row, held_out in self.measured
         ]
         head = (
             "Part",
@@ -145,10 +154,10 @@ class TwinReport(TestReport):
         rows = self.data.stage_rows(phase)
         if not rows:
             return None
-        found = series(self.data, rows)
-        whole = found.width_ns > 0
-        volume = np.cumsum(found.bytes)[whole]
-        rate = found.bytes[whole] / (found.width_ns[whole] / 1e9)
+        intervals = series(self.data, rows)
+        whole = intervals.width_ns > 0
+        volume = np.cumsum(intervals.bytes)[whole]
+        rate = intervals.bytes[whole] / (intervals.width_ns[whole] / 1e9)
         head = ("volume_bytes", "bytes_per_s")
         data = data_file(f"{phase}.csv", head, zip(volume.tolist(), rate.tolist(), strict=True))
         x = Axis("Written", units=units.BYTE_UNITS)

@@ -1,8 +1,8 @@
-"""The report of a load of one's own: what each step measured, reads and writes apart.
+"""The report of a user's workload: results by step, job and operation.
 
-Results by step, job and operation; IOPS, latency and write amplification over the time of the run;
-latency by percentile of each step; steady state of the steps that ran until it. Summary
-"writecliff/workload/1", whose `steps` are those of `writecliff run --json`.
+It also has IOPS, latency and write amplification over time, latency by percentile of each step, and
+the steady state of steps that ran until steady. The summary is "writecliff/workload/1"; its `steps`
+are those of `writecliff run --json`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from writecliff.report.latency import NINES, latency_table
 from writecliff.report.loads import QUOTED, Done, Load, distinct, figure_part, titled
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
 from writecliff.report.series import is_from_arrival, samples, series, with_gaps
-from writecliff.report.steady import SteadyView, known
+from writecliff.report.steady import SteadyView, or_nan
 from writecliff.report.table import Column, DataFile, Table, table
 from writecliff.store.tables import OPERATION_NAMES
 from writecliff.units import MB_S
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 POINTS = 400  # of a series over time
-_COLLECTS = 1.05  # write amplification from which garbage collection has begun
+_COLLECTS = 1.05  # write amplification above which garbage collection has started
 _KEY_LOADS, _SAID_LOADS = 4, 4
 _SUFFIX: Mapping[Basis, str] = {"arrival": "", "service": ", service time"}
 _QUANTILES = ((0.5, "p50"), *((q, f"p{100 * q:g}") for q in NINES))
@@ -61,8 +61,8 @@ class WorkloadRunReport(TestReport):
 
     @cached_property
     def loads(self) -> Sequence[Load]:
-        """The measured steps of the file, as far as the run got."""
-        found = []
+        """Measured steps of the file."""
+        loads = []
         for number, step in enumerate(self.procedure.steps, 1):
             rows = [row for row in self.data.stage_rows(phase_of(number)) if self._sample(row)]
             if not step.measured or not rows:
@@ -71,28 +71,31 @@ class WorkloadRunReport(TestReport):
             if step.until_steady:
                 view = self.data.view(phase_of(number), step.workload.name, f"-{number}")
                 rows = [row for row in rows if row.round in view.window] or rows[-1:]
-            found.append(Load(self.data, step.workload, rows, view))
-        return titled(found)
+            loads.append(Load(self.data, step.workload, rows, view))
+        return titled(loads)
 
     def _sample(self, row: StepRow) -> bool:
         return bool(self.data.columns[self.data.seq(row)]["sample"])
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
+        """Steady state of the steps that ran until steady."""
         return [load.view for load in self.loads if load.view is not None]
 
     @cached_property
     def histogram(self) -> Histogram | None:
-        """Of a run of one load; several have nothing in common."""
-        apart = list(self.histograms_by_operation.values())
-        return apart[0] if len(apart) == 1 else None
+        """Response times of a run with a single operation; None for several."""
+        by_operation = list(self.histograms_by_operation.values())
+        return by_operation[0] if len(by_operation) == 1 else None
 
     @cached_property
     def histograms_by_operation(self) -> Mapping[str, Histogram]:
+        """Response times by operation of a run with one load; empty for several loads."""
         return self.loads[0].histograms() if len(self.loads) == 1 else {}
 
     @property
     def latency_note(self) -> str:
+        """The basis of the latencies, and the I/Os that they cover."""
         if len(self.loads) != 1:
             return ""
         scheduled = self.loads[0].is_scheduled
@@ -105,31 +108,32 @@ class WorkloadRunReport(TestReport):
         late = f"; {self.loads[0].not_sustained}" if self.loads[0].not_sustained else ""
         return f"{text[0].upper()}{text[1:]}, of {' and '.join(counts)}{late}."
 
-    # -- what is said -------------------------------------------------------------------------
+    # -- verdict and figures--------------------------------------------------------------------
 
     def opening(self) -> Sequence[str]:
-        begun = "The drive was taken as it was"
+        """Return the initial state of the drive, the written data and a warning if it is fresh."""
+        begun = "The drive was not preconditioned"
         if self.data.manifest.device.simulated:
             begun = "The simulated drive was new"
         if self.procedure.precondition != NONE:
             begun = f"The drive was preconditioned ({self.data.manifest.setup['precondition']})"
             begun += f", {self.procedure.why}"
         fills = units.significant(self.data.host_write_bytes / self.data.capacity_bytes)
-        said = [
+        sentences = [
             f"{begun}. Then {units.size(self.data.host_write_bytes)} were written in "
             f"{units.duration(self.data.elapsed_ns)}, {fills} times its capacity."
         ]
         if self._fresh:
-            said.append(
+            sentences.append(
                 "The drive was still fresh when it was written: less than "
-                f"{FOB_DRIVE_FILLS:g} times its capacity in all, and hardly any garbage to "
+                f"{FOB_DRIVE_FILLS:g} times its capacity in total, and hardly any garbage to "
                 "collect. Sustained writes are slower: see --precondition sustained."
             )
-        return said
+        return sentences
 
     @property
     def _fresh(self) -> bool:
-        """Whether the last writes were those of a fresh drive, which do not last."""
+        """`True` if the last writes were those of a fresh drive, which do not last."""
         device = self.data.manifest.device
         if not device.simulated or device.without_flash:
             return False
@@ -149,41 +153,44 @@ class WorkloadRunReport(TestReport):
         ]
 
     def verdict(self) -> Verdict:
-        found = super().verdict()
+        """Return the rates, with a warning about loads that were not sustained."""
+        verdict = super().verdict()
         if not self.not_sustained:
-            return found
+            return verdict
         text = "; ".join(self.not_sustained)
         meaning = (
-            *found.meaning,
-            "The drive served less than was due, and the backlog grew for as long as the load ran. "
-            "Latencies from the arrival depend on the length of the step: they must not be quoted.",
+            *verdict.meaning,
+            "The drive served fewer I/Os than arrived, so the backlog grew throughout the load. "
+            "Latencies from arrival depend on the length of the step and must not be quoted.",
         )
         return Verdict("bad", f"{text[0].upper()}{text[1:]}", meaning)
 
     def answer(self) -> str:
-        said = [self._said(load) for load in self.loads[:_SAID_LOADS]]
+        """Return the rates and tails of the first loads."""
+        sentences = [self._load_text(load) for load in self.loads[:_SAID_LOADS]]
         if more := len(self.loads) - _SAID_LOADS:
-            said += [f"and {more} more"] if more > 0 else []
+            sentences += [f"and {more} more"] if more > 0 else []
         if self.views or self.not_sustained:
-            said.insert(0, self.verdict().headline)
-        return "; ".join(said) or "nothing was measured"
+            sentences.insert(0, self.verdict().headline)
+        return "; ".join(sentences) or "nothing was measured"
 
-    def _said(self, load: Load) -> str:
-        """A load in a few words: its rates and how slow one I/O in ten thousand is."""
-        apart = load.histograms()
+    def _load_text(self, load: Load) -> str:
+        """Return the rates and the p99.99 of a load."""
+        histograms = load.histograms()
         parts = []
         for operation in load.operations:
             iops, _ = load.rates(operation)
-            known = operation in apart and not load.not_sustained
-            slow = apart[operation].quantile(0.9999).value_ns if known else None
+            measured = operation in histograms and not load.not_sustained
+            slow = histograms[operation].quantile(0.9999).value_ns if measured else None
             times = "" if slow is None else f", p99.99 {units.latency(slow, digits=3)}"
             if operation == FLUSH:
-                times = f", average {units.latency(apart[FLUSH].mean_ns, digits=3)}{times}"
+                times = f", average {units.latency(histograms[FLUSH].mean_ns, digits=3)}{times}"
             parts.append(f"{units.number(iops)} {plural_of(operation)}/s{times}")
         name = f"{load.title}: " if len(self.loads) > 1 else ""
         return f"{name}{' and '.join(parts)}"
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the rates of each load and operation."""
         many = len(self.loads) > 1
         for load in self.loads[:_KEY_LOADS]:
             for operation in load.operations:
@@ -197,11 +204,13 @@ class WorkloadRunReport(TestReport):
                 )
 
     def headlines(self) -> Sequence[Headline]:
+        """Return the headline figures of all loads."""
         many = len(self.loads) > 1
         return [item for load in self.loads for item in load.headlines(many=many)]
 
     @classmethod
     def figure_units(cls, procedure: WorkloadRun) -> Mapping[str, str] | None:
+        """Return the units of the figures of the steps; see `figure_units`."""
         return figure_units(procedure.steps)
 
     def limit_figures(
@@ -211,6 +220,7 @@ class WorkloadRunReport(TestReport):
         return limit_figures(self.loads, self.procedure.steps, percentiles)
 
     def curves(self) -> Sequence[Curve]:
+        """Return the response times by percentile of each load."""
         many = len(self.loads) > 1
         return [
             Curve(
@@ -229,6 +239,7 @@ class WorkloadRunReport(TestReport):
     # -- pages --------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
+        """Yield results, the run over time, and each load."""
         yield section("Results", "", *self._results(), self._bars())
         yield self._over_time()
         for number, load in enumerate(self.loads, 1):
@@ -241,9 +252,10 @@ class WorkloadRunReport(TestReport):
         head = ("step", "job", "operation", "ios", "bytes", "elapsed_ns", "iops", "bytes_per_s",
                 *times)  # fmt: skip
         rows = [
-            (load.name, one.job, one.operation, one.ios, one.bytes, one.elapsed_ns, one.iops,
-             one.bytes_per_s, *(time for basis in BASES for time in _latencies(one.latency(basis))))
-            for load in self.loads for one in load.done
+            (load.name, cell.job, cell.operation, cell.ios, cell.bytes, cell.elapsed_ns, cell.iops,
+             cell.bytes_per_s,
+             *(time for basis in BASES for time in _latencies(cell.latency(basis))))
+            for load in self.loads for cell in load.done
         ]  # fmt: skip
         return data_file("results.csv", head, rows)
 
@@ -251,15 +263,15 @@ class WorkloadRunReport(TestReport):
         rates, times = [], []
         many = len(self.loads) > 1
         for load in self.loads:
-            for one in load.done:
-                who = (*((load.name,) if many else ()), one.job)
-                rate = None if one.operation == FLUSH else one.bytes_per_s
+            for cell in load.done:
+                who = (*((load.name,) if many else ()), cell.job)
+                rate = None if cell.operation == FLUSH else cell.bytes_per_s
                 mb_s = rate and rate / MB_S.size
-                measured = (one.iops, mb_s, one.ios, load.waf)
-                rates.append((*who, plural_of(one.operation), *measured))
-                for basis, histogram in one.latencies.items():
+                measured = (cell.iops, mb_s, cell.ios, load.waf)
+                rates.append((*who, plural_of(cell.operation), *measured))
+                for basis, histogram in cell.latencies.items():
                     slow = _latencies(histogram)
-                    times.append((*who, f"{plural_of(one.operation)}{_SUFFIX[basis]}", *slow))
+                    times.append((*who, f"{plural_of(cell.operation)}{_SUFFIX[basis]}", *slow))
         head = (*(("Step",) if many else ()), "Job", "Operation")
         rate_head = (
             *head,
@@ -278,45 +290,45 @@ class WorkloadRunReport(TestReport):
                     data=self._results_file)  # fmt: skip
 
     def _bars(self) -> Figure | None:
-        """IOPS of the steps, reads and writes apart."""
+        """Return the IOPS of the steps by operation."""
         if len(self.loads) < 2:
             return None
         names = [load.title for load in self.loads]
-        found = []
+        bars = []
         issued = dict.fromkeys(name for load in self.loads for name in load.operations)
         for operation in (name for name in issued if name != FLUSH):
             values = [
-                load.rates(operation)[0] if operation in load.operations else known(None)
+                load.rates(operation)[0] if operation in load.operations else or_nan(None)
                 for load in self.loads
             ]
-            found.append(plots.Bars(f"{operation}s", values))
-        return plots.bars("steps-iops", "IOPS by step", self._results_file, names, found,
+            bars.append(plots.Bars(f"{operation}s", values))
+        return plots.bars("steps-iops", "IOPS by step", self._results_file, names, bars,
                           Axis("IOPS"), wide=len(names) > 4)  # fmt: skip
 
     def _over_time(self) -> Section:
-        """The whole run, its rests and unmeasured steps included."""
+        """Return the whole run over time, including idle and unmeasured steps."""
         rows = [row for row in self.data.rows if row.elapsed_ns]
         total_ns = float(self.data.elapsed_ns)
         length_ns = max(total_ns / POINTS, self._interval_ns)
-        found = {}
+        sampled = {}
         for name in OPERATION_NAMES:
             mine = [row for row in rows if self.data.columns[self.data.seq(row)][f"{name}_ios"]]
-            if len(one := samples(series(self.data, mine, name), length_ns)):
+            if len(values := samples(series(self.data, mine, name), length_ns)):
                 begun_ns = mine[0].started_ns - rows[0].started_ns
-                found[name] = replace(one, time_ns=one.time_ns + begun_ns)
+                sampled[name] = replace(values, time_ns=values.time_ns + begun_ns)
         head = ("operation", "time_ns", "iops", "bytes_per_s", "latency_mean_ns", "latency_max_ns")
         file = data_file("series.csv", head, (
             (name, *map(float, values))
-            for name, one in found.items()
-            for values in zip(one.time_ns, one.iops, one.bytes_per_s, one.mean_ns, one.max_ns,
+            for name, part in sampled.items()
+            for values in zip(part.time_ns, part.iops, part.bytes_per_s, part.mean_ns, part.max_ns,
                               strict=True)
         ))  # fmt: skip
         x = time_axis(total_ns, "Device time")
 
         def drawn(name: str, title: str, y: Axis, *columns: tuple[str, str]) -> Figure | None:
             lines = [
-                with_gaps(f"{operation}s{text}", one, column, length_ns)
-                for operation, one in found.items()
+                with_gaps(f"{operation}s{text}", values, column, length_ns)
+                for operation, values in sampled.items()
                 for column, text in columns
             ]
             return plots.lines(name, title, file, lines, x, y)
@@ -327,7 +339,7 @@ class WorkloadRunReport(TestReport):
             latency = "Service time"  # fio measures from the issue of an I/O
         return section(
             "Over time",
-            f"The whole run, a point for every {each}: rates are means, maxima are maxima.",
+            f"The whole run, a point for every {each}. Rates are means over that time.",
             drawn("time-iops", "IOPS over time", Axis("IOPS"), ("iops", "")),
             drawn("time-latency", f"{latency} over time", replace(RESPONSE, label=latency),
                   ("mean_ns", ", average"), ("max_ns", ", maximum")),
@@ -340,13 +352,13 @@ class WorkloadRunReport(TestReport):
         return max(step.workload.interval_ns for step in self.procedure.steps)
 
     def _of_load(self, number: int, load: Load) -> Section:
-        apart = _by_name(load)
+        by_name = _by_name(load)
         drawn = percentile_figure(
-            f"percentiles-{number}", "Response time by percentile", apart,
+            f"percentiles-{number}", "Response time by percentile", by_name,
             data=f"histograms-{number}.csv",
         )  # fmt: skip
         parts: list[Figure | Table | None] = [drawn]
-        for operation, h in apart.items():
+        for operation, h in by_name.items():
             which = plural_of(operation)
             begin = f"{which[0].upper()}{which[1:]}: "
             parts += histogram_figures(h, f"-{number}-{_slug(operation)}", begin)[:1]
@@ -358,7 +370,7 @@ class WorkloadRunReport(TestReport):
         return section(load.title, intro, *parts)
 
     def _jobs_text(self, load: Load) -> str:
-        """What ran, job by job."""
+        """Return the jobs of a load in words."""
         jobs = [
             f"{job.name}: {job.pattern} {'/'.join(units.block(s.bytes) for s in job.block_sizes)}, "
             f"{job.read_pct:g} % reads, TC {job.threads}/QD {job.queue_depth}"
@@ -367,9 +379,10 @@ class WorkloadRunReport(TestReport):
         more = len(load.workload.jobs) - len(jobs)
         return "; ".join(jobs) + (f"; and {more} more jobs." if more else ".")
 
-    # -- for programs -------------------------------------------------------------------------
+    # -- summary and files--------------------------------------------------------------------
 
     def results(self) -> Mapping[str, Any]:
+        """Return the steps as JSON."""
         return {
             "file": self.procedure.file,
             "precondition": self.procedure.precondition,
@@ -378,11 +391,12 @@ class WorkloadRunReport(TestReport):
         }
 
     def files(self) -> Sequence[DataFile]:
+        """Return the series of the run and the latencies as CSV."""
         return (self._results_file,)
 
     @property
     def file_name(self) -> str:
-        """The name of the workload file."""
+        """Name of the workload file."""
         return Path(self.procedure.file).name
 
 
@@ -400,7 +414,7 @@ def _by_name(load: Load) -> Mapping[str, Histogram]:
 
 
 def _latencies(histogram: Histogram | None) -> Sequence[float | None]:
-    """Average, quantiles and maximum; None where too few I/Os support them."""
+    """Return average, quantiles and maximum; None without enough I/Os."""
     if histogram is None or not histogram.count:
         return [None] * (len(_QUANTILES) + 2)
     quantiles = (histogram.quantile(q).value_ns for q, _ in _QUANTILES)
@@ -419,7 +433,7 @@ def figure_units(steps: Sequence[LoadStep]) -> dict[str, str]:
     Percentiles are those of headlines; any other percentile follows from the same latencies.
     """
     measured = [step.workload for step in steps if step.measured]
-    found: dict[str, str] = {}
+    figure_units: dict[str, str] = {}
     for load in measured:
         where = load.name if len(measured) > 1 else ""
         names = distinct([job.name for job in load.jobs])
@@ -427,14 +441,16 @@ def figure_units(steps: Sequence[LoadStep]) -> dict[str, str]:
             for operation in _operations(job):
                 key = f"{where}/{name}/{figure_part(operation)}"
                 flush = operation == FLUSH
-                found |= {f"{key}/iops": "IOPS"} | ({} if flush else {f"{key}/mb_per_s": "MB/s"})
-                found |= {
+                figure_units |= {f"{key}/iops": "IOPS"} | (
+                    {} if flush else {f"{key}/mb_per_s": "MB/s"}
+                )
+                figure_units |= {
                     f"{key}/{prefix_of(basis)}{time}": "ms"
                     for basis in _bases(operation)
                     for time in _TIMES
                 }
-        found[f"{where}/waf"] = ""
-    return found
+        figure_units[f"{where}/waf"] = ""
+    return figure_units
 
 
 def _operations(job: Job) -> Iterator[str]:
@@ -462,8 +478,8 @@ def limit_figures(
 ) -> tuple[list[Headline], dict[str, str]]:
     """Return a run's figures with further `percentiles`, and why others are unknown, by key."""
     many = len(loads) > 1
-    found = [item for load in loads for item in load.headlines(many=many, bases=BASES)]
-    known = {item.key for item in found}
+    limit_figures = [item for load in loads for item in load.headlines(many=many, bases=BASES)]
+    measured = {item.key for item in limit_figures}
     missing: dict[str, str] = {}
     for load in loads:
         where = load.name if many else ""
@@ -473,13 +489,13 @@ def limit_figures(
             for basis in _bases(done.operation):
                 for pct in {*QUOTED, *percentiles}:
                     name = f"{key}/{prefix_of(basis)}p{pct:.10g}"
-                    if name not in known:
+                    if name not in measured:
                         item, why = _percentile(load, done, basis, pct, name)
-                        found += item
+                        limit_figures += item
                         missing |= {name: why} if why else {}
-    known |= missing.keys() | {item.key for item in found}
-    missing |= dict.fromkeys(figure_units(steps).keys() - known, "no such I/Os were measured")
-    return found, missing
+    measured |= missing.keys() | {item.key for item in limit_figures}
+    missing |= dict.fromkeys(figure_units(steps).keys() - measured, "no such I/Os were measured")
+    return limit_figures, missing
 
 
 def _percentile(

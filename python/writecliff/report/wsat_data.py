@@ -1,8 +1,8 @@
-"""What only the report of the write saturation test needs, on top of `testdata`.
+"""Data of the report of the write saturation test, in addition to `testdata`.
 
-Owns which data a figure stands for:
+Definitions:
 
-* fresh out of box (FOB): the steps that begin in the first minute, and before the whole capacity
+* fresh out of box (FOB): the steps that start in the first minute, and before the whole capacity
   has been written once
 * leaving FOB: the first of two steps in a row below `FOB_SHARE` of the IOPS fresh out of box;
   from there to the window the drive is in transition
@@ -22,7 +22,7 @@ import numpy as np
 from writecliff.errors import StoreError
 from writecliff.procedures.model import StepRow
 from writecliff.procedures.saturation import FOB_DRIVE_FILLS
-from writecliff.report.steady import OTHER_ENDS, SteadyView, known
+from writecliff.report.steady import OTHER_ENDS, SteadyView, or_nan
 from writecliff.report.testdata import TestData
 
 if TYPE_CHECKING:
@@ -32,47 +32,52 @@ if TYPE_CHECKING:
 FOB_NS = 60_000_000_000
 FOB_SHARE = 0.9
 FIVE_NINES = 0.99999
-NO_RELOCATION = 0.05  # write amplification above 1 that is no garbage collection to speak of
+NO_RELOCATION = 0.05  # write amplification above 1 that does not count as garbage collection
 
 
 @dataclass(frozen=True)
 class WsatData:
-    """A run of the write saturation test. Arrays have one value per step of the rounds; NaN is
-    unknown.
+    """A run of the write saturation test.
+
+    Arrays have one value per step of the rounds; NaN is unknown.
     """
 
     data: TestData
 
     @cached_property
     def rows(self) -> Sequence[StepRow]:
-        """The steps of the rounds. Raises StoreError: there are none."""
+        """Steps of the rounds.
+
+        Raises:
+            StoreError: the run has no complete step.
+        """
         rows = self.data.stage_rows("rounds")
         if not rows:
             raise StoreError(
                 f"{self.data.run.path} has no complete step to report",
-                hint="let the run measure a minute first",
+                hint="wait until it has completed a step",
             )
         return rows
 
     @cached_property
     def view(self) -> SteadyView:
-        """The rounds."""
+        """The stage of the rounds."""
         manifest = self.data.manifest
         other = manifest.ended_by in OTHER_ENDS
         return replace(self.data.view("rounds"), end=manifest.reason if other else "")
 
     def column(self, value: Callable[[StepRow], float | None]) -> Numbers:
-        """A figure of every step."""
-        return np.array([known(value(row)) for row in self.rows], dtype=np.float64)
+        """Return a figure of every step."""
+        return np.array([or_nan(value(row)) for row in self.rows], dtype=np.float64)
 
     @cached_property
     def start_ns(self) -> Numbers:
-        """Begin of each step since the first one."""
+        """Start of each step in ns since the first step."""
         return self.column(lambda row: row.started_ns - self.rows[0].started_ns)
 
     @cached_property
     def end_ns(self) -> Numbers:
-        """End of each step since the first one began."""
+        """End of each step in ns since the start of the first step."""
         return self.column(lambda row: row.ended_ns - self.rows[0].started_ns)
 
     @cached_property
@@ -82,12 +87,12 @@ class WsatData:
 
     @cached_property
     def written_bytes(self) -> Numbers:
-        """Written since the purge when each step was complete."""
+        """Bytes written since the purge, at the end of each step."""
         return self.column(lambda row: row.host_write_bytes_total)
 
     @cached_property
     def before_bytes(self) -> Numbers:
-        """Written since the purge when each step began."""
+        """Bytes written since the purge, at the start of each step."""
         return self.written_bytes - self.column(lambda row: row.host_write_bytes)
 
     @cached_property
@@ -99,13 +104,14 @@ class WsatData:
     def spread(self) -> tuple[Numbers, Numbers]:
         """Lowest and highest IOPS of the intervals (seconds) of each step."""
         nothing = (float("nan"), float("nan"))
-        found = [self.data.interval_iops.get(self.data.seq(row), nothing) for row in self.rows]
-        return np.array([low for low, _ in found]), np.array([high for _, high in found])
+        numbers = [self.data.interval_iops.get(self.data.seq(row), nothing) for row in self.rows]
+        return np.array([low for low, _ in numbers]), np.array([high for _, high in numbers])
 
     @cached_property
     def window(self) -> slice:
-        """The steps from the first to the last sample of the reported window; without a window, of
-        all the samples there are; without any, the last step.
+        """Steps from the first to the last sample of the reported window.
+
+        Without a window they are the steps of all samples; without samples the last step.
         """
         rounds = self.view.window if self.view.judged else self.view.rounds
         # The last step of a round is its sample.
@@ -121,7 +127,7 @@ class WsatData:
 
     @property
     def drive_fills(self) -> float:
-        """Written by the last step, over the user capacity."""
+        """Data written by the end of the last step, relative to the user capacity."""
         return float(self.written_bytes[-1] / self.data.capacity_bytes)
 
     @property
@@ -131,7 +137,7 @@ class WsatData:
 
     @property
     def fresh(self) -> bool:
-        """The window begins where a drive is seldom past its fresh-out-of-box state."""
+        """`True` if the window starts before a drive usually leaves its fresh-out-of-box state."""
         return self.window_drive_fills < FOB_DRIVE_FILLS
 
     @property
@@ -141,13 +147,13 @@ class WsatData:
 
     @cached_property
     def fob_rows(self) -> Sequence[StepRow]:
-        """The steps that count as fresh out of box; always the first one."""
+        """Steps that count as fresh out of box, including the first step in any case."""
         late = (self.start_ns >= FOB_NS) | (self.before_bytes >= self.data.capacity_bytes)
         return [row for row, out in zip(self.rows, late, strict=True) if not out] or self.rows[:1]
 
     @property
     def fob_ns(self) -> float:
-        """How long the steps took that count as fresh out of box."""
+        """Duration of the steps that count as fresh out of box, in ns."""
         return float(sum(row.elapsed_ns for row in self.fob_rows))
 
     @property
@@ -157,14 +163,14 @@ class WsatData:
 
     @cached_property
     def leaves_fob(self) -> int | None:
-        """The step that begins when the drive is no longer fresh out of box; None: it still is."""
+        """Index of the step at whose start the drive is no longer fresh; None if it still is."""
         low = self.iops < FOB_SHARE * self.fob_iops
         both = low[:-1] & low[1:]
         return int(np.argmax(both)) if both.any() else None
 
     @property
     def becomes_steady(self) -> int | None:
-        """The first step of the window of a drive that has been steady; None: it has not."""
+        """Index of the first step of the window; None if steady state was never reached."""
         return self.window.start if self.view.reached and self.view.judged else None
 
     @property
@@ -177,20 +183,21 @@ class WsatData:
 
     @property
     def fob_ratio(self) -> float | None:
-        """Saturated IOPS over those fresh out of box."""
+        """Saturated IOPS relative to those fresh out of box."""
         return self.saturated_iops / self.fob_iops if self.fob_iops else None
 
     @property
     def window_waf(self) -> float | None:
-        """Write amplification over the window; None where the drive does not report it."""
+        """Write amplification over the window; None if the drive does not report it."""
         return mean_waf(self.window_rows)
 
     @property
     def unsaturated(self) -> bool:
-        """The load never brought the drive to relocate data: it kept the IOPS that it had fresh out
-        of the box, and wrote to flash what the host wrote. So it is where a small part of the
-        addresses is written, such as the segments of PTS-C: the rest is spare flash. A drive
-        without flash has nothing else to come to.
+        """`True` if the load never made the drive relocate data.
+
+        The drive then kept its fresh-out-of-box IOPS and wrote as much to flash as the host wrote.
+        This happens if only a small part of the addresses is written, such as the segments of
+        PTS-C, because the rest is spare flash. Drives without flash have no other state.
         """
         if self.data.manifest.device.without_flash:
             return False
@@ -198,48 +205,50 @@ class WsatData:
         return self.leaves_fob is None and (waf is None or waf < 1 + NO_RELOCATION)
 
     def by_round(self, value: Callable[[Sequence[StepRow]], float | None]) -> list[float | None]:
-        """A figure of the steps of each round, as far as they are in the window."""
+        """Return a figure of each round, from its steps in the window."""
         rounds = dict.fromkeys(row.round for row in self.window_rows)
         return [value([row for row in self.window_rows if row.round == n]) for n in rounds]
 
     @cached_property
     def five_nines(self) -> tuple[bool, Sequence[tuple[slice, float]]]:
-        """99.999 % of the response times of each step, in ns; of each round (True) where steps have
-        too few I/Os for it. Without those that have too few all the same.
+        """Percentile 99.999 of response times in ns, by step.
+
+        If steps have too few I/Os, it is by round and the first value is `True`. Steps or rounds
+        with too few I/Os are omitted.
         """
         by_seq = self.data.run.histograms_by_step()
         each = [by_seq.get(self.data.seq(row)) for row in self.rows]
-        found = [
+        five_nines = [
             (slice(index, index + 1), value)
             for index, histogram in enumerate(each)
             if histogram is not None and (value := histogram.quantile(FIVE_NINES).value_ns)
         ]
-        if 2 * len(found) >= len(self.rows):
-            return False, found
-        found, begin = [], 0
+        if 2 * len(five_nines) >= len(self.rows):
+            return False, five_nines
+        five_nines, begin = [], 0
         while begin < len(self.rows):
             number, end = self.rows[begin].round, begin
             while end < len(self.rows) and self.rows[end].round == number:
                 end += 1
             histogram = self.data.histogram(self.rows[begin:end])
             if histogram is not None and (value := histogram.quantile(FIVE_NINES).value_ns):
-                found.append((slice(begin, end), value))
+                five_nines.append((slice(begin, end), value))
             begin = end
-        return True, found
+        return True, five_nines
 
     @property
     def latency_source(self) -> Literal["rth", "window"]:
-        """Where the latencies come from: the response-time histogram phase, or the window."""
+        """Source of the latencies: the response-time histogram phase, or the window."""
         return "rth" if self.data.stage_rows("rth") else "window"
 
     @cached_property
     def latency(self) -> Histogram | None:
-        """Response times of all I/Os of `latency_source`; None if there are none."""
+        """Response times of all I/Os of `latency_source`; None without I/Os."""
         return self.data.histogram(self.data.stage_rows("rth") or self.window_rows)
 
 
 def mean_latency_ns(rows: Sequence[StepRow]) -> float | None:
-    """Mean service time of all I/Os in `rows`; None: not known."""
+    """Return the mean service time of all I/Os in `rows` in ns; None if unknown."""
     ios = sum(row.ios for row in rows)
     if not ios or any(row.latency_mean_ns is None for row in rows):
         return None
@@ -247,7 +256,7 @@ def mean_latency_ns(rows: Sequence[StepRow]) -> float | None:
 
 
 def mean_waf(rows: Sequence[StepRow]) -> float | None:
-    """All bytes written to flash in `rows` over all that the host wrote; None: not known."""
+    """Return the bytes written to flash in `rows` over those by the host; None if unknown."""
     host = sum(row.host_write_bytes for row in rows)
     if not host or any(row.waf is None for row in rows):
         return None

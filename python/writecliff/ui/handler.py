@@ -1,4 +1,4 @@
-"""What every answer has: who may ask, headers, work in threads, errors as pages."""
+"""Common parts of all answers: access checks, headers, work in threads, error pages."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from writecliff.ui.series import Shelf
 
 T = TypeVar("T")
 _LONGEST = 8_000  # characters of an address
-_MOST = 40  # arguments of one
+_MOST = 40  # arguments of an address
 
 
 @dataclass
 class Dashboard:
-    """What all answers share."""
+    """State shared by all answers."""
 
     library: Library
     access: Access
     executor: Executor
     allow_changes: bool
-    complain: Callable[[str], None]  # about what went wrong here, for whoever started us
+    complain: Callable[[str], None]  # reports internal errors on the console
     cookie: str = "writecliff-ui"
     shelf: Shelf = field(default_factory=Shelf)
 
@@ -52,12 +52,14 @@ def _environment() -> Environment:
 
 
 class Guard(RequestHandler):
-    """Refuses whoever has no token or uses a name that is not this machine's."""
+    """Rejects requests without the token, or under a host name of another machine."""
 
     def initialize(self, dashboard: Dashboard) -> None:
+        """Store the shared state."""
         self.dashboard = dashboard
 
     def set_default_headers(self) -> None:
+        """Set the headers of every answer."""
         self.nonce = new_nonce()
         for name, value in HEADERS.items():
             self.set_header(name, value)
@@ -65,9 +67,10 @@ class Guard(RequestHandler):
         self.clear_header("Server")
 
     def prepare(self) -> None:
+        """Check address, host name and token."""
         access = self.dashboard.access
         if not access.knows_host(self.request.headers.get("Host", "")):
-            raise HTTPError(403, reason="Not a name of this machine")
+            raise HTTPError(403, reason="Unknown host name")
         given = self.get_query_argument(TOKEN, None)
         if access.opens(given):
             return self._keep_token()
@@ -76,17 +79,18 @@ class Guard(RequestHandler):
         return None
 
     def _keep_token(self) -> None:
-        """Put the token into a cookie and take it out of the address, which others may see."""
+        """Move the token from the address, which others may see, into a cookie."""
         self.set_cookie(
             self.dashboard.cookie, self.dashboard.access.token, httponly=True, samesite="Lax"
         )
         if self.request.method in ("GET", "HEAD"):
             parts = urlsplit(self.request.uri or "/")
             left = [pair for pair in parse_qsl(parts.query) if pair[0] != TOKEN]
-            path = "/" + parts.path.lstrip("/")  # not the address of another machine
+            path = "/" + parts.path.lstrip("/")  # not an address of another machine
             self.redirect(urlunsplit(("", "", path, urlencode(left), "")), status=303)
 
     def compute_etag(self) -> str | None:
+        """Return None: pages have no ETag."""
         return None
 
 
@@ -94,26 +98,33 @@ class Handler(Guard):
     """A page or an answer in JSON."""
 
     def arguments(self, name: str) -> list[str]:
-        """The texts of the address under a name, exactly: names of runs may hold anything."""
+        """Return the texts of the address under a name, unchanged.
+
+        Names of runs may contain any characters.
+        """
         return [_text(value) for value in self.request.query_arguments.get(name, ())]
 
     def argument(self, name: str) -> str:
-        """The last of them; empty without any."""
+        """Return the last text under a name; empty without any."""
         return next(reversed(self.arguments(name)), "")
 
     def form(self, name: str) -> str:
-        """A text of the form that was sent, exactly."""
+        """Return a text of the submitted form, unchanged."""
         return next(map(_text, reversed(self.request.body_arguments.get(name, ()))), "")
 
     def number(self, name: str) -> float | None:
-        """A number of the address; None without it. Raises ConfigError."""
+        """Return a number of the address; None without it.
+
+        Raises:
+            ConfigError: the text is not a number.
+        """
         text = self.argument(name)
         try:
             value = float(text) if text else None
         except ValueError:
             value = float("nan")
         if value is not None and value - value != 0:
-            raise ConfigError(f"{name} is no number")
+            raise ConfigError(f"{name} must be a number")
         return value
 
     async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -144,34 +155,35 @@ class Handler(Guard):
     # -- errors -------------------------------------------------------------------------------
 
     def write_error(self, status_code: int, **about: Any) -> None:
+        """Answer with an error as a page, or as text without access."""
         error = about["exc_info"][1] if "exc_info" in about else None
         status, message, hint = _explained(error, status_code)
         self.set_status(status)
         if self.request.path.startswith("/api/"):
             self.json({"error": message, "hint": hint})
         elif isinstance(error, HTTPError) and status == 403:
-            # No template: whoever has no token learns nothing of the store.
+            # No template: a client without token must not learn anything about the store.
             self.set_header("Content-Type", "text/plain; charset=utf-8")
             self.finish(f"403: {message}\n{hint or ''}\n")
         else:
             self.page("error.html.j2", status=status, message=message, hint=hint)
 
     def log_exception(self, kind: Any, error: Any, trace: Any) -> None:
-        """Mistakes of ours are said where we were started; those of users are answered."""
+        """Report internal errors on the console; errors of users are only answered."""
         if not isinstance(error, HTTPError | WritecliffError):
-            said = " ".join(str(error).split())
-            self.dashboard.complain(f"{self.request.path}: {type(error).__name__}: {said}")
+            text = " ".join(str(error).split())
+            self.dashboard.complain(f"{self.request.path}: {type(error).__name__}: {text}")
 
 
 def _text(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise HTTPError(400, reason="An address that is no UTF-8") from None
+        raise HTTPError(400, reason="The address is not UTF-8") from None
 
 
 def _explained(error: BaseException | None, status: int) -> tuple[int, str, str | None]:
-    """Status, message and hint of an answer that is an error."""
+    """Return status, message and hint of an error."""
     if isinstance(error, NoSuchRun):
         return 404, str(error), error.hint
     if isinstance(error, OutsideError):
@@ -181,10 +193,10 @@ def _explained(error: BaseException | None, status: int) -> tuple[int, str, str 
     if isinstance(error, WritecliffError):
         return 409, str(error), error.hint
     if status == 403:
-        hint = "open the address that `writecliff ui` has printed; it holds the token"
+        hint = "open the address that `writecliff ui` printed, with its token"
         return 403, (error.reason if isinstance(error, HTTPError) else None) or "Forbidden", hint
     if status == 404:
-        return 404, "there is no such page", None
+        return 404, "page not found", None
     if isinstance(error, HTTPError):
         return status, error.reason or error.log_message or "the request cannot be answered", None
-    return 500, "this cannot be shown", "the reason is printed where `writecliff ui` runs"
+    return 500, "internal error", "`writecliff ui` has printed the reason on its console"

@@ -1,4 +1,4 @@
-"""The store behind the dashboard: its catalogue, for several threads, and no path out of it."""
+"""The store behind the dashboard: its catalogue, thread-safe, without access outside it."""
 
 from __future__ import annotations
 
@@ -21,34 +21,42 @@ from writecliff.store.manifest import MANIFEST_NAME
 if TYPE_CHECKING:
     from writecliff.store.db import Views
 
-_FRESH_S = 1.0  # so long a look at all directories counts: a page asks several times
-_PARTS = frozenset(("rounds", "intervals", "histograms"))  # folders of a run that goes on
+_FRESH_S = 1.0  # lifetime of the catalogue, because a page queries it several times
+_PARTS = frozenset(("rounds", "intervals", "histograms"))  # folders of a running run
 
 
 class NoSuchRun(StoreError):
-    """A run that the store does not have, or no longer."""
+    """The store does not have the run, or no longer."""
 
 
 class OutsideError(StoreError):
-    """A run with a link that leads out of the store."""
+    """A run has a link that leads out of the store."""
 
 
 class Library:
-    """A store, which need not exist yet. Any thread may call any method."""
+    """A store, which need not exist yet; all methods are thread-safe."""
 
     def __init__(self, location: str) -> None:
-        """Raises ConfigError: a file, or a kind of URL that cannot be used here."""
+        """Open the store.
+
+        Raises:
+            ConfigError: `location` is a file, or a kind of URL that is not supported.
+        """
         self.place: Place = open_place(location)
         self.location = location
         self._remote = is_remote(location)
         self._catalogue = Catalogue(self.place, ours=True)
         self._lock = threading.Lock()
         self._looked_s = float("-inf")
-        self._known: set[str] = set()  # names of runs, exactly as the catalogue had them
+        self._known: set[str] = set()  # names of runs, exactly as in the catalogue
 
     @contextmanager
     def catalogue(self, *, figures: bool = False) -> Iterator[Views]:
-        """SQL over the views of the catalogue, at most a second old. Raises StoreError."""
+        """Yield the views of the catalogue, at most a second old.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
         with self._lock:
             if figures or time.monotonic() - self._looked_s > _FRESH_S:
                 self._catalogue.refresh(figures=figures)
@@ -57,11 +65,17 @@ class Library:
                 yield database
 
     def changed(self) -> None:
-        """Look at all directories again with the next question."""
+        """Read all directories again at the next query."""
         self._looked_s = float("-inf")
 
     def details(self, run: str) -> Details:
-        """All of a run. Raises NoSuchRun, OutsideError, StoreError."""
+        """Return the details of a run.
+
+        Raises:
+            NoSuchRun: the store does not have the run.
+            OutsideError: the run has a link out of the store.
+            StoreError: the run is damaged.
+        """
         self.check(run)
         with self._lock:
             try:
@@ -70,13 +84,20 @@ class Library:
                 raise self._gone(run) from None
 
     def complete(self, runs: Sequence[str]) -> None:
-        """Make the headline figures of some runs, where nobody has yet. Raises StoreError."""
+        """Compute missing headline figures of some runs.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
         with self._lock:
             self._catalogue.complete(runs)
 
     def check(self, run: str) -> None:
-        """Raises NoSuchRun if the store has no run of exactly this name, OutsideError if something
-        in it is a link out of the store.
+        """Check that the store has a run of exactly this name, without links out of the store.
+
+        Raises:
+            NoSuchRun: the store does not have the run.
+            OutsideError: the run has a link out of the store.
         """
         if not (run in self._known and self._is_there(run)):
             with self.catalogue() as database:
@@ -86,18 +107,23 @@ class Library:
         if self.leads_outside(run):
             raise OutsideError(
                 f"{run} has a link that leads out of the store",
-                hint="copy what it leads to into the store: writecliff runs import",
+                hint="copy its target into the store: writecliff runs import",
             )
 
     @contextmanager
     def folder(self, run: str) -> Iterator[Path]:
-        """The directory of a run, or a copy of it. Raises as `check`."""
+        """Yield the directory of a run, or a copy of it.
+
+        Raises:
+            NoSuchRun: see `check`.
+            OutsideError: see `check`.
+        """
         self.check(run)
         with self.place.as_folder(run) as folder:
             yield folder
 
     def leads_outside(self, run: str) -> bool:
-        """Whether the directory of a run, or anything in it that is read, is out of the store."""
+        """Return `True` if the directory of a run, or a file of it, is outside the store."""
         if self._remote:
             return False
         root = os.path.realpath(self.place.path_of(""))
@@ -106,8 +132,10 @@ class Library:
         )
 
     def _is_there(self, run: str) -> bool:
-        """Whether a run that was found before still is: whoever zooms asks again and again, and a
-        look at all directories of a large store takes longer than the answer.
+        """Return `True` if a known run still exists.
+
+        Zooming queries a run repeatedly, and reading all directories of a large store would take
+        longer than the answer.
         """
         return not self._remote and (self.place.path_of(run) / MANIFEST_NAME).is_file()
 
@@ -116,16 +144,16 @@ class Library:
 
 
 def _is_below(path: str | Path, root: str) -> bool:
-    found = os.path.realpath(path)
-    return found == root or found.startswith(root.rstrip("/") + "/")
+    realpath = os.path.realpath(path)
+    return realpath == root or realpath.startswith(root.rstrip("/") + "/")
 
 
 def _links_out(folder: str | Path, root: str, *, inner: bool = False) -> bool:
-    """Whether an entry of a run directory is a link out of `root`, or no file at all."""
+    """Return `True` if an entry of a run directory is a link out of `root`, or not a file."""
     try:
         entries = list(os.scandir(folder))
     except OSError:
-        return False  # gone: whoever reads it says so
+        return False  # deleted meanwhile: reading it reports that
     for entry in entries:
         if entry.is_symlink():
             if not _is_below(entry.path, root):
@@ -134,7 +162,7 @@ def _links_out(folder: str | Path, root: str, *, inner: bool = False) -> bool:
             if entry.name in _PARTS and not inner and _links_out(entry.path, root, inner=True):
                 return True
         elif not inner and not _is_file(entry):
-            return True  # a pipe would be waited for
+            return True  # reading a pipe would block
     return False
 
 

@@ -1,4 +1,4 @@
-"""A page of the list of runs: which are asked for, and what is shown of them."""
+"""A page of the list of runs: the filter and the rows."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from writecliff.runs.queries import LISTED, Selection
 from writecliff.ui.library import Library
 
 PAGE = 100  # runs
-_OFFERED = 200  # names of tests, tags and so on in the form
+_OFFERED = 200  # maximum number of names in each list of the form
 SORTABLE = ("run", "status", "test", "target", "created_utc", "verdict")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the form of the list asks for, as in its address; empty: anything."""
+    """The filter of the list, as in its address; empty fields match everything."""
 
     q: str = ""
     kind: str = ""
     test: str = ""
     device: str = ""
     status: str = ""
-    tag: str = ""  # several with commas between
+    tag: str = ""  # separated by commas
     since: str = ""
     set: str = ""  # a suite or sweep
     sort: str = "-created_utc"
@@ -34,25 +34,29 @@ class Asked:
 
     @classmethod
     def of(cls, arguments: Mapping[str, str]) -> Self:
-        """From the arguments of an address. Raises ConfigError for a page that is no number."""
-        known = {one.name: arguments[one.name].strip() for one in fields(cls)
-                 if arguments.get(one.name, "").strip()}  # fmt: skip
-        page = known.pop("page", "1")
+        """Return the filter in the arguments of an address.
+
+        Raises:
+            ConfigError: the page is not a number.
+        """
+        measured = {field.name: arguments[field.name].strip() for field in fields(cls)
+                 if arguments.get(field.name, "").strip()}  # fmt: skip
+        page = measured.pop("page", "1")
         if not (page.isascii() and page.isdigit() and 1 <= len(page) <= 9 and int(page) >= 1):
-            raise ConfigError(f"page '{page}' is no number from 1 on")
-        return cls(**known, page=int(page))
+            raise ConfigError(f"page '{page}' must be a number from 1 on")
+        return cls(**measured, page=int(page))
 
     def address(self, **changes: Any) -> str:
-        """The address of the list with some of it changed."""
+        """Return the address of the list with some changes."""
         asked = {k: v for k, v in asdict(replace(self, **changes)).items() if v != _NOTHING[k]}
         return f"/?{urlencode(asked)}" if asked else "/"
 
     def sorted_by(self, column: str) -> str:
-        """The address of the list sorted by a column: again, the other way round."""
+        """Return the address of the list sorted by a column, or reversed if it already is."""
         return self.address(sort=f"-{column}" if self.sort == column else column, page=1)
 
     def selection(self) -> Selection:
-        """The same for the store: as `writecliff runs list` understands it."""
+        """Return the filter as a selection of `writecliff runs list`."""
         given = {name: getattr(self, name) or None
                  for name in ("kind", "test", "device", "status", "since")}  # fmt: skip
         return Selection(
@@ -67,7 +71,7 @@ class Asked:
 
     @property
     def narrows(self) -> bool:
-        """Whether it leaves out any run."""
+        """`True` if the filter may exclude runs."""
         return replace(self, sort=_NOTHING["sort"], page=1) != Asked()
 
 
@@ -81,20 +85,26 @@ class Listing:
     asked: Asked
     rows: Sequence[Mapping[str, Any]]
     total: int
-    offered: Mapping[str, Sequence[str]]  # values of kind, test, status and tag that there are
+    offered: Mapping[str, Sequence[str]]  # values of kind, test, status and tag in the store
 
     @property
     def pages(self) -> int:
+        """Number of pages."""
         return max(1, -(-self.total // PAGE))
 
     @property
     def first(self) -> int:
-        """The number of the first run of the page among all."""
+        """Number of the first run of the page."""
         return (self.asked.page - 1) * PAGE + 1
 
 
 def listing(library: Library, asked: Asked) -> Listing:
-    """Raises ConfigError: a time or column that means nothing; StoreError."""
+    """Return a page of the list.
+
+    Raises:
+        ConfigError: a time or column is not valid.
+        StoreError: the store cannot be read.
+    """
     selection = asked.selection()
     sql, values = selection.sql(LISTED)
     with library.catalogue() as database:
@@ -114,15 +124,15 @@ def listing(library: Library, asked: Asked) -> Listing:
 
 
 def _shown(library: Library, row: dict[str, Any]) -> dict[str, object]:
-    """The row of a run; of one that reaches out of the store, its name alone."""
+    """Return the row of a run; only its name if it links out of the store."""
     if library.leads_outside(row["run"]):
         nothing = dict.fromkeys(row)
         return {**nothing, "run": row["run"], "status": "outside", "tags": [],
-                "says": "a link out of the store, which is not shown"}  # fmt: skip
+                "says": "has a link out of the store; not shown"}  # fmt: skip
     says = row["damage"] if row["status"] == "damaged" else row["verdict"]
     return {**row, "says": says or "", "begun": begun(row["created_utc"])}
 
 
 def begun(when: Any) -> str:
-    """A time of the catalogue by the clock of this machine."""
+    """Return a time of the catalogue in the local time zone."""
     return "" if when is None else f"{when.replace(tzinfo=UTC).astimezone():%Y-%m-%d %H:%M}"

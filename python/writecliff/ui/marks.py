@@ -1,7 +1,7 @@
-"""Few enough points of a series for a plot: of each column of pixels the least and the greatest.
+"""Reduction of a series for a plot: minimum and maximum of each column of pixels.
 
-A line through both covers what a line through all points would. Every point that is drawn is one
-that was measured, at its time.
+A line through both covers the same pixels as a line through all points. Every drawn point is a
+measured point at its time.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from typing import Any
 
 import numpy as np
 
-MOST = 5_000  # marks of all plots of a page together
+MOST = 5_000  # maximum number of marks of all plots of a page
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def columns_for(lines: int, wanted: int) -> int:
-    """How many columns of pixels each of so many lines may have; `wanted` of the screen."""
+    """Return the columns of pixels for each of `lines` lines; `wanted` is the screen's."""
     return max(1, min(wanted, MOST // (2 * max(1, lines)) - 1))
 
 
 def within(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[Array, Array, bool]:
-    """The points from `low` to `high` and one on each side, which the line to the edge needs; with
-    more than two a column, the least and greatest of each. Unknown values are NaN and not drawn.
-    Also whether these are all.
+    """Return the points from `low` to `high`, and if these are all points.
+
+    One more point on each side continues the line to the edge. If a column has more than two
+    points, it gets their minimum and maximum. Unknown values are NaN and not drawn.
     """
     first = max(0, int(np.searchsorted(x, low, "left")) - 1)
     last = min(len(x), int(np.searchsorted(x, high, "right")) + 1)
@@ -36,21 +37,21 @@ def within(x: Array, y: Array, low: float, high: float, columns: int) -> tuple[A
     for begin, end in pairwise(starts):
         part = y[begin:end]
         lowest, highest = int(np.argmin(part)), int(np.argmax(part))
-        if np.isnan(part[lowest]):  # NaN counts as least and as greatest
-            known = np.flatnonzero(~np.isnan(part))
-            if not len(known):
+        if np.isnan(part[lowest]):  # NaN counts as minimum and as maximum
+            measured = np.flatnonzero(~np.isnan(part))
+            if not len(measured):
                 continue
-            lowest = int(known[np.argmin(part[known])])
-            highest = int(known[np.argmax(part[known])])
+            lowest = int(measured[np.argmin(part[measured])])
+            highest = int(measured[np.argmax(part[measured])])
         chosen += sorted({begin + lowest, begin + highest})
     return x[chosen], y[chosen], False
 
 
 def numbers(values: Array) -> list[float | None]:
-    """For JSON: seven digits, and None for what is unknown."""
+    """Return values for JSON: seven digits, None for unknown."""
     return [float(f"{value:.7g}") if value - value == 0 else None for value in values.tolist()]
 
 
 def times(values: Array) -> list[float]:
-    """For JSON: seconds to the nanosecond."""
+    """Return times for JSON: seconds to the nanosecond."""
     return [round(value, 9) for value in values.tolist()]

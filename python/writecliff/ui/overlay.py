@@ -1,4 +1,4 @@
-"""Several runs on one plot, as they are or normalised; and their figures side by side."""
+"""Several runs on one plot, absolute or normalised, and their figures side by side."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ from writecliff.ui.marks import columns_for
 from writecliff.ui.plots import PLOTS, QUANTITIES, drawn, key_title, page_of_plots, view_of
 from writecliff.ui.series import Line, Series, Shelf, named, scaled
 
-MOST = 8  # runs, and colours
+MOST = 8  # maximum number of runs, limited by colours
 NORMS: Mapping[str, str] = {
     "": "as measured",
     "first": "relative to the mean of the first run",
-    "maximum": "relative to each run's own maximum",
+    "maximum": "relative to the maximum of each run",
 }
 
 
 def check_runs(runs: Sequence[str]) -> list[str]:
-    """The runs, each once. Raises ConfigError: none, or more than there are colours."""
-    found = list(dict.fromkeys(runs))
-    if not 1 <= len(found) <= MOST:
-        raise ConfigError(f"choose 1 to {MOST} runs to lay over one another, not {len(found)}")
-    return found
+    """Return the distinct runs.
+
+    Raises:
+        ConfigError: there is none, or more than colours.
+    """
+    check_runs = list(dict.fromkeys(runs))
+    if not 1 <= len(check_runs) <= MOST:
+        raise ConfigError(f"choose 1 to {MOST} runs to overlay, not {len(check_runs)}")
+    return check_runs
 
 
 def overlay(
@@ -39,24 +43,38 @@ def overlay(
     view: tuple[float | None, float | None],
     wanted: int,
 ) -> dict[str, object]:
-    """The plot of a quantity of some runs; `key` names it, empty: the first that there is. Time is
-    that of each run. Raises ConfigError, StoreError.
+    """Return the plot of a quantity of some runs over the time of each run.
+
+    Args:
+        library: The store.
+        shelf: Cache of series.
+        runs: Names of the runs.
+        key: Name of the quantity; empty for the first.
+        norm: Key of `NORMS`.
+        view: Part of the time in s.
+        wanted: Width of the screen in pixels.
+
+    Raises:
+        ConfigError: an argument is not valid.
+        StoreError: a run cannot be read.
     """
     if norm not in NORMS:
-        raise ConfigError.unknown("way to normalise", norm, NORMS)
-    found: dict[str, Series] = {}
+        raise ConfigError.unknown("normalisation", norm, NORMS)
+    series: dict[str, Series] = {}
     for run in check_runs(runs):
         with library.folder(run) as folder:
-            found[run] = shelf.series(run, folder)
-    keys = {line.key: key_title(line.key) for one in found.values() for line in one.lines}
+            series[run] = shelf.series(run, folder)
+    keys = {
+        line.key: key_title(line.key) for run_series in series.values() for line in run_series.lines
+    }
     key = key or next(iter(keys), "")
     if keys and key not in keys:
         raise ConfigError.unknown("quantity", key, keys)
-    lines = {run: named(one, key) for run, one in found.items()}
-    spans = [one.span_s for one in found.values() if one.lines]
+    lines = {run: named(run_series, key) for run, run_series in series.items()}
+    spans = [run_series.span_s for run_series in series.values() if run_series.lines]
     span = (min(low for low, _ in spans), max(high for _, high in spans)) if spans else (0.0, 0.0)
     shown = view_of(span, *view)
-    columns = columns_for(len(found), wanted)
+    columns = columns_for(len(series), wanted)
     factor = _factors(lines, norm)
     parts = [
         {**drawn(scaled(line, factor[run]), run, shown, columns), "look": number}
@@ -68,14 +86,14 @@ def overlay(
         plot = PLOTS[QUANTITIES[key.partition(".")[0]].plot]
         plots = [{"key": key, "title": key_title(key), "log": plot.log and not norm,
                   "unit": NORMS[norm] if norm else plot.unit, "lines": parts}]  # fmt: skip
-    most = max((one.intervals for one in found.values()), default=0)
+    most = max((run_series.intervals for run_series in series.values()), default=0)
     page = page_of_plots(plots, span, shown, most)
     without = [run for run in runs if run not in {part["name"] for part in parts}]
     return {**page, "keys": keys, "chosen": key, "without": without}
 
 
 def _factors(lines: Mapping[str, Line | None], norm: str) -> dict[str, float]:
-    """What the values of each run are multiplied by; 0: nothing to relate them to."""
+    """Return the factor for the values of each run; 0 without a reference value."""
     if not norm:
         return dict.fromkeys(lines, 1.0)
     if norm == "first":
@@ -92,7 +110,7 @@ def _over(kind: Any, line: Line | None) -> float:
 
 
 def figures_beside(library: Library, runs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """The headline figures of some runs, each with its label and a cell for every run."""
+    """Return the headline figures of some runs, each with its label and a cell per run."""
     library.complete(runs)
     marks = ", ".join("?" * len(runs))
     with library.catalogue() as database:
@@ -108,7 +126,7 @@ def figures_beside(library: Library, runs: Sequence[str]) -> list[tuple[str, lis
 def figure_text(
     value: float, unit: str, low: float | None, high: float | None, steady: bool
 ) -> str:
-    """A headline figure with its interval; a star: not in steady state."""
+    """Return a headline figure with its interval; a star marks runs without steady state."""
     ends = None if low is None or high is None else Interval(low, high, "")
     text = f"{value_text(value)}{interval_text(ends)} {unit}".rstrip()
     return text if steady else f"{text} *"

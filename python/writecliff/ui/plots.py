@@ -1,4 +1,4 @@
-"""What a page of plots draws: which quantities share a plot, their names, and their points."""
+"""Plots of a page: quantities of each plot, their names, and their points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writecliff.ui.series import Line, Series
 
 
 class Quantity(NamedTuple):
-    """A quantity: the plot that it is on, its name there, and in a list of all."""
+    """A quantity: its plot, its name there, and its name in a list of all."""
 
     plot: str
     name: str
@@ -58,25 +58,27 @@ QUANTITIES: Mapping[str, Quantity] = {
 
 
 def line_name(line: Line) -> str:
-    """What a line is called on its plot: "writes: mean"."""
+    """Return the name of a line on its plot: "writes: mean"."""
     quantity = QUANTITIES[line.quantity]
     operation = plural_of(line.operation) if line.operation else ""
     return ": ".join(filter(None, (operation, quantity.name))) or PLOTS[quantity.plot].title
 
 
 def key_title(key: str) -> str:
-    """A quantity in a list of all: "IOPS, writes"."""
+    """Return the name of a quantity in a list of all: "IOPS, writes"."""
     quantity, _, operation = key.partition(".")
     title = QUANTITIES[quantity].title if quantity in QUANTITIES else key
     return f"{title}, {plural_of(operation)}" if operation else title
 
 
 def drawn(line: Line, name: str, view: tuple[float, float], columns: int) -> dict[str, Any]:
-    """A line for the page: its points in view, whether they are all, and the limits of all."""
+    """Return a line for the page: its points in view, if these are all, and overall limits."""
     x, y, whole = within(line.x, line.y, *view, columns)
     inside = line.y[(line.x >= view[0]) & (line.x <= view[1])]
-    known = inside[np.isfinite(inside)]
-    limits = [None, None] if not len(known) else numbers(np.array([known.min(), known.max()]))
+    measured = inside[np.isfinite(inside)]
+    limits = (
+        [None, None] if not len(measured) else numbers(np.array([measured.min(), measured.max()]))
+    )
     return {
         "name": name, "x": times(x), "y": numbers(y), "whole": whole,
         "points": len(inside), "least": limits[0], "greatest": limits[1],
@@ -84,7 +86,7 @@ def drawn(line: Line, name: str, view: tuple[float, float], columns: int) -> dic
 
 
 def run_plots(series: Series, view: tuple[float, float], wanted: int) -> dict[str, object]:
-    """All plots of a run between two times, in seconds, for `wanted` pixels across."""
+    """Return all plots of a run between two times in s, for `wanted` pixels."""
     columns = columns_for(len(series.lines), wanted)
     plots = []
     for key, plot in PLOTS.items():
@@ -101,7 +103,7 @@ def page_of_plots(
     view: tuple[float, float],
     intervals: int,
 ) -> dict[str, object]:
-    """What a page of plots is answered."""
+    """Return the answer for a page of plots."""
     marks = sum(len(line["x"]) for plot in plots for line in plot["lines"])
     return {"plots": plots, "span": span_s, "view": view, "intervals": intervals, "marks": marks}
 
@@ -109,7 +111,7 @@ def page_of_plots(
 def view_of(
     span_s: tuple[float, float], low: float | None, high: float | None
 ) -> tuple[float, float]:
-    """The part of a span that is asked for; all of it where nothing is, or nothing is left."""
+    """Return the requested part of a span; the whole span if the part is empty."""
     begin = span_s[0] if low is None else max(low, span_s[0])
     end = span_s[1] if high is None else min(high, span_s[1])
     return (begin, end) if begin < end else span_s

@@ -1,4 +1,4 @@
-"""What the page of one run shows besides its plots."""
+"""The page of a run, without its plots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Figure:
     """A headline figure."""
 
     label: str
-    text: str  # with its interval and unit
+    text: str  # with interval and unit
     interval_of: str
     at: str
 
@@ -53,25 +53,31 @@ class RunPage:
     groups: Sequence[tuple[str, Pairs]]  # set-up, drive, options, machine
     warnings: Sequence[str]
     tags: Sequence[str]
-    unsteady: bool  # some figure is not of steady state
+    unsteady: bool  # a figure is not from steady state
 
 
 def run_page(library: Library, run: str) -> RunPage:
-    """Raises NoSuchRun, OutsideError, StoreError."""
-    found = library.details(run)
-    one = {name: "" if value is None else value for name, value in found.run.items()}
+    """Return the texts of the page of a run.
+
+    Raises:
+        NoSuchRun: the store does not have the run.
+        OutsideError: the run has a link out of the store.
+        StoreError: the run is damaged.
+    """
+    details = library.details(run)
+    columns = {name: "" if value is None else value for name, value in details.run.items()}
     return RunPage(
         run=run,
-        title=shown(one["title"] or one["test"] or "Run"),
-        status=one["status"],
-        begun=begun(found.run["created_utc"]),
-        member_of=found.run["member_of"],
-        test=one["test"],
-        drive=shown(one["drive"]),
-        target=shown(one["target"]),
-        verdict=shown(one["verdict"]),
-        stamp=shown(one["stamp"]),
-        damage=shown(one["damage"]),
+        title=shown(columns["title"] or columns["test"] or "Run"),
+        status=columns["status"],
+        begun=begun(details.run["created_utc"]),
+        member_of=details.run["member_of"],
+        test=columns["test"],
+        drive=shown(columns["drive"]),
+        target=shown(columns["target"]),
+        verdict=shown(columns["verdict"]),
+        stamp=shown(columns["stamp"]),
+        damage=shown(columns["damage"]),
         figures=[
             Figure(
                 shown(each["label"]),
@@ -79,18 +85,18 @@ def run_page(library: Library, run: str) -> RunPage:
                 shown(each["interval_of"] or ""),
                 shown(each["at"] or ""),
             )
-            for each in found.figures[:_MOST]
+            for each in details.figures[:_MOST]
         ],
-        limits=[*_limits(found.manifest)],
-        groups=[*_groups(found)],
-        warnings=[*_warnings(found.manifest)][:_MOST],
-        tags=found.run["tags"] or [],
-        unsteady=not all(each["steady"] for each in found.figures),
+        limits=[*_limits(details.manifest)],
+        groups=[*_groups(details)],
+        warnings=[*_warnings(details.manifest)][:_MOST],
+        tags=details.run["tags"] or [],
+        unsteady=not all(each["steady"] for each in details.figures),
     )
 
 
 def shown(value: Any) -> str:
-    """A value of a manifest, which may hold anything, as a text of reasonable length."""
+    """Return a value of a manifest, of any type, as text of limited length."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
@@ -98,7 +104,7 @@ def shown(value: Any) -> str:
 def _limits(manifest: Manifest | None) -> Iterator[str]:
     for item in () if manifest is None else manifest.expectations[:_MOST]:
         with suppress(TypeError):
-            yield shown(Judged(**item).said)
+            yield shown(Judged(**item).summary)
 
 
 def _warnings(manifest: Manifest | None) -> Iterator[str]:
@@ -111,8 +117,8 @@ def _warnings(manifest: Manifest | None) -> Iterator[str]:
         yield shown(f"interrupted after {item.get('after_steps')} steps, resumed")
 
 
-def _groups(found: Details) -> Iterator[tuple[str, Pairs]]:
-    manifest = found.manifest
+def _groups(details: Details) -> Iterator[tuple[str, Pairs]]:
+    manifest = details.manifest
     if manifest is None:
         return
     device = manifest.device
@@ -120,33 +126,33 @@ def _groups(found: Details) -> Iterator[tuple[str, Pairs]]:
     options = [(_words(name), shown(value)) for name, value in manifest.options.items()]
     purge = "" if manifest.purge is None else manifest.purge.method
     drive = (
-        ("Target", device.target), ("Drive", found.run["drive"]), ("Serial", device.serial),
+        ("Target", device.target), ("Drive", details.run["drive"]), ("Serial", device.serial),
         ("Firmware", device.firmware), ("Capacity", units.size(device.capacity_bytes)),
         ("Interface", device.interface), ("Flash", device.nand_type), ("Purge", purge),
         ("Scale", f"1/{device.scale:g}" if device.scale != 1 else ""),
         ("Device hash", device.device_hash),
     )  # fmt: skip
     run = (
-        ("Edition", manifest.edition), ("Begun", begun(found.run["created_utc"])),
-        ("Changed", begun(found.run["updated_utc"])), ("Ended by", manifest.reason),
-        ("Steps", found.run["steps"]), ("Seed", manifest.seed),
-        ("Time of the drive", units.duration(found.run["device_time_ns"])),
-        ("Written", units.size(found.run["host_write_bytes"])),
-        ("Command", found.run["command"]),
+        ("Edition", manifest.edition), ("Begun", begun(details.run["created_utc"])),
+        ("Changed", begun(details.run["updated_utc"])), ("Ended by", manifest.reason),
+        ("Steps", details.run["steps"]), ("Seed", manifest.seed),
+        ("Device time", units.duration(details.run["device_time_ns"])),
+        ("Written", units.size(details.run["host_write_bytes"])),
+        ("Command", details.run["command"]),
     )  # fmt: skip
     machine = {**manifest.versions, **({} if device.simulated else manifest.host)}
-    yield "Run", _known(run)
-    yield "Drive", _known(drive)
-    yield "Set-up", _known(setup)
-    yield "Options", _known(options)
-    yield "Machine and versions", _known((_words(k), v) for k, v in machine.items())
+    yield "Run", _known_pairs(run)
+    yield "Drive", _known_pairs(drive)
+    yield "Set-up", _known_pairs(setup)
+    yield "Options", _known_pairs(options)
+    yield "Machine and versions", _known_pairs((_words(k), v) for k, v in machine.items())
 
 
-def _known(pairs: Any) -> Pairs:
-    known = [
+def _known_pairs(pairs: Any) -> Pairs:
+    measured = [
         (name, shown(value)) for name, value in pairs if value not in (None, "", units.UNKNOWN)
     ]
-    return known[:_MOST]
+    return measured[:_MOST]
 
 
 def _words(name: str) -> str:
@@ -155,8 +161,12 @@ def _words(name: str) -> str:
 
 
 def doing(library: Library, run: str) -> dict[str, object]:
-    """What a run is doing now, as its directory tells it: `status`, `steps`, and `says`, a line.
-    Raises NoSuchRun, OutsideError, StoreError.
+    """Return the progress of a run from its directory: `status`, `steps`, and `says`, a line.
+
+    Raises:
+        NoSuchRun: the store does not have the run.
+        OutsideError: the run has a link out of the store.
+        StoreError: the run is damaged.
     """
     with library.folder(run) as folder:
         opened = RunDirectory.open(folder)
@@ -176,12 +186,12 @@ def _phase(manifest: Manifest) -> str:
 
 
 def _latest(opened: RunDirectory, steps: int) -> str:
-    """The last step that was made."""
+    """Return the last completed step as text."""
     with suppress(WritecliffError):
         rows = opened.rows_after("rounds", steps - 1, ("seq", "label", "round", "iops")).to_pylist()
         if rows:
             row = rows[-1]
             part = f"round {row['round']}, " if row["round"] else ""
             rate = "" if row["iops"] is None else f" with {units.significant(row['iops'])} IOPS"
-            return f"the last one {part}{shown(row['label'])}{rate}"
+            return f"the last step {part}{shown(row['label'])}{rate}"
     return ""

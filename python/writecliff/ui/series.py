@@ -1,9 +1,9 @@
 """The intervals of a run as lines over time, one for each operation and quantity.
 
 Partial intervals are merged into their neighbours (`store.partial_intervals`).
-Jobs are added up: counts are sums, maxima are maxima, means are weighted by I/Os. A point stands at
-the end of its interval. Quantiles of intervals exist of served drives only; other runs have those
-of their steps, drawn over the time of the step. Intervals do not count flushes: their mean latency
+Jobs are added up: counts are sums, maxima are maxima, means are weighted by I/Os. A point is at the
+end of its interval. Only served drives have quantiles of intervals; other runs have quantiles of
+their steps, drawn over the time of the step. Intervals do not count flushes: their mean latency
 comes from the batches of a step.
 """
 
@@ -31,33 +31,34 @@ from writecliff.ui.marks import Array
 if TYPE_CHECKING:
     from writecliff._native import Histogram
 
-MOST_ROWS = 30_000_000  # of a run: some 2 GB while it is read
-_MOST_STEPS = 5_000  # whose quantiles are drawn, the last ones
+MOST_ROWS = 30_000_000  # of a run, about 2 GB while it is read
+_MOST_STEPS = 5_000  # maximum number of steps with quantiles: the last steps
 _KEPT_BYTES = 1 << 29
 _NS = 1e9
 _BASIS_NAMES: Mapping[Basis, str] = {"arrival": "latency", "service": "service"}
 _COLUMNS = ("seq", "end_ns", "time_ns", "operation", "ios", "bytes", "latency_mean_ns",
             "latency_max_ns", "response_mean_ns", "response_max_ns", "latency_p99_ns", "waf",
             "watts", "temperature_c", "free_units")  # fmt: skip
-# Of the drive, not of an operation: column, and what it is called here.
+# Quantities of the drive, not of an operation: column and name in plots.
 _OF_DRIVE = (("waf", "waf"), ("watts", "watts"), ("temperature_c", "temperature"),
              ("free_units", "free_units"))  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Line:
-    """One quantity over time: `x` in seconds since the first step, ascending; `y` in the unit of
-    the quantity, NaN where it is unknown.
+    """A quantity over time.
+
+    `x` is in s since the first step, ascending; `y` is in the unit of the quantity, NaN if unknown.
     """
 
     quantity: str  # see plots.py
-    operation: str  # "" of the drive
+    operation: str  # "" for the drive
     x: Array
     y: Array
 
     @property
     def key(self) -> str:
-        """A name for addresses: "iops.write", "waf"."""
+        """Name in addresses: "iops.write", "waf"."""
         return ".".join(filter(None, (self.quantity, self.operation)))
 
 
@@ -66,16 +67,17 @@ class Series:
     """All lines of a run."""
 
     lines: Sequence[Line]
-    intervals: int  # how many the run has, of one operation
-    span_s: tuple[float, float]  # from the begin of the first one to the end of the last one
+    intervals: int  # number of intervals of one operation
+    span_s: tuple[float, float]  # from the start of the first to the end of the last
 
     @property
     def size_bytes(self) -> int:
+        """Size of the arrays in bytes."""
         return sum(line.x.nbytes + line.y.nbytes for line in self.lines)
 
 
 def lines_of(rows: Mapping[str, Array]) -> Iterator[Line]:
-    """The lines of the columns of `intervals`, in any order of rows."""
+    """Yield the lines of the columns of `intervals`, in any order of rows."""
     steps, ends = np.diff(rows["seq"]), np.diff(rows["end_ns"])
     if not ((steps > 0) | ((steps == 0) & (ends >= 0))).all():  # they are stored by time
         order = np.lexsort((rows["end_ns"], rows["seq"]))
@@ -151,7 +153,7 @@ def flush_lines(rows: Mapping[str, Array]) -> Iterator[Line]:
 
 
 def _starts(rows: Mapping[str, Array]) -> Any:
-    """Where the intervals begin among sorted rows."""
+    """Return a mask of the first row of each interval among sorted rows."""
     if not len(rows["seq"]):
         return np.array([], dtype=np.int64)
     new = (np.diff(rows["end_ns"]) != 0) | (np.diff(rows["seq"]) != 0)
@@ -167,7 +169,7 @@ def _line(quantity: str, operation: str, x: Array, y: Array) -> Line:
 
 
 def _columns(table: pa.Table) -> dict[str, Array]:
-    """The columns that lines need, as numbers; NaN is unknown."""
+    """Return the columns that lines need as numbers; NaN is unknown."""
     have = set(table.column_names)
     return {
         name: table.column(name).to_numpy().astype(np.float64, copy=False)
@@ -186,7 +188,7 @@ def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
     table = table.filter(pc.field("operation") == TIMED_NAMES.index(FLUSH))
     table = table.sort_by([("seq", "ascending"), ("end_ns", "ascending")])
     columns = _columns(table)
-    columns["end_ns"] = columns["end_ns"] * run.manifest.device.scale  # batches are not scaled up
+    columns["end_ns"] = columns["end_ns"] * run.manifest.device.scale  # batches are not scaled
     rounds = run.rows_after("rounds", after, ("seq", "started_ns")).to_pylist()
     started_ns = {row["seq"]: row["started_ns"] for row in rounds}
     begin_ns = np.array([started_ns[seq] for seq in table["seq"].to_pylist()], dtype=np.float64)
@@ -196,11 +198,11 @@ def _flush_columns(run: RunDirectory, after: int) -> dict[str, Array]:
     return {**columns, "time_ns": begin_ns + columns["end_ns"], "latency_mean_ns": mean_ns}
 
 
-Steps = list[tuple[str, float, float, float]]  # operation, begin and end in s, latency in ms
+Steps = list[tuple[str, float, float, float]]  # operation, start and end in s, latency in ms
 
 
 def _step_quantiles(run: RunDirectory, after: int) -> Steps:
-    """The 99 % quantile of each operation of the steps after `after`."""
+    """Return the 99 % quantile of each operation of the steps after `after`."""
     if run.merged_rows("histograms") > MOST_ROWS:
         return []
     rows = run.rows_after("rounds", after, ("seq", "started_ns", "elapsed_ns")).to_pylist()
@@ -219,13 +221,13 @@ def _step_quantiles(run: RunDirectory, after: int) -> Steps:
             merged[key].merge(histogram)
         else:
             merged[key] = histogram
-    found: Steps = []
+    steps: Steps = []
     for (seq, operation), histogram in sorted(merged.items(), key=lambda item: item[0]):
         value_ns = histogram.quantile(0.99).value_ns
         begin, length = when.get(seq, (0.0, 0.0))
         if value_ns is not None and length > 0:
-            found.append((operation, begin, begin + length, value_ns / 1e6))
-    return found
+            steps.append((operation, begin, begin + length, value_ns / 1e6))
+    return steps
 
 
 def _by_cell(table: pa.Table, kind: str) -> dict[tuple[int, int, str], Histogram]:
@@ -254,84 +256,93 @@ def _from_issue(run: RunDirectory, columns: Mapping[str, Array]) -> bool:
 
 
 def _as_service(line: Line) -> Line:
-    if line.operation == FLUSH:  # a flush follows a write and does not have its own arrival
+    if line.operation == FLUSH:  # a flush follows a write and has no arrival
         return line
     name = line.quantity.removeprefix("latency_")
     return replace(line, quantity=f"service_{name}") if name != line.quantity else line
 
 
 def _step_lines(steps: Steps) -> Iterator[Line]:
-    """A quantile as a level over the time of each step."""
+    """Yield quantiles as levels over the time of each step."""
     for operation in TIMED_NAMES:
-        own = [one for one in steps if one[0] == operation][-_MOST_STEPS:]
-        if own:
-            x = np.array([time for _, begin, end, _ in own for time in (begin, end)])
-            y = np.array([value for _, _, _, value in own for _ in range(2)])
+        recent = [step for step in steps if step[0] == operation][-_MOST_STEPS:]
+        if recent:
+            x = np.array([time for _, begin, end, _ in recent for time in (begin, end)])
+            y = np.array([value for _, _, _, value in recent for _ in range(2)])
             yield _line("latency_p99_step", operation, x, y)
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """The columns of a run up to a step. A run that is resumed after a crash has other steps, so
-    the columns are of the manifest that was `created` then.
+class _CachedSeries:
+    """Cached columns of a run up to a step.
+
+    A run that is resumed after a crash has other steps, so the cache is valid only for the manifest
+    with this `created`.
     """
 
     state: tuple[str, ...]
     steps: int
-    rows: Mapping[str, Array]  # empty of a run that had ended
-    flushes: Mapping[str, Array]  # rows of flushes, from batches; empty likewise
+    rows: Mapping[str, Array]  # empty for a run that has ended
+    flushes: Mapping[str, Array]  # rows of flushes, from batches; empty, too, after the end
     quantiles: Steps
     series: Series
 
     def grows_into(self, state: tuple[str, ...], steps: int) -> bool:
-        """Whether what is kept is the beginning of a run in that state, with so many steps."""
+        """Return `True` if the cached columns are the start of a run in this state."""
         return bool(self.rows) and self.state[:2] == state[:2] and self.steps <= steps
 
 
 class Shelf:
-    """The series of the runs that were looked at last. Any thread may call `series`."""
+    """Cache of the series of recently viewed runs; `series` is thread-safe."""
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        """Make an empty cache of at most this size in bytes."""
+        self._kept: OrderedDict[str, _CachedSeries] = OrderedDict()
         self._kept_bytes = kept_bytes
         self._lock = threading.Lock()
         self._reading: dict[str, threading.Lock] = {}
 
     def series(self, name: str, folder: Path) -> Series:
-        """The series of the run `name`, which is in `folder`: from memory if it is there; of a run
-        that goes on, only new steps are read. Raises StoreError: damaged, or too large.
+        """Return the series of the run `name` in `folder`.
+
+        Cached series are reused; of a running run only new steps are read.
+
+        Raises:
+            StoreError: the run is damaged or too large.
         """
         with self._lock:
             reading = self._reading.setdefault(name, threading.Lock())
-        with reading:  # two plots of one page read a run once
+        with reading:  # plots of one page read a run once
             run = RunDirectory.open(folder)
             state: tuple[str, ...] = (run.manifest.created, str(len(run.manifest.interruptions)))
             with self._lock:
-                kept = self._kept.get(name)
+                cached = self._kept.get(name)
             ended = run.status != "running"
             if ended:
                 state = (*state, run.manifest.updated)
-            if kept is None or kept.state != state or kept.steps != run.steps:
-                kept = self._read(run, state, kept)
+            if cached is None or cached.state != state or cached.steps != run.steps:
+                cached = self._read(run, state, cached)
         with self._lock:
-            self._kept[name] = kept
+            self._kept[name] = cached
             self._kept.move_to_end(name)
             while len(self._kept) > 1 and self._size() > self._kept_bytes:
                 self._kept.popitem(last=False)
             if not reading.locked():
                 self._reading.pop(name, None)
-        return kept.series
+        return cached.series
 
     def _size(self) -> int:
-        return sum(kept.series.size_bytes for kept in self._kept.values())
+        return sum(cached.series.size_bytes for cached in self._kept.values())
 
     @staticmethod
-    def _read(run: RunDirectory, state: tuple[str, ...], before: _Kept | None) -> _Kept:
+    def _read(
+        run: RunDirectory, state: tuple[str, ...], before: _CachedSeries | None
+    ) -> _CachedSeries:
         rows = run.merged_rows("intervals")
         if rows > MOST_ROWS:
             raise StoreError(
-                f"{run.name} has {rows:,} rows of intervals; plots are made of {MOST_ROWS:,}",
-                hint="ask for a part of them: writecliff runs sql",
+                f"{run.name} has {rows:,} rows of intervals; plots are limited to {MOST_ROWS:,}",
+                hint="query a part of them: writecliff runs sql",
             )
         if before is not None and not before.grows_into(state, run.steps):
             before = None
@@ -357,14 +368,14 @@ class Shelf:
         series = Series(lines, longest, (low, high))
         if run.status != "running":  # only an active run adds rows
             columns, flushes = {}, {}
-        return _Kept(state, run.steps, columns, flushes, quantiles, series)
+        return _CachedSeries(state, run.steps, columns, flushes, quantiles, series)
 
 
 def named(series: Series, key: str) -> Line | None:
-    """The line with this key."""
+    """Return the line with this key; None if there is none."""
     return next((line for line in series.lines if line.key == key), None)
 
 
 def scaled(line: Line, factor: float) -> Line:
-    """The line with other values."""
+    """Return the line with its values multiplied by a factor."""
     return replace(line, y=line.y * factor)

@@ -1,4 +1,4 @@
-"""Listening: the address of the dashboard, until it is told to end."""
+"""The server of the dashboard: addresses and their handlers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DRAWS = r"bokeh(?:-api)?\.min\.js"
 
 @dataclass(frozen=True, kw_only=True)
 class UiOptions:
-    """How the dashboard is served. `port` 0: any free one."""
+    """Options of the server; `port` 0 chooses a free port."""
 
     location: str
     listen: str = "127.0.0.1"
@@ -50,7 +50,11 @@ class UiOptions:
 
 
 def check_extra() -> None:
-    """Raises ConfigError if the extra is not installed."""
+    """Check that the extra `ui` is installed.
+
+    Raises:
+        ConfigError: a package is missing.
+    """
     try:
         import bokeh  # noqa: F401
         import tornado  # noqa: F401
@@ -67,8 +71,17 @@ async def serve(
     stop: asyncio.Event,
     complain: Callable[[str], None],
 ) -> None:
-    """Serve until `stop` is set; `ready` gets the address with the token. Raises ConfigError: the
-    extra is not installed, the port is taken, or an address that is not this machine's.
+    """Serve the dashboard until `stop` is set.
+
+    Args:
+        options: Store, address, token and rights.
+        ready: Called with the address, including the token, once the server listens.
+        stop: Event that ends the server.
+        complain: Called with the text of each internal error.
+
+    Raises:
+        ConfigError: The extra is not installed, the port is in use, or the address is not one of
+            this machine.
     """
     check_extra()
     from tornado.httpserver import HTTPServer
@@ -96,11 +109,11 @@ async def serve(
 
 
 def _application(dashboard: Any) -> Any:
-    """The addresses and what answers at them."""
+    """Return the application: addresses and their handlers."""
     import bokeh
     from tornado.web import Application
 
-    own = Path(__file__).parent / "static"
+    static = Path(__file__).parent / "static"
     report = Path(__file__).parents[1] / "report" / "templates"
     drawing = Path(bokeh.__file__).parent / "server" / "static" / "js"
     shared = {"dashboard": dashboard}
@@ -117,7 +130,7 @@ def _application(dashboard: Any) -> Any:
     for pattern, folder in (
         (r"/static/(report\.css)", report),
         (rf"/static/({_DRAWS})", drawing),
-        (r"/static/([a-z]+\.(?:js|css|svg))", own),
+        (r"/static/([a-z]+\.(?:js|css|svg))", static),
     ):
         handlers.append((pattern, StaticFiles, {**shared, "path": str(folder)}))
     return Application(
@@ -132,30 +145,35 @@ def _application(dashboard: Any) -> Any:
 
 
 def _sockets(options: UiOptions) -> list[socket.socket]:
-    """Raises ConfigError."""
+    """Return the listening sockets.
+
+    Raises:
+        ConfigError: the port or address cannot be used.
+    """
     from tornado.netutil import bind_sockets
 
     if not 0 <= options.port <= 65535:
         raise ConfigError(f"--port must be 0 to 65535, not {options.port}")
     try:
-        found = bind_sockets(options.port, options.listen)
+        sockets = bind_sockets(options.port, options.listen)
     except socket.gaierror:
         raise ConfigError(
-            f"--listen '{options.listen}' is no address", hint="for example 127.0.0.1 or 0.0.0.0"
+            f"--listen '{options.listen}' is not an address",
+            hint="for example 127.0.0.1 or 0.0.0.0",
         ) from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(
-                f"port {options.port} of {options.listen} is taken",
-                hint="give another one with --port, or --port 0 for any that is free",
+                f"port {options.port} of {options.listen} is in use",
+                hint="choose another port with --port, or --port 0 for any free port",
             ) from None
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"cannot listen at {options.listen}:{options.port}: {reason}") from None
-    return found
+    return sockets
 
 
 def _address(options: UiOptions, port: int) -> str:
-    """What is opened in a browser."""
+    """Return the address to open in a browser."""
     host = options.listen
     with suppress(ValueError):
         number = ip_address(host)
@@ -165,7 +183,7 @@ def _address(options: UiOptions, port: int) -> str:
 
 
 def is_open_to_others(options: UiOptions) -> bool:
-    """Whether other machines can reach it."""
+    """Return `True` if other machines can reach the dashboard."""
     try:
         return not ip_address(options.listen).is_loopback
     except ValueError:
@@ -174,26 +192,29 @@ def is_open_to_others(options: UiOptions) -> bool:
 
 # -- static files ----------------------------------------------------------------------------------
 
-# Scripts and styles: of the dashboard and of reports, and Bokeh's JavaScript from its package.
+# Scripts and styles of the dashboard and of reports, and Bokeh's JavaScript from its package.
 
 
 class StaticFiles(Handler, StaticFileHandler):
-    """A file that is installed; who may ask is checked as for pages."""
+    """An installed file; access is checked as for pages."""
 
     def initialize(self, dashboard: Dashboard, path: str) -> None:  # type: ignore[override]
+        """Store the shared state and the folder."""
         Handler.initialize(self, dashboard)
         StaticFileHandler.initialize(self, path)
 
     def set_extra_headers(self, path: str) -> None:
+        """Let browsers store a file, but revalidate it."""
         self.set_header("Cache-Control", "private, max-age=0, must-revalidate")
 
     def compute_etag(self) -> Any:
+        """Return the ETag of the file, unlike pages."""
         return StaticFileHandler.compute_etag(self)
 
 
 # -- changes ---------------------------------------------------------------------------------------
 
-# Changes, if allowed: tags and deletion, by the functions of the store.
+# Changes, if allowed: tags and deletion.
 
 
 class _Change(Handler):
@@ -202,16 +223,17 @@ class _Change(Handler):
     def prepare(self) -> None:
         super().prepare()
         if not self.dashboard.allow_changes:
-            raise HTTPError(403, reason="Changes are not allowed: see --allow-changes")
+            raise HTTPError(403, reason="Changes are not allowed (start with --allow-changes)")
         origin = self.request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != self.request.headers.get("Host"):
-            raise HTTPError(403, reason="A form of another page")
+            raise HTTPError(403, reason="The form belongs to another page")
 
 
 class TagsForm(_Change):
-    """Add and remove tags of a run: `name`, `add`, `remove`."""
+    """Adds and removes tags of a run: `name`, `add`, `remove`."""
 
     async def post(self) -> None:
+        """Change the tags and return to the page of the run."""
         run = self.form("name")
         await self.in_thread(_tag, self.dashboard.library, run, self.form("add"),
                              self.form("remove"))  # fmt: skip
@@ -224,18 +246,20 @@ def _tag(library: Library, run: str, add: str, remove: str) -> None:
     try:
         change_tags(library.place, run, add=wanted, remove=[remove] if remove else [])
     except FileNotFoundError:
-        raise NoSuchRun(f"{run} has gone") from None
+        raise NoSuchRun(f"{run} no longer exists") from None
     library.changed()
 
 
 class DeleteForm(_Change):
-    """Delete a run: `name`, and `confirm` with the same name."""
+    """Deletes a run: `name`, and `confirm` with the same name."""
 
     async def get(self) -> None:
+        """Ask for confirmation."""
         await self.in_thread(self.dashboard.library.check, self.argument("name"))
         self.page("delete.html.j2", run=self.argument("name"))
 
     async def post(self) -> None:
+        """Delete the run if its name was confirmed, and return to the list."""
         await self.in_thread(_delete, self.dashboard.library, self.form("name"))
         self.redirect("/", status=303)
 
@@ -245,12 +269,12 @@ def _delete(library: Library, run: str) -> None:
     deleted = delete_runs(library.place, [run])
     library.changed()
     if not deleted:
-        raise NoSuchRun(f"{run} has gone")
+        raise NoSuchRun(f"{run} no longer exists")
 
 
 # -- JSON data of plots ----------------------------------------------------------------------------
 
-_WIDEST = 4_000  # pixels of a screen
+_WIDEST = 4_000  # maximum width of a screen in pixels
 _USUAL = 800
 
 
@@ -258,6 +282,7 @@ class SeriesAnswer(Handler):
     """The plots of a run between two times: `name`, `from` and `to` in seconds, `columns`."""
 
     async def get(self) -> None:
+        """Answer with the plots in view."""
         dashboard = self.dashboard
         self.json(
             await self.in_thread(
@@ -280,9 +305,13 @@ def _series(
 
 
 class OverlayAnswer(Handler):
-    """The plot of a quantity of several runs: `name` of each, `key`, `norm`, and as above."""
+    """The plot of a quantity of several runs.
+
+    Arguments: `name` of each run, `key`, `norm`, and those of `SeriesAnswer`.
+    """
 
     async def get(self) -> None:
+        """Answer with the plot of all runs in view."""
         dashboard = self.dashboard
         self.json(
             await self.in_thread(
@@ -294,9 +323,10 @@ class OverlayAnswer(Handler):
 
 
 class StatusAnswer(Handler):
-    """What a run is doing."""
+    """The progress of a run."""
 
     async def get(self) -> None:
+        """Answer with status, steps and a line of text."""
         self.json(await self.in_thread(doing, self.dashboard.library, self.argument("name")))
 
 
@@ -304,12 +334,13 @@ class SetAnswer(Handler):
     """The parallel coordinates of a sweep."""
 
     async def get(self) -> None:
+        """Answer with axes and lines."""
         library, name = self.dashboard.library, self.argument("name")
         self.json(await self.in_thread(lambda: coordinates(open_set(library, name))))
 
 
 def _columns(handler: Handler) -> int:
-    """Pixels of the screen."""
+    """Return the width of the screen in pixels."""
     wanted = handler.number("columns")
     return _USUAL if wanted is None else round(min(max(wanted, 1), _WIDEST))
 
@@ -323,40 +354,43 @@ class ListPage(Handler):
     """The runs of the store."""
 
     async def get(self) -> None:
+        """Answer with the page of the list that the address selects."""
         given = {name: self.argument(name) for name in self.request.query_arguments}
         error = None
         asked = Asked()
         try:
             asked = Asked.of(given)
-            found = await self.in_thread(listing, self.dashboard.library, asked)
+            page = await self.in_thread(listing, self.dashboard.library, asked)
         except ConfigError as wrong:
             self.set_status(400)
             error = wrong
-            found = Listing(asked, [], 0, {name: [] for name in ("kind", "test", "status", "tag")})
-        self.page("list.html.j2", listing=found, asked=asked, error=error, most=MOST)
+            page = Listing(asked, [], 0, {name: [] for name in ("kind", "test", "status", "tag")})
+        self.page("list.html.j2", listing=page, asked=asked, error=error, most=MOST)
 
 
 class RunPageHandler(Handler):
     """One run."""
 
     async def get(self) -> None:
+        """Answer with the page of a run, and load its series."""
         dashboard, name = self.dashboard, self.argument("name")
-        found = await self.in_thread(run_page, dashboard.library, name)
-        if found.status != "damaged":  # the page will ask for its plots at once
+        page = await self.in_thread(run_page, dashboard.library, name)
+        if page.status != "damaged":  # the page requests its plots at once
             dashboard.executor.submit(_take_down, dashboard, name)
-        self.page("run.html.j2", run=found)
+        self.page("run.html.j2", run=page)
 
 
 def _take_down(dashboard: Dashboard, run: str) -> None:
-    """Have the series of a run in memory. Whoever asks for them is told what is wrong."""
+    """Load the series of a run into the cache; errors are reported by the request of the plots."""
     with suppress(Exception), dashboard.library.folder(run) as folder:
         dashboard.shelf.series(run, folder)
 
 
 class ReportPage(Handler):
-    """The report of a run, apart from our pages: it may come from anywhere."""
+    """The report of a run, isolated from other pages because its origin is unknown."""
 
     async def get(self) -> None:
+        """Answer with the stored report, or with a new report."""
         data = await self.in_thread(report, self.dashboard.library, self.argument("name"))
         self.set_header("Content-Security-Policy", REPORT_POLICY)
         self.set_header("Content-Type", "text/html; charset=utf-8")
@@ -364,8 +398,10 @@ class ReportPage(Handler):
 
 
 def report(library: Library, run: str) -> bytes:
-    """The report that is in the run directory, or one that is made now and not kept. Raises
-    StoreError: nothing measured yet, damaged.
+    """Return the report in the run directory, or a new report that is not stored.
+
+    Raises:
+        StoreError: the run has no measurements or is damaged.
     """
     with library.folder(run) as folder:
         try:
@@ -386,6 +422,7 @@ class OverlayPage(Handler):
     """Several runs on one plot."""
 
     async def get(self) -> None:
+        """Answer with the page of an overlay and its table of figures."""
         runs = check_runs(self.arguments("name"))
         library = self.dashboard.library
         for run in runs:
@@ -399,21 +436,24 @@ class SetsPage(Handler):
     """Suites and sweeps."""
 
     async def get(self) -> None:
+        """Answer with the list of suites and sweeps."""
         self.page("sets.html.j2", sets=await self.in_thread(all_sets, self.dashboard.library))
 
 
 class SetPage(Handler):
-    """One of them."""
+    """A suite or sweep."""
 
     async def get(self) -> None:
-        found = await self.in_thread(open_set, self.dashboard.library, self.argument("name"))
-        self.page("set.html.j2", found=found)
+        """Answer with the tables of a suite or sweep."""
+        opened = await self.in_thread(open_set, self.dashboard.library, self.argument("name"))
+        self.page("set.html.j2", found=opened)
 
 
 class NotFoundPage(Handler):
-    """Every other address."""
+    """Answers all other addresses."""
 
     async def get(self) -> None:
+        """Answer with status 404."""
         self.send_error(404)
 
     post = get

@@ -1,4 +1,4 @@
-"""Suites and sweeps: the runs of one, with what was varied and what came of it."""
+"""Suites and sweeps: their runs with settings and figures."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from writecliff.suite.folder import SuiteFolder
 from writecliff.ui.library import Library, NoSuchRun, OutsideError
 from writecliff.ui.overlay import figure_text
 
-MOST_FIGURES = 6  # that have an axis
-MOST_RUNS = 2_000  # that are drawn
-MOST_MADE = 50  # runs whose figures are made for a page, a tenth of a second each
+MOST_FIGURES = 6  # maximum number of figures with an axis
+MOST_RUNS = 2_000  # maximum number of drawn runs
+MOST_MADE = 50  # maximum number of runs whose figures are computed for a page, 0.1 s each
 
 
 @dataclass(frozen=True)
 class SetRow:
-    """A run of a set: what was varied in it, and its figures by key."""
+    """A run of a set: its settings, and its figures by key."""
 
     run: str
     name: str
@@ -25,15 +25,15 @@ class SetRow:
     test: str
     settings: Mapping[str, str]
     figures: Mapping[str, float]
-    cells: Mapping[str, str]  # the same for people
+    cells: Mapping[str, str]  # figures as text
 
 
 @dataclass(frozen=True)
 class SetTable:
-    """The runs of one test of a set. `test` is empty where all runs are of one."""
+    """The runs of one test of a set; `test` is empty if all runs are of one test."""
 
     test: str
-    labels: Mapping[str, str]  # of their figures, by their keys
+    labels: Mapping[str, str]  # of figures, by key
     rows: Sequence[SetRow]
 
 
@@ -44,14 +44,15 @@ class Set:
     name: str
     kind: str
     about: str
-    settings: Sequence[str]  # names of what was varied
-    labels: Mapping[str, str]  # of figures, by their keys
+    settings: Sequence[str]  # names of the varied settings
+    labels: Mapping[str, str]  # of figures, by key
     rows: Sequence[SetRow]
 
     @property
     def tables(self) -> list[SetTable]:
-        """The rows by test, each table with the figures that its runs have: those of IOPS and of
-        latency have none in common.
+        """Tables of the runs by test, each with the figures of its runs.
+
+        Figures of IOPS and latency tests have nothing in common.
         """
         by_test: dict[str, list[SetRow]] = {}
         for row in self.rows:
@@ -68,7 +69,7 @@ class Set:
 
     @property
     def common(self) -> list[str]:
-        """Keys of the figures that all runs with figures have, as many as have an axis."""
+        """Keys of figures that all runs with figures have, at most `MOST_FIGURES`."""
         having = [row for row in self.rows if row.figures]
         return [key for key in self.labels if having and all(key in row.figures for row in having)][
             :MOST_FIGURES
@@ -76,7 +77,7 @@ class Set:
 
 
 def all_sets(library: Library) -> list[tuple[str, int]]:
-    """The suites and sweeps of the store, and how many of their runs were begun."""
+    """Return the suites and sweeps of the store, with the number of started runs."""
     with library.catalogue() as database:
         return [
             (name, count)
@@ -89,7 +90,13 @@ def all_sets(library: Library) -> list[tuple[str, int]]:
 
 
 def open_set(library: Library, name: str) -> Set:
-    """A suite or sweep of the store. Raises NoSuchRun, OutsideError, StoreError: damaged."""
+    """Return a suite or sweep of the store.
+
+    Raises:
+        NoSuchRun: the store does not have it.
+        OutsideError: it has a link out of the store.
+        StoreError: it is damaged.
+    """
     with library.catalogue() as database:
         runs = database.rows(
             "select run, name, status, test from runs where member_of = ? order by run", [name]
@@ -104,14 +111,14 @@ def open_set(library: Library, name: str) -> Set:
             "select run, key, label, value, unit, low, high, steady from figures "
             "join runs using (run) where member_of = ?", [name])[1]  # fmt: skip
     if not runs:
-        raise NoSuchRun(f"there is no suite or sweep '{name}' in {library.location}")
+        raise NoSuchRun(f"no suite or sweep '{name}' in {library.location}")
     if library.leads_outside(name):
         raise OutsideError(f"{name} has a link that leads out of the store")
     path = library.place.path_of(name)
     try:
         folder = SuiteFolder.parse(library.place.read(name, SUITE_NAME), path)
     except FileNotFoundError:
-        raise NoSuchRun(f"{name} has gone") from None
+        raise NoSuchRun(f"{name} no longer exists") from None
     values: dict[str, dict[str, float]] = {}
     cells: dict[str, dict[str, str]] = {}
     labels: dict[str, str] = {}
@@ -131,32 +138,34 @@ def open_set(library: Library, name: str) -> Set:
     return Set(name, str(folder.kind), str(folder.about), list(settings), labels, rows)
 
 
-def coordinates(found: Set) -> dict[str, object]:
-    """The runs of a sweep as lines through an axis for each setting and figure: of every axis its
-    title and ticks, of every run a height on each, from 0 to 1.
+def coordinates(opened: Set) -> dict[str, object]:
+    """Return the runs of a sweep as lines through an axis for each setting and figure.
+
+    The result has title and ticks of every axis, and a height from 0 to 1 on each axis for every
+    run.
     """
     from writecliff.report.sweep_page import Column, axis_ticks, scaled, setting_column
 
-    keys = found.common
-    rows = [row for row in found.rows if row.figures and len(row.settings) == len(found.settings)]
+    keys = opened.common
+    rows = [row for row in opened.rows if row.figures and len(row.settings) == len(opened.settings)]
     rows = rows[:MOST_RUNS]
-    if not rows or not found.settings:
+    if not rows or not opened.settings:
         return {"axes": [], "runs": []}
-    columns = [setting_column(key, [row.settings[key] for row in rows]) for key in found.settings]
-    columns += [Column(found.labels[key], [row.figures[key] for row in rows], {}) for key in keys]
+    columns = [setting_column(key, [row.settings[key] for row in rows]) for key in opened.settings]
+    columns += [Column(opened.labels[key], [row.figures[key] for row in rows], {}) for key in keys]
     heights = [scaled(column.numbers).tolist() for column in columns]
-    shades = heights[len(found.settings)] if keys else [0.0] * len(rows)
+    shades = heights[len(opened.settings)] if keys else [0.0] * len(rows)
     return {
         "axes": [{"title": c.title, "ticks": [*axis_ticks(c)]} for c in columns],
         "runs": [
             {
                 "run": row.run,
                 "name": row.name,
-                "heights": [one[number] for one in heights],
+                "heights": [height[number] for height in heights],
                 "shade": shades[number],
                 "says": ", ".join(
                     [*(f"{k} {v}" for k, v in row.settings.items()),
-                     *(f"{found.labels[k]}: {row.cells[k]}" for k in keys)]
+                     *(f"{opened.labels[k]}: {row.cells[k]}" for k in keys)]
                 ),
             }
             for number, row in enumerate(rows)

@@ -120,14 +120,14 @@ def test_a_run_without_batches_has_nearly_the_same_intervals(
         report = report_of(RunDirectory.open(run))
         assert isinstance(report, WorkloadRunReport)
         step = json.loads(json.dumps(report.loads[0].mapping()))
-        found = {}
+        bounds = {}
         for operation, done in step["jobs"][0]["operations"].items():
             interval = done["intervals"]["iops"]
-            found[f"{operation} iops"] = (done["iops"], interval["high"] - interval["low"])
+            bounds[f"{operation} iops"] = (done["iops"], interval["high"] - interval["low"])
             interval = done["latency"]["mean_interval"]
             width = interval["high"] - interval["low"]
-            found[f"{operation} mean"] = (done["latency"]["mean_ns"], width)
-        return found
+            bounds[f"{operation} mean"] = (done["latency"]["mean_ns"], width)
+        return bounds
 
     with_batches = bounds()
     table = RunDirectory.table

@@ -44,7 +44,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def one(value: float, half: float | None = None, **more: Any) -> Headline:
+def single(value: float, half: float | None = None, **more: Any) -> Headline:
     interval = None if half is None else Interval(value - half, value + half, "rounds", 9)
     return Headline(key="k", label="Speed", value=value, unit="IOPS", interval=interval, **more)
 
@@ -53,13 +53,13 @@ def one(value: float, half: float | None = None, **more: Any) -> Headline:
 def test_the_interval_of_a_mean_is_students(count: int) -> None:
     samples = [100.0 + (7 * n) % 11 for n in range(count)]
     mean = sum(samples) / count
-    found = mean_interval(samples, mean)
+    interval = mean_interval(samples, mean)
     low, high = stats.t.interval(0.95, count - 1, loc=mean, scale=stats.sem(samples))
-    assert found is not None
+    assert interval is not None
     # On a logarithmic scale, with the same relative width.
-    assert log(found.high / mean) == pytest.approx((high - low) / 2 / mean)
-    assert log(mean / found.low) == pytest.approx((high - low) / 2 / mean)
-    assert found.degrees == count - 1
+    assert log(interval.high / mean) == pytest.approx((high - low) / 2 / mean)
+    assert log(mean / interval.low) == pytest.approx((high - low) / 2 / mean)
+    assert interval.degrees == count - 1
 
 
 def test_a_single_value_has_no_interval_and_an_unknown_one_is_no_figure() -> None:
@@ -73,23 +73,28 @@ def test_a_single_value_has_no_interval_and_an_unknown_one_is_no_figure() -> Non
 
 
 def test_the_interval_of_a_mean_never_reaches_below_zero() -> None:
-    found = mean_interval([0.1, 0.1, 0.1, 0.1, 7.6], 1.6)
-    assert found is not None
-    assert 0 < found.low < 1.6 < found.high
+    interval = mean_interval([0.1, 0.1, 0.1, 0.1, 7.6], 1.6)
+    assert interval is not None
+    assert 0 < interval.low < 1.6 < interval.high
 
 
 @pytest.mark.parametrize(
     ("first", "second", "noise", "best"),
     [
-        (one(100, 4), one(110, 4), "more", 1),
-        (one(100, 8), one(110, 8), "within", 1),
-        (one(100, 4), one(110), "unknown", 1),
-        (one(100, 4), one(100, 9), "equal", None),
-        (one(1000, 0.1), one(1001, 0.1), "equal", None),
-        (one(1000, 0.1), one(1002, 0.1), "more", 1),
-        (one(100, 4, higher_is_better=False), one(110, 4, higher_is_better=False), "more", 0),
-        (one(100, 4, higher_is_better=None), one(110, 4, higher_is_better=None), "more", None),
-        (one(100, 4, at="QD1"), one(110, 4, at="QD8"), "apart", None),
+        (single(100, 4), single(110, 4), "more", 1),
+        (single(100, 8), single(110, 8), "within", 1),
+        (single(100, 4), single(110), "unknown", 1),
+        (single(100, 4), single(100, 9), "equal", None),
+        (single(1000, 0.1), single(1001, 0.1), "equal", None),
+        (single(1000, 0.1), single(1002, 0.1), "more", 1),
+        (single(100, 4, higher_is_better=False), single(110, 4, higher_is_better=False), "more", 0),
+        (
+            single(100, 4, higher_is_better=None),
+            single(110, 4, higher_is_better=None),
+            "more",
+            None,
+        ),
+        (single(100, 4, at="QD1"), single(110, 4, at="QD8"), "apart", None),
     ],
 )
 def test_more_than_noise_is_a_test_of_the_difference(
@@ -100,7 +105,7 @@ def test_more_than_noise_is_a_test_of_the_difference(
 
 
 def test_the_best_of_several_is_set_against_the_next() -> None:
-    figure = Figure("wsat", [one(100, 1), None, one(150, 1), one(120, 1)])
+    figure = Figure("wsat", [single(100, 1), None, single(150, 1), single(120, 1)])
     assert (figure.best, figure.next_best) == (2, 3)
     assert figure.margin_pct == pytest.approx(25)
     assert "C is best at Speed (25 % higher than D: 150.0 against 120.0 IOPS)" in verdict_of(
@@ -112,27 +117,34 @@ def test_the_best_of_several_is_set_against_the_next() -> None:
     ("values", "sentence"),
     [
         (
-            [(one(100, 1), one(112, 1))],
+            [(single(100, 1), single(112, 1))],
             "B is better at Speed (12 % higher: 112.0 against 100.0 IOPS), by more than noise.",
         ),
         (
-            [(one(100, 12), one(112, 12))],
+            [(single(100, 12), single(112, 12))],
             "The one figure in common differs by no more than noise (at most 12 %, Speed).",
         ),
         (
-            [(one(100), one(112))],
+            [(single(100), single(112))],
             "By single values, B is better at Speed (12 % higher: 112.0 against 100.0 IOPS): "
-            "nothing tells whether that is more than noise.",
+            "it is unknown if that is more than noise.",
         ),
-        ([(one(100, 1), one(100, 1))], "A and B measured the same in the one figure in common."),
         (
-            [(one(130, 1), one(100, 1)), (one(200, 1), one(100, 1)), (one(100, 9), one(101, 9))],
+            [(single(100, 1), single(100, 1))],
+            "A and B measured the same in the one figure in common.",
+        ),
+        (
+            [
+                (single(130, 1), single(100, 1)),
+                (single(200, 1), single(100, 1)),
+                (single(100, 9), single(101, 9)),
+            ],
             "A is better at 2 of 3 figures by 30 % to 100 %, most at Speed (100 % higher: 200.0 "
             "against 100.0 IOPS), by more than noise; 1 more "
             "figure differs by no more than noise (at most 1 %, Speed).",
         ),
         (
-            [(one(100, 1, higher_is_better=None), one(120, 1, higher_is_better=None))],
+            [(single(100, 1, higher_is_better=None), single(120, 1, higher_is_better=None))],
             "Speed: different by more than noise, and neither direction is better.",
         ),
     ],
@@ -145,7 +157,7 @@ def test_the_verdict_is_one_sentence(
 
 def many(first: float, second: float, count: int, metric: str, **more: Any) -> list[Figure]:
     """Figures of a campaign: `metric` at `count` loads, B half per cent further off at each."""
-    found = []
+    figures = []
     for number in range(count):
         label, load = f"mixes: random, OIO {number}: {metric}", f"random, OIO {number}"
         of = {"group": "mixes", "load": load, "metric": metric, **more}
@@ -153,8 +165,8 @@ def many(first: float, second: float, count: int, metric: str, **more: Any) -> l
             Headline(key=label, label=label, value=value, unit="ms", **of)
             for value in (first, second * (1 + 0.005 * number))
         ]
-        found.append(Figure("datacentre", values))
-    return found
+        figures.append(Figure("datacentre", values))
+    return figures
 
 
 LONG = [
@@ -170,7 +182,7 @@ def test_a_long_list_is_counted_in_groups() -> None:
     assert verdict_of(["A", "B"], figures) == (
         "Of 42 figures B is better at 40, A at 1 and 1 is equal. B leads most clearly in "
         "mixes: IOPS (20 of 20) and mixes: maximum response time (20 of 21). These are single "
-        "values: nothing tells whether they differ by more than noise."
+        "values: it is unknown if they differ by more than noise."
     )
     shown = groups_table(groups_of(figures), ["A", "B"])
     assert shown.header == ("Group", "Figures", "A better", "B better", "Equal",
@@ -193,11 +205,11 @@ def test_the_groups_of_a_long_list_are_drawn_by_their_median_and_extremes() -> N
 
 
 def test_figures_within_noise_are_not_told_apart_in_a_long_list() -> None:
-    noisy = [Figure("wsat", [one(100, 9), one(101, 9)]) for _ in range(10)]
-    clear = [Figure("wsat", [one(100, 1), one(150, 1)]) for _ in range(31)]
-    said = verdict_of(["A", "B"], [*noisy, *clear])
-    assert said == (
-        "Of 41 figures B is better at 31 and 10 cannot be told apart. B leads most clearly in wsat "
+    noisy = [Figure("wsat", [single(100, 9), single(101, 9)]) for _ in range(10)]
+    clear = [Figure("wsat", [single(100, 1), single(150, 1)]) for _ in range(31)]
+    text = verdict_of(["A", "B"], [*noisy, *clear])
+    assert text == (
+        "Of 41 figures B is better at 31 and 10 are undecided. B leads most clearly in wsat "
         "(31 of 41). All of these differ by more than noise."
     )
     (row,) = groups_table(groups_of([*noisy, *clear]), ["A", "B"]).rows
@@ -205,25 +217,29 @@ def test_figures_within_noise_are_not_told_apart_in_a_long_list() -> None:
 
 
 def test_two_seeds_of_one_drive_are_two_contenders(runs: Path) -> None:
-    found = compare([runs / "old", runs / "seed"])
-    assert found.labels == ["old", "seed"]
-    assert [(part.what, part.values) for part in found.differences] == [("seed", ("7", "8"))]
-    saturated = next(figure for figure in found.figures if figure.one.key == "saturated_iops")
+    comparison = compare([runs / "old", runs / "seed"])
+    assert comparison.labels == ["old", "seed"]
+    assert [(part.what, part.values) for part in comparison.differences] == [("seed", ("7", "8"))]
+    saturated = next(
+        figure for figure in comparison.figures if figure.sample.key == "saturated_iops"
+    )
     assert saturated.noise in ("within", "equal")
 
 
 def test_two_firmware_versions_differ_by_more_than_noise(runs: Path) -> None:
-    found = compare([runs / "old", runs / "new"])
-    assert found.labels == ["old", "new"]
-    saturated = next(figure for figure in found.figures if figure.one.key == "saturated_iops")
+    comparison = compare([runs / "old", runs / "new"])
+    assert comparison.labels == ["old", "new"]
+    saturated = next(
+        figure for figure in comparison.figures if figure.sample.key == "saturated_iops"
+    )
     assert (saturated.noise, saturated.best) == ("more", 1)
     assert saturated.margin_pct == pytest.approx(100 * (14_000 / 11_800 - 1), abs=3)
-    assert "new is better at" in found.verdict[0].lower() + found.verdict[1:]
+    assert "new is better at" in comparison.verdict[0].lower() + comparison.verdict[1:]
 
 
 def test_drives_are_called_by_name_and_their_versions_too(runs: Path) -> None:
-    found = compare([runs / "old", runs / "new", runs / "other"])
-    assert found.labels == [
+    comparison = compare([runs / "old", runs / "new", runs / "other"])
+    assert comparison.labels == [
         "Example SATA TLC 120, old",
         "Example SATA TLC 120, new",
         "Example Other",
@@ -233,10 +249,10 @@ def test_drives_are_called_by_name_and_their_versions_too(runs: Path) -> None:
 def test_runs_of_equal_set_up_are_called_what_was_given(runs: Path, tmp_path: Path) -> None:
     run(tmp_path / "again", created="2026-03-03T15:30:00+00:00")
     run(tmp_path / "at-once")
-    found = compare([runs / "old", tmp_path / "again", tmp_path / "at-once"])
-    assert found.labels == ["old", "again", "at-once"]
-    assert found.differences == []
-    assert found.verdict.startswith("old, again and")
+    comparison = compare([runs / "old", tmp_path / "again", tmp_path / "at-once"])
+    assert comparison.labels == ["old", "again", "at-once"]
+    assert comparison.differences == []
+    assert comparison.verdict.startswith("old, again and")
 
 
 def test_a_folder_of_runs_is_all_of_them(runs: Path) -> None:
@@ -244,9 +260,9 @@ def test_a_folder_of_runs_is_all_of_them(runs: Path) -> None:
 
 
 def test_what_cannot_be_compared_is_said_in_one_line(runs: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="only one thing to compare"):
+    with pytest.raises(ConfigError, match="only one contender to compare"):
         compare([runs / "old", runs / "old"])
-    with pytest.raises(ConfigError, match="there is no run in"):
+    with pytest.raises(ConfigError, match="contains no run"):
         compare([runs / "old", tmp_path])
     assert main(["compare", str(runs / "old"), "--output", str(tmp_path / "c.html")]) != 0
     assert not (tmp_path / "c.html").exists()
@@ -258,25 +274,25 @@ def test_the_json_has_what_scripts_rely_on(
     page = tmp_path / "c.html"
     words = ["compare", str(runs / "old"), str(runs / "new"), "--output", str(page)]
     assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["schema"] == "writecliff/comparison/2"
-    keys = [figure["key"] for figure in found["figures"]]
+    answer_ = json.loads(capsys.readouterr().out)
+    assert answer_["schema"] == "writecliff/comparison/2"
+    keys = [figure["key"] for figure in answer_["figures"]]
     assert keys == ["saturated_iops", "latency_p9999", "latency_mean", "waf", "fob_iops"]
-    value = found["figures"][0]["values"][1]
+    value = answer_["figures"][0]["values"][1]
     assert value["low"] < value["value"] < value["high"]
-    assert {"what": "firmware", "values": ["S1.0", "S2.0"], "tests": []} in found["differences"]
+    assert {"what": "firmware", "values": ["S1.0", "S2.0"], "tests": []} in answer_["differences"]
     assert main(words) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[-1] == found["verdict"]
-    assert found["verdict"] in page.read_text()
+    text = capsys.readouterr().out.splitlines()
+    assert text[-1] == answer_["verdict"]
+    assert answer_["verdict"] in page.read_text()
     assert page.read_text().count("<figure") == 5
 
 
 def test_the_knee_is_the_least_load_that_brings_nearly_all_iops() -> None:
     cells = [Cell(1, 1, 10_000, 1e5), Cell(1, 8, 46_000, 2e5), Cell(4, 8, 50_000, 6e5),
              Cell(2, 4, 45_500, 2e5)]  # fmt: skip
-    found = knee(cells)
-    assert found is not None and (found.threads, found.queue_depth) == (1, 8)
+    best = knee(cells)
+    assert best is not None and (best.threads, best.queue_depth) == (1, 8)
     assert knee([]) is None
 
 
@@ -303,9 +319,11 @@ def answer(path: Path, iops: float, seed: int = 1) -> Path:
 
 
 def test_saved_answers_of_run_are_compared(tmp_path: Path) -> None:
-    found = compare([answer(tmp_path / "a.json", 100.0), answer(tmp_path / "b.json", 125.0, 2)])
-    assert found.labels == ["a.json", "b.json"]
-    by_key = {figure.one.key: figure for figure in found.figures}
+    comparison = compare(
+        [answer(tmp_path / "a.json", 100.0), answer(tmp_path / "b.json", 125.0, 2)]
+    )
+    assert comparison.labels == ["a.json", "b.json"]
+    by_key = {figure.sample.key: figure for figure in comparison.figures}
     speed = by_key["/log/writes/iops"]
     assert (speed.best, speed.noise, speed.margin_pct) == (1, "unknown", pytest.approx(25))
     assert by_key["/log/writes/p99.9"].values[0].interval is not None  # type: ignore[union-attr]

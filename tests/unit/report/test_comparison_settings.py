@@ -29,20 +29,20 @@ def contender(label: str, iops: float, *, curves: Any = (), **setup: str | None)
         Headline(key="iops", label="Saturated", value=iops, unit="IOPS"),
         Headline(key="waf", label="Write amplification", value=1.0, unit=""),
     ]
-    known = {"drive": "d", **{name.replace("_", " "): value for name, value in setup.items()}}
-    run = Run(Path(label), "wsat", "2026-01-01T00:00:00+00:00", known, figures, curves)
+    measured = {"drive": "d", **{name.replace("_", " "): value for name, value in setup.items()}}
+    run = Run(Path(label), "wsat", "2026-01-01T00:00:00+00:00", measured, figures, curves)
     return Contender({"wsat": run}, label, fixed=True)
 
 
 def test_runs_of_a_sweep_are_drawn_over_what_is_varied() -> None:
     labels = ("over-provisioning 28 %", "over-provisioning 7 %", "over-provisioning 14 %")
-    found = Comparison(
+    comparison = Comparison(
         [contender(label, 1000.0 * n, capacity=f"{n} GB") for n, label in enumerate(labels, 1)]
     )
-    setting = setting_of(found)
+    setting = setting_of(comparison)
     assert setting is not None
     assert (setting.name, setting.unit, setting.numbers) == ("over-provisioning", "%", [28, 7, 14])
-    part = setting_section(found)
+    part = setting_section(comparison)
     assert part.title == "Figures by over-provisioning"
     assert [figure.title for figure in part.figures] == [
         "Saturated v over-provisioning",
@@ -106,8 +106,8 @@ def test_lines_join_capacities_of_one_model_only() -> None:
     assert ">A<" in figure.svg and ">B<" in figure.svg
     assert not isinstance(figure.data, str)
     rows = list(csv.DictReader(figure.data.text.splitlines()))
-    found = [(row["model"], row["capacity"]) for row in rows if row["unit"] == "IOPS"]
-    assert found == [("A", "100"), ("B", "200"), ("A", "400")]
+    models = [(row["model"], row["capacity"]) for row in rows if row["unit"] == "IOPS"]
+    assert models == [("A", "100"), ("B", "200"), ("A", "400")]
 
 
 def test_iops_over_block_size_of_two_active_ranges_are_on_one_plot() -> None:

@@ -28,15 +28,15 @@ FLAT = pytest.mark.parametrize("kind", [kind for kind in GALLERY if "3-D" not in
 @pytest.fixture
 def figure(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The matplotlib figures behind the SVG that a test draws."""
-    found: list[Any] = []
+    texts: list[Any] = []
     write = style.to_svg
 
     def keep(figure: Any, name: str, description: str) -> str:
-        found.append(figure)
+        texts.append(figure)
         return write(figure, name, description)
 
     monkeypatch.setattr(style, "to_svg", keep)
-    return found
+    return texts
 
 
 def draw(kind: str) -> str:
@@ -73,9 +73,9 @@ def test_every_text_and_colour_follows_the_page(kind: str) -> None:
     assert all("var(--font" in str(text.get("style")) for text in texts)
 
 
-def _legend_boxes(found: Any) -> list[Any]:
-    renderer = found.canvas.get_renderer()
-    return [legend.get_window_extent(renderer) for legend in found.legends]
+def _legend_boxes(legend_boxes: Any) -> list[Any]:
+    renderer = legend_boxes.canvas.get_renderer()
+    return [legend.get_window_extent(renderer) for legend in legend_boxes.legends]
 
 
 @FLAT
@@ -86,8 +86,10 @@ def test_the_legend_is_never_over_the_axes(kind: str, figure: list[Any]) -> None
     for box in _legend_boxes(drawn):
         for axes in drawn.axes:
             plot = axes.get_window_extent()
-            apart = box.x0 >= plot.x1 or box.x1 <= plot.x0 or box.y0 >= plot.y1 or box.y1 <= plot.y0
-            assert apart, f"legend {box} over plot {plot}"
+            outside = (
+                box.x0 >= plot.x1 or box.x1 <= plot.x0 or box.y0 >= plot.y1 or box.y1 <= plot.y0
+            )
+            assert outside, f"legend {box} over plot {plot}"
         whole = drawn.bbox
         assert box.x0 >= whole.x0
         assert box.x1 <= whole.x1 + 1
@@ -131,8 +133,8 @@ def test_axes_rise(kind: str, figure: list[Any]) -> None:
             positions = [position for position, _ in shown]
             assert positions == sorted(positions)
             values = [_number(text) for _, text in shown]
-            known = [value for value in values if value is not None]
-            assert known == sorted(known)
+            measured = [value for value in values if value is not None]
+            assert measured == sorted(measured)
 
 
 def _ticks(axis: Any) -> list[tuple[float, Any]]:
@@ -142,8 +144,8 @@ def _ticks(axis: Any) -> list[tuple[float, Any]]:
 
 def _number(text: str) -> float | None:
     scales = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "%": 1.0}
-    found = re.fullmatch(r"([\d,.]+) ?([kMGT%]?)", text)
-    return None if found is None else float(found[1].replace(",", "")) * scales[found[2]]
+    match = re.fullmatch(r"([\d,.]+) ?([kMGT%]?)", text)
+    return None if match is None else float(match[1].replace(",", "")) * scales[match[2]]
 
 
 @FLAT

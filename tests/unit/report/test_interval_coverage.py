@@ -23,9 +23,9 @@ def test_equal_drives_are_equal_and_a_slower_drive_is_found() -> None:
     assert 2 < pairs.slower_pct < 6
     assert pairs.slower_found == pairs.slower_pairs
     rows = {row.figure: row for row in report.coverage}
-    known = [row for row in report.coverage if row.intervals]
-    assert len(known) >= 10
-    assert sum(row.covered for row in known) >= 0.85 * sum(row.intervals for row in known)
+    measured = [row for row in report.coverage if row.intervals]
+    assert len(measured) >= 10
+    assert sum(row.covered for row in measured) >= 0.85 * sum(row.intervals for row in measured)
     for figure in ("mix reads, IOPS", "mix writes, IOPS", "mix reads, mean", "WAF"):
         half = rows[figure].half_width_pct
         assert half is not None, figure

@@ -21,14 +21,14 @@ def knee(rates: Mapping[str, float], *, key: str = "load.queue_depth", kind: str
         ]
         for depth, rate in rates.items()
     }
-    reports = {depth: SimpleNamespace(quoted=found) for depth, found in halves.items()}
+    reports = {depth: SimpleNamespace(quoted=halve) for depth, halve in halves.items()}
     return knee_of(cast(Any, folder), cast(Any, reports))
 
 
 def test_the_knee_is_the_least_depth_with_nine_tenths_of_the_most() -> None:
-    found = knee({"1": 100.0, "4": 390.0, "16": 910.0, "64": 1000.0})
-    assert (found.queue_depth, found.iops) == (16, 910.0)
-    assert knee_text(found).startswith("The knee is at queue depth 16, with 910 IOPS")
+    comparison = knee({"1": 100.0, "4": 390.0, "16": 910.0, "64": 1000.0})
+    assert (comparison.queue_depth, comparison.iops) == (16, 910.0)
+    assert knee_text(comparison).startswith("The knee is at queue depth 16, with 910 IOPS")
 
 
 def test_other_sweeps_have_no_knee() -> None:

@@ -56,16 +56,16 @@ def run(cli: CommandLine, folder: Path, load: str) -> tuple[dict[str, Any], Work
     file = folder / "load.toml"
     file.write_text(load)
     words = ["run", str(file), "--on", f"sim:{drive}", "--output", str(folder / "run"), "--json"]
-    said = cli([*words, "--quiet", "--expect", "reads/p99 <= 1 s", "--expect",
+    text = cli([*words, "--quiet", "--expect", "reads/p99 <= 1 s", "--expect",
                 "reads/service/p99 <= 1 s"])  # fmt: skip
-    assert said.code == 0, said.err
+    assert text.code == 0, text.err
     report = report_of(RunDirectory.open(folder / "run"))
     assert isinstance(report, WorkloadRunReport)
-    return json.loads(said.out), report
+    return json.loads(text.out), report
 
 
 def percentile_ms(latency: dict[str, Any], pct: float) -> float:
-    (value,) = (one["value_ns"] / 1e6 for one in latency["percentiles"] if one["pct"] == pct)
+    (value,) = (entry["value_ns"] / 1e6 for entry in latency["percentiles"] if entry["pct"] == pct)
     return float(value)
 
 

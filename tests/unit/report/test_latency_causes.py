@@ -29,9 +29,9 @@ def run(path: Path, *, attribute_latency: bool) -> StepResult:
 def test_causes_change_nothing_and_add_up_in_every_bucket(tmp_path: Path) -> None:
     path = write_small_drive(tmp_path)
     plain = run(path, attribute_latency=False)
-    found = run(path, attribute_latency=True)
-    assert (found.elapsed_ns, found.counters_after) == (plain.elapsed_ns, plain.counters_after)
-    for name, operation in found.jobs[0].operations.items():
+    answer = run(path, attribute_latency=True)
+    assert (answer.elapsed_ns, answer.counters_after) == (plain.elapsed_ns, plain.counters_after)
+    for name, operation in answer.jobs[0].operations.items():
         before = plain.jobs[0].operations[name]
         assert before.causes is None and operation.service == before.service
         buckets = operation.causes

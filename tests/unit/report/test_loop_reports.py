@@ -82,18 +82,18 @@ def rows(path: Path, phase: str = "rounds") -> list[dict[str, Any]]:
 
 def in_window(path: Path, size: int, read: float, phase: str = "rounds") -> list[dict[str, Any]]:
     """The last five rounds, in which the formula drive is steady."""
-    found = rows(path, phase)
-    last = max(row["round"] for row in found)
+    window_rows = rows(path, phase)
+    last = max(row["round"] for row in window_rows)
     return [
         row
-        for row in found
+        for row in window_rows
         if (row["block_bytes"], row["read_pct"]) == (size, read) and row["round"] > last - 5
     ]
 
 
 def section(report: ReportModel, title: str) -> Section:
-    (found,) = (part for part in report.sections if part.title == title)
-    return found
+    (section,) = (part for part in report.sections if part.title == title)
+    return section
 
 
 def cells(table: Table) -> dict[tuple[str, str], str]:
@@ -187,9 +187,9 @@ def test_throughput_is_decimal_and_a_mean_over_the_window(
         ((name, write, read),) = table.rows
         assert name == f"{label}KiB"
         for text, share in ((write, 0.0), (read, 100.0)):
-            found = in_window(good["tp"], size, share, f"rounds-{label}k")
-            assert len(found) == 5
-            mean = fmean(r["bytes"] / r["elapsed_ns"] * 1e9 for r in found)
+            window_rows = in_window(good["tp"], size, share, f"rounds-{label}k")
+            assert len(window_rows) == 5
+            mean = fmean(r["bytes"] / r["elapsed_ns"] * 1e9 for r in window_rows)
             assert number(text) == pytest.approx(mean / 1e6, abs=0.05)
 
 
@@ -197,16 +197,18 @@ def test_latencies_are_means_and_true_maxima(good: dict[str, Path], make: Make) 
     results = summarise(good["lat"])["results"]
     assert len(results) == 9
     for result in results:
-        found = in_window(good["lat"], result["block_bytes"], result["read_pct"])
+        window_rows = in_window(good["lat"], result["block_bytes"], result["read_pct"])
         assert result["latency_mean_ns"] == pytest.approx(
-            fmean(r["latency_mean_ns"] for r in found)
+            fmean(r["latency_mean_ns"] for r in window_rows)
         )
-        assert result["latency_max_ns"] == max(r["latency_max_ns"] for r in found)
+        assert result["latency_max_ns"] == max(r["latency_max_ns"] for r in window_rows)
         assert result["latency_p99999_ns"] <= result["latency_max_ns"]
     other = make("lat", max_latency="mean")
     for result in summarise(other)["results"]:
-        found = in_window(other, result["block_bytes"], result["read_pct"])
-        assert result["latency_max_ns"] == pytest.approx(fmean(r["latency_max_ns"] for r in found))
+        window_rows = in_window(other, result["block_bytes"], result["read_pct"])
+        assert result["latency_max_ns"] == pytest.approx(
+            fmean(r["latency_max_ns"] for r in window_rows)
+        )
     assert "mean of the maxima" in " ".join(model(other).notes)
 
 
@@ -325,9 +327,9 @@ def test_the_page_has_its_data_and_comes_out_the_same(
     assert {item.data for item in shown} <= set(models[test].data)
     first = write_report(good[test]).read_bytes()
     assert write_report(good[test]).read_bytes() == first
-    found = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', first.decode(), re.S)
-    assert found is not None
-    assert json.loads(found[1]) == json.loads(json.dumps(summarise(good[test])))
+    match = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', first.decode(), re.S)
+    assert match is not None
+    assert json.loads(match[1]) == json.loads(json.dumps(summarise(good[test])))
 
 
 @pytest.mark.parametrize("test", TESTS)
@@ -349,7 +351,7 @@ def test_every_key_of_the_summary_is_documented(test: str, good: dict[str, Path]
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"), [("fio", "idle between the steps"), ("sim", "the last I/Os of a step were")]
+    ("kind", "says"), [("fio", "idle between the steps"), ("sim", "the last I/Os of a step before")]
 )
 def test_pauses_between_the_steps_are_a_share_of_all_the_time(
     kind: Literal["fio", "sim"], says: str, tmp_path: Path
@@ -371,11 +373,11 @@ def test_pauses_between_the_steps_are_a_share_of_all_the_time(
 
 @pytest.mark.parametrize("test", TESTS)
 def test_headlines_have_the_interval_of_their_window(good: dict[str, Path], test: str) -> None:
-    found = report_of(RunDirectory.open(good[test])).headlines()
-    keys = [item.key for item in found]
+    headlines = report_of(RunDirectory.open(good[test])).headlines()
+    keys = [item.key for item in headlines]
     assert len(set(keys)) == len(keys)
     wanted = {"iops": "iops_4k_0_100", "tp": "tp_1024k_0_100", "lat": "latency_4k_0_100_mean"}
-    (item,) = (item for item in found if item.key == wanted[test])
+    (item,) = (item for item in headlines if item.key == wanted[test])
     assert item.interval is not None
     assert item.interval.low < item.value < item.interval.high
     assert item.higher_is_better is (test != "lat")

@@ -50,8 +50,8 @@ def models(runs: dict[str, Path]) -> dict[str, ReportModel]:
 
 
 def section(model: ReportModel, title: str) -> Section:
-    (found,) = (part for part in model.sections if part.title == title)
-    return found
+    (section,) = (part for part in model.sections if part.title == title)
+    return section
 
 
 def rows_of(model: ReportModel, name: str) -> list[dict[str, str]]:
@@ -62,9 +62,9 @@ def rows_of(model: ReportModel, name: str) -> list[dict[str, str]]:
 def test_a_round_is_drawn_with_its_block_sizes_and_mixes(
     runs: dict[str, Path], models: dict[str, ReportModel]
 ) -> None:
-    found = section(models["iops"], "Block-size sequencing")
-    (figure,) = found.figures
-    assert "9 steps in 1 min 48 s" in found.intro
+    part = section(models["iops"], "Block-size sequencing")
+    (figure,) = part.figures
+    assert "9 steps in 1 min 48 s" in part.intro
     for text in ("block size (right)", "IOPS (left)", "100/0", "65/35", "0/100", "Time (s)"):
         assert text in figure.svg
     lines = rows_of(models["iops"], "sequence.csv")
@@ -85,20 +85,20 @@ def test_compared_runs_get_iops_over_block_size(runs: dict[str, Path]) -> None:
     curves = {curve.name: dict(curve.points) for curve in report.curves()}
     assert set(curves) == {"iops-by-size-0", "iops-by-size-65", "iops-by-size-100"}
     results = report.summary()["results"]
-    for one in results:
-        points = curves[f"iops-by-size-{one['read_pct']:g}"]
-        assert points[one["block_bytes"]] == pytest.approx(one["iops"])
+    for result in results:
+        points = curves[f"iops-by-size-{result['read_pct']:g}"]
+        assert points[result["block_bytes"]] == pytest.approx(result["iops"])
 
 
 def test_the_window_of_reads_is_beside_that_of_writes(
     runs: dict[str, Path], models: dict[str, ReportModel]
 ) -> None:
-    found = section(models["tp"], "SEQ 128KiB: steady-state measurement window, reads")
-    (figure,), (table,) = found.figures, found.tables
+    part = section(models["tp"], "SEQ 128KiB: steady-state measurement window, reads")
+    (figure,), (table,) = part.figures, part.tables
     assert "SEQ 128KiB 100/0 throughput" in figure.title
     assert "SEQ 128KiB 100/0 throughput" in table.title
-    (one,) = models["tp"].summary["read_windows"]
-    window = one["window"]
+    (entry,) = models["tp"].summary["read_windows"]
+    window = entry["window"]
     data = load(RunDirectory.open(runs["tp"]))
     rates = [
         row.bytes_per_s / 1e6
@@ -124,9 +124,9 @@ def test_a_real_drive_names_machine_kernel_and_what_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = {"cpu": "Example 9000, 8 threads", "cpu_governor": "powersave", "virtual_machine": "yes"}
-    known = {"kernel": "Linux 6.12", "fio": "fio-3.41", "writecliff": "1"}
+    measured = {"kernel": "Linux 6.12", "fio": "fio-3.41", "writecliff": "1"}
     run = RunDirectory.open(made(tmp_path / "tp", "tp", kind="fio", target="/dev/sdx"))
-    manifest = replace(run.manifest, host=host, versions=known)
+    manifest = replace(run.manifest, host=host, versions=measured)
     monkeypatch.setattr(RunDirectory, "manifest", manifest)
     (table,) = platform_section(load(run)).tables
     parts = {row[0]: row[1:] for row in table.rows}

@@ -87,7 +87,7 @@ def test_the_same_report_gives_the_same_bytes_in_another_process(data: bytes) ->
         f"model = sample_report(figures={FIGURES!r})\n"
         "print(hashlib.sha256(render_pdf(model)).hexdigest())\n"
     )
-    said = subprocess.run(
+    text = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONHASHSEED": "4711", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
         cwd=ROOT,
@@ -95,7 +95,7 @@ def test_the_same_report_gives_the_same_bytes_in_another_process(data: bytes) ->
         text=True,
         check=True,
     )
-    assert said.stdout.strip() == hashlib.sha256(data).hexdigest()
+    assert text.stdout.strip() == hashlib.sha256(data).hexdigest()
 
 
 @pytest.mark.parametrize(

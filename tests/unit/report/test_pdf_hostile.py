@@ -39,7 +39,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Any:
     secret.write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><text>{SECRET}</text></svg>')
     names = [name.replace("{url}", secret.as_uri()).replace("{{", "{") for name in NAMES]
     plain = sample_report(figures=())
-    shown = table(names[0], (names[1], names[2]), [(one, one) for one in names], "ll")
+    shown = table(names[0], (names[1], names[2]), [(name, name) for name in names], "ll")
     sections, files = with_data(
         (Section(names[5], names[3], (), (shown,)),), (DataFile(names[3], "a\n1\n"),)
     )
@@ -48,7 +48,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Any:
     model = replace(
         plain, title="".join(names[:8]), header=header, disclosures=tuple(names), notes=tuple(names),
         verdict=Verdict("good", names[0], tuple(names)), stamp=names[4] + names[0],
-        sections=sections, footer=tuple((one, one) for one in names), data=files,
+        sections=sections, footer=tuple((name, name) for name in names), data=files,
     )  # fmt: skip
     return pypdf.PdfReader(io.BytesIO(render_pdf(model)))
 
@@ -77,18 +77,26 @@ def test_the_names_are_text(read: Any) -> None:
 
 
 def test_nothing_runs_opens_or_is_attached(read: Any) -> None:
-    found = list(_dictionaries(read.trailer, set()))
-    assert len(found) > 20
-    keys = {key for one in found for key in one}
+    dictionaries = list(_dictionaries(read.trailer, set()))
+    assert len(dictionaries) > 20
+    keys = {key for dictionary in dictionaries for key in dictionary}
     assert not keys & {"/JS", "/OpenAction", "/AA", "/Launch", "/EmbeddedFiles", "/EF", "/XFA"}
-    links = [str(one["/URI"]) for one in found if "/URI" in one and one.get("/S") == "/URI"]
+    links = [
+        str(dictionary["/URI"])
+        for dictionary in dictionaries
+        if "/URI" in dictionary and dictionary.get("/S") == "/URI"
+    ]
     assert [link for link in links if not link.startswith(("data:", "https:"))] == []
-    assert not {str(one.get("/Subtype")) for one in found} & {"/Image", "/FileAttachment", "/Movie"}
+    assert not {str(dictionary.get("/Subtype")) for dictionary in dictionaries} & {
+        "/Image",
+        "/FileAttachment",
+        "/Movie",
+    }
 
 
 def test_a_folder_of_csv_takes_no_name_for_a_path(tmp_path: Path) -> None:
     (folder := tmp_path / "csv").mkdir()
     names = ("../x", "/etc/x", "..", ".", "", "a/b", "\x00", "a\nb", "x" * 5000, *NAMES[:8])
     write_files([DataFile(name, "a\n") for name in names], folder)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["csv"]
-    assert all(one.is_file() for one in folder.iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["csv"]
+    assert all(path.is_file() for path in folder.iterdir())

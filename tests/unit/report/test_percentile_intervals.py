@@ -100,9 +100,9 @@ def test_every_run_with_some_bursts_has_an_interval_and_most_hold_the_truth() ->
     truth_ns = together.quantile(0.99).value_ns
     assert truth_ns is not None
     intervals = [run.quantile(0.99) for run in runs]
-    known = [interval for interval in intervals if interval is not None]
-    assert len(known) == len(runs)
-    assert sum(interval.low <= truth_ns <= interval.high for interval in known) >= 56
+    measured = [interval for interval in intervals if interval is not None]
+    assert len(measured) == len(runs)
+    assert sum(interval.low <= truth_ns <= interval.high for interval in measured) >= 56
 
 
 @pytest.mark.parametrize(("every", "covered"), [(1, False), (20, True)])

@@ -56,7 +56,7 @@ def test_good_run(good: ReportModel) -> None:
             "Steady state",
             "Write amplification and latency over the run",
             "Response times",
-            "Where sources of the standard differ",
+            "Differences between sources of the standard",
             "Reference test platform",
         ]
     )
@@ -145,7 +145,7 @@ def test_what_is_wrong_is_said_first(bad: ReportModel) -> None:
         (
             "The run was interrupted (stopped by the user) and not resumed. The figures cover what was measured until then.",
             "The run was interrupted after 10 steps and resumed 03/02/2026 04:20 PM UTC: the drive was idle in between, while the standard requires all steps to follow each other without a pause.",
-            'The purge ("blkdiscard") is not one that the standard accepts: the drive may not have been fresh at the start. The drive may keep data mapped.',
+            'The purge ("blkdiscard") is not accepted by the standard: the drive may not have been fresh at the start. The drive may keep data mapped.',
             "Write cache unknown: the drive does not report it; the test requires it off.",
             "Option queue_depth is 8; recommended by PTS WSAT: 32.",
             "Host CPU was busy: 12 % steal.",
@@ -210,13 +210,13 @@ class Page(HTMLParser):
         assert self.stack == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
+        attributes = dict(attrs)
         if tag not in self.VOID:
             self.stack.append(tag)
-        if "id" in found:
-            self.ids.append(found["id"] or "")
+        if "id" in attributes:
+            self.ids.append(attributes["id"] or "")
         if tag == "a":
-            self.links.append((found.get("download"), found["href"] or ""))
+            self.links.append((attributes.get("download"), attributes["href"] or ""))
         elif tag != "use":
             self.fetched += [v for k, v in attrs if k in ("src", "href", "xlink:href") and v]
 
@@ -238,8 +238,8 @@ def test_page_is_self_contained_and_well_formed(good_run: Path, tmp_path: Path) 
     assert re.findall(r"url\((?!#)", text) == []
     assert "@import" not in text
     text, _, script = text.partition("<script>")
-    told = "".join(re.findall(r'data-plots="[^"]*"', text))
-    assert len(told) + len(script) < 100_000, "replies take more of the page than they may"
+    join = "".join(re.findall(r'data-plots="[^"]*"', text))
+    assert len(join) + len(script) < 100_000, "replies take more of the page than they may"
     used = set(re.findall(r"url\(#([^)]+)\)", text)) | set(re.findall(r'href="#([^"]+)"', text))
     assert used <= set(page.ids)
 

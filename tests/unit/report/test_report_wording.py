@@ -102,8 +102,8 @@ def test_an_end_by_time_is_named_and_is_no_failure(
     drive = Drive(noise=0.3) if fills < 1 else Drive(capacity_bytes=1 << 50, noise=0.0)
     path = tmp_path / "run"
     build_run(path, drive, rounds=7, **FEW_STEPS)
-    found = WsatReport(load(RunDirectory.open(path)))
-    view = replace(found.wsat.view, end="24 h of writes")
+    wsat_report = WsatReport(load(RunDirectory.open(path)))
+    view = replace(wsat_report.wsat.view, end="24 h of writes")
     assert steady_stages.verdict([view], ()).headline == headline
     assert steady_stages.verdict([view], ()).level == "warning"
     assert view.text == text

@@ -59,8 +59,8 @@ def pair(make: Make) -> tuple[Path, Path]:
 def table_of(html: str, caption: str) -> str:
     """The table with that caption, as it stands in the page."""
     tables = re.findall(r"<table>.*?</table>", html, re.DOTALL)
-    (found,) = (text for text in tables if f"<caption><div>{caption}" in text)
-    return found
+    (table,) = (text for text in tables if f"<caption><div>{caption}" in text)
+    return table
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +72,10 @@ def compared(
     folder = tmp_path_factory.mktemp("page")
     words = ["compare", *map(str, pair), "--output", str(folder / "c.html"), "--pdf"]
     with pytest.MonkeyPatch.context() as patch:
-        said = io.StringIO()
-        patch.setattr("sys.stdout", said)
+        text = io.StringIO()
+        patch.setattr("sys.stdout", text)
         assert main([*words, "--csv", str(folder / "csv"), "--json"]) == 0
-    return folder, json.loads(said.getvalue())
+    return folder, json.loads(text.getvalue())
 
 
 def test_the_page_has_eight_by_three_with_differences_and_the_winner(
@@ -97,8 +97,8 @@ def test_the_page_has_eight_by_three_with_differences_and_the_winner(
 
 def test_pdf_csv_and_json_have_the_same(compared: tuple[Path, dict[str, Any]]) -> None:
     pypdf = pytest.importorskip("pypdf", reason="reads the PDF")
-    folder, found = compared
-    (grid,) = (one for one in found["grids"] if one["name"] == "iops")
+    folder, answer = compared
+    (grid,) = (entry for entry in answer["grids"] if entry["name"] == "iops")
     assert (grid["unit"], grid["difference_unit"], len(grid["cells"])) == ("IOPS", "%", 24)
     assert {cell["best"] for cell in grid["cells"]} == {"Fake B"}
     with (folder / "csv" / "blocksizes-iops-grid.csv").open() as file:
@@ -116,14 +116,14 @@ def test_pdf_csv_and_json_have_the_same(compared: tuple[Path, dict[str, Any]]) -
 
 
 def test_values_are_those_of_the_reports_and_lower_latency_wins(pair: tuple[Path, Path]) -> None:
-    found = compare(list(pair))
-    by_name = {grid.one.name: grid for grid in found.grids}
+    comparison = compare(list(pair))
+    by_name = {grid.sample.name: grid for grid in comparison.grids}
     assert list(by_name) == ["iops", "average", "maximum"]
     results = [build_report(RunDirectory.open(path)).summary["results"] for path in pair]
-    for number, one in enumerate(results):
+    for number, result in enumerate(results):
         value = next(
             r["value"]
-            for r in one
+            for r in result
             if (r["metric"], r["block_kib"], r["read_pct"]) == ("latency_avg", 4.0, 65.0)
         )
         assert by_name["average"].value(("4KiB", "65/35"), number) == pytest.approx(value)
@@ -139,11 +139,11 @@ def grid(values: dict[tuple[str, str], float], **more: Any) -> Grid:
                 **fields)  # fmt: skip
 
 
-ONE = {("1", "R"): 100.0, ("1", "W"): 50.0, ("8", "R"): 400.0}
+FIRST = {("1", "R"): 100.0, ("1", "W"): 50.0, ("8", "R"): 400.0}
 
 
 def test_a_cell_of_one_drive_alone_is_not_compared() -> None:
-    shared = SharedGrid("t", [grid(ONE), grid({("1", "R"): 90.0, ("8", "W"): 1.0})])
+    shared = SharedGrid("t", [grid(FIRST), grid({("1", "R"): 90.0, ("8", "W"): 1.0})])
     assert (shared.rows, shared.columns) == (["1"], ["R"])
     assert shared.best(("1", "R")) == 0
     assert shared.best(("8", "W")) is None
@@ -151,7 +151,7 @@ def test_a_cell_of_one_drive_alone_is_not_compared() -> None:
 
 
 def test_nearly_equal_values_have_no_winner() -> None:
-    shared = SharedGrid("t", [grid(ONE), grid({("1", "R"): 100.05, ("8", "R"): 404.0})])
+    shared = SharedGrid("t", [grid(FIRST), grid({("1", "R"): 100.05, ("8", "R"): 404.0})])
     assert shared.best(("1", "R")) is None
     assert shared.difference_text(("1", "R"), 1) == "equal"
     assert shared.best(("8", "R")) == 1
@@ -168,8 +168,8 @@ def test_percentages_differ_in_points_and_zero_has_no_percent() -> None:
 
 
 def shown(shared: SharedGrid, labels: list[str]) -> Section:
-    (found,) = grid_sections([shared], labels)
-    return found
+    (section,) = grid_sections([shared], labels)
+    return section
 
 
 def test_wide_grids_have_their_differences_apart_and_a_third_drive_too() -> None:
@@ -186,17 +186,17 @@ def test_wide_grids_have_their_differences_apart_and_a_third_drive_too() -> None
 
 
 def test_bars_have_a_group_for_each_row_and_lines_the_difference_on_a_second_axis() -> None:
-    other = grid({key: 1.25 * value for key, value in ONE.items()}, drawn="bars")
-    bars = shown(SharedGrid("t", [grid(ONE, drawn="bars"), other]), ["A", "B"])
+    other = grid({key: 1.25 * value for key, value in FIRST.items()}, drawn="bars")
+    bars = shown(SharedGrid("t", [grid(FIRST, drawn="bars"), other]), ["A", "B"])
     assert [figure.title for figure in bars.figures] == ["Speed, R", "Speed, W"]
     places: dict[str, Any] = {"drawn": "lines", "x": depth_axis([1, 8]), "places": [1.0, 8.0]}
-    first = grid(ONE, **places)
-    found = shown(SharedGrid("t", [first, replace(first, values=other.values)]), ["A", "B"])
+    first = grid(FIRST, **places)
+    tables = shown(SharedGrid("t", [first, replace(first, values=other.values)]), ["A", "B"])
     plot = json.loads(
-        re.search(r'data-plots="([^"]*)"', found.figures[0].svg)[1].replace("&quot;", '"')  # type: ignore[index]
+        re.search(r'data-plots="([^"]*)"', tables.figures[0].svg)[1].replace("&quot;", '"')  # type: ignore[index]
     )
     assert plot["legend"] == ["A (left)", "B (left)", "B v A (right)"]
-    assert [one["y"]["name"] for one in plot["plots"]] == ["IOPS", "Difference"]
+    assert [entry["y"]["name"] for entry in plot["plots"]] == ["IOPS", "Difference"]
 
 
 @pytest.mark.parametrize(

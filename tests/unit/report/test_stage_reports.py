@@ -83,9 +83,9 @@ def rows_of(model: ReportModel, name: str) -> list[dict[str, str]]:
 
 
 def test_the_page_is_the_same_each_time_and_stamped(runs: dict[str, Path], tmp_path: Path) -> None:
-    one = write_report(runs["hir"], tmp_path / "one.html").read_bytes()
-    assert one == write_report(runs["hir"], tmp_path / "two.html").read_bytes()
-    assert b"NOT PTS-CONFORMANT" in one
+    first = write_report(runs["hir"], tmp_path / "one.html").read_bytes()
+    assert first == write_report(runs["hir"], tmp_path / "two.html").read_bytes()
+    assert b"NOT PTS-CONFORMANT" in first
 
 
 @pytest.mark.parametrize("name", list(OPTIONS))
@@ -124,7 +124,7 @@ def test_the_choice_between_sources_is_on_the_page(
     (page,) = (part for part in model.sections if part.title == CHOICES)
     assert [row[2] for row in page.tables[0].rows] == here
     assert [row["here"] for row in rows_of(model, "choices.csv")] == here
-    assert [one["here"] for one in model.summary["choices"]] == here
+    assert [choice["here"] for choice in model.summary["choices"]] == here
 
 
 @pytest.mark.parametrize(("name", "round_length"), [("hir", "2 s"), ("ecw", "0.5 s")])
@@ -145,16 +145,16 @@ def keys_of(value: Any) -> set[str]:
 @pytest.mark.parametrize("name", list(OPTIONS))
 def test_every_key_of_a_summary_is_documented(name: str, models: dict[str, ReportModel]) -> None:
     text = (Path(__file__).parents[3] / "docs/reference/json.md").read_text(encoding="utf-8")
-    own = {k: v for k, v in models[name].summary.items() if k not in ("run", "device", "files")}
-    assert {key for key in keys_of(own) if f"`{key}`" not in text} == set()
+    results = {k: v for k, v in models[name].summary.items() if k not in ("run", "device", "files")}
+    assert {key for key in keys_of(results) if f"`{key}`" not in text} == set()
     assert f'"writecliff/{name}/1"' in text
 
 
 def test_the_plots_of_dirth_come_in_the_order_of_the_standard(
     models: dict[str, ReportModel],
 ) -> None:
-    found = [re.sub(r" \(.*|, RND .*", "", title) for title in titles(models["dirth"])]
-    assert found == [
+    plots = [re.sub(r" \(.*|, RND .*", "", title) for title in titles(models["dirth"])]
+    assert plots == [
         "Pre Conditioning IOPS",
         "Pre Conditioning steady-state check",
         "Between-round pre-writes",
@@ -181,28 +181,28 @@ def test_the_plots_of_dirth_come_in_the_order_of_the_standard(
 def test_the_optimum_of_outstanding_ios_is_marked(
     name: str, models: dict[str, ReportModel]
 ) -> None:
-    model, found = models[name], models[name].summary
+    model, summary = models[name], models[name].summary
     (part,) = (part for part in model.sections if part.title == "Outstanding I/Os")
-    best = found["knee"]
+    best = summary["knee"]
     load = f"TC{best['threads']}/QD{best['queue_depth']}"
     for figure in part.figures:
         assert f"optimum, {load}" in figure.svg
     (table,) = part.tables
     assert [row[1] for row in table.rows if row[-1] == "optimum"] == [load]
-    by_load = found["outstanding"]
-    assert [one["outstanding"] for one in by_load] == sorted(
-        {one["outstanding"] for one in by_load}
+    by_load = summary["outstanding"]
+    assert [entry["outstanding"] for entry in by_load] == sorted(
+        {entry["outstanding"] for entry in by_load}
     )
     assert len(table.rows) == len(by_load)
-    most = max(cell["iops"] for cell in found["cells"])
+    most = max(cell["iops"] for cell in summary["cells"])
     assert best["iops"] >= 0.9 * most
-    for one in by_load:
-        product = one["threads"] * one["queue_depth"]
-        assert one["outstanding"] == product
-        assert one["art_to_knee_ratio"] == pytest.approx(one["art_ns"] / best["art_ns"])
+    for entry in by_load:
+        product = entry["threads"] * entry["queue_depth"]
+        assert entry["outstanding"] == product
+        assert entry["art_to_knee_ratio"] == pytest.approx(entry["art_ns"] / best["art_ns"])
     (file,) = (file for file in model.data if file.name == "outstanding.csv")
     rows = list(csv.DictReader(file.text.splitlines()))
-    assert len(rows) == len(found["cells"])
+    assert len(rows) == len(summary["cells"])
     assert sum(int(row["optimum"]) for row in rows) == 1
 
 
@@ -211,28 +211,30 @@ def test_loads_obey_littles_law(name: str, runs: dict[str, Path]) -> None:
     """Outstanding I/Os = IOPS x response time, also beyond the 32 commands that SATA queues: what
     waits in the host counts.
     """
-    found = report_of(RunDirectory.open(runs[name]))
-    assert len(found.cells) == 6
-    for cell in found.cells:
+    report = report_of(RunDirectory.open(runs[name]))
+    assert len(report.cells) == 6
+    for cell in report.cells:
         assert cell.iops * cell.art_ns / 1e9 == pytest.approx(cell.outstanding, rel=0.12)
 
 
 def test_operating_points_of_the_page_are_those_of_the_run(
     runs: dict[str, Path], models: dict[str, ReportModel]
 ) -> None:
-    found = report_of(RunDirectory.open(runs["dirth"]))
+    report = report_of(RunDirectory.open(runs["dirth"]))
     points = models["dirth"].summary["operating_points"]
-    for name, cell in found.points.items():
-        rows = found.data.history.stages[f"rth-{name}"].rows
+    for name, cell in report.points.items():
+        rows = report.data.history.stages[f"rth-{name}"].rows
         assert (points[name]["threads"], points[name]["queue_depth"]) == (
             rows[-1].threads,
             rows[-1].queue_depth,
         )
         assert cell.art_ns < 5e6
         assert points[name]["latency"]["count"] == rows[-1].ios
-        apart = points[name]["latency_by_operation"]
-        assert sum(apart[operation]["count"] for operation in ("read", "write")) == rows[-1].ios
-        assert apart["read"]["mean_ns"] != apart["write"]["mean_ns"]
+        by_operation = points[name]["latency_by_operation"]
+        assert (
+            sum(by_operation[operation]["count"] for operation in ("read", "write")) == rows[-1].ios
+        )
+        assert by_operation["read"]["mean_ns"] != by_operation["write"]["mean_ns"]
 
 
 def test_the_composite_says_what_it_is_made_of(models: dict[str, ReportModel]) -> None:
@@ -251,8 +253,8 @@ def test_unsteady_runs_are_called_so(
     runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same run, its samples judged as if they fell by half in the window."""
-    found = report_of(RunDirectory.open(runs["dirth"]))
-    precondition, rounds = found.views
+    report = report_of(RunDirectory.open(runs["dirth"]))
+    precondition, rounds = report.views
     assert rounds.stage is not None
     worse = type(rounds.stage)("rounds", rounds.stage.tracking, max_rounds=5)
     for row in rounds.stage.rows:
@@ -275,10 +277,10 @@ def test_unsteady_runs_are_called_so(
 def test_hir_counts_the_time_of_its_bursts_only(
     runs: dict[str, Path], models: dict[str, ReportModel]
 ) -> None:
-    found = report_of(RunDirectory.open(runs["hir"]))
-    assert [wait.wait_s for wait in found.waits] == [2.0, 6.0]
-    for wait in found.waits:
-        stage = found.data.history.stages[f"wait-{wait.wait_s:g}"]
+    report = report_of(RunDirectory.open(runs["hir"]))
+    assert [wait.wait_s for wait in report.waits] == [2.0, 6.0]
+    for wait in report.waits:
+        stage = report.data.history.stages[f"wait-{wait.wait_s:g}"]
         assert wait.bursts.iops.size == 3
         assert (np.diff(wait.bursts.time_ns) > 0).all()
         # The bursts hold all I/Os, and nothing else does.
@@ -286,7 +288,7 @@ def test_hir_counts_the_time_of_its_bursts_only(
         assert ios == pytest.approx(sum(row.ios for row in stage.rows))
         assert wait.burst_iops is not None
         assert wait.burst_iops > 1.3 * max(row.iops for row in stage.rows)
-    assert [round(wait.number, 6) for wait in found.waits] == [1, 3]
+    assert [round(wait.number, 6) for wait in report.waits] == [1, 3]
     states = models["hir"].summary["wait_states"]
     assert [state["baseline_steps"] for state in states] == [6, 6]
     assert titles(models["hir"])[-2:] == [
@@ -298,7 +300,7 @@ def test_hir_counts_the_time_of_its_bursts_only(
 def test_xsr_samples_hold_every_byte_and_recovery_follows_from_them(
     runs: dict[str, Path], models: dict[str, ReportModel]
 ) -> None:
-    found = report_of(RunDirectory.open(runs["xsr"]))
+    report = report_of(RunDirectory.open(runs["xsr"]))
     rows = rows_of(models["xsr"], "samples.csv")
     rates: dict[str, list[float]] = {}
     for row in rows:
@@ -308,11 +310,11 @@ def test_xsr_samples_hold_every_byte_and_recovery_follows_from_them(
         "AG2": 15,
         "AG3": 20,
     }
-    for one in found.groups:
-        stage = found.data.history.stages[one.group.phase]
+    for group in report.groups:
+        stage = report.data.history.stages[group.group.phase]
         total = sum(row.bytes for row in stage.rows)
         # Less the I/Os in flight at the end, which are completed after the last whole sample.
-        assert sum(rates[one.group.name]) == pytest.approx(total, abs=33 << 20)
+        assert sum(rates[group.group.name]) == pytest.approx(total, abs=33 << 20)
     times = [int(row["time_ns"]) for row in rows]
     assert times == sorted(times)
     expected = recovery_sample(rates["AG1"], rates["AG3"])
@@ -339,12 +341,12 @@ def test_samples_are_means_over_time_and_maxima_of_maxima() -> None:
         square_ns2=column(2.0, 10.0, math.nan, 5.0, 81.0),
         max_ns=column(5.0, 4.0, math.nan, 7.0, 9.0),
     )
-    found = samples(intervals, 2e9)
-    assert found.number.tolist() == [1, 2]  # the third lasts 0.3 of 2 s
-    assert found.iops.tolist() == [20, 4]
-    assert found.bytes_per_s.tolist() == [200, 40]
-    assert found.mean_ns.tolist() == [2.5, 2.0]
-    assert found.max_ns.tolist() == [5.0, 7.0]
+    sampled = samples(intervals, 2e9)
+    assert sampled.number.tolist() == [1, 2]  # the third lasts 0.3 of 2 s
+    assert sampled.iops.tolist() == [20, 4]
+    assert sampled.bytes_per_s.tolist() == [200, 40]
+    assert sampled.mean_ns.tolist() == [2.5, 2.0]
+    assert sampled.max_ns.tolist() == [5.0, 7.0]
 
 
 def test_a_burst_that_is_too_long_counts_with_its_own_time() -> None:
@@ -360,13 +362,13 @@ def test_a_burst_that_is_too_long_counts_with_its_own_time() -> None:
 def test_headlines_are_told_apart_and_lie_in_their_intervals(
     runs: dict[str, Path], name: str
 ) -> None:
-    found = report_of(RunDirectory.open(runs[name])).headlines()
-    keys = [item.key for item in found]
+    headlines = report_of(RunDirectory.open(runs[name])).headlines()
+    keys = [item.key for item in headlines]
     assert len(set(keys)) == len(keys) >= 3
-    for item in found:
+    for item in headlines:
         assert item.interval is None or item.interval.low <= item.value <= item.interval.high
     # XSR's throughput changes all along: it has no window that an interval could be of.
-    assert any(item.interval is not None for item in found) == (name != "xsr")
+    assert any(item.interval is not None for item in headlines) == (name != "xsr")
 
 
 def test_a_demand_test_answers_with_its_knee(runs: dict[str, Path]) -> None:

@@ -215,7 +215,7 @@ def test_a_run_in_progress_is_reported_as_far_as_it_is(tmp_path: Path) -> None:
             run.append_round(record)
         model = report.model()
     then = report_of(RunDirectory.open(tmp_path / "then" / "run")).model()
-    assert model.disclosures[0] == "The run has not ended: these are the figures so far."
+    assert model.disclosures[0] == "The run is in progress: these are the figures so far."
     assert model.summary["figures"]["steps"] == 4
     assert model.data[0].text.count("\n") == 1 + 4
     assert model.data == then.data

@@ -81,14 +81,14 @@ def test_compare_draws_the_shapes_over_time_with_the_states_marked(
 ) -> None:
     words = ["compare", *map(str, runs), "--output", str(tmp_path / "c.html")]
     assert main([*words, "--csv", str(tmp_path / "csv"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    summary = json.loads(capsys.readouterr().out)
     html = (tmp_path / "c.html").read_text()
     begin = html.index('<figure id="saturation-relative-time"')
     drawing = html[begin : html.index("</figure>", begin)]
     for text in ("leaves FOB", "steady state begins", "Time (h)", "IOPS relative to peak"):
         assert text in drawing
     assert "When the drives change their state" in html
-    marks = {(c["name"], c["contender"]): c["marks"] for c in found["curves"]}
+    marks = {(c["name"], c["contender"]): c["marks"] for c in summary["curves"]}
     with (tmp_path / "csv" / "moments.csv").open() as file:
         rows = {row["contender"]: row for row in csv.DictReader(file)}
     assert len(rows) == 2

@@ -190,7 +190,9 @@ def test_sessions_compare_and_have_no_time_when_fast(run: tuple[str, Path]) -> N
     _session(run[0], fast)
     assert summarise(fast)["session"]["lifetime"]["years"] is None
     assert "there are no latencies" in write_report(fast).read_text()
-    assert "Write amplification" in [figure.one.label for figure in compare(run[1], fast).figures]
+    assert "Write amplification" in [
+        figure.sample.label for figure in compare(run[1], fast).figures
+    ]
 
 
 def _start(drive: str, *words: str) -> tuple[subprocess.Popen[str], str]:

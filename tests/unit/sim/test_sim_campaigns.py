@@ -356,7 +356,7 @@ def test_worn_drives_are_replaced(days: float | None, drives: int) -> None:
     assert costs.total == costs.drives_dollars == drives * 200
     assert costs.per_tb_written == pytest.approx(drives * 200 / (5 * 365))
     shown = ownership_section(costs)
-    assert "power of the drive is not known" in shown.intro
+    assert "power of the drive is unknown" in shown.intro
     assert ("Drives bought", str(drives)) in [row[:2] for row in shown.tables[0].rows]
 
 

@@ -47,12 +47,12 @@ def store(made_store: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def served(store: Path) -> Iterator[Served]:
     """The dashboard of that copy."""
-    with dashboard(store) as one:
-        yield one
+    with dashboard(store) as server:
+        yield server
 
 
 @pytest.fixture
 def editable(store: Path) -> Iterator[Served]:
     """The same with changes allowed."""
-    with dashboard(store, allow_changes=True) as one:
-        yield one
+    with dashboard(store, allow_changes=True) as server:
+        yield server

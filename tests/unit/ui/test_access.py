@@ -119,7 +119,7 @@ def test_forms_of_other_pages_are_refused(editable: Served) -> None:
     assert editable.ask("/tags", method="POST", body="name=runs/first&add=theirs").status == 403
     assert editable.form("/tags", fields, Origin="http://evil.example").status == 403
     assert editable.form("/tags", fields, Origin="null").status == 403
-    own = f"http://127.0.0.1:{editable.port}"
-    assert editable.form("/tags", {**fields, "add": "ours"}, Origin=own).status == 303
+    origin = f"http://127.0.0.1:{editable.port}"
+    assert editable.form("/tags", {**fields, "add": "ours"}, Origin=origin).status == 303
     page = editable.of("/run", "runs/first").text
     assert "theirs" not in page and "ours" in page

@@ -56,10 +56,10 @@ def test_json_is_there_when_it_is_ready(tmp_path: Path) -> None:
         lines = [process.stdout.readline()]
         while lines[-1] != "}\n":
             lines.append(process.stdout.readline())
-        found = json.loads("".join(lines))
-        assert found["address"].endswith(f"/?token={token}")
-        assert (found["store"], found["allow_changes"]) == (str(tmp_path), True)
-        assert found["schema"] == "writecliff/ui/1"
+        answer = json.loads("".join(lines))
+        assert answer["address"].endswith(f"/?token={token}")
+        assert (answer["store"], answer["allow_changes"]) == (str(tmp_path), True)
+        assert answer["schema"] == "writecliff/ui/1"
         process.terminate()
         assert process.wait(WAIT_LIMIT_S) == 0
 
@@ -76,23 +76,23 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         code, out, err = run(str(tmp_path), "--port", str(port))
     assert (code, out) == (2, "")
     assert err.splitlines() == [
-        f"error: port {port} of 127.0.0.1 is taken",
-        "hint: give another one with --port, or --port 0 for any that is free",
+        f"error: port {port} of 127.0.0.1 is in use",
+        "hint: choose another port with --port, or --port 0 for any free port",
     ]
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--port", "70000"), "--port must be 0 to 65535, not 70000"),
-        (("--listen", "no such name.invalid", "--port", "0"), "is no address"),
+        (("--listen", "no such name.invalid", "--port", "0"), "is not an address"),
         (("--token", "short"), "--token needs at least 16 letters and digits"),
     ],
 )
-def test_options_that_mean_nothing(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+def test_options_that_mean_nothing(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     code, out, err = run(str(tmp_path), *words)
     assert (code, out) == (2, "")
-    assert said in err and "Traceback" not in err
+    assert message in err and "Traceback" not in err
 
 
 def test_a_store_that_is_a_file(tmp_path: Path) -> None:

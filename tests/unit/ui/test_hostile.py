@@ -170,7 +170,7 @@ def test_a_huge_run_is_shortened_or_refused(store: Path, monkeypatch: pytest.Mon
         assert len(page.body) < 1_000_000
         answer = served.of("/api/series", "runs/huge")
         assert answer.status == 409
-        assert "1,000 rows of intervals; plots are made of 900" in answer.json["error"]
+        assert "1,000 rows of intervals; plots are limited to 900" in answer.json["error"]
         assert len(served.ask("/").body) < 200_000
         assert is_up(served)
 
@@ -209,7 +209,7 @@ def test_a_damaged_run_is_said_and_harms_nobody(store: Path, name: str, how: str
                 assert answer.json["error"]
         assert served.of("/overlay", ["runs/first", "runs/second"]).status in (200, 409)
         assert is_up(served)
-        assert [one for one in served.complaints if "Error" in one] == []
+        assert [complaint for complaint in served.complaints if "Error" in complaint] == []
 
 
 def test_a_manifest_that_nests_deeply_is_a_damaged_run(store: Path) -> None:

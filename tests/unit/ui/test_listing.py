@@ -53,9 +53,9 @@ def test_lists_are_those_of_the_command(
     change_tags(place, "runs/first", add=["good", "better"])
     change_tags(place, "runs/third", add=["good"])
     want = [row["run"] for row in listed(Catalogue(place), Selection(**selection))]
-    found = listing(Library(str(store)), Asked.of(asked))
-    assert [row["run"] for row in found.rows] == want
-    assert found.total == len(want)
+    page = listing(Library(str(store)), Asked.of(asked))
+    assert [row["run"] for row in page.rows] == want
+    assert page.total == len(want)
 
 
 def test_pages_hold_all_runs_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,9 +98,9 @@ def test_the_page_of_a_run_has_its_figures_setup_and_report(served: Served) -> N
 
 
 def served_root(served: Served) -> str:
-    found = re.search(r'class="store">([^<]*)<', served.ask("/").text)
-    assert found is not None
-    return found[1]
+    match = re.search(r'class="store">([^<]*)<', served.ask("/").text)
+    assert match is not None
+    return match[1]
 
 
 def test_runs_are_laid_over_one_another(served: Served) -> None:
@@ -113,10 +113,10 @@ def test_runs_are_laid_over_one_another(served: Served) -> None:
     assert plain["marks"] <= 5_000
     means = [sum(line["y"]) / len(line["y"]) for line in plot["lines"]]
     relative = served.of("/api/overlay", runs, key="iops.write", norm="first").json["plots"][0]
-    found = [sum(line["y"]) / len(line["y"]) for line in relative["lines"]]
-    assert found == pytest.approx([1, means[1] / means[0]], rel=1e-4)
-    own = served.of("/api/overlay", runs, key="iops.write", norm="maximum").json["plots"][0]
-    assert [max(line["y"]) for line in own["lines"]] == [1.0, 1.0]
+    means = [sum(line["y"]) / len(line["y"]) for line in relative["lines"]]
+    assert means == pytest.approx([1, means[1] / means[0]], rel=1e-4)
+    plot = served.of("/api/overlay", runs, key="iops.write", norm="maximum").json["plots"][0]
+    assert [max(line["y"]) for line in plot["lines"]] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ def test_a_sweep_is_a_line_for_each_run(tmp_path: Path) -> None:
     SuiteFolder.create(tmp_path / "sweeps" / "one", "sweep", "queue_depth,gc", members)
     for n in range(3):  # the last one has not begun
         make_run(tmp_path / "sweeps" / "one" / f"cell-{n}", iops=9_000.0 + 500 * n)
-    found = coordinates(open_set(Library(str(tmp_path)), "sweeps/one"))
-    titles = [axis["title"] for axis in found["axes"]]
+    axes = coordinates(open_set(Library(str(tmp_path)), "sweeps/one"))
+    titles = [axis["title"] for axis in axes["axes"]]
     assert titles[:2] == ["Queue depth", "Gc"] and "IOPS" in titles[2]
-    assert [run["heights"][0] for run in found["runs"]] == [0.0, pytest.approx(1 / 3), 1.0]
-    assert [run["heights"][2] for run in found["runs"]][::2] == [0.0, 1.0]
+    assert [run["heights"][0] for run in axes["runs"]] == [0.0, pytest.approx(1 / 3), 1.0]
+    assert [run["heights"][2] for run in axes["runs"]][::2] == [0.0, 1.0]
     with dashboard(tmp_path) as served:
         assert "sweeps/one" in served.ask("/sets").text
         page = served.of("/set", "sweeps/one").text
@@ -158,11 +158,11 @@ def test_a_suite_has_a_table_for_each_test_with_its_own_figures() -> None:
         SetRow("s/lat", "lat", "complete", "lat", {}, {"art": 2.0}, {"art": "2"}),
         SetRow("s/iops-2", "iops-2", "running", "iops", {}, {}, {}),
     ]
-    found = Set("s", "suite", "pts-c", [], {"iops": "IOPS", "art": "Average (ms)"}, rows)
+    set_ = Set("s", "suite", "pts-c", [], {"iops": "IOPS", "art": "Average (ms)"}, rows)
     assert [(part.test, dict(part.labels), [row.name for row in part.rows])
-            for part in found.tables] == [
+            for part in set_.tables] == [
         ("iops", {"iops": "IOPS"}, ["iops", "iops-2"]),
         ("lat", {"art": "Average (ms)"}, ["lat"]),
     ]  # fmt: skip
-    (one,) = replace(found, rows=rows[:1]).tables
-    assert one.test == "", "a set of one test needs no title"
+    (table,) = replace(set_, rows=rows[:1]).tables
+    assert table.test == "", "a set of one test needs no title"

@@ -147,8 +147,8 @@ def test_a_run_that_goes_on_is_read_step_by_step(
     assert shelf.series("run", tmp_path / "run").intervals == 8  # it has ended meanwhile
     whole = Shelf().series("run", tmp_path / "run")
     assert [line.key for line in going_on.lines] == [line.key for line in whole.lines]
-    for one, other in zip(going_on.lines, whole.lines, strict=True):
-        np.testing.assert_array_equal(one.y, other.y)
+    for line, other in zip(going_on.lines, whole.lines, strict=True):
+        np.testing.assert_array_equal(line.y, other.y)
 
 
 def test_series_that_have_not_changed_stay_in_memory(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_run_with_too_many_rows_is_refused_before_it_is_read(
     build_run(tmp_path / "run", rounds=1, steps_per_round=2, step_s=2.0)
     monkeypatch.setattr(series_module, "MOST_ROWS", 3)
     monkeypatch.setattr(RunDirectory, "rows_after", lambda *_: pytest.fail("it was read"))
-    with pytest.raises(StoreError, match="4 rows of intervals; plots are made of 3"):
+    with pytest.raises(StoreError, match="4 rows of intervals; plots are limited to 3"):
         Shelf().series("run", tmp_path / "run")
 
 

@@ -1,3 +1,1 @@
-"""Reports of the published campaigns, what they share (`results.py`), and comparisons of two runs
-(`improvement.py`).
-"""
+"""Reports of the published campaigns; `results.py` has their base class."""

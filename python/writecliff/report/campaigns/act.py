@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ActReport(CampaignReport):
-    """The report of a run."""
+    """The report of a run of ACT."""
 
     samples_are = "mean over the slices"
 
@@ -43,24 +43,25 @@ class ActReport(CampaignReport):
 
     @cached_property
     def trial(self) -> Trial | None:
-        """The last whole test; None if the run did not get there."""
+        """The last complete test; None if the run did not reach it."""
         return certified(self.data)
 
     @cached_property
     def slices(self) -> Sequence[Slice]:
-        """Its complete slices."""
+        """Complete slices of the test."""
         return slices(self.data, self.trial) if self.trial is not None else ()
 
     @cached_property
     def reads(self) -> Histogram | None:
-        """Service times of all its reads."""
+        """Service times of all reads of the test."""
         if self.trial is None:
             return None
         steps = [self.data.seq(row) for row in self.trial.rows]
         return self.data.run.histogram(steps=steps, operation="read", job=0)
 
     @cached_property
-    def found(self) -> Sequence[Result]:
+    def measurements(self) -> Sequence[Result]:
+        """Shares of reads over the thresholds, by slice and on average."""
         if self.trial is None:
             return ()
         multiple = self.trial.multiple
@@ -69,14 +70,15 @@ class ActReport(CampaignReport):
             shares = [item.over_pct[ms] for item in self.slices]
             figures.append((f"over_{ms}ms_avg", fmean(shares) if shares else None, "%", False))
             figures.append((f"over_{ms}ms_max", max(shares, default=None), "%", False))
-        found = known_results(figures, item=f"act {multiple:g}x", access="act")
+        results = known_results(figures, item=f"act {multiple:g}x", access="act")
         if self.procedure.options.search:
             best = multiple if self.procedure.passed(self.trial) else 0.0
             figure = ("largest_load", best, "x", True)
-            found += known_results((figure,), item="act", access="act")
-        return found
+            results += known_results((figure,), item="act", access="act")
+        return results
 
     def grids(self) -> list[Grid]:
+        """Return the shares of reads over each threshold by slice."""
         rows = {str(item.number): item.over_pct for item in self.slices}
         if rows:
             every = list(rows.values())
@@ -96,14 +98,14 @@ class ActReport(CampaignReport):
         ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """The shares of the slices that an average is of."""
+        """Return the shares of the slices for an average."""
         if not result.metric.endswith("_avg"):
             return ()
         ms = int(result.metric.removeprefix("over_").removesuffix("ms_avg"))
         return [item.over_pct[ms] for item in self.slices]
 
     def answer(self) -> str:
-        """PASS or FAIL at which load, and the limit that is nearest."""
+        """Return PASS or FAIL with the load factor, and the limit with the smallest margin."""
         trial, options = self.trial, self.procedure.options
         if trial is None:
             return f"FAIL: {self.verdict().headline.lower()}"
@@ -122,7 +124,7 @@ class ActReport(CampaignReport):
         return f"{load}: {', '.join(worst) or 'no slice is complete'} in the worst slice"
 
     def more_results(self) -> Mapping[str, Any]:
-        """The judgement, for programs."""
+        """Return the verdict, the limits and the trials."""
         options, trial = self.procedure.options, self.trial
         passed = self.procedure.passed(trial) if trial is not None else None
         return {
@@ -146,15 +148,17 @@ class ActReport(CampaignReport):
         }
 
     def notes(self) -> tuple[str, ...]:
+        """Return the treatment of latencies near a threshold."""
         return (
             "A latency within the histogram's resolution of a threshold (1/64 of it) counts as "
             "over it.",
         )
 
     def verdict(self) -> Verdict:
+        """Return the verdict with the limits and the slices that exceed them."""
         options, trial = self.procedure.options, self.trial
         rule = "; ".join(f"fewer than {pct:g} % over {ms} ms" for ms, pct in LIMITS_PCT.items())
-        meaning = [f"Required of the reads of every slice: {rule}."]
+        meaning = [f"Limits for the reads of every slice: {rule}."]
         if trial is None:
             text = "No load passed the search" if options.search else "Nothing was tested yet"
             return Verdict("bad", text, tuple(meaning))
@@ -168,14 +172,15 @@ class ActReport(CampaignReport):
             headline = f"Stopped: the drive cannot keep up with {load}"
             return Verdict("bad", headline, tuple(meaning))
         if not trial.complete:
-            return Verdict("warning", f"{load}: not tested to its end", tuple(meaning))
+            return Verdict("warning", f"{load}: test not completed", tuple(meaning))
         if bad:
             meaning.append(f"Slices over a limit: {', '.join(map(str, bad))}.")
-            meaning.append("The stress test is passed: it ran to its end.")
+            meaning.append("The stress test passed: it ran to its end.")
             return Verdict("bad", f"{load} failed", tuple(meaning))
         return Verdict("good", f"{load} passed", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the load and the share of reads over each threshold."""
         if self.trial is None:
             return
         verdict = "passed" if self.procedure.passed(self.trial) else "not passed"
@@ -183,10 +188,11 @@ class ActReport(CampaignReport):
         yield KeyFigure(label, f"{self.trial.multiple:g}", "x", verdict)
         for ms, limit in LIMITS_PCT.items():
             worst = max((item.over_pct[ms] for item in self.slices), default=None)
-            note = f"in the worst slice; required: below {limit:g} %"
+            note = f"in the worst slice; limit: below {limit:g} %"
             yield KeyFigure(f"Over {ms} ms", units.number(worst, 2), "%", note)
 
     def sections(self) -> Iterator[Section]:
+        """Yield the slices, then the search."""
         if self.trial is not None:
             yield self._by_slice(self.trial)
         if rows := self.data.stage_rows(SEARCH):
@@ -213,7 +219,7 @@ class ActReport(CampaignReport):
                 Axis(Label("Reads over the threshold", "%")),
                 alt="Percent of the reads of each slice that took longer than 1, 8 and 64 ms",
                 references=[
-                    # One name for all of them: what begins with "_" is not in the legend.
+                    # The lines share one name; a name that starts with "_" has no legend entry.
                     plots.Reference("_" * bool(index) + "limits", limit)
                     for index, limit in enumerate(LIMITS_PCT.values())
                 ],
@@ -255,15 +261,16 @@ class ActReport(CampaignReport):
             Column("Lag", kinds.digits(3, "s")),
             "",
         )
-        loads = table("Loads that were tried", head, rows)
+        loads = table("Tested loads", head, rows)
         return section("Search", "One slice each, by doubling and halving.", loads)
 
     def files(self) -> tuple[DataFile, ...]:
-        found = [self.results_file]
+        """Return the log and the table in ACT's format."""
+        files = [self.results_file]
         if self.slices:
             old = self.procedure.options.model == "3.x"
-            found.append(DataFile("act-latency.txt", table_text(self.slices, old=old)))
-        return tuple(found)
+            files.append(DataFile("act-latency.txt", table_text(self.slices, old=old)))
+        return tuple(files)
 
 
 def _tested_ns(trial: Trial) -> float:

@@ -1,6 +1,6 @@
-"""ACT's own formats: the log with its dumps of histograms, and the table of its `act_latency.py`.
+"""Formats of ACT: the log with its dumps of histograms, and the table of its `act_latency.py`.
 
-Tools for ACT read both. The log is that of ACT 6 ("ACT version 6.6") or of 3.0 for the old
+Tools for ACT read both. The log is that of ACT 6 ("ACT version 6.6"), or of ACT 3.0 for the old
 load model; the drive's name is that of the target. Histograms are in powers of two of a millisecond
 (or microsecond): bucket 0 is below 1, bucket b from 2^(b-1) to 2^b; counts are cumulative.
 """
@@ -20,7 +20,7 @@ from writecliff.report.testdata import TestData
 VERSIONS = {"6.x": "6.6", "3.x": "3.0"}
 BUCKETS = 64
 TABLE_MS = (1, 2, 8, 64)
-# A fine bucket that a limit runs through counts as above it, as in the judgement.
+# A fine bucket that contains a limit counts as above it, as in the verdict.
 _BUCKETS_SQL = """
 select seq, kind, job_name, operation, sum(count)::bigint as ios,
        (case when upper_ns < ? then 0 else floor(log2(upper_ns // ?)) + 1 end)::int as bucket
@@ -31,7 +31,7 @@ group by all
 
 
 def dump_lines(tag: str, counts: Sequence[int]) -> Iterator[str]:
-    """A histogram as ACT dumps it: four buckets a line, empty ones left out."""
+    """Yield a histogram as ACT dumps it: four buckets a line, without empty buckets."""
     yield f"{tag} ({sum(counts)} total)"
     cells = [f" ({bucket:02}: {ios:010})" for bucket, ios in enumerate(counts) if ios]
     for begin in range(0, len(cells), 4):
@@ -40,7 +40,7 @@ def dump_lines(tag: str, counts: Sequence[int]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Histograms:
-    """The histograms of every step of a test: by name, counts in ACT's buckets."""
+    """Histograms of every step of a test: by name, counts in ACT's buckets."""
 
     steps: Sequence[Mapping[str, Sequence[int]]]
 
@@ -54,7 +54,7 @@ class _Histograms:
 
 
 def _histograms(data: TestData, trial: Trial, unit_ns: int) -> _Histograms:
-    """The stored histograms of a trial's steps, by (job, operation, kind)."""
+    """Return the stored histograms of a trial's steps, by job, operation and kind."""
     wanted = {
         ("service", READS, "read"): "reads",
         ("response", READS, "read"): "trans-reads",
@@ -63,18 +63,18 @@ def _histograms(data: TestData, trial: Trial, unit_ns: int) -> _Histograms:
         ("service", LARGE_WRITES, "write"): "large-block-writes",
     }
     seqs = [data.seq(row) for row in trial.rows]
-    found: dict[int, dict[str, list[int]]] = {seq: {} for seq in seqs}
+    histograms: dict[int, dict[str, list[int]]] = {seq: {} for seq in seqs}
     table = data.run.query(_BUCKETS_SQL, [unit_ns, unit_ns, seqs])
     for row in table.to_pylist():
         name = wanted.get((row["kind"], row["job_name"], row["operation"]))
         if name is not None:
-            counts = found[row["seq"]].setdefault(name, [0] * BUCKETS)
+            counts = histograms[row["seq"]].setdefault(name, [0] * BUCKETS)
             counts[row["bucket"]] += row["ios"]
-    return _Histograms([found[seq] for seq in seqs])
+    return _Histograms([histograms[seq] for seq in seqs])
 
 
 def certified(data: TestData) -> Trial | None:
-    """The last whole test of a run; None if it did not get there."""
+    """Return the last complete test of a run; None if it has none."""
     rows = data.stage_rows(CERTIFY)
     trials = procedure_of(data).trials(rows, CERTIFY) if rows else []
     return trials[-1] if trials else None
@@ -87,7 +87,7 @@ def procedure_of(data: TestData) -> Act:
 
 
 def log_text(data: TestData, trial: Trial) -> str:
-    """The log of a test. Its report interval is that of the steps."""
+    """Return the log of a test; its report interval is that of the steps."""
     return "\n".join(_log(data, trial)) + "\n"
 
 
@@ -136,10 +136,10 @@ def _derived(procedure: Act, trial: Trial) -> Iterator[str]:
 
 
 def _tags(present: Iterable[str], device: str, *, old: bool) -> list[tuple[str, str]]:
-    """(as the log calls it, as it is known here), in ACT's order, of those that there are."""
-    known = set(present)
+    """Return pairs of the log's name and ours for the histograms present, in ACT's order."""
+    measured = set(present)
     if old:
-        trans = "trans-reads" if "trans-reads" in known else "reads"
+        trans = "trans-reads" if "trans-reads" in measured else "reads"
         order = [
             ("LARGE BLOCK READS ", "large-block-reads"),
             ("LARGE BLOCK WRITES", "large-block-writes"),
@@ -156,11 +156,11 @@ def _tags(present: Iterable[str], device: str, *, old: bool) -> list[tuple[str, 
             ("writes", "writes"),
             (f"{device}-writes", "writes"),
         ]
-    return [(tag, name) for tag, name in order if name in known]
+    return [(tag, name) for tag, name in order if name in measured]
 
 
 def table_text(slices: Sequence[Slice], *, old: bool, every: Sequence[int] = TABLE_MS) -> str:
-    """The table of `act_latency.py`: percent of the reads over each threshold, slice by slice."""
+    """Return the table of `act_latency.py`: percent of the reads over each threshold, by slice."""
     head = "".join(f"{ms:7}" for ms in every)
     rule = "-----  " + " ------" * len(every)
     lines = [f"        {'trans' if old else 'reads'}", "        %>(ms)", f"slice  {head}", rule]

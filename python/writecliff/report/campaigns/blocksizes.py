@@ -25,20 +25,21 @@ RESPONSE = Axis("Response time", units=units.LATENCY_UNITS, log=True)
 
 
 class BlockSizesReport(CampaignReport, CellReport):
-    """The report of a run."""
+    """The report of a run of the comparison by block size."""
 
     @cached_property
     def mixes(self) -> Sequence[float]:
+        """Measured mixes by share of reads in %."""
         return list(self.data.options["read_pcts"])
 
     @cached_property
     def power_rows(self) -> Sequence[StepRow]:
-        """The steps whose power is looked at."""
+        """Steps of the power measurement."""
         return self.data.stage_rows(POWER)
 
     @cached_property
     def power(self) -> PowerSeries | None:
-        """Power over those steps; None if the drive does not report it."""
+        """Power over those steps; None if it was not measured."""
         return power_of(self.data, self.power_rows)
 
     @cached_property
@@ -61,14 +62,15 @@ class BlockSizesReport(CampaignReport, CellReport):
         return self.view.highest(cell, lambda row: row.latency_max_ns)
 
     @cached_property
-    def found(self) -> Sequence[Result]:
+    def measurements(self) -> Sequence[Result]:
+        """IOPS, latencies and power of all cells."""
         options = self.data.options
         oio = options["threads"] * options["queue_depth"]
-        found = []
+        results = []
         for size in self.sizes:
             for mix in self.mixes:
                 average, longest = self.average_ns((size, mix)), self.maximum_ns((size, mix))
-                found += known_results(
+                results += known_results(
                     (
                         ("iops", self.iops((size, mix)), "IOPS", True),
                         ("latency_avg", None if average is None else average / MS, "ms", False),
@@ -77,14 +79,15 @@ class BlockSizesReport(CampaignReport, CellReport):
                     item="blocksizes", access="random", block_kib=size / KIB, read_pct=mix, oio=oio,
                 )  # fmt: skip
         for row in self.power_rows:
-            found += known_results(
+            results += known_results(
                 (("watts", self._watts(row), "W", False),),
                 item="power", access=row.pattern or "", block_kib=(row.block_bytes or 0) / KIB,
                 read_pct=row.read_pct, oio=oio,
             )  # fmt: skip
-        return found
+        return results
 
     def grids(self) -> list[Grid]:
+        """Return IOPS, average and maximum response time by block size and mix."""
         return [
             self.side("iops", "IOPS by block size and mix", self.iops),
             self.side(
@@ -96,6 +99,7 @@ class BlockSizesReport(CampaignReport, CellReport):
         ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
+        """Return the values of the rounds of the window for a result."""
         cell = (round((result.block_kib or 0) * KIB), result.read_pct or 0.0)
         match result.item, result.metric:
             case "blocksizes", "iops":
@@ -108,21 +112,27 @@ class BlockSizesReport(CampaignReport, CellReport):
         return None if self.power is None else self.power.mean_of(row)
 
     def more_results(self) -> dict[str, Any]:
+        """Return steady state and power."""
         measured = self.power is not None
         return {"steady_state": steady_stages.views_mapping(self.views), "power_measured": measured}
 
     def files(self) -> tuple[DataFile, ...]:
+        """Return the results, and the power of the loop if it was measured."""
         series = ((self.power, POWER_CSV), (self.loop_power, LOOP_CSV))
-        power = (one.file(name) for one, name in series if one is not None)
+        power = (
+            series_of_run.file(name) for series_of_run, name in series if series_of_run is not None
+        )
         return (self.results_file, *power)
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the IOPS of 4 KiB accesses."""
         for read_pct, label in ((0.0, "write"), (100.0, "read")):
             cell = (4 * KIB, read_pct)
             if cell in self.view.cells:
                 yield self.view.key_figure(f"RND 4KiB {label}", self.iops(cell), "IOPS", digits=0)
 
     def sections(self) -> Iterator[Section]:
+        """Yield the figures by block size, the window and the power."""
         if not self.view.rounds:
             return
         for name, title, axis, value, kind in (
@@ -139,15 +149,14 @@ class BlockSizesReport(CampaignReport, CellReport):
         yield self.window_section()
 
     def _loop_section(self) -> Section:
-        """Power under the loop that the IOPS are of; left out without a measurement."""
+        """Return the power under the loop of the IOPS; omitted without measurements."""
         power, rows = self.loop_power, self.loop_rows
         if power is None:
             return section("Power under the IOPS loop", "")
         figure = power_figure(power, rows, "power-loop", "Power and block size v time", LOOP_CSV)
         return section(
             "Power under the IOPS loop",
-            f"Round {rows[-1].round}: reads, writes and mixes apart, and the block size of each "
-            "step.",
+            f"Round {rows[-1].round}: reads, writes and mixes, and the block size of each step.",
             figure,
         )
 
@@ -173,7 +182,7 @@ class BlockSizesReport(CampaignReport, CellReport):
                 loads,
             )
         intro = (
-            "Power over time, with the block size of the load as bars: reads and writes one after "
-            "the other, after the loop."
+            "Power over time, with the block size of the load as bars: first reads, then writes, "
+            "after the loop."
         )
         return section("Power", intro, power_figure(self.power, self.power_rows), loads)

@@ -1,4 +1,4 @@
-"""The report of the reviewer's consistency test: three plots per range, and what they amount to."""
+"""The report of the reviewer's consistency test: three plots and a summary per range."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LOWEST = ("Lowest second", "Lowest worst case")
 
 @dataclass(frozen=True)
 class Range:
-    """The writes to one share of the addresses."""
+    """The writes to a share of the addresses."""
 
     share_pct: float
     whole: Seconds
@@ -36,16 +36,16 @@ class Range:
 
     @property
     def name(self) -> str:
-        """ "75 %"."""
+        """The share, as "75 %"."""
         return f"{self.share_pct:g} %"
 
     @property
     def stem(self) -> str:
-        """The same in names of elements and files."""
+        """The share, for names of elements and files."""
         return f"{self.share_pct:g}".replace(".", "-")
 
     def file(self) -> DataFile:
-        """The seconds of the whole run."""
+        """Return the seconds of the whole run as CSV."""
         part = self.whole
         numbers = (part.time_ns, part.iops, part.worst_iops, part.sd_ns)
         columns = [column.tolist() for column in numbers]
@@ -54,34 +54,35 @@ class Range:
 
 
 class ConsistencyReport(CampaignReport):
-    """The report of a run."""
+    """The report of a run of the consistency test."""
 
     @cached_property
     def ranges(self) -> Sequence[Range]:
-        """What was measured of each range, as far as the run got."""
+        """Measured ranges, in order."""
         options = self.data.options
         begin_ns = float(options["steady_from_seconds"]) * SECOND_NS
-        found = []
+        ranges = []
         for share in options["range_pcts"]:
             rows = self.data.stage_rows(phase_of(share))
             if rows:
                 whole = seconds_of(self.data, rows, int(options["queue_depth"]))
-                found.append(Range(share, whole, whole.since(begin_ns)))
-        return found
+                ranges.append(Range(share, whole, whole.since(begin_ns)))
+        return ranges
 
     @property
     def array(self) -> int:
-        """The number of drives in the array; runs before it was an option have the default."""
+        """Number of drives in the array; the default for runs of versions without this option."""
         return int(self.data.options.get("array_drives") or ARRAY_DRIVES)
 
     def of_array(self, value: float | None) -> float | None:
-        """The rate of the array while one of its drives does `value` and the others wait for it."""
+        """Return the rate of an array in which each drive waits for a drive that does `value`."""
         return None if value is None else self.array * value
 
     def curves(self) -> list[Curve]:
+        """Return IOPS, worst case and deviation by second."""
         time = time_axis(self.data.options["seconds"] * SECOND_NS)
         log = Axis("IOPS", log=True)
-        found = []
+        curves = []
         for item in self.ranges:
             part, times = item.whole, item.whole.time_ns.tolist()
             kinds = (
@@ -92,8 +93,8 @@ class ConsistencyReport(CampaignReport):
             for name, title, y, values in kinds:
                 points = list(zip(times, values.tolist(), strict=True))
                 full = f"{title} of every second, {item.name} of the addresses"
-                found.append(Curve(f"range-{item.stem}-{name}", full, time, y, points))
-        return found
+                curves.append(Curve(f"range-{item.stem}-{name}", full, time, y, points))
+        return curves
 
     @property
     def price(self) -> float | None:
@@ -101,21 +102,21 @@ class ConsistencyReport(CampaignReport):
         return self.data.options.get("price") or None
 
     def per_dollar(self, value: float | None) -> float | None:
-        """A value over the price."""
+        """Return a value relative to the price; None without a price."""
         return None if value is None or self.price is None else value / self.price
 
     @property
     def dollars_per_gb(self) -> float | None:
-        """The price over the user capacity."""
+        """Price relative to the user capacity in dollars per GB."""
         return None if self.price is None else self.price / (self.data.capacity_bytes / 1e9)
 
     @cached_property
-    def found(self) -> Sequence[Result]:
-        """Of the steady part, or of the whole run if that was not reached."""
-        found = []
+    def measurements(self) -> Sequence[Result]:
+        """Figures of the steady part, or of the whole run if it has no steady part."""
+        results = []
         for item in self.ranges:
             part = item.steady if len(item.steady) else item.whole
-            found += known_results(
+            results += known_results(
                 (
                     ("iops_steady", part.average, "IOPS", True),
                     ("iops_stddev", part.deviation, "IOPS", False),
@@ -130,9 +131,10 @@ class ConsistencyReport(CampaignReport):
                 oio=int(self.data.options["queue_depth"]),
             )  # fmt: skip
         price = ("dollars_per_gb", self.dollars_per_gb, "$/GB", False)
-        return [*found, *known_results((price,), item="price", access="")]
+        return [*results, *known_results((price,), item="price", access="")]
 
     def verdict(self) -> Verdict:
+        """Return the averages of the ranges."""
         options = self.data.options
         meaning = [
             f"{item.name} of the addresses: {units.number(item.steady.average)} IOPS on average "
@@ -152,6 +154,7 @@ class ConsistencyReport(CampaignReport):
         return Verdict("warning", "The writes were not completed", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield averages and worst cases of the ranges, and prices."""
         for item in self.ranges:
             note = f"steady part, {item.name} of the addresses"
             yield KeyFigure("Average IOPS", units.number(item.steady.average), "", note)
@@ -163,6 +166,7 @@ class ConsistencyReport(CampaignReport):
             yield KeyFigure("Dollars per GB", per_gb, "$", "user capacity")
 
     def sections(self) -> Iterator[Section]:
+        """Yield the overview, the array and each range."""
         if self.ranges:
             yield self._overview()
         for item in self.ranges:
@@ -205,21 +209,21 @@ class ConsistencyReport(CampaignReport):
         return section("Consistency", intro, shown, self._array_table())
 
     def _response_ns(self, iops: float | None) -> float | None:
-        """The mean response time at this rate, by Little's law."""
+        """Return the mean response time at a rate by Little's law, in ns."""
         return int(self.data.options["queue_depth"]) / iops * SECOND_NS if iops else None
 
     def _array_table(self) -> Table:
-        """The same for an array of such drives, as far as it waits for the slowest one."""
+        """Return the table for an array of such drives, which waits for the slowest drive."""
         rows = []
         for item in self.ranges:
             part = item.steady if len(item.steady) else item.whole
-            ideal, found = self.of_array(part.average), part.array_iops(self.array)
+            ideal, measured = self.of_array(part.average), part.array_iops(self.array)
             rows.append(
                 (
                     item.name,
                     ideal,
-                    found,
-                    found / ideal if found and ideal else None,
+                    measured,
+                    measured / ideal if measured and ideal else None,
                     self.of_array(part.lowest),
                     self.of_array(part.lowest_worst),
                 )
@@ -232,7 +236,7 @@ class ConsistencyReport(CampaignReport):
             *(Column(name, kinds.NUMBER) for name in _LOWEST),
         )
         note = (
-            "Requests striped over all drives wait for the slowest one in each second, and the "
+            "Requests striped over all drives wait for the slowest drive in each second. The "
             "drives stall independently of each other."
         )
         title = f"Array of {self.array} such drives, steady part"
@@ -257,7 +261,7 @@ class ConsistencyReport(CampaignReport):
         )
 
     def _deviation_plot(self, name: str, part: Seconds, data: DataFile) -> Figure | None:
-        """Average IOPS on the left axis, how far response times spread on the right one."""
+        """Return average IOPS (left axis) and standard deviation of response times (right)."""
         times = part.time_ns.tolist()
         return plots.two_axes(
             name,

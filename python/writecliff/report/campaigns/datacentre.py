@@ -22,7 +22,7 @@ from writecliff.report.campaigns.seconds import SECONDS_NEEDED
 from writecliff.report.compared import Grid
 from writecliff.report.kinds import Span
 from writecliff.report.model import Figure, KeyFigure, Section, Verdict, section
-from writecliff.report.steady import known
+from writecliff.report.steady import or_nan
 from writecliff.report.table import Column, Head, Quantity, Table, table
 
 IOPS = Axis("IOPS")
@@ -32,47 +32,52 @@ Value = Callable[[StepRow], float | None]
 
 
 class DatacentreReport(CampaignReport):
-    """The report of a run."""
+    """The report of a run of the data-centre tests."""
 
     @cached_property
     def steps(self) -> Steps:
-        """The steps of the run, by operation as well."""
+        """Steps of the run, also by operation."""
         return Steps(self.data)
 
     @cached_property
-    def found(self) -> Sequence[Result]:
+    def measurements(self) -> Sequence[Result]:
+        """All figures of the parts that ran."""
         return found_in.results(self.steps)
 
     def grids(self) -> list[Grid]:
+        """Return the grids of the white paper."""
         return datacentre_grids(self.steps)
 
     def verdict(self) -> Verdict:
+        """Return whether the figures were measured in the sustained state."""
         state = str(self.data.options.get("state"))
         done = ", ".join(self.data.history.stages)
-        meaning = [f"Parts: {done}. Each figure is that of one step, over all of its I/Os."]
+        meaning = [f"Parts: {done}. Each figure covers all I/Os of one step."]
         if state == "sustained":
             meaning.append(
-                "The drive was first written once sequentially and twice at random, each time its "
-                "whole user capacity: this is its performance after long use."
+                "The drive was preconditioned by one sequential and two random overwrites of its "
+                "user capacity, so the figures are its performance after long use."
             )
             return Verdict("good", "Measured in the sustained state", tuple(meaning))
-        meaning.append("The published figures are of the sustained state; these are not.")
+        meaning.append("The published figures were measured in the sustained state.")
         return Verdict("warning", f"Measured in the state '{state}', not sustained", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield throughput of sequential and IOPS of random accesses."""
         for label, *key in (
             ("Sequential read", "sequential", 128.0, 100.0, "throughput"),
             ("Sequential write", "sequential", 128.0, 0.0, "throughput"),
             ("Random read", "random", 4.0, 100.0, "iops"),
             ("Random write", "random", 4.0, 0.0, "iops"),
         ):
-            for result in self.found:
+            for result in self.measurements:
                 of = [result.access, result.block_kib, result.read_pct, result.metric]
                 if result.item == "basic" and result.oio != 1 and of == key:
                     note = f"{result.block_kib:g} KiB, QD {result.oio}"
                     yield KeyFigure(label, units.number(result.value), result.unit, note)
 
     def sections(self) -> Iterator[Section]:
+        """Yield the parts that ran."""
         rows = [*self.data.stage_rows("sequential"), *self.data.stage_rows("basic")]
         if rows:
             yield section("Basic figures", "", self._speeds("Basic figures", "Access", rows))
@@ -90,7 +95,7 @@ class DatacentreReport(CampaignReport):
         return [self.steps.latency_ns(row, q) for _, q in STATISTICS]
 
     def _speeds(self, title: str, what: str, rows: Iterable[StepRow]) -> Table:
-        """Name, IOPS, MB/s and latencies of each step."""
+        """Return name, IOPS, MB/s and latencies of each step."""
         cells = [
             (row.label, row.iops, row.bytes_per_s / 1e6, *self._latencies(row)) for row in rows
         ]
@@ -128,7 +133,7 @@ class DatacentreReport(CampaignReport):
         slow = (("p999", "99.9 %", 0.999), ("p9999", "99.99 %", 0.9999), ("max", "Maximum", 1.0))
         yield section(
             "Response times of mixed reads and writes",
-            "Of all I/Os, reads and writes; a percentile that too few I/Os support is left out.",
+            "All I/Os, reads and writes. Percentiles without enough I/Os are omitted.",
             *(
                 self._by_mix(
                     f"latency-{name}",
@@ -163,10 +168,10 @@ class DatacentreReport(CampaignReport):
     ) -> Figure | None:
         """A value over the queue depth, a line per group."""
         series = [
-            Line(label, [float(d) for d, _ in found], [known(value(row)) for _, row in found])
-            for label, found in groups.items()
+            Line(label, [float(d) for d, _ in group], [or_nan(value(row)) for _, row in group])
+            for label, group in groups.items()
         ]
-        depths = depth_axis(depth for found in groups.values() for depth, _ in found)
+        depths = depth_axis(depth for group in groups.values() for depth, _ in group)
         alt = f"{title} over queue depth, a line per {what}"
         return plots.lines(name, title, self.results_file, series, depths, y, alt=alt)
 
@@ -185,7 +190,7 @@ class DatacentreReport(CampaignReport):
         return table("Mixed reads and writes", head, cells, data=self.results_file)
 
     def _mix_consistency(self) -> Section:
-        """IOPS consistency of every mix at every queue depth, reads and writes apart."""
+        """Return the IOPS consistency of reads and writes of every mix by queue depth."""
         tables = []
         for grid in (consistency_grid(self.steps, operation) for operation in OPERATIONS):
             cells = [
@@ -207,7 +212,7 @@ class DatacentreReport(CampaignReport):
         )
 
     def _over_time(self, row: StepRow, of: Sequence[found_in.Load]) -> Figure | None:
-        """IOPS of a load second by second, reads and writes apart, with mean and deviation."""
+        """Return the IOPS of a load by second, for reads and writes, with mean and deviation."""
         series, references = [], []
         for item in of:
             what = f" of {item.operation}s" if item.operation else ""
@@ -215,7 +220,7 @@ class DatacentreReport(CampaignReport):
             series.append(Line(f"IOPS{what}", item.seconds.time_ns.tolist(), iops))
             mean, sigma = item.seconds.average or 0.0, item.seconds.deviation or 0.0
             references.append(plots.Reference(f"mean{what}", mean, dashed=False))
-            # What begins with "_" is not in the legend.
+            # A name that starts with "_" has no legend entry.
             references.append(plots.Reference(f"mean ± σ{what}", mean + sigma))
             references.append(plots.Reference("_", mean - sigma))
         return plots.lines(
@@ -246,7 +251,7 @@ class DatacentreReport(CampaignReport):
             for item in loads
         ]
         short = any(len(item.seconds) < SECONDS_NEEDED for item in loads)
-        note = f"Below {SECONDS_NEEDED:,} seconds the 99.9th percentile is the slowest one."
+        note = f"Below {SECONDS_NEEDED:,} seconds the 99.9th percentile is the slowest second."
         counts = ("Seconds", "Average", "Standard deviation", "99.9 % of seconds")
         head: Head = ("Load", *(Column(name, kinds.NUMBER) for name in counts),
                 Column("Consistency", kinds.decimals(1, "%")))  # fmt: skip
@@ -260,19 +265,19 @@ class DatacentreReport(CampaignReport):
             ),
         )
 
-    def _messenger(self, found: found_in.Messenger) -> Section:
-        per_thread = [found.iops(reader) for reader in found.readers]
+    def _messenger(self, messenger: found_in.Messenger) -> Section:
+        per_thread = [messenger.iops(reader) for reader in messenger.readers]
         rows: list[Sequence[Any]] = [
             (
-                f"Readers, of {len(found.readers)} threads",
-                found.reader_iops,
+                f"Readers, of {len(messenger.readers)} threads",
+                messenger.reader_iops,
                 Span(min(per_thread), max(per_thread)),
-                *(found.readers_ns(q) for _, q in STATISTICS),
+                *(messenger.readers_ns(q) for _, q in STATISTICS),
             )
         ]
-        if found.writer is not None:
-            times = (found.writer_ns(q) for _, q in STATISTICS)
-            iops = Quantity(found.iops(found.writer), kinds.decimals(1))
+        if messenger.writer is not None:
+            times = (messenger.writer_ns(q) for _, q in STATISTICS)
+            iops = Quantity(messenger.iops(messenger.writer), kinds.decimals(1))
             rows.insert(0, ("Writer", iops, None, *times))
         return section(
             "Messenger service",
@@ -287,7 +292,7 @@ class DatacentreReport(CampaignReport):
                     *LATENCY_HEAD,
                 ),
                 rows,
-                note="Figures of readers are those of single threads, averaged over the threads.",
+                note="Figures of readers are averages over the threads.",
                 data=self.results_file,
             ),
         )

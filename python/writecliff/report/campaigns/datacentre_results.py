@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def results(steps: Steps) -> list[Result]:
-    """All figures, in the order of the parts."""
+    """Return all figures, in the order of the parts."""
     rows = steps.data.stage_rows
     return [
         *(
@@ -49,7 +49,7 @@ def results(steps: Steps) -> list[Result]:
 
 
 def _access(item: str, row: StepRow) -> dict[str, Any]:
-    """What a result of a single access is of."""
+    """Return the fields of a result of a single access."""
     return {
         "item": item,
         "access": row.pattern or "",
@@ -69,26 +69,26 @@ def _basic(steps: Steps, row: StepRow) -> list[Result]:
 
 def _mix(steps: Steps, row: StepRow) -> list[Result]:
     of = _access("mixes", row)
-    found = known_results((("iops", row.iops, "IOPS", True),), **of)
+    results = known_results((("iops", row.iops, "IOPS", True),), **of)
     for operation in ("read", "write"):
         iops = steps.iops(row, operation)
         if iops:
-            found += known_results(((f"{operation}_iops", iops, "IOPS", True),), **of)
-            found += latency_results(steps, row, of, operation, prefix=f"{operation}_")
+            results += known_results(((f"{operation}_iops", iops, "IOPS", True),), **of)
+            results += latency_results(steps, row, of, operation, prefix=f"{operation}_")
             steady = mix_consistency_pct(steps, row, operation)
-            found += known_results(((f"{operation}_iops_consistency", steady, "%", True),), **of)
-    return [*found, *latency_results(steps, row, of)]
+            results += known_results(((f"{operation}_iops_consistency", steady, "%", True),), **of)
+    return [*results, *latency_results(steps, row, of)]
 
 
 def mix_consistency_pct(steps: Steps, row: StepRow, operation: str) -> float | None:
-    """IOPS consistency of one operation of a mix; None where the step has too few seconds."""
+    """Return the IOPS consistency of one operation of a mix; None without enough seconds."""
     seconds = seconds_of(steps.data, [row], oio_of(row) or 1, operation)
     return seconds.consistency_pct if len(seconds) >= SECONDS_LEAST else None
 
 
 @dataclass(frozen=True)
 class Load:
-    """One load of the part "consistency", or the reads or writes of a mixed one."""
+    """A load of the part "consistency", or the reads or writes of a mixed load."""
 
     row: StepRow
     seconds: Seconds
@@ -96,12 +96,12 @@ class Load:
 
     @property
     def label(self) -> str:
-        """ "RND 4KiB 70/30 QD32, reads"."""
+        """The load in words, such as "RND 4KiB 70/30 QD32, reads"."""
         return f"{self.row.label}, {self.operation}s" if self.operation else self.row.label
 
 
 def loads(steps: Steps) -> Sequence[Load]:
-    """The loads of the part "consistency", reads and writes of a mixed one apart."""
+    """Return the loads of the part "consistency", with reads and writes of mixes."""
     return [
         Load(row, seconds_of(steps.data, [row], oio_of(row) or 1, operation), operation)
         for row in steps.data.stage_rows("consistency")
@@ -110,7 +110,7 @@ def loads(steps: Steps) -> Sequence[Load]:
 
 
 def _consistency(steps: Steps) -> list[Result]:
-    found = []
+    results = []
     for load in loads(steps):
         of = f"{load.operation}_" if load.operation else ""
         figures = (
@@ -119,20 +119,20 @@ def _consistency(steps: Steps) -> list[Result]:
             (f"{of}iops_p99.9", load.seconds.slow, "IOPS", True),
             (f"{of}iops_consistency", load.seconds.consistency_pct, "%", True),
         )
-        found += known_results(figures, **_access("consistency", load.row))
-    return found
+        results += known_results(figures, **_access("consistency", load.row))
+    return results
 
 
 @dataclass(frozen=True)
 class Messenger:
-    """The messenger service: the writer, and its readers one by one."""
+    """The messenger service: its writer and its readers."""
 
     seconds: float
     writer: Histogram | None
     readers: Sequence[Histogram]
 
     def iops(self, histogram: Histogram) -> float:
-        """IOPS of a thread."""
+        """Return the IOPS of a thread."""
         return histogram.count / self.seconds
 
     @property
@@ -141,38 +141,38 @@ class Messenger:
         return fmean(self.iops(reader) for reader in self.readers)
 
     def readers_ns(self, q: float | None) -> float | None:
-        """A statistic averaged over the readers; None if one of them has too few samples."""
+        """Return a statistic in ns averaged over the readers; None if one has too few samples."""
         values = [statistic(reader, q) for reader in self.readers]
-        known = [value for value in values if value is not None]
-        return fmean(known) if len(known) == len(values) else None
+        measured = [value for value in values if value is not None]
+        return fmean(measured) if len(measured) == len(values) else None
 
     def writer_ns(self, q: float | None) -> float | None:
-        """A statistic of the writer."""
+        """Return a statistic of the writer in ns."""
         return statistic(self.writer, q)
 
 
 def messenger(steps: Steps) -> Messenger | None:
-    """None: the run has none, or no reader completed an I/O."""
+    """Return the messenger service; None if it did not run, or no reader completed an I/O."""
     rows = steps.data.stage_rows("messenger")
     if not rows:
         return None
-    found = steps.data.run.histograms_by_job(steps.data.seq(rows[0]))
-    readers = [histogram for name, histogram in found.items() if name != "writer"]
+    histograms_by_job = steps.data.run.histograms_by_job(steps.data.seq(rows[0]))
+    readers = [histogram for name, histogram in histograms_by_job.items() if name != "writer"]
     if not readers:
         return None
-    return Messenger(rows[0].elapsed_ns / 1e9, found.get("writer"), readers)
+    return Messenger(rows[0].elapsed_ns / 1e9, histograms_by_job.get("writer"), readers)
 
 
 def _messenger(steps: Steps) -> list[Result]:
-    found = messenger(steps)
-    if found is None:
+    limits = messenger(steps)
+    if limits is None:
         return []
     of: dict[str, Any] = {"item": "messenger", "access": "messenger"}
-    read = ("read_iops_per_thread", found.reader_iops, "IOPS", True)
-    write = ("write_iops", found.iops(found.writer) if found.writer else None, "IOPS", True)
+    read = ("read_iops_per_thread", limits.reader_iops, "IOPS", True)
+    write = ("write_iops", limits.iops(limits.writer) if limits.writer else None, "IOPS", True)
     results = known_results((read,), block_kib=4.0, read_pct=100.0, **of)
     results += known_results((write,), block_kib=512.0, read_pct=0.0, **of)
-    for kind, value_ns in (("read", found.readers_ns), ("write", found.writer_ns)):
+    for kind, value_ns in (("read", limits.readers_ns), ("write", limits.writer_ns)):
         for name, q in STATISTICS:
             value = value_ns(q)
             shown = None if value is None else value / MS
@@ -204,21 +204,22 @@ def profile_and_depth(steps: Steps, row: StepRow) -> tuple[str, int]:
 
 
 Value = Callable[[StepRow], float | None]
-OPERATIONS = {"read": 0.0, "write": 100.0}  # with the share of reads at which there are none
+OPERATIONS = {"read": 0.0, "write": 100.0}  # with the share of reads at which it has no I/Os
 _SLOW = (("p999", "99.9 %", 0.999), ("p9999", "99.99 %", 0.9999), ("max", "Maximum", 1.0))
 _NINES = (0.99, 0.999, 0.9999)
 
 
 def mix_cells(steps: Steps) -> Sequence[StepRow]:
-    """The steps of the part "mixes" that were run at every queue depth: those of the first block
-    size.
+    """Return the steps of the part "mixes" that ran at every queue depth.
+
+    They are those of the first block size.
     """
     rows = steps.data.stage_rows("mixes")
     return [row for row in rows if row.block_bytes == rows[0].block_bytes]
 
 
 def datacentre_grids(steps: Steps) -> list[Grid]:
-    """All of them, as far as the run has their parts."""
+    """Return the grids of the parts that ran."""
     return [*_mixes(steps), *_messenger_grids(steps), *_servers(steps)]
 
 
@@ -238,7 +239,10 @@ def _mixes(steps: Steps) -> Iterator[Grid]:
 
 
 def consistency_grid(steps: Steps, operation: str) -> Grid:
-    """IOPS consistency of one operation by mix and queue depth; empty where steps are too short."""
+    """Return IOPS consistency of one operation by mix and queue depth.
+
+    Empty if steps are too short.
+    """
     rows = [row for row in mix_cells(steps) if row.read_pct != OPERATIONS[operation]]
     value = partial(mix_consistency_pct, steps, operation=operation)
     return _mix_grid(
@@ -252,23 +256,23 @@ def _latency_ms(steps: Steps, row: StepRow, q: float | None, operation: str | No
 
 
 def _mix_grid(name: str, title: str, rows: Sequence[StepRow], value: Value, unit: str) -> Grid:
-    """A grid of queue depths by mixes."""
-    found = {(str(row.queue_depth), mix_text(row.read_pct or 0.0)): value(row) for row in rows}
+    """Return a grid of queue depths by mixes."""
+    grid = {(str(row.queue_depth), mix_text(row.read_pct or 0.0)): value(row) for row in rows}
     return Grid(
         name=f"mixes-{name}",
         title=f"{title} by mix and queue depth",
         corner="QD, R/W",
-        rows=sorted({depth for depth, _ in found}, key=int),
-        columns=list(dict.fromkeys(mix for _, mix in found)),
-        values={key: number for key, number in found.items() if number is not None},
+        rows=sorted({depth for depth, _ in grid}, key=int),
+        columns=list(dict.fromkeys(mix for _, mix in grid)),
+        values={key: number for key, number in grid.items() if number is not None},
         unit=unit,
         higher_is_better=unit != "ms",
     )
 
 
 def _messenger_grids(steps: Steps) -> Iterator[Grid]:
-    found = messenger(steps)
-    if found is None:
+    limits = messenger(steps)
+    if limits is None:
         return
     yield Grid(
         name="messenger-iops",
@@ -276,12 +280,12 @@ def _messenger_grids(steps: Steps) -> Iterator[Grid]:
         corner="",
         rows=["Readers"],
         columns=["Read IOPS"],
-        values={("Readers", "Read IOPS"): found.reader_iops},
+        values={("Readers", "Read IOPS"): limits.reader_iops},
         unit="IOPS",
         higher_is_better=True,
         drawn="bars",
     )
-    slow = {units.nines(q): found.readers_ns(q) for q in _NINES}
+    slow = {units.nines(q): limits.readers_ns(q) for q in _NINES}
     yield Grid(
         name="messenger-latency",
         title="Messenger service: response times of reads",
@@ -307,14 +311,14 @@ def _servers(steps: Steps) -> Iterator[Grid]:
          partial(_latency_ms, steps, q=None, operation=None), "ms"),
     )  # fmt: skip
     for name, title, value, unit in kinds:
-        found = {(str(depth), profile): value(row) for profile, depth, row in loads}
+        values = {(str(depth), profile): value(row) for profile, depth, row in loads}
         yield Grid(
             name=f"servers-{name}",
             title=title,
             corner="QD",
             rows=[str(depth) for depth in depths],
             columns=list(dict.fromkeys(profile for profile, _, _ in loads)),
-            values={key: number for key, number in found.items() if number is not None},
+            values={key: number for key, number in values.items() if number is not None},
             unit=unit,
             higher_is_better=unit != "ms",
             drawn="lines",

@@ -1,4 +1,4 @@
-"""The report of the endurance test: write amplification, and the lifetime that follows from it."""
+"""The report of the endurance test: write amplification and lifetime."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from writecliff.report.campaigns.results import CampaignReport, Result, known_re
 from writecliff.report.kinds import Kind
 from writecliff.report.model import KeyFigure, Section, Verdict, section
 from writecliff.report.power import power_of
-from writecliff.report.steady import SteadyView, known
+from writecliff.report.steady import SteadyView, or_nan
 from writecliff.report.table import Quantity, table
 from writecliff.report.wsat_data import mean_waf
 
 
 @dataclass(frozen=True)
 class Lifetime:
-    """What follows from the measured write amplification. None: not known.
+    """The lifetime at the measured write amplification; None for unknown values.
 
-    TBW and DWPD are in the terms of JESD218: host data until the rated cycles of the flash are
-    used up, of the user capacity; retention and failure rates are not considered.
+    TBW and DWPD are defined as in JESD218: host data until the flash reaches its rated cycles, and
+    its ratio to the user capacity. Retention and failure rates are not considered.
     """
 
     waf: float
@@ -43,15 +43,16 @@ class Lifetime:
 
 
 class EnduranceReport(CampaignReport):
-    """The report of a run."""
+    """The report of a run of the endurance test."""
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
+        """The rounds of the load."""
         return (self.data.view("rounds"),)
 
     @cached_property
     def waf(self) -> float | None:
-        """Write amplification over the window, or the assumed one if the drive reports none."""
+        """Write amplification over the window, or the assumed value if the drive reports none."""
         rows = self._window_rows
         assumed: float | None = self.data.options.get("waf")
         measured = mean_waf(rows)
@@ -64,7 +65,7 @@ class EnduranceReport(CampaignReport):
 
     @cached_property
     def lifetime(self) -> Lifetime | None:
-        """None before the first round is complete."""
+        """The lifetime; None before the first complete round."""
         options, device, waf = self.data.options, self.data.manifest.device, self.waf
         if waf is None:
             return None
@@ -92,7 +93,7 @@ class EnduranceReport(CampaignReport):
 
     @cached_property
     def costs(self) -> Ownership | None:
-        """The total cost of ownership; None without a price."""
+        """Total cost of ownership; None without a price."""
         options, life = self.data.options, self.lifetime
         if life is None or not options.get("price"):
             return None
@@ -113,7 +114,8 @@ class EnduranceReport(CampaignReport):
         )
 
     @cached_property
-    def found(self) -> Sequence[Result]:
+    def measurements(self) -> Sequence[Result]:
+        """Write amplification, lifetime and costs."""
         life = self.lifetime
         if life is None:
             return ()
@@ -134,31 +136,36 @@ class EnduranceReport(CampaignReport):
         ]
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """What follows from the write amplification varies as it does, the other way round."""
+        """Return the samples of a result; lifetimes vary inversely to write amplification."""
         waf, by_round = self.waf, [row.waf for row in self._window_rows]
         if waf is None or result.item == "ownership" or result.metric == "dollars_per_tbw":
             return ()
         if result.metric == "waf":
             return by_round
-        return [result.value * waf / one if one else None for one in by_round]
+        return [
+            result.value * waf / waf_of_round if waf_of_round else None for waf_of_round in by_round
+        ]
 
     def answer(self) -> str:
+        """Return lifetime and write amplification."""
         life = self.lifetime
         if life is None:
             return self.verdict().headline
         waf = next(item.full_text for item in self.headlines())
-        said = f"{self.verdict().headline.lower()}: WAF {waf}"
+        text = f"{self.verdict().headline.lower()}: WAF {waf}"
         if life.tbw_bytes is None:
-            return f"TBW is not known without the rated cycles of the flash; {said}"
+            return f"TBW is unknown without the rated cycles of the flash; {text}"
         return (
             f"{units.size(life.tbw_bytes)} written in its life (TBW), {_years(life.days)} at "
-            f"{units.size(life.bytes_per_day)} per day; {said}"
+            f"{units.size(life.bytes_per_day)} per day; {text}"
         )
 
     def more_results(self) -> dict[str, Any]:
+        """Return steady state, lifetime and costs."""
         return {"steady_state": steady_stages.views_mapping(self.views)}
 
     def notes(self) -> tuple[str, ...]:
+        """Return the definitions of TBW and DWPD."""
         return (
             "TBW = user capacity x rated cycles / (write amplification x wear-levelling factor); "
             "DWPD = TBW / (user capacity x 365 x years). Retention and error rates, which JESD218 "
@@ -166,15 +173,16 @@ class EnduranceReport(CampaignReport):
         )
 
     def verdict(self) -> Verdict:
+        """Return write amplification and lifetime."""
         name, life, view = self.data.options["profile"], self.lifetime, self.views[0]
         if life is None:
-            return Verdict("bad", "No round is complete", (f"Nothing is known of {name} yet.",))
+            return Verdict("bad", "No round is complete", (f"{name} has no results yet.",))
         meaning = [
             f"{name}: every byte that the host writes is written {units.significant(life.waf)} "
             f"times to flash, in rounds {view.window[0]} to {view.window[-1]}."
         ]
         if life.tbw_bytes is None:
-            meaning.append("The rated cycles of the flash are not known: give --rated-cycles.")
+            meaning.append("The rated cycles of the flash are unknown: give --rated-cycles.")
         else:
             meaning.append(
                 f"With {life.cycles:,} rated cycles the drive lasts for "
@@ -186,13 +194,14 @@ class EnduranceReport(CampaignReport):
         return Verdict("bad", "Write amplification is NOT steady", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield write amplification, TBW, DWPD, lifetime and costs."""
         life = self.lifetime
         if life is None:
             return
         yield KeyFigure("Write amplification", units.number(life.waf, 2), "", "in the window")
         tbw, _, unit = units.size(life.tbw_bytes).partition(" ")
         used_up = "until the rated cycles are used up"
-        yield KeyFigure("TBW", tbw, unit, used_up if unit else "rated cycles are not known")
+        yield KeyFigure("TBW", tbw, unit, used_up if unit else "rated cycles are unknown")
         years = f"for {self.data.options['years']:g} years"
         yield KeyFigure("DWPD", units.significant(life.dwpd), "", years)
         per_day = f"at {units.size(life.bytes_per_day)} per day"
@@ -205,13 +214,14 @@ class EnduranceReport(CampaignReport):
             yield KeyFigure("Total cost of ownership", dollars(self.costs.total), "", years)
 
     def sections(self) -> Iterator[Section]:
+        """Yield write amplification, lifetime and costs."""
         if self.lifetime is not None:
             yield self._lifetime_section(self.lifetime)
         if self.costs is not None:
             yield ownership_section(self.costs)
         view, rows = self.views[0], self.data.stage_rows("rounds")
         waf = Line(
-            "write amplification", [r.drive_fills for r in rows], [known(r.waf) for r in rows]
+            "write amplification", [r.drive_fills for r in rows], [or_nan(r.waf) for r in rows]
         )
         figure = plots.lines(
             "waf",
@@ -241,7 +251,7 @@ class EnduranceReport(CampaignReport):
             (f"DWPD for {options['years']:g} years", Quantity(life.dwpd, kinds.digits())),
             (f"Lifetime at {units.size(life.bytes_per_day)} per day", _years(life.days)),
             ("Writes at full speed", Quantity(life.write_bytes_per_s, kinds.THROUGHPUT)),
-            ("Lifetime at full speed, day and night", _years(life.days_at_full_speed)),
+            ("Lifetime at full speed, continuously", _years(life.days_at_full_speed)),
             ("Dollars per TB of TBW", Quantity(life.dollars_per_tbw, kinds.digits())),
         )
         return section("Lifetime", "", table("Lifetime", ("", ""), rows, data=self.results_file))
@@ -277,7 +287,7 @@ GB, TB = 1e9, 1e12
 
 @dataclass(frozen=True)
 class Ownership:
-    """The costs of a drive in service. None: not known, or not asked for."""
+    """Costs of a drive in service; None for unknown or unrequested values."""
 
     years: float
     drives: int | None
@@ -291,23 +301,26 @@ class Ownership:
 
     @property
     def energy_kwh(self) -> float | None:
+        """Energy over the time of service in kWh; None if the power is unknown."""
         if self.watts is None:
             return None
         return self.watts * self.pue * self.years * HOURS_A_YEAR / 1e3
 
     @property
     def drives_dollars(self) -> float:
-        """Of one drive where the lifetime is not known."""
+        """Price of all drives; that of one drive if the lifetime is unknown."""
         return (self.drives or 1) * self.price
 
     @property
     def energy_dollars(self) -> float | None:
+        """Price of the energy in dollars; None without a price or power."""
         if self.energy_kwh is None or self.kwh_price is None:
             return None
         return self.energy_kwh * self.kwh_price
 
     @property
     def total(self) -> float:
+        """Drives and energy in dollars."""
         return self.drives_dollars + (self.energy_dollars or 0.0)
 
     @property
@@ -322,7 +335,7 @@ class Ownership:
 
     @property
     def figures(self) -> tuple[tuple[str, float | None, str, bool], ...]:
-        """As `known_results` takes them."""
+        """Figures for `known_results`."""
         return (
             ("drives_bought", self.drives, "", False),
             ("energy", self.energy_kwh, "kWh", False),
@@ -344,7 +357,7 @@ def ownership(
     capacity_bytes: int,
     bytes_per_day: float,
 ) -> Ownership:
-    """The costs for `years` at `bytes_per_day` of host writes."""
+    """Return the costs for `years` at `bytes_per_day` of host writes."""
     drives = None
     if days_of_life:
         drives = max(1, math.ceil(years * DAYS_A_YEAR / days_of_life - 1e-9))
@@ -354,7 +367,7 @@ def ownership(
 
 
 def ownership_section(costs: Ownership) -> Section:
-    """The page's table, with what was given and what was measured told apart."""
+    """Return the table of costs, with the source of each value."""
     return section(
         "Total cost of ownership",
         " ".join(_intro(costs)),
@@ -364,21 +377,21 @@ def ownership_section(costs: Ownership) -> Section:
 
 def _intro(costs: Ownership) -> Iterator[str]:
     yield (
-        f"What one slot for a drive costs in {costs.years:g} years of service at "
-        f"{units.size(costs.bytes_per_day)} of writes per day: worn-out drives are replaced."
+        f"Costs of one drive slot in {costs.years:g} years of service at "
+        f"{units.size(costs.bytes_per_day)} of writes per day. Worn-out drives are replaced."
     )
     if costs.drives is None:
-        yield "How long a drive lasts is not known, so one drive is counted."
+        yield "The lifetime of a drive is unknown, so one drive is counted."
     if costs.kwh_price is None:
-        yield "No price of a kWh was given (--kwh-price), so the total is without energy."
+        yield "No price of a kWh was given (--kwh-price), so the total excludes energy."
     elif costs.watts is None:
-        yield "The power of the drive is not known (--watts), so the total is without energy."
+        yield "The power of the drive is unknown (--watts), so the total excludes energy."
     if costs.watts is not None and not costs.watts_given:
-        yield "The power is that of the workload at full speed, the most that service takes."
+        yield "The power is that of the workload at full speed, the maximum in service."
 
 
 def _rows(costs: Ownership) -> Iterator[tuple[str, Quantity, str]]:
-    lifetime = "lifetime, rounded up" if costs.drives else "lifetime is not known"
+    lifetime = "lifetime, rounded up" if costs.drives else "lifetime is unknown"
     power = "given" if costs.watts_given else "measured at full speed"
     energy = f"power, PUE {costs.pue:g}"
     yield "Drives bought", Quantity(costs.drives or 1, kinds.NUMBER), lifetime
@@ -397,6 +410,7 @@ def _kwh_text(price: float | None) -> str:
 
 
 def dollars(value: float | None, *, digits: int = 2) -> str:
+    """Return an amount as text, such as "$1,234.50"."""
     return "-" if value is None else f"${value:,.{digits}f}"
 
 

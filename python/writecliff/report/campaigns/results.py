@@ -1,8 +1,8 @@
-"""The results of campaigns, and the report that shows them.
+"""Results of campaigns, and the report that shows them.
 
-A result is one figure with what it is of, in the terms in which such figures are published: access,
-block size, share of reads, outstanding I/Os, metric, value, unit. `results` of the summary holds
-all of them, so that two runs, or a run and a publication, can be compared without knowing the test.
+A result is a figure with its load, in the terms of publications: access, block size, share of
+reads, outstanding I/Os, metric, value, unit. `results` of the summary contains all of them, so two
+runs, or a run and a publication, can be compared without knowledge of the test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MS = 1e6
 
 @dataclass(frozen=True)
 class Result:
-    """One figure; what does not apply is None."""
+    """A figure; fields that do not apply are None."""
 
     item: str  # the part of the campaign: "mixes"
     access: str  # "random", "sequential", or the name of a profile
@@ -53,12 +53,12 @@ class Result:
 
     @property
     def text(self) -> str:
-        """What it is of: "basic: random, 4 KiB, 100 % read, OIO 32"."""
+        """Part and load, such as "basic: random, 4 KiB, 100 % read, OIO 32"."""
         return f"{self.item}: {self.load}"
 
     @property
     def key(self) -> str:
-        """What tells it from the other results of a run."""
+        """Key that identifies the result within a run."""
         return f"{self.text}: {self.metric}"
 
 
@@ -68,7 +68,7 @@ _WORDS = {"stddev": "standard deviation", **_PARTS}
 
 
 def metric_text(metric: str) -> str:
-    """A metric in words: "write_latency_p99.9" is "99.9 % response time of writes"."""
+    """Return a metric in words: "write_latency_p99.9" is "99.9 % response time of writes"."""
     operation, _, rest = metric.partition("_")
     of = ""
     if operation in ("read", "write") and (rest == "iops" or rest.startswith("latency_")):
@@ -86,7 +86,10 @@ def metric_text(metric: str) -> str:
 def known_results(
     figures: Sequence[tuple[str, float | None, str, bool]], **of: Any
 ) -> list[Result]:
-    """The results whose value is known; `figures` are (metric, value, unit, higher is better)."""
+    """Return the results with a known value.
+
+    `figures` are (metric, value, unit, higher is better).
+    """
     return [
         Result(metric=metric, value=value, unit=unit, higher_is_better=better, **of)
         for metric, value, unit, better in figures
@@ -97,26 +100,27 @@ def known_results(
 class CampaignReport(TestReport):
     """The report of a published campaign."""
 
-    samples_are: ClassVar[str] = ROUNDS  # what `samples_of` are
+    samples_are: ClassVar[str] = ROUNDS  # kind of the samples of `samples_of`
 
     @cached_property
-    def found(self) -> Sequence[Result]:
+    def measurements(self) -> Sequence[Result]:
         """All figures of the campaign."""
         return ()
 
     def more_results(self) -> Mapping[str, Any]:
-        """Keys of the summary besides `results`."""
+        """Return keys of the summary in addition to `results`."""
         return {}
 
     def samples_of(self, result: Result) -> Sequence[float | None]:
-        """What a result is the mean of; empty for a single value."""
+        """Return the samples of which a result is the mean; empty for a single value."""
         return ()
 
     def headlines(self) -> list[Headline]:
+        """Return the results as headline figures with intervals."""
         steady = all(view.reached for view in self.views)
         return [
             item
-            for result in self.found
+            for result in self.measurements
             for item in mean_headline(
                 result.key, f"{result.text}: {metric_text(result.metric)}", self.samples_of(result),
                 result.unit, value=result.value, of=self.samples_are,
@@ -126,20 +130,22 @@ class CampaignReport(TestReport):
         ]  # fmt: skip
 
     def results(self) -> dict[str, Any]:
-        return {"results": [asdict(result) for result in self.found], **self.more_results()}
+        """Return `results` and the keys of `more_results`."""
+        return {"results": [asdict(result) for result in self.measurements], **self.more_results()}
 
     def written(self) -> Sequence[KeyFigure]:
-        """Without drive fills: what brought the drive to its state is not among the steps."""
+        """Return the written data; drive fills are unknown, as preconditioning is not a step."""
         return super().written()[:1]
 
     @cached_property
     def results_file(self) -> DataFile:
         """All results as CSV."""
         columns = tuple(Result.__dataclass_fields__)
-        rows = ([_plain(getattr(result, name)) for name in columns] for result in self.found)
+        rows = ([_plain(getattr(result, name)) for name in columns] for result in self.measurements)
         return data_file("results.csv", columns, rows)
 
     def files(self) -> tuple[DataFile, ...]:
+        """Return the results as CSV."""
         return (self.results_file,)
 
 
@@ -149,7 +155,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Steps:
-    """The steps of a run, also by operation. `operation` None is all of them together."""
+    """The steps of a run, also by operation; `operation` None stands for all operations."""
 
     data: TestData
 
@@ -158,14 +164,14 @@ class Steps:
         return {}
 
     def iops(self, row: StepRow, operation: str | None = None) -> float:
-        """IOPS of one operation."""
+        """Return the IOPS of one operation."""
         if operation is None:
             return row.iops
         ios: int = self.data.columns[self.data.seq(row)][f"{operation}_ios"]
         return ios * row.iops / row.ios if row.ios else 0.0
 
     def histogram(self, row: StepRow, operation: str | None = None) -> Histogram | None:
-        """Service times of a step; None if there are none."""
+        """Return the service times of a step; None without I/Os."""
         if operation not in self._histograms:
             self._histograms[operation] = self.data.run.histograms_by_step(operation=operation)
         return self._histograms[operation].get(self.data.seq(row))
@@ -173,16 +179,19 @@ class Steps:
     def latency_ns(
         self, row: StepRow, q: float | None, operation: str | None = None
     ) -> float | None:
-        """A statistic of the service times of a step: see `statistic`."""
+        """Return a statistic of the service times of a step in ns; see `statistic`."""
         return statistic(self.histogram(row, operation), q)
 
 
-# Average, quantiles and maximum, as `statistic` takes them.
+# Average, quantiles and maximum, as arguments of `statistic`.
 STATISTICS = (("avg", None), ("p99.9", 0.999), ("p99.99", 0.9999), ("max", 1.0))
 
 
 def statistic(histogram: Histogram | None, q: float | None) -> float | None:
-    """A quantile in ns; `q` None is the mean, 1 the maximum. None: too few samples."""
+    """Return a quantile in ns; the mean for None, the maximum for 1.
+
+    None without enough samples.
+    """
     if histogram is None:
         return None
     if q is None:
@@ -198,7 +207,7 @@ def latency_results(
     *,
     prefix: str = "",
 ) -> list[Result]:
-    """The known ones of `STATISTICS` of a step, in ms."""
+    """Return the known `STATISTICS` of a step in ms."""
     values = [(name, steps.latency_ns(row, q, operation)) for name, q in STATISTICS]
     figures = [
         (f"{prefix}latency_{name}", None if value is None else value / MS, "ms", False)
@@ -208,7 +217,7 @@ def latency_results(
 
 
 def oio_of(row: StepRow) -> int | None:
-    """Outstanding I/Os of all threads."""
+    """Return the outstanding I/Os of all threads."""
     if row.threads is None or row.queue_depth is None:
         return None
     return row.threads * row.queue_depth

@@ -1,10 +1,10 @@
-"""A load second by second: what reviewers and white papers call consistency.
+"""A load by second, for the consistency figures of reviews and white papers.
 
 average      mean of the IOPS of the seconds
 deviation    their standard deviation
 sd_ns        standard deviation of the response times of one second, a value a second
 array        of `count` drives like this one, whose seconds have nothing to do with each other:
-             a request that is striped over all of them is done when the slowest is
+             a striped request completes with the slowest drive
 worst case   of a second: queue depth over the longest latency that ended in it, the rate if every
              I/O were as slow (AnandTech)
 consistency  IOPS of the 99.9th percentile of the seconds, from the fast end, over the average
@@ -31,23 +31,24 @@ if TYPE_CHECKING:
 SECOND_NS = 1e9
 SLOW_SHARE = 0.001  # beyond the 99.9th percentile
 SECONDS_NEEDED = round(1 / SLOW_SHARE)
-SECONDS_LEAST = 10  # fewer tell nothing of consistency
+SECONDS_LEAST = 10  # minimum for figures of consistency
 
 
 @dataclass(frozen=True)
 class Seconds:
     """One value per second; NaN is unknown."""
 
-    time_ns: Numbers  # middle of the second, since the load began
+    time_ns: Numbers  # middle of the second, since the start of the load
     iops: Numbers
     worst_iops: Numbers
     sd_ns: Numbers
 
     def __len__(self) -> int:
+        """Return the number of seconds."""
         return len(self.iops)
 
     def since(self, begin_ns: float) -> Seconds:
-        """The seconds from `begin_ns` on."""
+        """Return the seconds from `begin_ns` on."""
         keep = self.time_ns >= begin_ns
         return Seconds(self.time_ns[keep], self.iops[keep], self.worst_iops[keep], self.sd_ns[keep])
 
@@ -58,7 +59,7 @@ class Seconds:
 
     @property
     def deviation(self) -> float | None:
-        """Standard deviation of their IOPS."""
+        """Standard deviation of the IOPS of the seconds."""
         return float(self.iops.std()) if len(self) else None
 
     @property
@@ -68,9 +69,9 @@ class Seconds:
 
     @property
     def lowest_worst(self) -> float | None:
-        """The lowest worst case of a second."""
-        known = self.worst_iops[np.isfinite(self.worst_iops)]
-        return float(known.min()) if len(known) else None
+        """Lowest worst case of a second in IOPS."""
+        measured = self.worst_iops[np.isfinite(self.worst_iops)]
+        return float(measured.min()) if len(measured) else None
 
     @property
     def slow(self) -> float | None:
@@ -81,8 +82,10 @@ class Seconds:
         return float(np.sort(self.iops)[rank - 1])
 
     def array_iops(self, count: int) -> float | None:
-        """Mean IOPS of an array: `count` times the expected slowest of as many seconds, drawn at
-        random. Exact, from the order statistics of the seconds.
+        """Return the mean IOPS of an array of `count` such drives.
+
+        It is `count` times the expected minimum of as many random seconds, computed exactly from
+        order statistics.
         """
         if not len(self):
             return None
@@ -100,8 +103,11 @@ class Seconds:
 def seconds_of(
     data: TestData, rows: Sequence[StepRow], outstanding: int, operation: str | None = None
 ) -> Seconds:
-    """The seconds of consecutive steps with `outstanding` I/Os, of one operation or of all."""
-    found = samples(series(data, rows, operation), SECOND_NS)
+    """Return the seconds of consecutive steps, of one operation or of all.
+
+    `outstanding` is the number of outstanding I/Os.
+    """
+    seconds = samples(series(data, rows, operation), SECOND_NS)
     with np.errstate(divide="ignore", invalid="ignore"):
-        worst = outstanding / (found.max_ns / SECOND_NS)
-    return Seconds(found.time_ns, found.iops, worst, found.sd_ns)
+        worst = outstanding / (seconds.max_ns / SECOND_NS)
+    return Seconds(seconds.time_ns, seconds.iops, worst, seconds.sd_ns)

@@ -40,7 +40,7 @@ class Loop:
     curve: str
     x: float
     row: StepRow
-    relative: float | None  # rate over that of uniform writes; None: these were not measured
+    relative: float | None  # rate relative to uniform writes; None if these were not measured
 
 
 class SsdIqReport(CampaignReport):
@@ -78,7 +78,8 @@ class SsdIqReport(CampaignReport):
         return list(zip(self.data.options["rates_iops"], rows, strict=False))
 
     @cached_property
-    def found(self) -> Sequence[Result]:
+    def measurements(self) -> Sequence[Result]:
+        """Rates, write amplification and latencies of all measured loads."""
         options = self.data.options
         oio = options["threads"] * options["queue_depth"]
         results: list[Result] = []
@@ -113,6 +114,7 @@ class SsdIqReport(CampaignReport):
         return results
 
     def verdict(self) -> Verdict:
+        """Return the effect of skew on the write rate."""
         test = SsdIq.from_mapping(self.data.options)
         worst = min((loop for loop in self.loops if loop.relative), default=None,
                     key=lambda loop: loop.relative or 0.0)  # fmt: skip
@@ -131,6 +133,7 @@ class SsdIqReport(CampaignReport):
         return Verdict("warning", "Some loads were not measured", tuple(meaning))
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the rates of uniform writes and of open loops."""
         for loop in self.loops:
             if loop.curve == UNIFORM:
                 yield KeyFigure("Uniform writes", units.number(loop.row.iops), "IOPS")
@@ -141,6 +144,7 @@ class SsdIqReport(CampaignReport):
             )
 
     def sections(self) -> Iterator[Section]:
+        """Yield closed loops, zones and open loops."""
         if self.loops:
             yield section("Skewed and static data", "", self._loops_table(), *self._curves())
         if self.zones:

@@ -1,19 +1,18 @@
-"""Runs side by side: any that have figures in common.
+"""Comparisons of runs that have figures in common.
 
-    runs.py        what a comparison reads of a run: set-up, headline figures, curves
-    answers.py     the same of saved answers of `run` and `replay`
-    contenders.py  who is compared, from the paths that were given, and what each is called
-    figures.py     the figures in common: who is best, by how much, whether that is more than noise
+    runs.py        the parts of a run that are compared: set-up, headline figures, curves
+    contenders.py  contenders from paths of runs, suites, sweeps and saved answers; their labels
+    figures.py     figures in common: best contender, margin, significance
     noise.py       the test of a difference, and its level for many figures
+    judgement.py   one contender against another: better, worse, equal, cannot tell
     groups.py      a long list of figures in groups: how often each contender is better
-    verdict.py     all of it in one sentence, or in a few
-    picture.py     all figures relative to the first contender, with their intervals
-    grids.py       figures over two settings in common: side by side, differences, who is better
-    settings.py    figures over a setting in which they differ by a number
-    page.py, grid_page.py, curves.py
+    verdict.py     the answer in one sentence, or a few
+    grids.py       figures over two settings in common: values, differences, best contender
+    pictures.py    curves, figures over a setting, figures relative to the first contender
+    page.py, grid_page.py
                    tables, pictures and JSON
 
-What a test is compared by is up to its report (`TestReport.headlines`, `curves`, `grids`).
+The report of a test determines what is compared (`TestReport.headlines`, `curves`, `grids`).
 """
 
 from __future__ import annotations
@@ -34,32 +33,33 @@ from writecliff.shown import Grid, Shown, Shows
 
 @dataclass(frozen=True)
 class Comparison(Shows):
-    """Contenders with what they have in common. Begin with `compare`."""
+    """Contenders and the figures that they have in common; made by `compare`."""
 
-    contenders: Sequence[Contender]  # who is compared, in order
+    contenders: Sequence[Contender]  # in order
 
     @cached_property
     def figures(self) -> Sequence[Figure]:
-        """The figures that at least two contenders have."""
+        """Figures of at least two contenders."""
         return figures_of(self.contenders)
 
     @cached_property
     def grids(self) -> Sequence[SharedGrid]:
-        """The figures over two settings that at least two contenders have."""
+        """Figures over two settings of at least two contenders."""
         return grids_of(self.contenders)
 
     @cached_property
     def differences(self) -> Sequence[Difference]:
-        """What differs in the set-up of tests that at least two of them ran."""
+        """Differences in the set-up of tests that at least two contenders ran."""
         return differences(self.contenders)
 
     @property
     def labels(self) -> Sequence[str]:
+        """Labels of the contenders, in order."""
         return [contender.label for contender in self.contenders]
 
     @cached_property
     def verdict(self) -> str:
-        """Who is better at what, by how much, and whether that is more than noise."""
+        """The best contender by figure, the margin, and whether it is more than noise."""
         return verdict_of(self.labels, self.figures)
 
     def _shown(self) -> Shown:
@@ -69,32 +69,39 @@ class Comparison(Shows):
         rows = []
         for name, figure in zip(figure_names(self), self.figures, strict=True):
             cells = (
-                "" if one is None else f"{value_text(one.value)}{interval_text(one.interval)}"
-                for one in figure.values
+                "" if value is None else f"{value_text(value.value)}{interval_text(value.interval)}"
+                for value in figure.values
             )
-            rows.append((name, *cells, figure.one.unit, figure.margin_text))
+            rows.append((name, *cells, figure.sample.unit, figure.margin_text))
         head = ("figure", *self.labels, "unit", "apart")
         grid = Grid(head, rows, f"l{'r' * len(self.labels)}lr")
         return Shown("", [self.verdict], [grid] if rows else [])
 
 
-def compare(paths: Sequence[Path], known: dict[Path, Run] | None = None) -> Comparison:
-    """Compare what is in `paths`: run directories, suites, sweeps, folders of them, saved answers.
+def compare(paths: Sequence[Path], cache: dict[Path, Run] | None = None) -> Comparison:
+    """Compare the contenders in `paths`.
 
-    `known`: runs that need not be read, see `contenders_in`. Raises ConfigError: fewer than two
-    contenders, or nothing that two of them measured; StoreError for a damaged run.
+    Args:
+        paths: Run directories, suites, sweeps, folders of them, or saved answers.
+        cache: Runs that are already read; see `contenders_in`.
+
+    Raises:
+        ConfigError: there are fewer than two contenders, or no figure in common.
+        StoreError: a run is damaged.
     """
-    found = Comparison(contenders_in(paths, known))
-    if len(found.contenders) < 2:
-        (one,) = found.contenders
+    comparison = Comparison(contenders_in(paths, cache))
+    if len(comparison.contenders) < 2:
+        (only,) = comparison.contenders
         raise ConfigError(
-            f"there is only one thing to compare: {one.label} ({', '.join(one.runs)})",
+            f"only one contender to compare: {only.label} ({', '.join(only.runs)})",
             hint="give at least two runs, suites or sweeps, or two runs of the same test",
         )
-    if not found.figures:
-        tests = (f"{one.label}: {', '.join(one.runs)}" for one in found.contenders)
+    if not comparison.figures:
+        tests = (
+            f"{contender.label}: {', '.join(contender.runs)}" for contender in comparison.contenders
+        )
         raise ConfigError(
-            f"nothing was measured by two of them ({'; '.join(tests)})",
+            f"no two contenders have a figure in common ({'; '.join(tests)})",
             hint="compare runs of the same test",
         )
-    return found
+    return comparison

@@ -1,9 +1,9 @@
-"""Who is compared: contenders from the paths that were given, and what each of them is called.
+"""Contenders of a comparison, from paths, and their labels.
 
-A suite is one contender, each run of a sweep is one. Runs given one by one are put together where
-they are of one drive in one set-up and of different tests, so that the IOPS and the throughput test
-of drive A meet those of drive B; two runs of the same test are two contenders. Saved
-answers of `run --json` and `replay --json`, which have no run directory, are contenders too.
+A suite is one contender, and so is each run of a sweep. Single runs of one drive in one set-up and
+of different tests form one contender, so the IOPS and throughput tests of drive A are compared with
+those of drive B. Two runs of the same test are two contenders. Saved answers of `run --json` and
+`replay --json`, which have no run directory, are contenders, too.
 """
 
 from __future__ import annotations
@@ -30,27 +30,28 @@ if TYPE_CHECKING:
     from writecliff.report.base import TestReport
 
 
-# Two runs of one drive that differ in one of these are not put together.
+# Runs of one drive that differ in one of these settings are separate contenders.
 _ONE_DRIVE = (DRIVE, "target", "firmware", "serial number", "capacity", "description", "seed",
               "write cache", "quick", "edition")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Contender:
-    """What is compared with others: the runs of a drive in one set-up, by test."""
+    """A contender of a comparison: the runs of a drive in one set-up, by test."""
 
     runs: Mapping[str, Run]  # by test
-    label: str = ""  # what it is called
-    name: str = ""  # of the file or folder that was given, or of the run in a folder
-    fixed: bool = False  # a suite, a part of a sweep or a saved answer: nothing joins it
-    left_out: Sequence[Path] = field(default_factory=tuple)  # its runs without a complete step
+    label: str = ""  # name in the comparison
+    name: str = ""  # of the given file or folder, or of the run in a folder
+    fixed: bool = False  # a suite, a run of a sweep or a saved answer: no run may join it
+    left_out: Sequence[Path] = field(default_factory=tuple)  # runs without a complete step
 
     @property
     def first(self) -> Run:
+        """The first run."""
         return next(iter(self.runs.values()))
 
     def takes(self, run: Run) -> bool:
-        """Whether `run` is of the same drive in the same set-up, and of another test."""
+        """Return `True` if `run` is of the same drive in the same set-up, and of another test."""
         mine, its = self.first.setup, run.setup
         return (
             not self.fixed
@@ -59,38 +60,44 @@ class Contender:
         )
 
 
-def contenders_in(paths: Iterable[Path], known: dict[Path, Run] | None = None) -> list[Contender]:
-    """The contenders in `paths` in their order, labelled. `known`: runs that are already read, by
-    resolved path; those that are read are added. Raises ConfigError for a path without a run,
-    StoreError for a damaged one.
+def contenders_in(paths: Iterable[Path], cache: dict[Path, Run] | None = None) -> list[Contender]:
+    """Return the labelled contenders in `paths`, in order.
+
+    Args:
+        paths: See `compare`.
+        cache: Runs that are already read, by resolved path; new runs are added.
+
+    Raises:
+        ConfigError: a path has no run.
+        StoreError: a run is damaged.
     """
-    found: list[Contender] = []
+    contenders: list[Contender] = []
     seen: set[Path] = set()
     for path in paths:
-        here = list(_in(path, seen, known))
+        here = list(_in(path, seen, cache))
         if not here and path.resolve() not in seen:
             raise ConfigError(
-                f"there is no run in {path}",
+                f"{path} contains no run",
                 hint="give run directories, suites, sweeps, folders of them, or saved .json",
             )
         seen.add(path.resolve())
         for contender in here:
-            _add(found, contender)
-    return labelled(found)
+            _add(contenders, contender)
+    return labelled(contenders)
 
 
-def _add(found: list[Contender], new: Contender) -> None:
-    """Put a single run to the contender that takes it, if there is one."""
-    for number, old in enumerate(found):
+def _add(contenders: list[Contender], new: Contender) -> None:
+    """Add a run to the contender that takes it, if there is one, else as a contender."""
+    for number, old in enumerate(contenders):
         if not new.fixed and old.takes(new.first):
             name = old.name if old.name == new.name else f"{old.name} and {new.name}"
-            found[number] = replace(old, runs={**old.runs, **new.runs}, name=name)
+            contenders[number] = replace(old, runs={**old.runs, **new.runs}, name=name)
             return
-    found.append(new)
+    contenders.append(new)
 
 
-def _in(path: Path, seen: set[Path], known: dict[Path, Run] | None) -> Iterator[Contender]:
-    """What `path` holds, each directory once."""
+def _in(path: Path, seen: set[Path], cache: dict[Path, Run] | None) -> Iterator[Contender]:
+    """Yield the contenders in `path`, each directory once."""
     if path.resolve() in seen:
         return
     if path.is_file() and path.suffix == SUFFIX:
@@ -100,29 +107,34 @@ def _in(path: Path, seen: set[Path], known: dict[Path, Run] | None) -> Iterator[
         return
     if (path / MANIFEST_NAME).is_file():
         seen.add(path.resolve())
-        run = read_run(path, known)
+        run = read_run(path, cache)
         yield Contender({run.test: run}, name=path.resolve().name)
     elif (path / SUITE_NAME).is_file():
         seen.add(path.resolve())
         name = path.resolve().name
-        runs = of_folder(SuiteFolder.open(path), {}, known)
+        runs = of_folder(SuiteFolder.open(path), {}, cache)
         yield from (replace(run, name=name) for run in runs)
     elif path.is_dir():
         for child in sorted(path.iterdir()):
             if child.is_dir():
-                yield from _in(child, seen, known)
+                yield from _in(child, seen, cache)
 
 
 def of_folder(
     folder: SuiteFolder,
     reports: Mapping[str, TestReport],
-    known: dict[Path, Run] | None = None,
+    cache: dict[Path, Run] | None = None,
 ) -> Iterator[Contender]:
-    """A suite as one contender, a sweep as one for each of its runs. Runs that have not measured
-    anything yet are left out. `reports` has those reports, by name of the run, that are already
-    read; `known`: see `contenders_in`.
+    """Yield a suite as one contender, or each run of a sweep as one.
+
+    Runs without measurements are omitted.
+
+    Args:
+        folder: The suite or sweep.
+        reports: Reports that are already read, by name of the run.
+        cache: See `contenders_in`.
     """
-    runs, left_out = _measured(folder, reports, known)
+    runs, left_out = _measured(folder, reports, cache)
     if folder.kind == "sweep":
         for name, run in runs.items():
             label = settings_text(folder.members[name])
@@ -133,22 +145,24 @@ def of_folder(
 
 
 def members_of(folder: SuiteFolder, reports: Mapping[str, TestReport]) -> list[Contender]:
-    """The runs of a suite as contenders: "iops-75-8gib" and "wsat-75-8gib" are one, "75-8gib"; runs
-    that are the only ones of their test are called by the drive. `reports`: see `of_folder`.
+    """Return the runs of a suite as contenders.
+
+    For example, "iops-75-8gib" and "wsat-75-8gib" form the contender "75-8gib". Runs without such a
+    suffix are labelled by the drive. `reports`: see `of_folder`.
     """
-    found: dict[str, dict[str, Run]] = {}
+    members: dict[str, dict[str, Run]] = {}
     for name, run in _measured(folder, reports)[0].items():
         label = name.removeprefix(folder.members[name].test).strip("-") or run.drive
-        found.setdefault(label, {})[run.test] = run
-    return [Contender(runs, label, fixed=True) for label, runs in found.items()]
+        members.setdefault(label, {})[run.test] = run
+    return [Contender(runs, label, fixed=True) for label, runs in members.items()]
 
 
 def _measured(
     folder: SuiteFolder,
     reports: Mapping[str, TestReport],
-    known: dict[Path, Run] | None = None,
+    cache: dict[Path, Run] | None = None,
 ) -> tuple[dict[str, Run], list[Path]]:
-    """The runs by name, and the directories of those that have not measured anything yet."""
+    """Return the runs by name, and the directories of runs without measurements."""
     runs: dict[str, Run] = {}
     left_out = []
     for name in folder.members:
@@ -156,14 +170,14 @@ def _measured(
         if not (path / MANIFEST_NAME).is_file():
             continue
         try:
-            runs[name] = run_of(reports[name]) if name in reports else read_run(path, known)
+            runs[name] = run_of(reports[name]) if name in reports else read_run(path, cache)
         except StoreError:
             left_out.append(path)
     return runs, left_out
 
 
 def settings_text(member: Member) -> str:
-    """What a run of a sweep is called: "over-provisioning 7 %", "queue depth 32, threads 4"."""
+    """Return the label of a run of a sweep, such as "queue depth 32, threads 4"."""
     return ", ".join(
         f"{option_text(key)} {value}{' %' if key.endswith('_pct') else ''}"
         for key, value in member.settings.items()
@@ -171,75 +185,82 @@ def settings_text(member: Member) -> str:
 
 
 def option_text(option: str) -> str:
-    """What is varied by a sweep, in words."""
+    """Return an option that a sweep varies, in words."""
     if option == OVERPROVISION:
         return "over-provisioning"
     if option.startswith(DEVICE):
-        return option.removeprefix(DEVICE)  # as the file has it
+        return option.removeprefix(DEVICE)  # as in the device file
     return option.removeprefix(LOAD).removesuffix("_pct").replace("_", " ")
 
 
-# -- what differs, and names ------------------------------------------------------------------
+# -- differences and labels ------------------------------------------------------------------
 
 
 def differences(contenders: Sequence[Contender]) -> list[Difference]:
-    """What differs in the set-up of the tests that at least two contenders ran."""
-    tests = dict.fromkeys(test for one in contenders for test in one.runs)
-    shared = [test for test in tests if sum(test in one.runs for one in contenders) > 1]
-    found: dict[tuple[str, tuple[str | None, ...]], list[str]] = {}
+    """Return the differences in the set-up of tests that at least two contenders ran."""
+    tests = dict.fromkeys(test for contender in contenders for test in contender.runs)
+    shared = [test for test in tests if sum(test in contender.runs for contender in contenders) > 1]
+    differences: dict[tuple[str, tuple[str | None, ...]], list[str]] = {}
     for test in shared:
-        runs = [one.runs.get(test) for one in contenders]
+        runs = [contender.runs.get(test) for contender in contenders]
         for what in dict.fromkeys(w for run in runs if run is not None for w in run.setup):
             values = tuple(None if run is None else run.setup.get(what) for run in runs)
             if len({v for v, run in zip(values, runs, strict=True) if run is not None}) > 1:
-                found.setdefault((what, values), []).append(test)
+                differences.setdefault((what, values), []).append(test)
     return [
         Difference(what, values, () if len(of) == len(shared) else tuple(of))
-        for (what, values), of in found.items()
+        for (what, values), of in differences.items()
     ]
 
 
 def labelled(contenders: Sequence[Contender]) -> list[Contender]:
-    """The contenders with labels of their own: the drive, and what tells it from the others where
-    several are of one drive. If all are, that alone is the label.
+    """Return the contenders with unique labels.
+
+    A label is the drive, followed by the settings that distinguish it from other contenders of the
+    same drive. If all are of one drive, the settings alone are the label.
     """
-    found = list(contenders)
-    drives = [one.first.drive for one in found]
+    named = list(contenders)
+    drives = [contender.first.drive for contender in named]
     for drive in dict.fromkeys(drives):
         group = [number for number, name in enumerate(drives) if name == drive]
-        own = _own([found[number] for number in group]) if len(group) > 1 else [""]
-        for number, text in zip(group, own, strict=True):
-            label = found[number].label or text
-            whole = label if len(group) == len(found) else ", ".join(filter(None, (drive, label)))
-            found[number] = replace(found[number], label=whole or drive)
-    return _unique(found)
+        distinctions = (
+            _distinctions([named[number] for number in group]) if len(group) > 1 else [""]
+        )
+        for number, text in zip(group, distinctions, strict=True):
+            label = named[number].label or text
+            whole = label if len(group) == len(named) else ", ".join(filter(None, (drive, label)))
+            named[number] = replace(named[number], label=whole or drive)
+    return _unique(named)
 
 
-def _own(group: Sequence[Contender]) -> list[str]:
-    """Return names that distinguish runs of one drive: those that the user gave, else the first
-    setting that differs for each run, else several of them, else the times of their starts.
+def _distinctions(group: Sequence[Contender]) -> list[str]:
+    """Return texts that distinguish runs of one drive.
+
+    These are the user's names, else the first setting that differs for each run, else several
+    settings, else the start times.
     """
-    names = [one.name for one in group]
+    names = [contender.name for contender in group]
     if all(names) and len(set(names)) == len(group):
         return names
     parts = sorted(differences(group), key=lambda part: telling(part.what))
     for part in parts:
         if len(set(part.values)) == len(group):
-            return [_said(part, value) for value in part.values]
+            return [_setting_text(part, value) for value in part.values]
     texts = ["" for _ in group]
     for part in parts:
-        more = [", ".join(filter(None, (text, _said(part, value))))
+        more = [", ".join(filter(None, (text, _setting_text(part, value))))
                 for text, value in zip(texts, part.values, strict=True)]  # fmt: skip
         if len(set(more)) > len(set(texts)):
             texts = more
-    begun = [f"{datetime.fromisoformat(one.first.created):%Y-%m-%d %H:%M:%S}" for one in group]
+    times = (datetime.fromisoformat(contender.first.created) for contender in group)
+    starts = [f"{time:%Y-%m-%d %H:%M:%S}" for time in times]
     if len(set(texts)) < len(group):
-        texts = [", ".join(filter(None, pair)) for pair in zip(texts, begun, strict=True)]
+        texts = [", ".join(filter(None, pair)) for pair in zip(texts, starts, strict=True)]
     return texts
 
 
-def _said(part: Difference, value: str | None) -> str:
-    """ "seed 2", "queue depth 32"; a target by its last word."""
+def _setting_text(part: Difference, value: str | None) -> str:
+    """Return a setting as "seed 2" or "queue depth 32"; a target by its last word."""
     text = units.UNKNOWN if value is None else value
     if part.what == "target":
         return text.rpartition("/")[2].removeprefix("sim:").removesuffix(".toml")
@@ -249,13 +270,13 @@ def _said(part: Difference, value: str | None) -> str:
 
 
 def _unique(contenders: Sequence[Contender]) -> list[Contender]:
-    """Labels that are still the same get the names of the directories."""
-    labels = [one.label for one in contenders]
+    """Add the name of the directory to labels that are not unique."""
+    labels = [contender.label for contender in contenders]
     return [
-        one
-        if labels.count(one.label) == 1
-        else replace(one, label=f"{one.label} ({one.first.path.name})")
-        for one in contenders
+        contender
+        if labels.count(contender.label) == 1
+        else replace(contender, label=f"{contender.label} ({contender.first.path.name})")
+        for contender in contenders
     ]
 
 
@@ -267,7 +288,11 @@ SUFFIX = ".json"
 
 
 def read_answer(path: Path) -> Run:
-    """The answer in a file. Raises ConfigError: it is none of these."""
+    """Return the run in a saved answer.
+
+    Raises:
+        ConfigError: the file is not an answer of `run --json` or `replay --json`.
+    """
     try:
         data = parse_json(read_bytes(path), path)
         read = _READERS[data["schema"]]
@@ -279,8 +304,8 @@ def read_answer(path: Path) -> Run:
         ) from None
 
 
-def _begun(path: Path) -> str:
-    """An answer has no date; that of its file tells two of them apart."""
+def _file_time(path: Path) -> str:
+    """Return the time of the file, because an answer has no date."""
     return datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
 
 
@@ -293,7 +318,7 @@ def _workload_run(path: Path, data: Mapping[str, Any]) -> Run:
     return Run(
         path=path,
         test="workload",
-        created=_begun(path),
+        created=_file_time(path),
         setup={
             DRIVE: data["target"],
             "workload": Path(data["file"]).name,
@@ -311,7 +336,7 @@ def _replay(path: Path, data: Mapping[str, Any]) -> Run:
     return Run(
         path=path,
         test="trace_replay",
-        created=_begun(path),
+        created=_file_time(path),
         setup={
             DRIVE: device["name"],
             "capacity": units.size(device["capacity_bytes"]),

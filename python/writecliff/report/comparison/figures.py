@@ -1,9 +1,8 @@
-"""The figures that contenders have in common, and what they say.
+"""Figures that contenders have in common, and their differences.
 
-The best value of a figure is set against the next one. A test (`noise.py`) decides if
-the difference is more than noise, at a level that holds for all figures and pairs of a comparison
-together. Each interval is of a single run, and estimates how much repetitions would differ from
-it.
+The best value of a figure is compared with the next best. A test (`noise.py`) decides if the
+difference is more than noise, at a level that holds for all figures and pairs of a comparison
+together. Each interval comes from a single run and estimates the variation between repetitions.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from writecliff.report.headline import Headline
 from writecliff.units import UNKNOWN
 
 Noise = Literal["more", "within", "unknown", "equal", "apart"]
-EQUAL_PCT = 0.1  # a simulated drive has hardly any noise; nobody chooses by less than this
+EQUAL_PCT = 0.1  # a smaller difference does not matter, even without noise
 RULE = (
     "A difference is more than noise if Welch's test on the errors of both values says so, at a "
     "level of 5 % for all figures of the comparison together (Holm's method); values within "
@@ -37,58 +36,59 @@ NOISE_TEXT = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of at least two contenders."""
+    """A figure of at least two contenders."""
 
     test: str  # that measured it
     values: Sequence[Headline | None]  # by contender
     level: float = LEVEL  # largest probability at which a difference is more than noise
 
     @cached_property
-    def one(self) -> Headline:
-        """Any of them, for what they share."""
+    def sample(self) -> Headline:
+        """The value of any contender, for the fields that all values share."""
         return next(value for value in self.values if value is not None)
 
     @property
     def label(self) -> str:
-        """What it is called; runs may call it by the state that they reached."""
-        return " / ".join(dict.fromkeys(one.label for one in self.values if one is not None))
+        """Label of the figure; runs in different states may have different labels."""
+        return " / ".join(dict.fromkeys(value.label for value in self.values if value is not None))
 
     @cached_property
     def order(self) -> Sequence[int]:
-        """The contenders that have it, best first; as given where neither direction is better."""
-        known = [number for number, value in enumerate(self.values) if value is not None]
-        if self.one.higher_is_better is None:
-            return known
-        return sorted(known, key=self.value_of, reverse=self.one.higher_is_better)
+        """Contenders with a value, best first; in order if neither direction is better."""
+        measured = [number for number, value in enumerate(self.values) if value is not None]
+        if self.sample.higher_is_better is None:
+            return measured
+        return sorted(measured, key=self.value_of, reverse=self.sample.higher_is_better)
 
     @property
     def loads(self) -> Sequence[str]:
-        """The loads that it was measured at; most figures name none."""
+        """Loads of the measurements; empty texts for most figures."""
         return [value.at for value in self.values if value is not None]
 
     def value_of(self, number: int) -> float:
-        """The value of a contender that has one."""
-        found = self.values[number]
-        assert found is not None
-        return found.value
+        """Return the value of a contender that has one."""
+        value = self.values[number]
+        assert value is not None
+        return value.value
 
     @property
     def best(self) -> int | None:
-        """The contender with the best value; None if neither direction is better, if the two best
-        are equal, and if they were not measured at the same load.
+        """The contender with the best value.
+
+        None if neither direction is better, if the two best are equal, or if loads differ.
         """
-        if self.one.higher_is_better is None or self.noise in ("equal", "apart"):
+        if self.sample.higher_is_better is None or self.noise in ("equal", "apart"):
             return None
         return self.order[0]
 
     @property
     def next_best(self) -> int:
-        """The contender that the best one is set against."""
+        """The contender with the second-best value."""
         return self.order[1]
 
     @cached_property
     def noise(self) -> Noise:
-        """Whether the two best differ by more than noise; see the rule of this module."""
+        """Result of the test whether the two best values differ by more than noise."""
         if len(set(self.loads)) > 1:
             return "apart"
         best, other = (self.value_of(number) for number in self.order[:2])
@@ -108,22 +108,20 @@ class Figure:
         """Yield the probability of each pair's difference between equal drives, if known."""
         if len(set(self.loads)) > 1:
             return
-        known = [value for value in self.values if value is not None]
-        for first, second in combinations(known, 2):
+        measured = [value for value in self.values if value is not None]
+        for first, second in combinations(measured, 2):
             if (chance := probability(first, second)) is not None:
                 yield chance
 
     @property
     def margin_pct(self) -> float | None:
-        """How much the best value is above (or, where less is better, below) the next, in percent
-        of that; None if that is 0.
-        """
+        """Difference between the best and the next value in percent; None if the next is 0."""
         best, other = (self.value_of(number) for number in self.order[:2])
         return 100 * abs(best - other) / abs(other) if other else None
 
     @property
     def margin_text(self) -> str:
-        """ "12 % higher", "3.1 % lower"."""
+        """The margin in words, such as "12 % higher" or "3.1 % lower"."""
         if self.noise in ("equal", "apart"):
             return UNKNOWN
         best, other = (self.value_of(number) for number in self.order[:2])
@@ -132,21 +130,21 @@ class Figure:
 
 
 def percent(value: float) -> str:
-    """A difference with two significant digits: "0.31 %", "4.2 %", "118 %"."""
+    """Return a difference with two significant digits: "0.31 %", "4.2 %", "118 %"."""
     return f"{value:,.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
 def figures_of(contenders: Sequence[Contender]) -> list[Figure]:
-    """The figures that at least two contenders have, in the order of their tests."""
-    found: dict[tuple[str, str], list[Headline | None]] = {}
-    for number, one in enumerate(contenders):
-        for test, run in one.runs.items():
+    """Return the figures that at least two contenders have, in the order of their tests."""
+    values_by_key: dict[tuple[str, str], list[Headline | None]] = {}
+    for number, contender in enumerate(contenders):
+        for test, run in contender.runs.items():
             for item in run.headlines:
-                values = found.setdefault((test, item.key), [None] * len(contenders))
+                values = values_by_key.setdefault((test, item.key), [None] * len(contenders))
                 values[number] = item
     figures = [
         Figure(test, values)
-        for (test, _), values in found.items()
+        for (test, _), values in values_by_key.items()
         if sum(value is not None for value in values) > 1
     ]
     level = level_of(chance for figure in figures for chance in figure.probabilities())

@@ -17,16 +17,16 @@ from writecliff.report.table import CellMark, DataFile, Table, table
 
 WINNER = "✓"
 NOT_STEADY = "*"
-_WITH_DIFFERENCES = 9  # cells of a row in which values and differences still stand side by side
-_VALUES = 14  # the same for values alone; more go to a table for each contender
+_WITH_DIFFERENCES = 9  # maximum cells of a row with values and differences
+_VALUES = 14  # maximum cells of a row with values; wider grids get a table per contender
 
 
 def grid_sections(grids: Sequence[SharedGrid], labels: Sequence[str]) -> Iterator[Section]:
-    """A section for each grid."""
+    """Yield a section for each grid."""
     many = len({grid.test for grid in grids}) > 1
     for grid in grids:
-        title = f"{grid.test}: {grid.one.title}" if many else grid.one.title
-        name = f"{grid.test}-{grid.one.name}-grid".replace("_", "-")
+        title = f"{grid.test}: {grid.sample.title}" if many else grid.sample.title
+        name = f"{grid.test}-{grid.sample.name}-grid".replace("_", "-")
         data = _file(name, grid, labels)
         yield section(
             title,
@@ -37,8 +37,8 @@ def grid_sections(grids: Sequence[SharedGrid], labels: Sequence[str]) -> Iterato
 
 
 def _intro(grid: SharedGrid, labels: Sequence[str]) -> str:
-    better = "higher" if grid.one.higher_is_better else "lower"
-    unit = f"In {grid.one.unit}; {better}" if grid.one.unit else better.capitalize()
+    better = "higher" if grid.sample.higher_is_better else "lower"
+    unit = f"In {grid.sample.unit}; {better}" if grid.sample.unit else better.capitalize()
     of = "in points" if grid.points else "in percent of it"
     return f"{unit} is better, {WINNER} marks the best. Differences are from {labels[0]}, {of}."
 
@@ -47,7 +47,7 @@ def _file(name: str, grid: SharedGrid, labels: Sequence[str]) -> DataFile:
     head = ("row", "column", "contender", "value", "unit", "difference", "difference_unit", "best")
     unit = "points" if grid.points else "%"
     rows = (
-        (row, column, label, value, grid.one.unit, grid.difference((row, column), number),
+        (row, column, label, value, grid.sample.unit, grid.difference((row, column), number),
          unit, int(grid.best((row, column)) == number))
         for row in grid.rows
         for column in grid.columns
@@ -61,7 +61,7 @@ def _file(name: str, grid: SharedGrid, labels: Sequence[str]) -> DataFile:
 
 
 def _tables(grid: SharedGrid, labels: Sequence[str], data: DataFile) -> Iterator[Table]:
-    """Values and differences in one table if it is narrow enough, in several otherwise."""
+    """Yield values and differences in one table if it is narrow enough, else in several."""
     every, others = range(len(labels)), range(1, len(labels))
     wide = len(grid.columns) * (2 * len(labels) - 1)
     if wide <= _WITH_DIFFERENCES:
@@ -90,8 +90,10 @@ def _side_by_side(
     values: Sequence[int],
     differences: Sequence[int],
 ) -> Table:
-    """A row of the grid a row, and for each of its columns the `values` and `differences` of these
-    contenders. With one cell for each column, that names the column of the table.
+    """Return a table with a row for each row of the grid.
+
+    Each column of the grid has the `values` and `differences` of these contenders. If that is a
+    single cell, the column of the grid names it.
     """
     marks: dict[tuple[int, int], CellMark] = {}
     rows = []
@@ -117,14 +119,14 @@ def _side_by_side(
         *(f"{labels[number]} v {labels[0]}" if many else "Difference" for number in differences),
     ]
     if len(parts) == 1:
-        return table(title, (grid.one.corner, *grid.columns), rows, data=data, marks=marks)
+        return table(title, (grid.sample.corner, *grid.columns), rows, data=data, marks=marks)
     return table(
         title,
         ("", *parts * len(grid.columns)),
         rows,
         data=data,
         marks=marks,
-        groups=((grid.one.corner, 1), *((column, len(parts)) for column in grid.columns)),
+        groups=((grid.sample.corner, 1), *((column, len(parts)) for column in grid.columns)),
     )
 
 
@@ -134,11 +136,13 @@ def _side_by_side(
 def _figures(
     name: str, grid: SharedGrid, labels: Sequence[str], data: DataFile
 ) -> Iterator[Figure | None]:
-    if grid.one.drawn == "bars":
+    if grid.sample.drawn == "bars":
         yield from _bars(name, grid, labels, data)
-    if grid.one.drawn == "lines" and grid.one.x is not None:
-        places = dict(zip(grid.one.rows, grid.one.places, strict=True))
-        for other in (one for one in grid.by if one is not None):
+    if grid.sample.drawn == "lines" and grid.sample.x is not None:
+        places = dict(zip(grid.sample.rows, grid.sample.places, strict=True))
+        for other in (
+            grid_of_contender for grid_of_contender in grid.by if grid_of_contender is not None
+        ):
             places |= dict(zip(other.rows, other.places, strict=True))
         for column in grid.columns:
             yield _lines(name, grid, labels, data, column, places)
@@ -147,14 +151,14 @@ def _figures(
 def _bars(
     name: str, grid: SharedGrid, labels: Sequence[str], data: DataFile
 ) -> Iterator[Figure | None]:
-    """A picture for each column: a group of bars for each row, a bar for each contender."""
+    """Yield a picture for each column: a group of bars per row, a bar per contender."""
     for number, column in enumerate(grid.columns, 1):
         series = [
-            plots.Bars(label, [_known(grid.value((row, column), who)) for row in grid.rows])
+            plots.Bars(label, [_number(grid.value((row, column), who)) for row in grid.rows])
             for who, label in enumerate(labels)
         ]
-        title = ", ".join(filter(None, (grid.one.title, column)))
-        axis = Axis(Label(column, "" if column.endswith(grid.one.unit) else grid.one.unit))
+        title = ", ".join(filter(None, (grid.sample.title, column)))
+        axis = Axis(Label(column, "" if column.endswith(grid.sample.unit) else grid.sample.unit))
         yield plots.bars(f"{name}-bars-{number}", title, data, grid.rows, series, axis)
 
 
@@ -166,28 +170,28 @@ def _lines(
     column: str,
     places: Mapping[str, float],
 ) -> Figure | None:
-    """The values of a column on the left axis, differences from the first contender on the right
-    one.
-    """
-    one, axis = grid.one, grid.one.x
+    """Return values of a column (left axis) and differences from the first contender (right)."""
+    sample, axis = grid.sample, grid.sample.x
     assert axis is not None
     x = [places[row] for row in grid.rows]
     values = [
-        Line(label, x, [_known(grid.value((row, column), number)) for row in grid.rows])
+        Line(label, x, [_number(grid.value((row, column), number)) for row in grid.rows])
         for number, label in enumerate(labels)
     ]
-    apart = [
+    differences = [
         Line(f"{label} v {labels[0]}", x,
-             [_known(grid.difference((row, column), number)) for row in grid.rows])
+             [_number(grid.difference((row, column), number)) for row in grid.rows])
         for number, label in enumerate(labels)
         if number
     ]  # fmt: skip
-    left = Axis(Label("IOPS") if one.unit == "IOPS" else Label(one.title, one.unit))
+    left = Axis(Label("IOPS") if sample.unit == "IOPS" else Label(sample.title, sample.unit))
     right = Axis(Label("Difference", note="points") if grid.points else Label("Difference", "%"))
-    full = f"{column}: {one.title} and difference"
+    full = f"{column}: {sample.title} and difference"
     number = grid.columns.index(column) + 1
-    return plots.two_axes(f"{name}-{number}", full, data, axis, (left, values), (right, apart))
+    return plots.two_axes(
+        f"{name}-{number}", full, data, axis, (left, values), (right, differences)
+    )
 
 
-def _known(value: float | None) -> float:
+def _number(value: float | None) -> float:
     return nan if value is None else value

@@ -1,7 +1,7 @@
-"""One run set against another: better, worse, equal, or nothing can be said.
+"""Judgement of one run against another: better, worse, equal, or cannot tell.
 
-The rule is that of every comparison (`figures.RULE`): a difference counts where it is more than
-noise. What lies within noise, has no interval or was measured at another load cannot be told.
+A difference counts if it is more than noise, by the rule of every comparison (`figures.RULE`).
+Figures within noise, without an interval or at different loads are "cannot tell".
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ JUDGEMENTS: Sequence[Judgement] = ("better", "worse", "equal", "cannot tell")
 
 
 def judgement(figure: Figure, first: int, second: int) -> Judgement:
-    """What the figure says of contender `second` against contender `first`, both of which have
-    it.
-    """
+    """Return the judgement on contender `second` against `first`; both must have the figure."""
     pair = figure.pair(first, second)
     if pair.noise == "equal":
         return "equal"
@@ -28,14 +26,16 @@ def judgement(figure: Figure, first: int, second: int) -> Judgement:
 
 
 def overall(judgements: Iterable[Judgement]) -> Judgement:
-    """All figures in one word: better if some are and none is worse, and the other way round; if
-    some are better and others worse, or none can be told, nothing can be said.
+    """Return the judgement on all figures.
+
+    It is "better" if some are better and none is worse, and vice versa. It is "cannot tell" if some
+    are better and others worse, or if no figure can be judged.
     """
-    found = set(judgements)
-    if {"better", "worse"} <= found or not found:
+    judgement = set(judgements)
+    if {"better", "worse"} <= judgement or not judgement:
         return "cannot tell"
     words: tuple[Judgement, ...] = ("better", "worse")
     for word in words:
-        if word in found:
+        if word in judgement:
             return word
-    return "equal" if found == {"equal"} else "cannot tell"
+    return "equal" if judgement == {"equal"} else "cannot tell"

@@ -5,7 +5,7 @@ difference with the standard errors that both 95 % intervals imply, with their d
 The error of each value is that of the side of its interval that faces the other value, because
 intervals of percentiles are not symmetric (Zou and Donner, Statistics in Medicine 27, 2008).
 
-A comparison of 20 figures would find one that differs by chance at a level of 5 %. So the level is
+In a comparison of 20 figures, one would often differ by chance at a level of 5 %. So the level is
 that of the whole comparison: with Holm's method (Scandinavian Journal of Statistics 6, 1979) the
 probability that any figure of two equal drives differs by more than noise is at most 5 %.
 """

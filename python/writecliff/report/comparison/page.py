@@ -33,162 +33,164 @@ if TYPE_CHECKING:
     from writecliff.report.comparison import Comparison
 
 SCHEMA = "writecliff/comparison/2"
-_LONG_NAME = 40  # letters of a figure's name from which on it may be broken into lines
+_LONG_NAME = 40  # maximum length of a figure's name that is never wrapped
 _SHOWN = ("drive", "class", "capacity", "interface", "firmware", "write cache")
 
 
 @one_page()
-def comparison_page(found: Comparison) -> Page:
-    """The page of a comparison."""
-    drives = list(dict.fromkeys(one.first.drive for one in found.contenders))
+def comparison_page(comparison: Comparison) -> Page:
+    """Return the page of a comparison."""
+    drives = list(dict.fromkeys(contender.first.drive for contender in comparison.contenders))
     between = f"{drives[0]}: " if len(drives) == 1 else ""
     return Page(
-        title=f"{between}{' against '.join(found.labels)}",
+        title=f"{between}{' against '.join(comparison.labels)}",
         intro="",
-        verdict=found.verdict,
-        sections=tuple(sections_of(found)),
-        summary=comparison_mapping(found),
-        disclosures=tuple(disclosures_of(found)),
-        stamp=_common_stamp(found),
+        verdict=comparison.verdict,
+        sections=tuple(sections_of(comparison)),
+        summary=comparison_mapping(comparison),
+        disclosures=tuple(disclosures_of(comparison)),
+        stamp=_common_stamp(comparison),
     )
 
 
-def _common_stamp(found: Comparison) -> str:
-    """What is stamped on every run; empty if they differ in it."""
-    stamps = {run.stamp for one in found.contenders for run in one.runs.values()}
+def _common_stamp(comparison: Comparison) -> str:
+    """Return the stamp that all runs share; empty if they differ."""
+    stamps = {run.stamp for contender in comparison.contenders for run in contender.runs.values()}
     return stamps.pop() if len(stamps) == 1 else ""
 
 
-def disclosures_of(found: Comparison) -> Iterator[str]:
-    """What must be known of the runs, as far as it is not the same for all."""
-    values = [value for figure in found.figures for value in figure.values]
-    grids = [grid for shared in found.grids for grid in shared.by]
+def disclosures_of(comparison: Comparison) -> Iterator[str]:
+    """Yield the disclosures that differ between runs."""
+    values = [value for figure in comparison.figures for value in figure.values]
+    grids = [grid for shared in comparison.grids for grid in shared.by]
     if not all(item is None or item.steady for item in (*values, *grids)):
         yield (
             f"Figures marked {NOT_STEADY} were taken without steady state and must not be quoted "
             "as sustained performance."
         )
-    for one in found.contenders:
-        runs = one.runs.values()
-        for stamp in sorted({run.stamp for run in runs} - {"", _common_stamp(found)}):
+    for contender in comparison.contenders:
+        runs = contender.runs.values()
+        for stamp in sorted({run.stamp for run in runs} - {"", _common_stamp(comparison)}):
             tests = ", ".join(run.test for run in runs if run.stamp == stamp)
-            yield f"{one.label}: {stamp} ({tests}), by options or because it was shortened."
+            yield f"{contender.label}: {stamp} ({tests}), because of options or shortening."
         for run in runs:
             if run.status != "complete":
-                yield f"{one.label}: {run.test} is {run.status}; its figures are those so far."
-        for path in one.left_out:
-            yield f"{one.label}: {path.name} has not measured anything yet and is left out."
-    if not found.differences and len({one.first.created for one in found.contenders}) > 1:
-        yield "The set-ups are the same: what differs is when the runs were made."
+                yield f"{contender.label}: {run.test} is {run.status}; figures are those so far."
+        for path in contender.left_out:
+            yield f"{contender.label}: {path.name} has no measurements yet and is omitted."
+    starts = {contender.first.created for contender in comparison.contenders}
+    if not comparison.differences and len(starts) > 1:
+        yield "The set-ups are identical; only the times of the runs differ."
 
 
-def sections_of(found: Comparison) -> Iterator[Section]:
-    """Who is compared, what differs, the figures, the grids, the curves. A long list of figures is
-    summarised first, and comes after the grids, in which most of it stands too.
+def sections_of(comparison: Comparison) -> Iterator[Section]:
+    """Yield contenders, differences in set-up, figures, grids and curves.
+
+    A long list of figures is summarised first and comes after the grids, which show most of it.
     """
-    yield section("Set-up", "", _contenders(found.contenders), differences_table(found))
-    data = _figures_file(found)
-    names = figure_names(found)
-    intro = f"{RULE} They cover 95 %, of the rounds or I/Os of one run: see the data for which."
-    grids = grid_sections(found.grids, found.labels)
-    if len(found.figures) > LONG_LIST:
-        yield _summary_section(found)
+    yield section("Set-up", "", _contenders(comparison.contenders), differences_table(comparison))
+    data = _figures_file(comparison)
+    names = figure_names(comparison)
+    intro = f"{RULE} Intervals cover 95 % of the rounds or I/Os of one run (see the data)."
+    grids = grid_sections(comparison.grids, comparison.labels)
+    if len(comparison.figures) > LONG_LIST:
+        yield _summary_section(comparison)
         yield from grids
-        yield section("Figures", intro, figures_table(found, data))
+        yield section("Figures", intro, figures_table(comparison, data))
     else:
-        picture = relative(found.labels, found.figures, names, data)
-        yield section("Figures", intro, figures_table(found, data), picture)
+        picture = relative(comparison.labels, comparison.figures, names, data)
+        yield section("Figures", intro, figures_table(comparison, data), picture)
         yield from grids
-    yield setting_section(found)
-    yield curves_section(found.contenders)
+    yield setting_section(comparison)
+    yield curves_section(comparison.contenders)
 
 
-def _summary_section(found: Comparison) -> Section:
+def _summary_section(comparison: Comparison) -> Section:
     """A long list of figures in groups."""
-    groups, labels = groups_of(found.figures), found.labels
+    groups, labels = groups_of(comparison.figures), comparison.labels
     shown = groups_table(groups, labels)
     assert shown.data is not None
-    title = f"Groups of figures relative to {labels[0]}: median, least and most"
+    title = f"Groups of figures relative to {labels[0]}: median, minimum and maximum"
     drawn = relative(
         labels, as_figures(groups, labels), group_names(groups), shown.data, title=title,
         most=LONG_LIST,
     )  # fmt: skip
-    intro = f"{len(found.figures)} figures in {len(groups)} groups; all of them are listed below."
+    intro = f"{len(comparison.figures)} figures in {len(groups)} groups, all listed below."
     return section("Summary", intro, shown, drawn)
 
 
 def _contenders(contenders: Sequence[Contender]) -> Table:
     rows = [
         (
-            one.label,
-            *(one.first.setup.get(what) or units.UNKNOWN for what in _SHOWN),
-            ", ".join(f"{run.test} ({run.path.name})" for run in one.runs.values()),
+            contender.label,
+            *(contender.first.setup.get(what) or units.UNKNOWN for what in _SHOWN),
+            ", ".join(f"{run.test} ({run.path.name})" for run in contender.runs.values()),
         )
-        for one in contenders
+        for contender in contenders
     ]
     head = ("", *(f"{what[0].upper()}{what[1:]}" for what in _SHOWN), "Runs")
     return table("Compared", head, rows, "l" * len(head))
 
 
-def differences_table(found: Comparison) -> Table | None:
-    """What differs, with a column for each contender; None: nothing does."""
+def differences_table(comparison: Comparison) -> Table | None:
+    """Return the differences in set-up, a column for each contender; None without differences."""
     rows = [
         (
             part.what + (f" ({', '.join(part.tests)})" if part.tests else ""),
             *(units.UNKNOWN if value is None else value for value in part.values),
         )
-        for part in found.differences
+        for part in comparison.differences
     ]
-    head = ("", *found.labels)
-    return table("What differs", head, rows, "l" * len(head)) if rows else None
+    head = ("", *comparison.labels)
+    return table("Differences in set-up", head, rows, "l" * len(head)) if rows else None
 
 
-def figure_names(found: Comparison) -> list[str]:
-    """What the figures are called in tables and pictures, with their test if there are several."""
-    tests = {figure.test for figure in found.figures}
+def figure_names(comparison: Comparison) -> list[str]:
+    """Return the names of the figures, with their test if there are several tests."""
+    tests = {figure.test for figure in comparison.figures}
     many = len(tests) > 1
     return [
         (f"{figure.test}: " if many else "")
         + figure.label
-        + (f" ({figure.one.at})" if len(set(figure.loads)) == 1 and figure.one.at else "")
-        for figure in found.figures
+        + (f" ({figure.sample.at})" if len(set(figure.loads)) == 1 and figure.sample.at else "")
+        for figure in comparison.figures
     ]
 
 
-def figures_table(found: Comparison, data: DataFile | None = None) -> Table:
-    """The figures side by side with their intervals, who is best, and by how much."""
+def figures_table(comparison: Comparison, data: DataFile | None = None) -> Table:
+    """Return the figures side by side with intervals, the best contender and the margin."""
     rows = [
         (
             name,
-            figure.one.unit,
-            *(_cell(value, apart=figure.noise == "apart") for value in figure.values),
-            units.UNKNOWN if figure.best is None else found.labels[figure.best],
+            figure.sample.unit,
+            *(_cell(value, with_load=figure.noise == "apart") for value in figure.values),
+            units.UNKNOWN if figure.best is None else comparison.labels[figure.best],
             figure.margin_text,
             NOISE_TEXT[figure.noise],
         )
-        for name, figure in zip(figure_names(found), found.figures, strict=True)
+        for name, figure in zip(figure_names(comparison), comparison.figures, strict=True)
     ]
-    against = "" if len(found.contenders) == 2 else " than the next"
-    head = ("Figure", "Unit", *found.labels, "Best", f"By{against}", "Is that noise?")
+    against = "" if len(comparison.contenders) == 2 else " than the next"
+    head = ("Figure", "Unit", *comparison.labels, "Best", f"By{against}", "Significance")
     long = any(len(name) > _LONG_NAME for name, *_ in rows)
-    align = ("l" if long else "w") + "w" + "r" * len(found.labels) + ("wrl" if long else "wrw")
+    align = ("l" if long else "w") + "w" + "r" * len(comparison.labels) + ("wrl" if long else "wrw")
     return table("Figures in common", head, rows, align, data=data)
 
 
-def _cell(value: Headline | None, *, apart: bool) -> str:
+def _cell(value: Headline | None, *, with_load: bool) -> str:
     if value is None:
         return units.UNKNOWN
-    load = f" at {value.at}" if apart else ""
+    load = f" at {value.at}" if with_load else ""
     mark = "" if value.steady else NOT_STEADY
     return f"{value_text(value.value)}{mark}{interval_text(value.interval)}{load}"
 
 
-def _figures_file(found: Comparison) -> DataFile:
+def _figures_file(comparison: Comparison) -> DataFile:
     head = ("test", "figure", "unit", "higher_is_better", "contender", "value", "low", "high",
             "interval_of", "at", "steady")  # fmt: skip
     rows = []
-    for figure in found.figures:
-        for label, value in zip(found.labels, figure.values, strict=True):
+    for figure in comparison.figures:
+        for label, value in zip(comparison.labels, figure.values, strict=True):
             if value is None:
                 continue
             better = value.higher_is_better
@@ -204,52 +206,52 @@ def _figures_file(found: Comparison) -> DataFile:
 # -- JSON -------------------------------------------------------------------------------------
 
 
-def comparison_mapping(found: Comparison) -> dict[str, Any]:
-    """The comparison for programs; unknown values are null."""
+def comparison_mapping(comparison: Comparison) -> dict[str, Any]:
+    """Return the comparison as JSON; unknown values are null."""
     return {
         "schema": SCHEMA,
         "contenders": [
             {
-                "label": one.label,
-                **{what.replace(" ", "_"): one.first.setup.get(what) for what in _SHOWN},
+                "label": contender.label,
+                **{what.replace(" ", "_"): contender.first.setup.get(what) for what in _SHOWN},
                 "runs": [
                     {"test": run.test, "run": run.path.name, "status": run.status,
                      "conformant": not run.stamp}
-                    for run in one.runs.values()
+                    for run in contender.runs.values()
                 ],
             }
-            for one in found.contenders
+            for contender in comparison.contenders
         ],
         "differences": [
             {"what": part.what, "values": list(part.values), "tests": list(part.tests)}
-            for part in found.differences
+            for part in comparison.differences
         ],
-        "figures": [figure_mapping(found, figure) for figure in found.figures],
-        "curves": curves_mapping(found.contenders),
-        "grids": [grid.mapping(found.labels) for grid in found.grids],
+        "figures": [figure_mapping(comparison, figure) for figure in comparison.figures],
+        "curves": curves_mapping(comparison.contenders),
+        "grids": [grid.mapping(comparison.labels) for grid in comparison.grids],
         "rule": RULE,
-        "verdict": found.verdict,
+        "verdict": comparison.verdict,
     }  # fmt: skip
 
 
-def figure_mapping(found: Comparison, figure: Figure) -> dict[str, Any]:
-    """A figure of all contenders for programs."""
-    one = figure.one
+def figure_mapping(comparison: Comparison, figure: Figure) -> dict[str, Any]:
+    """Return a figure of all contenders as JSON."""
+    sample = figure.sample
     return {
         "test": figure.test,
-        "key": one.key,
-        "label": one.label,
-        "unit": one.unit,
-        "higher_is_better": one.higher_is_better,
+        "key": sample.key,
+        "label": sample.label,
+        "unit": sample.unit,
+        "higher_is_better": sample.higher_is_better,
         "values": [None if value is None else headline_mapping(value) for value in figure.values],
-        "best": None if figure.best is None else found.labels[figure.best],
+        "best": None if figure.best is None else comparison.labels[figure.best],
         "margin_pct": figure.margin_pct,
         "noise": figure.noise,
     }
 
 
 def headline_mapping(value: Headline) -> dict[str, Any]:
-    """A headline figure of one run for programs, without what is the same for all runs."""
+    """Return a headline figure of one run as JSON, without the fields that all runs share."""
     interval = value.interval
     return {
         "value": value.value,

@@ -1,5 +1,4 @@
-"""Plots of a comparison: curves, figures by a setting in which contenders differ, and figures
-relative to the first contender.
+"""Plots of a comparison: curves, figures over a setting, and ratios to the first contender.
 
 A setting is a number, such as active range or spare flash. A line connects the contenders of one
 model, which may differ in capacity. Contenders of different models differ in more than the setting.
@@ -39,17 +38,20 @@ Curves = Sequence[tuple[str, Curve]]  # of one name, by contender
 
 
 def curves_section(contenders: Sequence[Contender]) -> Section:
-    """All curves, and a table of the moments that are marked in them. A reader may choose one
-    contender where all of them have curves of the same tests.
+    """Return all curves and a table of their marked points.
+
+    A reader can select one contender if all have curves of the same tests.
     """
     by_name = _by_name(contenders)
     shown = section("Curves", "", _moments(by_name), *map(_drawn, by_name))
-    alike = len({tuple(one.runs) for one in contenders}) == 1
-    return replace(shown, choices=tuple(one.label for one in contenders) if alike else ())
+    alike = len({tuple(contender.runs) for contender in contenders}) == 1
+    return replace(
+        shown, choices=tuple(contender.label for contender in contenders) if alike else ()
+    )
 
 
 def curves_mapping(contenders: Sequence[Contender]) -> list[dict[str, Any]]:
-    """The marked moments of the curves for programs, in base units of their x axes."""
+    """Return the marked points of the curves as JSON, in base units of their x axes."""
     return [
         {
             "name": curve.name,
@@ -65,16 +67,16 @@ def curves_mapping(contenders: Sequence[Contender]) -> list[dict[str, Any]]:
 
 
 def _by_name(contenders: Sequence[Contender]) -> list[Curves]:
-    found: dict[str, list[tuple[str, Curve]]] = {}
-    for one in contenders:
-        for run in one.runs.values():
+    curves: dict[str, list[tuple[str, Curve]]] = {}
+    for contender in contenders:
+        for run in contender.runs.values():
             for curve in run.curves:
-                found.setdefault(curve.name, []).append((one.label, curve))
-    return list(found.values())
+                curves.setdefault(curve.name, []).append((contender.label, curve))
+    return list(curves.values())
 
 
 def _moments(by_name: Sequence[Curves]) -> Table | None:
-    """When each contender gets where, by every axis on which that is marked."""
+    """Return the positions of the marks of each contender, by axis."""
     marked = [curves for curves in by_name if any(curve.marks for _, curve in curves)]
     if not marked:
         return None
@@ -111,23 +113,25 @@ def _moments(by_name: Sequence[Curves]) -> Table | None:
 
 
 def _drawn(curves: Curves) -> Drawing | None:
-    one = curves[0][1]
+    first = curves[0][1]
     series = [
         Line(label, [x for x, _ in curve.points], [y for _, y in curve.points])
         for label, curve in curves
     ]
     x = max((curve.x for _, curve in curves), key=lambda axis: axis.unit([]).size)
-    data = DataFile(f"{one.name}.csv", lines_csv(series, "contender", _column(x), _column(one.y)))
-    if one.relative:
+    data = DataFile(
+        f"{first.name}.csv", lines_csv(series, "contender", _column(x), _column(first.y))
+    )
+    if first.relative:
         marks = {label: [(mark.label, mark.x) for mark in c.marks] for label, c in curves}
-        return normalised(one.name, one.title, data, series, x, marks=marks)
-    return lines(one.name, one.title, data, series, x, one.y)
+        return normalised(first.name, first.title, data, series, x, marks=marks)
+    return lines(first.name, first.title, data, series, x, first.y)
 
 
 def _column(axis: Axis) -> str:
-    """The name of a column in base units."""
+    """Return the name of a column in base units."""
     name = axis.label.lower().replace(" ", "_")
-    if name == "block_size_(kib)":  # that is how its ticks are named
+    if name == "block_size_(kib)":  # its ticks are in KiB, its values in bytes
         return "block_bytes"
     if not axis.units:
         return name
@@ -144,24 +148,26 @@ _NO_SETTINGS = ("seed", "serial number", "description", "target", "firmware")
 
 @dataclass(frozen=True)
 class Setting:
-    """What differs, and its number of each contender."""
+    """A numeric setting in which contenders differ."""
 
     name: str  # "over-provisioning"
     unit: str  # "%"; empty for counts
     numbers: Sequence[float]
 
 
-def setting_of(found: Comparison) -> Setting | None:
-    """The one setting by which the contenders are told apart: that of their labels, as in a sweep,
-    otherwise the only number in which their set-up differs. None: none, or several.
+def setting_of(comparison: Comparison) -> Setting | None:
+    """Return the single setting that distinguishes the contenders.
+
+    It is the setting of their labels, as in a sweep, else the only numeric difference in set-up.
+    None if there is none, or more than one.
     """
-    labels = [_named_number(label) for label in found.labels]
-    known = [label for label in labels if label is not None]
-    if len(known) == len(labels) and len({name for name, _, _ in known}) == 1:
-        name, _, unit = known[0]
-        return _distinct(name, unit, [number for _, number, _ in known])
+    labels = [_named_number(label) for label in comparison.labels]
+    measured = [label for label in labels if label is not None]
+    if len(measured) == len(labels) and len({name for name, _, _ in measured}) == 1:
+        name, _, unit = measured[0]
+        return _distinct(name, unit, [number for _, number, _ in measured])
     settings = []
-    for part in found.differences:
+    for part in comparison.differences:
         values = [_number(value or "") for value in part.values]
         numbers = [value for value in values if value is not None]
         same_unit = len({unit for _, unit in numbers}) == 1
@@ -201,22 +207,24 @@ def _distinct(name: str, unit: str, texts: Sequence[str]) -> Setting | None:
 def models_of(contenders: Sequence[Contender]) -> list[str]:
     """Return the models of contenders' drives, without capacities at the ends of their names.
 
-    Drives of one name are of one model, also where spare flash that was added has taken capacity
-    from some, so that only the others still have the capacity that the name says.
+    Drives of one name are of one model. Added spare flash may have reduced the capacity of some, so
+    only the others still have the capacity in the name.
     """
-    drives = [one.first.setup.get(DRIVE) or "" for one in contenders]
-    models = [_without_size(drive, one) for drive, one in zip(drives, contenders, strict=True)]
+    drives = [contender.first.setup.get(DRIVE) or "" for contender in contenders]
+    models = [
+        _without_size(drive, contender) for drive, contender in zip(drives, contenders, strict=True)
+    ]
     shortest: dict[str, str] = {}
     for drive, model in zip(drives, models, strict=True):
         shortest[drive] = min(shortest.get(drive, model), model, key=len)
     return [shortest[drive] for drive in drives]
 
 
-def _without_size(drive: str, one: Contender) -> str:
+def _without_size(drive: str, contender: Contender) -> str:
     """Return a name without the capacity at its end, as in "PM863 960 GB" and "pm863-960"."""
     bare = drive.removesuffix("GB").removesuffix("TB").rstrip(" ")
     start = max(bare.rfind(" "), bare.rfind("-"))
-    size = _number(one.first.setup.get("capacity") or "")
+    size = _number(contender.first.setup.get("capacity") or "")
     if start < 0 or not _is_number(bare[start + 1 :]) or size is None:
         return drive
     named, real = float(bare[start + 1 :]), float(size[0])
@@ -225,28 +233,29 @@ def _without_size(drive: str, one: Contender) -> str:
     return drive[:start] if is_size else drive
 
 
-def setting_section(found: Comparison) -> Section:
-    """The headline figures over the setting; empty if the contenders differ in another way, or no
-    two of them are of one model.
+def setting_section(comparison: Comparison) -> Section:
+    """Return the headline figures over the setting.
+
+    The section is empty if the contenders differ in another way, or no two are of one model.
     """
-    setting = setting_of(found)
-    models = models_of(found.contenders)
+    setting = setting_of(comparison)
+    models = models_of(comparison.contenders)
     if setting is None or len(set(models)) == len(models):
         return section("", "")
-    intro = "A point for each run, from the figures above; their intervals are there."
+    intro = "A point for each run. The figures above have the intervals."
     if len(set(models)) > 1:
         intro += " Lines join runs of one model."
-    return section(f"Figures by {setting.name}", intro, *_drawings(found, setting, models))
+    return section(f"Figures by {setting.name}", intro, *_drawings(comparison, setting, models))
 
 
 def _drawings(
-    found: Comparison, setting: Setting, models: Sequence[str]
+    comparison: Comparison, setting: Setting, models: Sequence[str]
 ) -> Iterator[Drawing | None]:
     name = f"{setting.name[0].upper()}{setting.name[1:]}"
-    shown = [figure for figure in found.figures if figure.noise != "apart"][:SETTING_FIGURES]
+    shown = [figure for figure in comparison.figures if figure.noise != "apart"][:SETTING_FIGURES]
     x = Axis(Label(name, setting.unit))
     rows = [
-        (figure.test, figure.one.label, figure.one.unit, model, number, value.value)
+        (figure.test, figure.sample.label, figure.sample.unit, model, number, value.value)
         for figure in shown
         for model, number, value in zip(models, setting.numbers, figure.values, strict=True)
         if value is not None
@@ -255,7 +264,7 @@ def _drawings(
     head = ("test", "figure", "unit", "model", column, "value")
     data = data_file("by-setting.csv", head, rows)
     for count, figure in enumerate(shown, 1):
-        label, unit = figure.one.label, figure.one.unit
+        label, unit = figure.sample.label, figure.sample.unit
         y = Axis(unit or label)  # a label of a campaign is longer than the plot is wide
         title = f"{label} v {setting.name}"
         series = [
@@ -266,7 +275,7 @@ def _drawings(
 
 
 def _line(label: str, figure: Figure, setting: Setting, models: Sequence[str], wanted: str) -> Line:
-    """The points of one model, in order of the setting."""
+    """Return the points of one model, in order of the setting."""
     points = sorted(
         (number, value.value)
         for model, number, value in zip(models, setting.numbers, figure.values, strict=True)
@@ -278,17 +287,17 @@ def _line(label: str, figure: Figure, setting: Setting, models: Sequence[str], w
 # -- figures relative to the first contender ---------------------------------------------------
 
 
-MOST = 24  # figures of a picture: more would not be read
+MOST = 24  # maximum number of figures in a picture
 _ROW_IN, _WIDTH_IN, _BOTTOM_IN, _TOP_IN = 0.30, 8.6, 0.48, 0.40
-_LINEAR_TO = 2.0  # ratio of the axis' ends from which on it is logarithmic
+_LINEAR_TO = 2.0  # ratio of the ends of the axis above which it is logarithmic
 
 
 def drawable(figures: Sequence[Figure], most: int | None = MOST) -> list[Figure]:
-    """The first figures that can be shown as "so many times as good"; with `most` None all."""
+    """Return the first `most` figures with ratios to the first contender; all for None."""
     return [
         figure
         for figure in figures
-        if figure.one.higher_is_better is not None
+        if figure.sample.higher_is_better is not None
         and figure.noise != "apart"
         and (first := figure.values[0]) is not None
         and first.value > 0
@@ -306,8 +315,17 @@ def relative(
     title: str = "",
     most: int = MOST,
 ) -> Drawing | None:
-    """A row for each figure, a point for each contender; further right is better. None if no figure
-    can be drawn. Without another `title` it names the figures and their intervals; `most` rows.
+    """Draw a row per figure and a point per contender; further right is better.
+
+    None if no figure can be drawn.
+
+    Args:
+        labels: Labels of the contenders.
+        figures: Figures to draw.
+        names: Names of the figures.
+        data: Data of the figures.
+        title: Caption (default: number of figures and kind of intervals).
+        most: Maximum number of rows.
     """
     shown = drawable(figures, most)
     if not shown:
@@ -338,7 +356,7 @@ def relative(
 def _points(
     plot: Axes, number: int, labels: Sequence[str], look: int, shown: Sequence[Figure]
 ) -> list[float]:
-    """Draw one contender; the ends of its bars."""
+    """Draw one contender, and return the ends of its bars."""
     count = len(labels)
     offset = (number - (count - 1) / 2) * min(0.16, 0.7 / count)
     x, y, low, high = [], [], [], []
@@ -360,10 +378,10 @@ def _points(
 
 
 def _ratios(value: Headline, reference: float) -> tuple[float, tuple[float, float]]:
-    """How many times as good a value is, and the ends of its interval."""
+    """Return the ratio to a reference, more than 1 if better, and the ends of its interval."""
     interval = value.interval
     low, high = (value.value,) * 2 if interval is None else (interval.low, interval.high)
-    low = low if low > 0 else value.value / 10  # an interval may reach zero, a ratio cannot
+    low = low if low > 0 else value.value / 10  # an interval may reach zero, which has no ratio
     if value.higher_is_better:
         return value.value / reference, (low / reference, high / reference)
     return reference / value.value, (reference / high, reference / low)

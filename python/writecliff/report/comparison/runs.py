@@ -1,4 +1,4 @@
-"""What a comparison reads of a run: its set-up, its headline figures, its curves."""
+"""The parts of a run that a comparison uses: set-up, headline figures, curves."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from writecliff.store.manifest import Manifest
 
 DRIVE = "drive"
-_OURS = "writecliff simulated "  # before the names of all drives of the catalogue
-_HASH = 12  # digits of a hash that are shown: as many as tell descriptions apart
-# In words: what tells two runs of one drive apart is looked for in this order, options between.
+_OURS = "writecliff simulated "  # prefix of all drives of the catalogue
+_HASH = 12  # shown digits of a hash, enough to distinguish device files
+# Order in which settings are tried as a distinction between runs of one drive; options come
+# between.
 _FIRST = ("firmware", "capacity")
 _LAST = (
     "seed",
@@ -45,7 +46,7 @@ class Run:
     path: Path
     test: str
     created: str  # ISO 8601
-    setup: Mapping[str, str | None]  # by what it is: "drive", "seed", "queue depth"
+    setup: Mapping[str, str | None]  # by setting: "drive", "seed", "queue depth"
     headlines: Sequence[Headline]
     curves: Sequence[Curve] = ()
     grids: Sequence[Grid] = ()
@@ -61,31 +62,37 @@ class Run:
 
 @dataclass(frozen=True)
 class Difference:
-    """A part of the set-up that is not the same for all."""
+    """A setting that differs between contenders."""
 
     what: str
-    values: Sequence[str | None]  # by contender; None: not known, or it did not run these tests
-    tests: Sequence[str] = ()  # of several; empty: all that are in common
+    values: Sequence[str | None]  # by contender; None if unknown or if it did not run these tests
+    tests: Sequence[str] = ()  # tests that it concerns; empty: all in common
 
 
-def read_run(path: Path, known: dict[Path, Run] | None = None) -> Run:
-    """Read a run directory, or take the run from `known`, to which it is added otherwise.
+def read_run(path: Path, cache: dict[Path, Run] | None = None) -> Run:
+    """Read a run directory.
+
+    Runs in `cache`, by resolved path, are not read again; a new run is added.
 
     Raises:
-        StoreError: damaged, without a report, or nothing measured yet.
+        StoreError: the run is damaged, has no report or has no measurements.
     """
     key = path.resolve()
-    if known is not None and key in known:
-        return known[key]
+    if cache is not None and key in cache:
+        return cache[key]
     with damage_reported(path), RunDirectory.open(path) as directory:
         run = run_of(report_of(directory))
-    if known is not None:
-        known[key] = run
+    if cache is not None:
+        cache[key] = run
     return run
 
 
 def run_of(report: TestReport) -> Run:
-    """The run of a report. Raises StoreError as `read_run` does."""
+    """Return the run of a report.
+
+    Raises:
+        StoreError: see `read_run`.
+    """
     data, manifest = report.data, report.data.manifest
     with damage_reported(data.run.path):
         return Run(
@@ -103,14 +110,14 @@ def run_of(report: TestReport) -> Run:
 
 
 def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
-    """The set-up of a run, by what it is in words: drive, options, seed, versions."""
+    """Return the set-up of a run by name of the setting: drive, options, seed, versions."""
     device, cache, versions = manifest.device, manifest.write_cache, manifest.versions
     name = " ".join(filter(None, (device.vendor, device.model))).removeprefix(_OURS)
-    found: dict[str, Any] = {
+    setup: dict[str, Any] = {
         DRIVE: name or device.target,
         "target": device.target,
         "firmware": device.firmware,
-        "serial number": None if device.simulated else device.serial,  # follows from the next
+        "serial number": None if device.simulated else device.serial,  # follows from the hash
         "description": None if device.device_hash is None else device.device_hash[:_HASH],
         "capacity": units.size(device.capacity_bytes),
         "class": {True: "HDD", False: "SSD", None: None}[device.rotational],
@@ -128,22 +135,22 @@ def setup_of(manifest: Manifest) -> Mapping[str, str | None]:
         "power state": None if manifest.power is None else str(manifest.power.state),
         "writecliff": versions.get("writecliff"),
     }
-    if not device.simulated:  # what a simulated drive does depends on none of it
+    if not device.simulated:  # simulated drives do not depend on the host
         host = manifest.host
-        found |= {"fio": versions.get("fio"), "kernel": versions.get("kernel")}
-        found |= {name.replace("_", " "): text for name, text in host.items()}
-    return found
+        setup |= {"fio": versions.get("fio"), "kernel": versions.get("kernel")}
+        setup |= {name.replace("_", " "): text for name, text in host.items()}
+    return setup
 
 
 def _options(manifest: Manifest) -> Mapping[str, Any]:
-    """The options of a test; of other runs the parameters that their reports show."""
+    """Return the options of a test; for other runs the parameters that their reports show."""
     if not entry_of(manifest.procedure).is_user_load:
         kind = procedure_class(manifest.procedure).options_type
         measured = {item.name for item in fields(kind) if item.metadata["measured"]}
         return {name: v for name, v in manifest.options.items() if name not in measured}
     shown = {name: text for name, text in manifest.setup.items() if name.startswith(OWN_PARAMETER)}
-    known = {name.removeprefix(OWN_PARAMETER).lower(): text for name, text in shown.items()}
-    return {**known, "precondition": manifest.options.get("precondition")}
+    available = {name.removeprefix(OWN_PARAMETER).lower(): text for name, text in shown.items()}
+    return {**available, "precondition": manifest.options.get("precondition")}
 
 
 def _option(value: Any) -> str | None:
@@ -153,7 +160,7 @@ def _option(value: Any) -> str | None:
 
 
 def telling(what: str) -> tuple[int, int]:
-    """A key that sorts parts of the set-up by how well they tell two runs apart."""
+    """Return a key that sorts settings by how well they distinguish two runs."""
     if what in _FIRST:
         return 0, _FIRST.index(what)
     if what in _LAST:

@@ -1,1 +1,1 @@
-"""Reports of the tests of I/O captures: the capture's map and table first, then the test."""
+"""Reports of the tests of I/O captures: the capture first, then the test."""

@@ -1,4 +1,4 @@
-"""What the reports of all tests of a capture show of it: stream map, queue depth, streams."""
+"""The section about the capture in all reports of RWSW tests: streams, queue depth, processes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from writecliff.procedures.rwsw.capture_options import CaptureProcedure
     from writecliff.traces.io_capture import CaptureStep, IoCapture
 
-DRAWN = 8  # streams of the map: one for each colour
+DRAWN = 8  # streams of the map, one per colour
 LISTED = 32
 PROCESSES = 12
 NS_PER_S = 1e9
 
 
 def unknown(value: float | None) -> float:
-    """NaN in place of None, for drawings."""
+    """Return NaN for None, for drawings."""
     return math.nan if value is None else value
 
 
@@ -39,48 +39,49 @@ class CaptureReport(TestReport):
 
     @property
     def capture(self) -> IoCapture:
+        """The capture that the test replays."""
         return self.procedure.capture
 
     @cached_property
     def mean_iops(self) -> float | None:
-        """Of the capture, over all of its time."""
-        found = self.capture
-        known = all(step.counted for step in found.steps)
-        return found.ios / found.duration_s if known else None
+        """Mean IOPS of the capture over all of its time; None if a step was not counted."""
+        mean_iops = self.capture
+        measured = all(step.counted for step in mean_iops.steps)
+        return mean_iops.ios / mean_iops.duration_s if measured else None
 
     @cached_property
     def peak_iops(self) -> float | None:
-        """Of its busiest time step."""
+        """IOPS of the busiest time step."""
         return max((step.iops for step in self.capture.steps if step.iops is not None),
                    default=None)  # fmt: skip
 
     def capture_sections(self) -> Iterator[Section]:
-        """The capture, before what the test found."""
-        found, p = self.capture, self.procedure
-        step = units.duration(found.step_s * NS_PER_S)
+        """Yield the section about the capture, which precedes the results."""
+        capture, p = self.capture, self.procedure
+        step = units.duration(capture.step_s * NS_PER_S)
         intro = (
-            f"{found.name} ({found.source}): {len(found.steps)} time steps of {step}, "
-            f"{units.pct(found.read_pct, 1)} reads. An I/O stream is an access, an operation and a "
-            f"size. The applied workload has {len(p.applied)} of the streams, with "
+            f"{capture.name} ({capture.source}): {len(capture.steps)} time steps of {step}, "
+            f"{units.pct(capture.read_pct, 1)} reads. An I/O stream is an access, an operation and "
+            f"a size. The applied workload has {len(p.applied)} of the streams, with "
             f"{units.pct(p.covered_pct, 1)} of the I/Os; its shares add up to 100 %."
         )
-        if notes := found.notes:
+        if notes := capture.notes:
             intro += f" Note: {'; '.join(notes)}."
         yield section("The I/O capture", intro, self._streams_table(), self._processes(),
                       *self._maps())  # fmt: skip
 
     def _streams_table(self) -> Table:
-        applied = {one.stream: one.share_pct for one in self.procedure.applied}
+        applied = {share.stream: share.share_pct for share in self.procedure.applied}
         cumulative = self.capture.cumulative()
         rows, covered = [], 0.0
-        for number, one in enumerate(cumulative[:LISTED], 1):
-            covered += one.share_pct
-            share = applied.get(one.stream)
+        for number, share_of_stream in enumerate(cumulative[:LISTED], 1):
+            covered += share_of_stream.share_pct
+            share = applied.get(share_of_stream.stream)
             rows.append(
                 (
                     f"{number}",
-                    one.stream.text,
-                    one.share_pct,
+                    share_of_stream.stream.text,
+                    share_of_stream.share_pct,
                     covered,
                     "" if share is None else share,
                 )
@@ -91,20 +92,20 @@ class CaptureReport(TestReport):
                      data=self._streams_file())  # fmt: skip
 
     def _streams_file(self) -> DataFile:
-        applied = {one.stream: one.share_pct for one in self.procedure.applied}
+        applied = {share.stream: share.share_pct for share in self.procedure.applied}
         head = ("access", "operation", "size_bytes", "capture_pct", "applied_pct")
         return data_file(
             "streams.csv",
             head,
             (
                 (
-                    one.stream.access,
-                    one.stream.operation,
-                    one.stream.size_bytes,
-                    one.share_pct,
-                    applied.get(one.stream),
+                    share.stream.access,
+                    share.stream.operation,
+                    share.stream.size_bytes,
+                    share.share_pct,
+                    applied.get(share.stream),
                 )
-                for one in self.capture.cumulative()
+                for share in self.capture.cumulative()
             ),
         )
 
@@ -117,12 +118,12 @@ class CaptureReport(TestReport):
             return None
         order = sorted(ios, key=lambda name: (-ios[name], name))[:PROCESSES]
         rows = [(name, ios[name], ios[name] / self.capture.ios) for name in order]
-        note = "Of each time step the eight busiest are counted."
+        note = "Counts the eight busiest processes of each time step."
         head = ("Process", Column("I/Os", kinds.NUMBER), Column("Of the capture", kinds.shares()))
         return table("Processes", head, rows, note=note)
 
     def _maps(self) -> Iterator[Figure | None]:
-        """Streams, all reads and writes, and queue depth over the time steps."""
+        """Yield streams, all reads and writes, and queue depth over the time steps."""
         steps = self.capture.steps
         if len(steps) < 2:
             return
@@ -143,16 +144,16 @@ class CaptureReport(TestReport):
         yield lines(
             "capture-depth", "Queue depth of the capture", data,
             [Line("mean of a step", middles, depths)], x, Axis("Queue depth"),
-            alt="Mean queue depth that arriving I/Os find, over the time steps",
+            alt="Mean queue depth at the arrival of I/Os, over the time steps",
         )  # fmt: skip
 
     def _by_stream(self) -> Iterator[tuple[str, list[float]]]:
-        """IOPS of each of the first streams in every step, and of all others."""
-        found = self.capture
-        shown = [one.stream for one in self.procedure.applied][:DRAWN]
-        numbers = {found.streams.index(stream): stream for stream in shown}
-        ios = {number: [0.0] * len(found.steps) for number in numbers}
-        for place, step in enumerate(found.steps):
+        """Yield the IOPS of each of the first applied streams by time step."""
+        capture = self.capture
+        shown = [share.stream for share in self.procedure.applied][:DRAWN]
+        numbers = {capture.streams.index(stream): stream for stream in shown}
+        ios = {number: [0.0] * len(capture.steps) for number in numbers}
+        for place, step in enumerate(capture.steps):
             for number, count in step.streams:
                 if number in ios:
                     ios[number][place] = count / step.length_s if step.counted else math.nan
@@ -170,7 +171,7 @@ class CaptureReport(TestReport):
             "art_ns",
             "p99999_ns",
             "max_ns",
-            *(one.text for one in self.capture.streams),
+            *(stream.text for stream in self.capture.streams),
         )
         streams = len(self.capture.streams)
 
@@ -195,14 +196,14 @@ class CaptureReport(TestReport):
         return data_file("capture-steps.csv", head, map(row, self.capture.steps))
 
     def capture_figures(self) -> Iterator[KeyFigure]:
-        """What the capture itself was, at the top of the page."""
+        """Yield the key figure of the capture itself."""
         if self.mean_iops is not None:
             peak = units.number(self.peak_iops)
             note = f"mean; {peak} in its busiest time step"
             yield KeyFigure("IOPS of the capture", units.number(self.mean_iops), "", note)
 
     def capture_results(self) -> dict[str, Any]:
-        """The keys of summaries."""
+        """Return the keys about the capture for summaries."""
         return {
             "capture": {
                 **capture_mapping(self.capture),
@@ -210,9 +211,10 @@ class CaptureReport(TestReport):
                 "peak_iops": self.peak_iops,
                 "covered_pct": self.procedure.covered_pct,
             },
-            "applied": [stream_mapping(one) for one in self.procedure.applied],
+            "applied": [stream_mapping(share) for share in self.procedure.applied],
         }
 
     def notes(self) -> tuple[str, ...]:
+        """Return the note about the recalled capture, if it was recalled."""
         recalled = self.data.manifest.setup.get("recalled", "")
         return (f"{recalled[:1].upper()}{recalled[1:]}.",) if recalled else ()

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from writecliff.traces.io_capture import StreamShare
 
 FIVE_NINES = 0.99999
-_NARROW_BARS = 4  # so many have room in half the width of the page
+_NARROW_BARS = 4  # maximum number of bars in half the width of the page
 
 
 @dataclass(frozen=True)
 class Alone:
-    """A stream that was run alone, as far as the run got."""
+    """The result of a stream that ran alone, as far as measured."""
 
     share: StreamShare
     view: SteadyView
@@ -39,29 +39,32 @@ class Alone:
 
     @property
     def text(self) -> str:
+        """Name of the stream."""
         return self.share.stream.text
 
     @property
     def samples(self) -> Sequence[float]:
-        found = self.view.determination
-        if found is not None:
-            return found.values
+        """IOPS of the window; without a window, of all samples."""
+        samples = self.view.determination
+        if samples is not None:
+            return samples.values
         return [value for values in self.view.values.values() for value in values]
 
     @property
     def iops(self) -> float | None:
-        """Average of the window; without one, of the samples or the last step there is."""
+        """Average IOPS of the window; without one, of the samples or of the last step."""
         if self.samples:
             return sum(self.samples) / len(self.samples)
         return self.rows[-1].iops if self.rows else None
 
     @property
     def bytes_per_s(self) -> float | None:
+        """Throughput in bytes per second; None if unknown."""
         return None if self.iops is None else self.iops * self.share.stream.size_bytes
 
     @property
     def waf(self) -> float | None:
-        """Over the rounds of the window."""
+        """Write amplification over the rounds of the window; None if unknown."""
         rows = [row for row in self.rows if row.round in self.view.window]
         host = sum(row.host_write_bytes for row in rows)
         if not host or any(row.waf is None for row in rows):
@@ -70,6 +73,7 @@ class Alone:
 
     @property
     def five_nines_ns(self) -> float | None:
+        """Percentile 99.999 of the response times in ns; None without enough I/Os."""
         return None if self.histogram is None else self.histogram.quantile(FIVE_NINES).value_ns
 
 
@@ -81,39 +85,44 @@ class IsWsatReport(CaptureReport):
     @cached_property
     def streams(self) -> Sequence[Alone]:
         """The streams in the order of the run, as far as it got."""
-        found = []
+        streams = []
         for number, share in enumerate(self.procedure.applied):
             phase = phase_of(number)
             rows = self.data.stage_rows(phase)
             if rows:
                 view = self.data.view(phase, share.stream.text, f"-{number + 1}")
                 window = [row for row in rows if row.round in view.window] or rows[-1:]
-                found.append(Alone(share, view, rows, self.data.histogram(window)))
-        return found
+                streams.append(Alone(share, view, rows, self.data.histogram(window)))
+        return streams
 
     @cached_property
     def views(self) -> Sequence[SteadyView]:
-        return [one.view for one in self.streams]
+        """Saturation of each stream."""
+        return [stream.view for stream in self.streams]
 
     def loaded(self) -> str:
+        """Return the participle about the streams, each alone."""
         return "loaded with each stream alone"
 
     def key_figures(self) -> Iterator[KeyFigure]:
-        for one in self.streams[:4]:
-            yield one.view.key_figure(one.text, one.iops, "IOPS")
+        """Yield the IOPS of the main streams, then those of the capture."""
+        for stream in self.streams[:4]:
+            yield stream.view.key_figure(stream.text, stream.iops, "IOPS")
         yield from self.capture_figures()
 
     def headlines(self) -> list[Headline]:
-        found: list[Headline] = []
-        for one in self.streams:
-            key = one.text.lower().replace(" kib", "k").replace(" ", "_")
-            found += mean_headline(
-                f"iops_{key}", f"{one.text} alone", one.samples, "IOPS", value=one.iops,
-                steady=one.view.reached,
+        """Return the IOPS of each stream in steady state."""
+        headlines: list[Headline] = []
+        for stream in self.streams:
+            key = stream.text.lower().replace(" kib", "k").replace(" ", "_")
+            headlines += mean_headline(
+                f"iops_{key}", f"{stream.text} alone", stream.samples, "IOPS", value=stream.iops,
+                steady=stream.view.reached,
             )  # fmt: skip
-        return found
+        return headlines
 
     def sections(self) -> Iterator[Section]:
+        """Yield the capture, the streams side by side, and each stream."""
         yield from self.capture_sections()
         yield section(
             "Each stream alone",
@@ -123,60 +132,63 @@ class IsWsatReport(CaptureReport):
             self._table(),
             *self._figures(),
         )
-        for one in self.streams:
-            view = one.view
-            yield section(f"Steady state of {one.text}", view.intro, *view.tables(),
-                          view.convergence(f"{one.text}: convergence"))  # fmt: skip
+        for stream in self.streams:
+            view = stream.view
+            yield section(f"Steady state of {stream.text}", view.intro, *view.tables(),
+                          view.convergence(f"{stream.text}: convergence"))  # fmt: skip
 
     def _table(self) -> Table:
         return Table.of(
             "Streams alone",
             self.streams,
-            ("I/O stream", kinds.WHOLE, lambda one: one.text),
-            ("Share", kinds.percents(1), lambda one: one.share.share_pct),
-            ("IOPS", kinds.NUMBER, lambda one: one.iops),
-            ("Throughput", kinds.THROUGHPUT, lambda one: one.bytes_per_s or 0.0),
+            ("I/O stream", kinds.WHOLE, lambda stream: stream.text),
+            ("Share", kinds.percents(1), lambda stream: stream.share.share_pct),
+            ("IOPS", kinds.NUMBER, lambda stream: stream.iops),
+            ("Throughput", kinds.THROUGHPUT, lambda stream: stream.bytes_per_s or 0.0),
             ("ART", kinds.LATENCY, _mean_ns),
-            ("99.999 %", kinds.LATENCY, lambda one: one.five_nines_ns),
+            ("99.999 %", kinds.LATENCY, lambda stream: stream.five_nines_ns),
             ("MRT", kinds.LATENCY, _max_ns),
-            ("WAF", kinds.decimals(2), lambda one: one.waf),
-            ("Steady state", kinds.TEXT, lambda one: one.view.text),
+            ("WAF", kinds.decimals(2), lambda stream: stream.waf),
+            ("Steady state", kinds.TEXT, lambda stream: stream.view.text),
         )
 
     def _figures(self) -> Iterator[Figure | None]:
-        names = [one.text.replace(" ", "\n", 1) for one in self.streams]
-        values = [Bars("IOPS", [unknown(one.iops) for one in self.streams])]
+        names = [stream.text.replace(" ", "\n", 1) for stream in self.streams]
+        values = [Bars("IOPS", [unknown(stream.iops) for stream in self.streams])]
         yield bars("streams-iops", "IOPS of each stream alone", "steps.csv", names, values,
                    Axis("IOPS"), wide=len(names) > _NARROW_BARS)  # fmt: skip
         series, longest = [], 0
-        for one in self.streams:
-            begin = one.rows[0].started_ns
-            ends = [(row.started_ns + row.ended_ns) / 2 - begin for row in one.rows]
-            series.append(Line(one.text, ends, [row.iops for row in one.rows]))
-            longest = max(longest, one.rows[-1].ended_ns - begin)
+        for stream in self.streams:
+            begin = stream.rows[0].started_ns
+            ends = [(row.started_ns + row.ended_ns) / 2 - begin for row in stream.rows]
+            series.append(Line(stream.text, ends, [row.iops for row in stream.rows]))
+            longest = max(longest, stream.rows[-1].ended_ns - begin)
         yield lines("streams-time", "IOPS of each stream v time", self.data.steps_file, series,
                     time_axis(longest, "Time since it began"), Axis("IOPS", log=True))  # fmt: skip
 
     def results(self) -> dict[str, Any]:
+        """Return the capture and the result of each stream."""
         return {
             **self.capture_results(),
             "streams": [
                 {
-                    **stream_mapping(one.share),
-                    "iops": one.iops,
-                    "bytes_per_s": one.bytes_per_s,
-                    "waf": one.waf,
-                    "steady_state": one.view.mapping(),
-                    "latency": None if one.histogram is None else latency_mapping(one.histogram),
+                    **stream_mapping(stream.share),
+                    "iops": stream.iops,
+                    "bytes_per_s": stream.bytes_per_s,
+                    "waf": stream.waf,
+                    "steady_state": stream.view.mapping(),
+                    "latency": None
+                    if stream.histogram is None
+                    else latency_mapping(stream.histogram),
                 }
-                for one in self.streams
+                for stream in self.streams
             ],
         }
 
 
-def _mean_ns(one: Alone) -> float | None:
-    return None if one.histogram is None else one.histogram.mean_ns
+def _mean_ns(alone: Alone) -> float | None:
+    return None if alone.histogram is None else alone.histogram.mean_ns
 
 
-def _max_ns(one: Alone) -> float | None:
-    return None if one.histogram is None else one.histogram.max_ns
+def _max_ns(alone: Alone) -> float | None:
+    return None if alone.histogram is None else alone.histogram.max_ns

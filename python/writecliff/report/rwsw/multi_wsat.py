@@ -19,16 +19,18 @@ class MultiWsatReport(CaptureReport, WsatReport):
     procedure: MultiWsat
 
     def sections(self) -> Iterator[Section]:
+        """Yield the capture, the drive against the capture, then the saturation."""
         yield from self.capture_sections()
         yield self._against()
         yield from WsatReport.sections(self)
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the key figures of the saturation, then those of the capture."""
         yield from WsatReport.key_figures(self)
         yield from self.capture_figures()
 
     def _against(self) -> Section:
-        """What the drive can do with the applied workload, beside what was asked of it."""
+        """Return the IOPS of the drive beside those of the capture."""
         wsat, mean = self.wsat, self.mean_iops
         label = "steady state" if wsat.view.steady else "last window, not steady"
         rows = [
@@ -39,14 +41,16 @@ class MultiWsatReport(CaptureReport, WsatReport):
         rows += [("Capture, mean", value) for value in (mean,) if value]
         cells = [(name, iops, iops / mean if mean else None) for name, iops in rows]
         intro = (
-            "The drive answers the applied workload as fast as it can at "
-            f"{self.procedure.toio}; the capture is what its host asked for."
+            "The drive ran the applied workload at full speed at "
+            f"{self.procedure.toio}; the capture shows the load of its host."
         )
         head = ("", Column("IOPS", kinds.NUMBER), Column("Of the capture's mean", kinds.TIMES))
         return section("The drive against the capture", intro, table("", head, cells))
 
     def results(self) -> dict[str, Any]:
+        """Return the results of the saturation, then the capture."""
         return {**WsatReport.results(self), **self.capture_results()}
 
     def notes(self) -> tuple[str, ...]:
+        """Return the notes of both base reports."""
         return (*WsatReport.notes(self), *CaptureReport.notes(self))

@@ -32,7 +32,7 @@ LISTED = 60  # time steps of the table; the file has all
 
 @dataclass(frozen=True)
 class Replayed:
-    """A time step of the capture and what the drive did with it."""
+    """A time step of the capture, and its replay on the drive."""
 
     captured: CaptureStep
     row: StepRow
@@ -41,12 +41,12 @@ class Replayed:
 
     @property
     def middle_ns(self) -> float:
-        """On the clock of the capture."""
+        """Middle of the step in ns, on the clock of the capture."""
         return (self.captured.begin_s + self.captured.length_s / 2) * NS_PER_S
 
     @property
     def ratio(self) -> float | None:
-        """IOPS of the drive over those of the capture."""
+        """IOPS of the drive relative to those of the capture; None without I/Os."""
         asked = self.captured.iops
         return self.row.iops / asked if asked else None
 
@@ -58,69 +58,76 @@ class ReplayNativeReport(CaptureReport):
 
     @cached_property
     def steps(self) -> Sequence[Replayed]:
-        """The time steps, as far as the run got."""
+        """Replayed time steps."""
         by_seq = self.data.run.histograms_by_step()
-        found = []
+        steps = []
         rows = self.data.stage_rows(PHASE)
         for captured, row in zip(self.procedure.replayed, rows, strict=False):
             histogram = by_seq.get(self.data.seq(row))
             slow = None if histogram is None else histogram.quantile(FIVE_NINES).value_ns
-            found.append(Replayed(captured, row, self.procedure.depth(captured), slow))
-        return found
+            steps.append(Replayed(captured, row, self.procedure.depth(captured), slow))
+        return steps
 
     @cached_property
     def histogram(self) -> Histogram | None:
+        """Response times of all time steps."""
         rows = self.data.stage_rows(PHASE)
         return self.data.histogram(rows) if rows else None
 
     @property
     def latency_note(self) -> str:
+        """The steps that `histogram` covers."""
         return service_note(self.histogram, ": all time steps", otherwise="No step is complete.")
 
     def loaded(self) -> str:
+        """Return the number of replayed time steps and the capture."""
         return f"loaded with {len(self.steps)} time steps of {self.capture.name}"
 
     @cached_property
     def iops(self) -> float | None:
-        """Over all steps."""
-        took = sum(one.row.elapsed_ns for one in self.steps)
-        return sum(one.row.ios for one in self.steps) / (took / NS_PER_S) if took else None
+        """IOPS over all steps; None if nothing ran."""
+        took = sum(step.row.elapsed_ns for step in self.steps)
+        return sum(step.row.ios for step in self.steps) / (took / NS_PER_S) if took else None
 
     @cached_property
     def bytes_per_s(self) -> float | None:
-        took = sum(one.row.elapsed_ns for one in self.steps)
-        return sum(one.row.bytes for one in self.steps) / (took / NS_PER_S) if took else None
+        """Throughput over all steps in bytes per second; None if nothing ran."""
+        took = sum(step.row.elapsed_ns for step in self.steps)
+        return sum(step.row.bytes for step in self.steps) / (took / NS_PER_S) if took else None
 
     @cached_property
     def least_ratio(self) -> float | None:
-        """Of the time step in which the drive has the least to spare."""
-        return min((one.ratio for one in self.steps if one.ratio is not None), default=None)
+        """Smallest ratio of a time step."""
+        return min((step.ratio for step in self.steps if step.ratio is not None), default=None)
 
     @property
     def behind(self) -> int:
-        """Time steps in which the drive does less than the capture had."""
-        return sum(one.ratio is not None and one.ratio < 1 for one in self.steps)
+        """Number of time steps in which the drive is slower than the capture."""
+        return sum(step.ratio is not None and step.ratio < 1 for step in self.steps)
 
     def opening(self) -> list[str]:
-        said = [self.began()]
+        """Return the initial state and the comparison with the capture."""
+        sentences = [self.began()]
         if self.least_ratio is not None:
-            said.append(
-                f"In {self.behind} of {len(self.steps)} time steps the drive does less than the "
-                f"capture had; where it has the least to spare it does "
-                f"{units.significant(self.least_ratio)} times as much."
+            sentences.append(
+                f"In {self.behind} of {len(self.steps)} time steps the drive is slower than the "
+                f"capture; in its slowest time step it reaches "
+                f"{units.significant(self.least_ratio)} times the IOPS of the capture."
             )
-        return said
+        return sentences
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield IOPS, throughput and the smallest ratio to the capture."""
         yield KeyFigure("Replay IOPS", units.number(self.iops), "", "over all time steps")
         value, _, unit = units.throughput(self.bytes_per_s or 0.0).rpartition(" ")
         yield KeyFigure("Throughput", value, unit, "over all time steps")
         if self.least_ratio is not None:
-            note = "IOPS of drive and capture, in the time step with the least"
+            note = "IOPS of drive and capture, smallest of all time steps"
             yield KeyFigure("Least ratio", units.significant(self.least_ratio), "", note)
         yield from self.capture_figures()
 
     def headlines(self) -> list[Headline]:
+        """Return IOPS, latencies and the smallest ratio to the capture."""
         mean = None if self.histogram is None else ms(self.histogram.mean_ns)
         slow = self.histogram if self.tails_are_real else None
         return [
@@ -131,9 +138,10 @@ class ReplayNativeReport(CaptureReport):
         ]
 
     def curves(self) -> list[Curve]:
+        """Return IOPS and average response time over the time of the capture."""
         x = time_axis(self.capture.duration_s * NS_PER_S, "Time of the capture")
-        iops = [(one.middle_ns, one.row.iops) for one in self.steps]
-        art = [(one.middle_ns, unknown(one.row.latency_mean_ns)) for one in self.steps]
+        iops = [(step.middle_ns, step.row.iops) for step in self.steps]
+        art = [(step.middle_ns, unknown(step.row.latency_mean_ns)) for step in self.steps]
         ms_axis = Axis("Average response time", units.LATENCY_UNITS, log=True)
         return [
             Curve("replay-iops", "Replay: IOPS of the time steps", x, Axis("IOPS"), iops),
@@ -141,6 +149,7 @@ class ReplayNativeReport(CaptureReport):
         ]
 
     def sections(self) -> Iterator[Section]:
+        """Yield the capture, the replay beside it, and response times."""
         yield from self.capture_sections()
         yield section(
             "The replay beside the capture",
@@ -157,20 +166,20 @@ class ReplayNativeReport(CaptureReport):
         )
 
     def _figures(self) -> Iterator[Figure | None]:
-        data, at = self._file(), [one.middle_ns for one in self.steps]
+        data, at = self._file(), [step.middle_ns for step in self.steps]
         x = time_axis(self.capture.duration_s * NS_PER_S, "Time of the capture")
         latency = Axis("Response time", units.LATENCY_UNITS, log=True)
-        captured = [one.captured for one in self.steps]
-        rows = [one.row for one in self.steps]
+        captured = [step.captured for step in self.steps]
+        rows = [step.row for step in self.steps]
         drawn: tuple[tuple[str, str, Axis, list[float], list[float]], ...] = (
             ("replay-iops", "IOPS", Axis("IOPS", log=True),
-             [row.iops for row in rows], [unknown(one.iops) for one in captured]),
+             [row.iops for row in rows], [unknown(step.iops) for step in captured]),
             ("replay-throughput", "Throughput", Axis("Throughput", (units.MB_S,), log=True),
-             [row.bytes_per_s for row in rows], [unknown(one.bytes_per_s) for one in captured]),
+             [row.bytes_per_s for row in rows], [unknown(step.bytes_per_s) for step in captured]),
             ("replay-art", "Average response time", latency,
              [unknown(row.latency_mean_ns) for row in rows], [unknown(c.art_ns) for c in captured]),
             ("replay-nines", "99.999 % of the response times", latency,
-             [unknown(one.p99999_ns) for one in self.steps],
+             [unknown(step.p99999_ns) for step in self.steps],
              [unknown(c.p99999_ns) for c in captured]),
         )  # fmt: skip
         for name, title, y, ours, theirs in drawn:
@@ -188,17 +197,17 @@ class ReplayNativeReport(CaptureReport):
         return Table.of(
             "Time steps, drive / capture",
             shown,
-            ("Begin", kinds.DURATION, lambda one: one.captured.begin_s * NS_PER_S),
-            ("QD", kinds.plain(), lambda one: one.depth),
-            ("Streams", kinds.plain(), lambda one: len(one.captured.streams)),
+            ("Begin", kinds.DURATION, lambda step: step.captured.begin_s * NS_PER_S),
+            ("QD", kinds.plain(), lambda step: step.depth),
+            ("Streams", kinds.plain(), lambda step: len(step.captured.streams)),
             ("IOPS", kinds.RIGHT,
-             lambda one: pair(units.number, one.row.iops, one.captured.iops)),
+             lambda step: pair(units.number, step.row.iops, step.captured.iops)),
             ("MB/s", kinds.RIGHT,
-             lambda one: pair(_mb, one.row.bytes_per_s, one.captured.bytes_per_s)),
+             lambda step: pair(_mb, step.row.bytes_per_s, step.captured.bytes_per_s)),
             ("ART", kinds.RIGHT,
-             lambda one: pair(units.latency, one.row.latency_mean_ns, one.captured.art_ns)),
+             lambda step: pair(units.latency, step.row.latency_mean_ns, step.captured.art_ns)),
             ("99.999 %", kinds.RIGHT,
-             lambda one: pair(units.latency, one.p99999_ns, one.captured.p99999_ns)),
+             lambda step: pair(units.latency, step.p99999_ns, step.captured.p99999_ns)),
             note=f"{more} more steps are in the file." if more else "",
             data=self._file(),
         )  # fmt: skip
@@ -212,16 +221,17 @@ class ReplayNativeReport(CaptureReport):
             head,
             (
                 (
-                    c.begin_s, one.depth, one.row.iops, one.row.bytes_per_s,
-                    one.row.latency_mean_ns, one.p99999_ns, c.queue_depth, c.iops, c.bytes_per_s,
+                    c.begin_s, step.depth, step.row.iops, step.row.bytes_per_s,
+                    step.row.latency_mean_ns, step.p99999_ns, c.queue_depth, c.iops, c.bytes_per_s,
                     c.art_ns, c.p99999_ns,
                 )
-                for one in self.steps
-                for c in (one.captured,)
+                for step in self.steps
+                for c in (step.captured,)
             ),
         )  # fmt: skip
 
     def results(self) -> dict[str, Any]:
+        """Return the capture, the figures and the latency."""
         return {
             **self.capture_results(),
             "figures": {
@@ -233,16 +243,16 @@ class ReplayNativeReport(CaptureReport):
             },
             "steps": [
                 {
-                    "begin_s": one.captured.begin_s,
-                    "queue_depth": one.depth,
-                    "iops": one.row.iops,
-                    "bytes_per_s": one.row.bytes_per_s,
-                    "art_ns": one.row.latency_mean_ns,
-                    "p99999_ns": one.p99999_ns,
-                    "capture_iops": one.captured.iops,
-                    "capture_art_ns": one.captured.art_ns,
+                    "begin_s": step.captured.begin_s,
+                    "queue_depth": step.depth,
+                    "iops": step.row.iops,
+                    "bytes_per_s": step.row.bytes_per_s,
+                    "art_ns": step.row.latency_mean_ns,
+                    "p99999_ns": step.p99999_ns,
+                    "capture_iops": step.captured.iops,
+                    "capture_art_ns": step.captured.art_ns,
                 }
-                for one in self.steps
+                for step in self.steps
             ],
             "latency": None if self.histogram is None else latency_mapping(self.histogram),
         }

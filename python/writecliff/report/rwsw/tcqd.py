@@ -17,15 +17,19 @@ class TcqdReport(CaptureReport, DemandIntensityReport):
     procedure: Tcqd
 
     def sections(self) -> Iterator[Section]:
+        """Yield the capture, then the demand intensity."""
         yield from self.capture_sections()
         yield from DemandIntensityReport.sections(self)
 
     def key_figures(self) -> Iterator[KeyFigure]:
+        """Yield the operating points, then the capture."""
         yield from DemandIntensityReport.key_figures(self)
         yield from self.capture_figures()
 
     def results(self) -> dict[str, Any]:
+        """Return the demand intensity, then the capture."""
         return {**DemandIntensityReport.results(self), **self.capture_results()}
 
     def notes(self) -> tuple[str, ...]:
+        """Return the notes of both base reports."""
         return (*DemandIntensityReport.notes(self), *CaptureReport.notes(self))
