@@ -1,4 +1,4 @@
-"""The dashboard in a browser: nothing foreign, nothing cut, everything by keyboard, few marks."""
+"""The dashboard in a browser: no foreign content, no overflow, keyboard access, few marks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 class Look:
-    """A page that is open, and what it asked for and complained about."""
+    """An open page, with its requests and its error messages."""
 
     def __init__(self, page: Any, served: Served) -> None:
         self.page, self.served = page, served
@@ -74,7 +74,7 @@ class Look:
 
 
 def until(page: Any, expression: str) -> None:
-    """Wait until an expression is true. Playwright's own way needs `eval`, which pages refuse."""
+    """Wait until an expression is true. Playwright's method needs `eval`, which pages forbid."""
     end_s = time.monotonic() + WAIT_LIMIT_S
     while not page.evaluate(expression):
         assert time.monotonic() < end_s, expression

@@ -1,4 +1,4 @@
-"""Names from outside in reports: they stay text, no script of theirs runs, and ours does."""
+"""Names from outside in reports: they stay text and run no script."""
 
 from __future__ import annotations
 

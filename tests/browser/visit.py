@@ -1,4 +1,4 @@
-"""A page that is open in a browser."""
+"""An open page in a browser."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Visit:
-    """A page that is open, and what it asked for and complained about."""
+    """An open page, with its requests and its error messages."""
 
     def __init__(self, browser: Any, report: Path, width: int, **context: Any) -> None:
         self.context = browser.new_context(viewport={"width": width, "height": 900}, **context)

@@ -57,11 +57,11 @@ class Axis:
     top: float | None = None
 
     def unit(self, values: Iterable[float]) -> Unit:
-        """The unit for all of `values`."""
+        """Return the unit for all of `values`."""
         return common_unit(values, self.units) if self.units else Unit("", 1.0)
 
     def title(self, unit: Unit) -> Label:
-        """The label with its unit and scale."""
+        """Return the label with its unit and scale."""
         note = "logarithmic" if self.log and not self.ticks else ""
         if isinstance(self.label, Label) and not (unit.name or note):
             return self.label
@@ -69,23 +69,23 @@ class Axis:
 
 
 def block_size_axis(sizes_bytes: Iterable[int]) -> Axis:
-    """Block sizes on a logarithmic axis, each named in KiB: 0.5, 4, ... 1024."""
+    """Return block sizes on a logarithmic axis, each named in KiB: 0.5, 4, ... 1024."""
     ticks = tuple((float(size), f"{size / KIB:g}") for size in sorted(set(sizes_bytes)))
     return Axis(Label("Block size", "KiB"), log=True, ticks=ticks)
 
 
 def depth_axis(depths: Iterable[int], label: str = "Queue depth") -> Axis:
-    """Queue depths or thread counts on a logarithmic axis, each named."""
+    """Return queue depths or thread counts on a logarithmic axis, each named."""
     return Axis(label, log=True, ticks=tuple((float(d), f"{d}") for d in sorted(set(depths))))
 
 
 def round_axis() -> Axis:
-    """The rounds of a test."""
+    """Return the rounds of a test."""
     return Axis("Round", whole=True, from_zero=False)
 
 
 def time_axis(duration_ns: float, label: str = "Time") -> Axis:
-    """Time in ns, shown in the unit that fits a run of `duration_ns`."""
+    """Return time in ns, shown in the unit that fits a run of `duration_ns`."""
     return Axis(label, units=(time_unit(duration_ns),))
 
 

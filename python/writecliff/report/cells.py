@@ -62,7 +62,7 @@ class CellReport(TestReport):
         return [cell for cell in every if cell in self.view.cells]
 
     def iops(self, cell: Cell) -> float | None:
-        """Mean IOPS of a cell."""
+        """Return mean IOPS of a cell."""
         return self.view.mean(cell, lambda row: row.iops)
 
     # -- tables and figures of cells --------------------------------------------------------
@@ -142,7 +142,7 @@ class CellReport(TestReport):
         ]
 
     def by_size(self, name: str, title: str, value: Value, y: Axis, data: Data) -> Figure | None:
-        """The plot of `size_lines`."""
+        """Return the plot of `size_lines`."""
         axis, alt = block_size_axis(self.sizes), f"{y.label} over block size, a line per mix"
         return lines(name, self.view.flagged(title), data, self.size_lines(value), axis, y, alt=alt)
 
@@ -165,7 +165,7 @@ class CellReport(TestReport):
         return convergence(name, view.flagged(full), data, series, window, y)
 
     def window_section(self) -> Section:
-        """The measurement window, with the determination tables."""
+        """Return the measurement window, with the determination tables."""
         view = self.view
         title = "Steady-state measurement window"
         return section(title, view.intro, *view.window_figures(), *view.tables())

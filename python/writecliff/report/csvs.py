@@ -52,7 +52,7 @@ def _cell(value: Value) -> str:
 
 
 def lines_csv(series: Iterable[Line], label: str, x: str, y: str) -> str:
-    """Series in long form: a row per point, with the label of the series first.
+    """Return series in long form: a row per point, with the label of the series first.
 
     >>> from writecliff.report.axes import Line
     >>> line = Line("65/35", [4096], [31000.5])
@@ -74,13 +74,13 @@ def _plain(value: float | int | None) -> Value:
 
 
 def histogram_csv(histogram: Histogram) -> str:
-    """Non-empty buckets: lower and upper limit (both inclusive, ns) and number of I/Os."""
+    """Return non-empty buckets: lower and upper limit (both inclusive, ns) and number of I/Os."""
     columns = (column.tolist() for column in histogram.buckets())
     return csv_text(("lower_ns", "upper_ns", "count"), zip(*columns, strict=True))
 
 
 def histograms_csv(histograms: Mapping[str, Histogram]) -> str:
-    """The buckets of several histograms, each with its name ("read") first."""
+    """Return the buckets of several histograms, each with its name ("read") first."""
     rows = (
         (name, *row)
         for name, histogram in histograms.items()

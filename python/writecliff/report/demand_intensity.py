@@ -217,7 +217,7 @@ class DemandIntensityReport(TestReport):
     def curves(self) -> list[Curve]:
         """Return response time over IOPS by rising load.
 
-        Of loads with as many outstanding I/Os it takes the load with the most IOPS.
+        For each number of outstanding I/Os it takes the load with the most IOPS.
         """
         best: dict[int, Cell] = {}
         for cell in sorted(self.cells, key=lambda cell: cell.iops):

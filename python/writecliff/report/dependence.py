@@ -10,14 +10,14 @@ strongly autocorrelated time series", J. Business & Economic Statistics 32 (2014
 Stock and Watson, "HAR inference: recommendations for practice", ibid. 36 (2018).
 
 It is the method of batch means (Law and Kelton, "Simulation modeling and analysis", 2007, 9.5)
-with the length of batches as a frequency: nu projections see what about nu batches would. The data
+with the length of batches as a frequency: nu projections correspond to about nu batches. The data
 decide how many. A spectrum of a plateau, a corner and a noise floor is fitted to the
 squared projections (Whittle's likelihood), only frequencies up to the corner are used, and each
 projection is divided by the fitted shape (prewhitening: Andrews and Monahan, Econometrica 60,
 1992). Because few frequencies decide, spectra that are nearly as likely may have several times the
 variance. `margin` takes the largest of them, so that slow variations are not missed by chance.
 
-The first batches of a step are left out, because the start of a load (an empty write buffer) is
+The first batches of a step are dropped, because the start of a load (an empty write buffer) is
 identical in each repetition and does not contribute to the variation between repetitions.
 """
 
@@ -37,8 +37,8 @@ from writecliff.report.student_t import two_sided_p
 Floats = npt.NDArray[np.float64]
 
 FEWEST = 24  # least number of batches for an estimate
-# Shares of the batches that may be left out at the start, and how much larger than after the best
-# of them the variance may be.
+# Shares of the batches that may be dropped at the start, and the largest ratio of the variance to
+# its minimum over these shares.
 _WARM_UPS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 _WARM_UP_FACTOR = 3.0
 _COARSE = 32  # averages of the batches that are compared for this
@@ -71,7 +71,7 @@ class Variance:
 
 
 def warm_up(levels: Sequence[Floats]) -> int:
-    """Return the number of batches to leave out at the start of a step.
+    """Return the number of batches to drop at the start of a step.
 
     It is the smallest number that brings the variance of each of `levels`, with a value per batch,
     near its minimum (compare White, "An effective truncation heuristic for bias reduction in
@@ -95,7 +95,7 @@ def variance_of_total(residuals: Floats, widths: Floats, *, margin: float = 0.0)
         residuals: deviations of each batch from its expected share, which add up to zero.
         widths: the lengths of the batches.
         margin: the largest variance is returned of all spectra whose log-likelihood is within this
-            distance of the best one.
+            distance of the best.
     """
     if len(residuals) < FEWEST:
         return None

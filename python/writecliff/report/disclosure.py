@@ -58,7 +58,7 @@ def disclosures(data: TestData) -> tuple[str, ...]:
 def _ending(data: TestData) -> list[str]:
     reason = data.manifest.reason
     because = f" ({reason})" if reason else ""
-    coverage = "The figures cover what was measured until then."
+    coverage = "The figures cover the measurements until then."
     match data.status:
         case "complete":
             return []

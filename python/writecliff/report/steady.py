@@ -173,7 +173,7 @@ class SteadyView:
 
     @property
     def flag(self) -> str:
-        """What marks a stage that is not steady."""
+        """Mark of a stage that is not steady."""
         return UNKNOWN if self.state == "not known" else UNSTEADY
 
     @property
@@ -215,7 +215,7 @@ class SteadyView:
         first = self.stage.tracker.first_steady if self.stage.tracker is not None else None
         if self.state == "left":
             sentences.append(
-                f"{begin}the samples of these rounds met the steady-state rule; the last ones do "
+                f"{begin}the samples of these rounds met the steady-state rule; the last rounds do "
                 "not. The figures below are those of this window, not of the drive's final state."
             )
         elif first is not None and first.rounds != self.window:
@@ -266,7 +266,7 @@ class SteadyView:
     def key_figure(
         self, label: str, value: float | None, unit: str, *, digits: int | None = None
     ) -> KeyFigure:
-        """A result for the top of the page, marked unless the stage is steady."""
+        """Return a result for the top of the page, marked unless the stage is steady."""
         text = units.significant(value, 4) if digits is None else units.number(value, digits)
         return KeyFigure(label, text, unit, self.note())
 

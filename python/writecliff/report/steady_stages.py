@@ -47,7 +47,7 @@ def views_text(views: Sequence[SteadyView]) -> str:
 
 
 def views_mapping(views: Sequence[SteadyView]) -> dict[str, Any]:
-    """The JSON form of all stages."""
+    """Return the JSON form of all stages."""
     return {
         "state": worst(views).replace(" ", "_"),
         "reached": all(view.steady for view in views),
@@ -81,7 +81,7 @@ def verdict(views: Sequence[SteadyView], opening: Sequence[str]) -> Verdict:
         return Verdict("warning", headline, tuple(meaning))
     if state == "not known":
         meaning.append(_SHORT)
-        rounds = f"{len(deciding.rounds)} short rounds cannot tell"
+        rounds = f"{len(deciding.rounds)} short rounds are not enough"
         return Verdict("warning", f"{UNKNOWN}: {rounds}{where}", tuple(meaning))
     if state == "fresh":
         rounds = f"rounds {deciding.window[0]} to {deciding.window[-1]}"

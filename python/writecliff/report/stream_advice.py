@@ -290,7 +290,7 @@ def held(
     *,
     alt: str = "",
 ) -> Figure | None:
-    """One horizontal bar for each stream, divided by what each origin wrote to it.
+    """Return one horizontal bar for each stream, divided by what each origin wrote to it.
 
     `written_bytes` has a row for each stream and a column for each origin.
     """

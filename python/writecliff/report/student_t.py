@@ -31,7 +31,7 @@ def two_sided_p(t: float, degrees: int) -> float:
 
 
 def _share_within(angle: float, degrees: int) -> float:
-    """The share between -t and t, for t = sqrt(degrees) * tan(angle)."""
+    """Return the share between -t and t, for t = sqrt(degrees) * tan(angle)."""
     odd = degrees % 2
     term = cos(angle) if odd else 1.0
     total = 0.0

@@ -113,7 +113,7 @@ _RC: dict[Any, Any] = {
 def house_style() -> Iterator[None]:
     """Draw and save in the house style, independent of the user's matplotlibrc.
 
-    As a decorator, `@house_style()`, it covers a whole function.
+    The decorator `@house_style()` covers a whole function.
     """
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -357,7 +357,7 @@ def log_axis(
 def _minor_ticks(axes: Axes, which: str, low: float, high: float) -> None:
     """Draw all minor ticks of a logarithmic axis as one line of markers.
 
-    As ticks of matplotlib they would take longer than the rest of the figure.
+    Ticks of matplotlib would take longer than the rest of the figure.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
     places = [digit * 10.0**n for n in powers for digit in range(2, 10)]

@@ -274,5 +274,5 @@ def _side_by_side(title: str, reports: Reports, data: DataFile) -> Table:
 
 
 def _ends(item: Headline) -> tuple[float | None, float | None]:
-    """The ends of the interval of a figure, if it has one."""
+    """Return the ends of the interval of a figure, if it has one."""
     return (None, None) if item.interval is None else (item.interval.low, item.interval.high)

@@ -84,7 +84,7 @@ def _side_by_side(synthesised: Synthesised) -> Section:
 
 def _on_drive(synthesised: Synthesised) -> Section:
     played = synthesised.played
-    assert played is not None, "the section is of what was played"
+    assert played is not None, "only a played workload has this section"
     passes = played.passes
     difference = Column("Difference", kinds.signed())
     head = ("", "Trace", "Workload", difference, "fio job", difference)

@@ -116,7 +116,7 @@ class TestData:
         return () if stage is None else stage.rows
 
     def view(self, phase: str, label: str = "", suffix: str = "") -> SteadyView:
-        """The steady-state view of a stage."""
+        """Return the steady-state view of a stage."""
         return SteadyView(
             self.stage(phase),
             label,

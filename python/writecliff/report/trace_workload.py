@@ -39,7 +39,7 @@ class ShownTrace:
         self.all = trace.mapping()
 
     def label(self, what: str, several: bool) -> str:
-        """The label of a series: with the trace, if there are several."""
+        """Return the label of a series: with the trace, if there are several."""
         return f"{self.name}: {what}" if several else what
 
 

@@ -175,7 +175,7 @@ class WsatData:
 
     @property
     def saturated_iops(self) -> float:
-        """Average of the reported window; without one, of the samples or the last step there is."""
+        """Average of the reported window; without one, of the samples or of the last step."""
         if self.view.determination is not None:
             return self.view.determination.average
         values = [value for samples in self.view.values.values() for value in samples]

@@ -128,7 +128,7 @@ class Handler(Guard):
         return value
 
     async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do something that takes time beside other answers."""
+        """Run a slow function in a thread, so other requests are answered meanwhile."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.dashboard.executor, work, *arguments)
 

@@ -1,4 +1,4 @@
-"""Comparisons: who is a contender, what it is called, who is better, and by more than noise."""
+"""Comparisons: contenders, labels, best values, and differences beyond noise."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEW = Drive(noise=0.002, saturated_iops=14_000.0)
 
 
 def run(path: Path, drive: Drive = OLD, seed: int = 7, **changes: Any) -> Path:
-    """A run of saturation; `seed` is that of its noise and of its manifest."""
+    """Make a run of saturation; `seed` is that of its noise and of its manifest."""
     return build_run(path, drive, changes={"seed": seed, **changes}, **{**SHAPE, "seed": seed})
 
 
@@ -306,7 +306,7 @@ def test_a_logarithmic_axis_has_three_labels(low: float, high: float) -> None:
 
 
 def answer(path: Path, iops: float, seed: int = 1) -> Path:
-    """What `run --json` prints, as far as it is compared."""
+    """Write the compared parts of the answer of `run --json`."""
     percentiles = [{"pct": pct, "value_ns": 900_000, "low_ns": 8e5 * 100 / iops,
                     "high_ns": 9e5 * 100 / iops} for pct in (50, 99, 99.9)]  # fmt: skip
     service = {"mean_ns": 1e5, "max_ns": 2e6, "percentiles": percentiles}

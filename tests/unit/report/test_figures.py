@@ -1,4 +1,4 @@
-"""The generic figures: the faults of other tools' plots are absent, one test a fault."""
+"""Generic figures: each test excludes a fault of other tools' plots."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_figure_has_the_head_that_it_was_given(kind: str) -> None:
 
 @EVERY
 def test_every_text_and_colour_follows_the_page(kind: str) -> None:
-    """In a dark page nothing stays dark on dark: series and ink are the page's variables."""
+    """In dark mode, series and ink are variables of the page, so nothing stays dark on dark."""
     svg = draw(kind)
     assert "var(--ink" in svg
     texts = list(ElementTree.fromstring(svg).iter(f"{SVG}text"))
@@ -98,7 +98,7 @@ def test_the_legend_is_never_over_the_axes(kind: str, figure: list[Any]) -> None
 
 @FLAT
 def test_texts_do_not_overlap(kind: str, figure: list[Any]) -> None:
-    """Tick labels of an axis beside each other, and what is written above beside the legend."""
+    """Tick labels of an axis do not overlap, nor do the labels above it."""
     draw(kind)
     drawn = figure[-1]
     renderer = drawn.canvas.get_renderer()
@@ -123,7 +123,7 @@ def test_texts_do_not_overlap(kind: str, figure: list[Any]) -> None:
 
 @FLAT
 def test_axes_rise(kind: str, figure: list[Any]) -> None:
-    """Places and their labels rise together, so no bar of "2 ms" stands left of "250 us"."""
+    """Positions and labels rise together, so no bar of "2 ms" is left of "250 us"."""
     draw(kind)
     for axes in figure[-1].axes:
         for low, high in (axes.get_xlim(), axes.get_ylim()):
@@ -150,7 +150,7 @@ def _number(text: str) -> float | None:
 
 @FLAT
 def test_units_do_not_flip_within_an_axis(kind: str, figure: list[Any]) -> None:
-    """A unit stands once, beside the label of the axis; ticks are numbers without one."""
+    """A unit appears once, in the label of the axis; ticks are numbers without units."""
     draw(kind)
     units_of_time = re.compile(r"\b(ns|µs|us|ms|s|min|h)\b")
     for axes in figure[-1].axes:
@@ -183,7 +183,7 @@ def test_histogram_counts_every_io(figure: list[Any]) -> None:
 
 
 def test_the_slope_line_is_the_least_squares_line(figure: list[Any]) -> None:
-    """Not the line through the first and the last sample, which here is level."""
+    """The fitted line is not the line through the first and the last sample, here level."""
     state = judge((10_000, 11_999, 10_000, 10_000, 10_000), (7, 8, 9, 10, 11))
     figures.steady_window(*HEAD, state, Axis("IOPS"))
     by_label = {line.get_label(): line for line in figure[-1].axes[0].lines}
@@ -337,7 +337,7 @@ def test_a_series_has_one_colour_in_all_plots_of_a_page() -> None:
 
 
 def test_two_series_of_one_plot_never_look_the_same() -> None:
-    """Also if the page has given one colour to both, each in a plot of its own."""
+    """Colours differ even if the page gave one colour to both in separate plots."""
     with colours.one_page():
         colours.looks([f"a{number}" for number in range(8)])
         colours.looks([f"b{number}" for number in range(8)])

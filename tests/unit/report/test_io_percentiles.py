@@ -17,8 +17,9 @@ FAST_NS, SLOW_NS = 100_000, 50_000_000
 
 
 def test_one_slow_io_in_a_thousand_is_in_the_percentiles_and_in_no_average(tmp_path: Path) -> None:
-    """Every second holds the same rare stragglers: its average hides them, as those of all seconds
-    do; the 99.95th percentile of the I/Os cannot.
+    """Rare slow I/Os appear in percentiles of I/Os, but in no average over seconds.
+
+    Every second has the same slow I/Os. Averages hide them; the 99.95th percentile cannot.
     """
     with RunDirectory.create(tmp_path / "r", manifest()) as run:
         for record in records(rounds=5, steps_per_round=1, step_s=2.0):

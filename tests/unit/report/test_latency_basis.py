@@ -1,5 +1,6 @@
-"""A latency figure has one meaning everywhere: from the intended arrival; service time is
-`service/...`.
+"""The basis of latency figures: from the intended arrival.
+
+Service time has keys of its own, `service/...`.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def test_an_open_load_is_scheduled(job: Job, scheduled: bool) -> None:
 
 
 def test_fio_has_no_latency_from_arrival(tmp_path: Path) -> None:
-    """A rate that fio paces has service times alone; they do not stand in."""
+    """A rate that fio paces has only service times, which do not replace latencies."""
     assert histogram_of("arrival", service=1, response=None, scheduled=True) is None
     assert histogram_of("service", service=1, response=None, scheduled=True) == 1
     times = {"mean_ns": 5e5, "max_ns": 1_000_000, "percentiles": []}

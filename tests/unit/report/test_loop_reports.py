@@ -1,4 +1,4 @@
-"""Reports of IOPS, throughput and latency: pages, values worked out apart, failures that show."""
+"""Reports of IOPS, throughput and latency: pages, independently computed values, failures."""
 
 from __future__ import annotations
 

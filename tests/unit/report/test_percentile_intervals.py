@@ -49,8 +49,10 @@ def _exponential(seed: int = 1) -> np.ndarray:
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.99, 0.999])
 def test_independent_latencies_have_the_interval_of_order_statistics(q: float) -> None:
-    """The standard error of a quantile of an exponential distribution of mean 1 is
-    sqrt(q / (1 - q) / n).
+    """The interval of independent latencies follows from order statistics.
+
+    The standard error of a quantile of an exponential distribution of mean 1 is sqrt(q / (1 - q) /
+    n).
     """
     bounds = _measured(_exponential()).quantile(q)
     assert bounds is not None

@@ -21,7 +21,7 @@ SIZES, MIXES = [64.0, 4.0], [100.0, 65.0, 0.0]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An IOPS run of steps of a second on a drive that knows nothing of power."""
+    """Make an IOPS run with steps of 1 s on a drive that does not report power."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     options = {"step_seconds": 1.0, "read_pcts": MIXES, "block_sizes_kib": SIZES}
     procedure = procedure_from_mapping("iops", options)

@@ -1,4 +1,4 @@
-"""The report: what it says about good and bad runs, and the same bytes every time."""
+"""The report of good and bad runs, which is byte-equal every time."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_what_is_wrong_is_said_first(bad: ReportModel) -> None:
     assert bad.verdict.headline == "NOT STEADY STATE: not reached so far, after 6 rounds"
     assert bad.disclosures == snapshot(
         (
-            "The run was interrupted (stopped by the user) and not resumed. The figures cover what was measured until then.",
+            "The run was interrupted (stopped by the user) and not resumed. The figures cover the measurements until then.",
             "The run was interrupted after 10 steps and resumed 03/02/2026 04:20 PM UTC: the drive was idle in between, while the standard requires all steps to follow each other without a pause.",
             'The purge ("blkdiscard") is not accepted by the standard: the drive may not have been fresh at the start. The drive may keep data mapped.',
             "Write cache unknown: the drive does not report it; the test requires it off.",
@@ -359,7 +359,7 @@ def test_without_latencies_and_intervals(tmp_path: Path) -> None:
 
 
 def test_a_fresh_drive_is_not_called_saturated(tmp_path: Path) -> None:
-    """Five equal samples before the cliff meet the rule; the page must not sell them."""
+    """Five equal samples before the cliff meet the rule; the page must not call them steady."""
     path = build_run(tmp_path / "run", rounds=6, steps_per_round=1, step_s=5.0)
     model = build_report(RunDirectory.open(path))
     assert model.verdict.level == "warning"

@@ -1,4 +1,4 @@
-"""What the report says of drives that drift, pause, or are written through within a minute."""
+"""Texts of reports about drives that drift, pause, or are filled within a minute."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_versions_and_purge_read_well(tmp_path: Path) -> None:
 def test_an_end_by_time_is_named_and_is_no_failure(
     tmp_path: Path, fills: float, headline: str, text: str
 ) -> None:
-    """The standard lets a run end by time: the title says so, and what state was reached."""
+    """The standard lets a run end by time: the title includes this end and the state."""
     drive = Drive(noise=0.3) if fills < 1 else Drive(capacity_bytes=1 << 50, noise=0.0)
     path = tmp_path / "run"
     build_run(path, drive, rounds=7, **FEW_STEPS)

@@ -1,4 +1,4 @@
-"""Grids of two drives on one page: values side by side, differences, the better one marked."""
+"""Grids of two drives on one page: values side by side, differences, marks on better values."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
 
 @pytest.fixture(scope="module")
 def pair(make: Make) -> tuple[Path, Path]:
-    """The block sizes of two drives, of which B is half as fast again."""
+    """The block sizes of two drives, of which B is 1.5 times as fast."""
     options = {"block_sizes_kib": SIZES, "read_pcts": MIXES}
     return make("blocksizes", "A", 1.0, **options), make("blocksizes", "B", 1.5, **options)
 
 
 def table_of(html: str, caption: str) -> str:
-    """The table with that caption, as it stands in the page."""
+    """Return the table with a caption, as HTML of the page."""
     tables = re.findall(r"<table>.*?</table>", html, re.DOTALL)
     (table,) = (text for text in tables if f"<caption><div>{caption}" in text)
     return table

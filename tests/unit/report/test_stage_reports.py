@@ -208,8 +208,9 @@ def test_the_optimum_of_outstanding_ios_is_marked(
 
 @pytest.mark.parametrize("name", ["ecw", "dirth"])
 def test_loads_obey_littles_law(name: str, runs: dict[str, Path]) -> None:
-    """Outstanding I/Os = IOPS x response time, also beyond the 32 commands that SATA queues: what
-    waits in the host counts.
+    """Outstanding I/Os = IOPS x response time, including I/Os beyond the 32 that SATA queues.
+
+    I/Os that wait in the host count, too.
     """
     report = report_of(RunDirectory.open(runs[name]))
     assert len(report.cells) == 6
@@ -252,7 +253,7 @@ def test_the_composite_says_what_it_is_made_of(models: dict[str, ReportModel]) -
 def test_unsteady_runs_are_called_so(
     runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same run, its samples judged as if they fell by half in the window."""
+    """Judge the samples of the run as if they fell by half in the window."""
     report = report_of(RunDirectory.open(runs["dirth"]))
     precondition, rounds = report.views
     assert rounds.stage is not None
@@ -406,7 +407,7 @@ def test_the_summary_of_a_suite_shows_every_test(runs: dict[str, Path], tmp_path
 def test_runs_of_one_test_in_a_suite_stand_side_by_side_by_name(
     runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """As the active ranges of PTS-C do, in tables and in curves."""
+    """Several runs of one test, such as the active ranges of PTS-C, share tables and curves."""
     names = ("hir-100-8gib", "hir-75-8gib")
     members = {name: Member("hir", OPTIONS["hir"], "sim:small") for name in names}
     folder = SuiteFolder.create(tmp_path / "suite", "suite", "pts-c", members)

@@ -1,4 +1,4 @@
-"""The JSON summary: values worked out apart from the report's own code, and its stable shape."""
+"""The JSON summary: independently computed values, and its stable shape."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_a_drive_that_stalls_is_still_summarised(tmp_path: Path) -> None:
 
 
 def test_a_run_in_progress_is_reported_as_far_as_it_is(tmp_path: Path) -> None:
-    """More steps may be stored while the report is made: it shows those of its beginning."""
+    """Steps stored while the report is made are not part of it."""
     steps = list(records(rounds=2, steps_per_round=3, step_s=60.0))
     with RunDirectory.create(tmp_path / "run", manifest(steps_per_round=3)) as run:
         for record in steps[:4]:

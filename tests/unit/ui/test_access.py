@@ -1,4 +1,4 @@
-"""Who gets an answer, and what a browser may do with it."""
+"""Access to the dashboard, and the content policies of its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`writecliff ui`: what it prints, how it ends, what it says when it cannot begin."""
+"""`writecliff ui`: its output, its end, and errors at the start."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Stores and requests of somebody who means harm: nothing is served that should not be, and the
-dashboard stays up.
-"""
+"""Malicious stores and requests: no content from outside the store, and no crash."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ def is_up(served: Served) -> bool:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A run beside the store, with a secret in all that could be shown of it."""
+    """Make a run beside the store, with a secret in every file that could be shown."""
     folder = make_run(tmp_path / "outside" / SECRET, title=SECRET)
     (folder / "report.html").write_text(SECRET)
     (folder / "secret.txt").write_text(SECRET)

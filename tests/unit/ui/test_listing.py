@@ -1,4 +1,4 @@
-"""The list: the same runs as `writecliff runs list`, in pages; pages for whatever is in a store."""
+"""The list of runs, as from `writecliff runs list`, in pages; pages for any content of a store."""
 
 from __future__ import annotations
 

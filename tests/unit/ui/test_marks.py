@@ -1,4 +1,4 @@
-"""Few marks that show what all points show."""
+"""Reduced points that cover the same pixels as all points."""
 
 from __future__ import annotations
 

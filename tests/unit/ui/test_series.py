@@ -1,4 +1,4 @@
-"""Lines over intervals: sums, means and maxima over jobs; runs that go on; what is kept."""
+"""Lines over intervals: sums, means and maxima over jobs; running runs; the cache."""
 
 from __future__ import annotations
 

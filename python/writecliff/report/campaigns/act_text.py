@@ -81,7 +81,7 @@ def certified(data: TestData) -> Trial | None:
 
 
 def procedure_of(data: TestData) -> Act:
-    """The test with its options."""
+    """Return the test with its options."""
     assert isinstance(data.procedure, Act)
     return data.procedure
 
@@ -177,6 +177,6 @@ def _line(name: str, values: Sequence[float]) -> str:
 
 
 def slices(data: TestData, trial: Trial) -> list[Slice]:
-    """The complete slices of a test."""
+    """Return the complete slices of a test."""
     procedure = procedure_of(data)
     return slices_of(trial.rows, min(procedure.steps_a_slice, trial.steps_wanted))

@@ -54,11 +54,11 @@ class BlockSizesReport(CampaignReport, CellReport):
         return power_of(self.data, self.loop_rows)
 
     def average_ns(self, cell: Cell) -> float | None:
-        """Mean of the average latencies of the rounds of the window."""
+        """Return mean of the average latencies of the rounds of the window."""
         return self.view.mean(cell, lambda row: row.latency_mean_ns)
 
     def maximum_ns(self, cell: Cell) -> float | None:
-        """The longest latency of the rounds of the window."""
+        """Return the longest latency of the rounds of the window."""
         return self.view.highest(cell, lambda row: row.latency_max_ns)
 
     @cached_property

@@ -202,8 +202,8 @@ class ConsistencyReport(CampaignReport):
         )
         note = "" if self.price else "No price was given (--price), so no IOPS per dollar."
         intro = (
-            "MB/s are those of 4 KiB blocks, the response time is the average one that the queue "
-            "depth and the IOPS leave for an I/O (Little's law)."
+            "MB/s are for 4 KiB blocks. The response time is the average that follows from "
+            "queue depth and IOPS (Little's law)."
         )
         shown = table("Consistency", head, rows, note=note, data=self.results_file)
         return section("Consistency", intro, shown, self._array_table())

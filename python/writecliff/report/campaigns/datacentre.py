@@ -149,7 +149,7 @@ class DatacentreReport(CampaignReport):
     def _by_mix(
         self, name: str, title: str, rows: Sequence[StepRow], value: Value, y: Axis = IOPS
     ) -> Figure | None:
-        """A value over the queue depth, a line per mix."""
+        """Return a value over the queue depth, a line per mix."""
         mixes: dict[str, list[StepRow]] = {}
         for row in sorted(rows, key=lambda row: row.queue_depth or 0):
             mixes.setdefault(f"{row.read_pct or 0:g} %", []).append(row)
@@ -166,7 +166,7 @@ class DatacentreReport(CampaignReport):
         y: Axis,
         what: str,
     ) -> Figure | None:
-        """A value over the queue depth, a line per group."""
+        """Return a value over the queue depth, a line per group."""
         series = [
             Line(label, [float(d) for d, _ in group], [or_nan(value(row)) for _, row in group])
             for label, group in groups.items()

@@ -3,7 +3,7 @@
 average      mean of the IOPS of the seconds
 deviation    their standard deviation
 sd_ns        standard deviation of the response times of one second, a value a second
-array        of `count` drives like this one, whose seconds have nothing to do with each other:
+array        of `count` drives like this one, whose seconds are independent of each other:
              a striped request completes with the slowest drive
 worst case   of a second: queue depth over the longest latency that ended in it, the rate if every
              I/O were as slow (AnandTech)

@@ -106,7 +106,7 @@ def sections_of(comparison: Comparison) -> Iterator[Section]:
 
 
 def _summary_section(comparison: Comparison) -> Section:
-    """A long list of figures in groups."""
+    """Return a long list of figures in groups."""
     groups, labels = groups_of(comparison.figures), comparison.labels
     shown = groups_table(groups, labels)
     assert shown.data is not None

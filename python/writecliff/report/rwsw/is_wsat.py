@@ -84,7 +84,7 @@ class IsWsatReport(CaptureReport):
 
     @cached_property
     def streams(self) -> Sequence[Alone]:
-        """The streams in the order of the run, as far as it got."""
+        """Measured streams, in the order of the run."""
         streams = []
         for number, share in enumerate(self.procedure.applied):
             phase = phase_of(number)
@@ -127,8 +127,8 @@ class IsWsatReport(CaptureReport):
         yield section(
             "Each stream alone",
             "Means over the measurement window of each stream, from a purged and preconditioned "
-            f"drive, at {self.procedure.toio}. What the streams do to each other is what the "
-            "Multi-WSAT Test shows, with all of them at once.",
+            f"drive, at {self.procedure.toio}. The Multi-WSAT Test runs all streams at once and "
+            "shows their interaction.",
             self._table(),
             *self._figures(),
         )
