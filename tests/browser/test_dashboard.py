@@ -236,8 +236,8 @@ def test_quantities_and_normalisation_are_chosen(browser: Any, served: Served) -
     with looking(browser, served) as look:
         page = look.at("/")
         for name in ("runs/first", "runs/second"):
-            page.get_by_label(f"Choose {name}").check()
-        page.get_by_role("button", name="Overlay chosen").click()
+            page.get_by_label(f"Select {name}").check()
+        page.get_by_role("button", name="Overlay selected").click()
         until(page, DRAWN)
         page.get_by_label("Values").select_option("maximum")
         until(page, "document.querySelector('.plot h3').textContent.includes('maximum')")

@@ -133,7 +133,7 @@ def _groups(details: Details) -> Iterator[tuple[str, Pairs]]:
         ("Device hash", device.device_hash),
     )  # fmt: skip
     run = (
-        ("Edition", manifest.edition), ("Begun", begun(details.run["created_utc"])),
+        ("Edition", manifest.edition), ("Started", begun(details.run["created_utc"])),
         ("Changed", begun(details.run["updated_utc"])), ("Ended by", manifest.reason),
         ("Steps", details.run["steps"]), ("Seed", manifest.seed),
         ("Device time", units.duration(details.run["device_time_ns"])),

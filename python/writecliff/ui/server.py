@@ -446,7 +446,7 @@ class SetPage(Handler):
     async def get(self) -> None:
         """Answer with the tables of a suite or sweep."""
         opened = await self.in_thread(open_set, self.dashboard.library, self.argument("name"))
-        self.page("set.html.j2", found=opened)
+        self.page("set.html.j2", opened=opened)
 
 
 class NotFoundPage(Handler):

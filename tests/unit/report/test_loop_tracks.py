@@ -165,6 +165,6 @@ def test_a_power_state_is_in_the_report_of_its_run(tmp_path: Path, last: int) ->
     assert "the drive was found in 0" in parts["NVMe power state"][1]
     assert parts["Power"][0] == "Not measured"
     page = render_html(model)
-    assert "The drive was in NVMe power state 1 of 0 to 2, 5 W at most, as the command" in page
+    assert "The drive was in NVMe power state 1 of 0 to 2, 5 W at most, as requested" in page
     assert ("in 2 at the end" in page) == (last == 2)
     assert run.manifest.power == PowerStates(1, STATES, autonomous=True, before=0)

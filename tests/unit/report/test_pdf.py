@@ -60,7 +60,7 @@ def test_all_contents_are_there(pages: list[str]) -> None:
     whole = "\n".join(pages)
     for number, kind in enumerate(FIGURES, 1):
         assert f"Plot {number} - {kind}" in whole
-    for text in ("31,000", "Block size (KiB)", "least-squares line", "59,000.5", "Read this first"):
+    for text in ("31,000", "Block size (KiB)", "least-squares line", "59,000.5", "Disclosures"):
         assert text in whole
 
 

@@ -59,7 +59,7 @@ def test_readings_belong_to_the_steps_in_which_they_were_taken(
     assert main(["report", str(run), "--power", str(log), "--power-offset", f"{offset_s}"]) == 0
     model = build_report(RunDirectory.open(run))
     (power,) = [section for section in model.sections if section.title == "Power"]
-    assert "reads, writes and mixes apart" in power.intro
+    assert "reads, writes, mixes" in power.intro
     (figure,) = power.figures
     assert all(f"{way} (left)" in figure.svg for way in ("reads", "writes", "mixes"))
     watts = power.tables[0]

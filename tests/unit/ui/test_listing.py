@@ -81,8 +81,8 @@ def test_an_empty_store_and_none_at_all(tmp_path: Path) -> None:
     for root in (tmp_path, tmp_path / "none"):
         with dashboard(root) as served:
             assert "This store has no runs yet" in served.ask("/").text
-            assert "This store has none" in served.ask("/sets").text
-            assert "No run is like that" in served.ask("/?q=x").text
+            assert "This store has no suites or sweeps" in served.ask("/sets").text
+            assert "No run matches the filter" in served.ask("/?q=x").text
     assert not (tmp_path / "none").exists()
 
 

@@ -1,6 +1,6 @@
-// Values under the pointer, zoom, and series on and off, for figures that are complete without it.
-// A figure's element has what is needed in data-plots (see report/interaction.py): boxes, scales and
-// ids. Points are read from its paths; zooming moves them and writes new ticks.
+// Shows values under the pointer, zooms, and switches series. Figures are complete without it.
+// A figure's element has boxes, scales and ids in data-plots (see report/interaction.py).
+// Points are read from its paths; zooming moves them and writes new ticks.
 "use strict";
 (() => {
 const NS = "http://www.w3.org/2000/svg", COMMANDS = /[A-Za-z]|-?\d*\.?\d+(?:e-?\d+)?/g;
@@ -34,28 +34,28 @@ function shown(axis, value) {
   return (near ? near[1] : number(value, 4)) + (axis.unit ? " " + axis.unit : "");
 }
 
-// Ticks of what is in sight, as [place, text]: named ones stay, numbers get round steps.
+// Ticks in view, as [position, text]: names stay, numbers get round steps.
 function ticksOf(axis, low, high, about) {
   if (axis.ticks) return axis.ticks.filter(([at]) => at >= low && at <= high);
   if (axis.scale === "log" && high / low > 3) {
-    const found = [];
+    const ticks = [];
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++)
       for (const digit of high / low > 1000 ? [1] : [1, 2, 5]) {
         const at = Number(digit + "e" + power);
-        if (at >= low && at <= high) found.push(at);
+        if (at >= low && at <= high) ticks.push(at);
       }
-    if (found.length >= 3) {
-      const every = Math.ceil(found.length / (about + 2));
-      return found.filter((_, index) => index % every === 0).map(at => [at, number(at, 6)]);
+    if (ticks.length >= 3) {
+      const every = Math.ceil(ticks.length / (about + 2));
+      return ticks.filter((_, index) => index % every === 0).map(at => [at, number(at, 6)]);
     }
   }
   const rough = (high - low) / about, power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 2.5, 5].find(digit => digit * power >= rough * 0.999) || 10);
-  const found = [];
+  const ticks = [];
   for (let count = Math.ceil(low / step - 1e-9); count * step <= high + step * 1e-9; count++)
-    found.push([count * step, (count * step).toLocaleString("en-US",
+    ticks.push([count * step, (count * step).toLocaleString("en-US",
       { maximumFractionDigits: clamp(2 - Math.floor(Math.log10(step)), 0, 12) })]);
-  return found;
+  return ticks;
 }
 
 // -- a figure --------------------------------------------------------------------------------
@@ -65,8 +65,8 @@ class Figure {
     this.svg = svg;
     svg.setAttribute("role", "group"); // an image has no parts to switch
     this.prefix = svg.closest("figure").id + "-";
-    const told = JSON.parse(svg.dataset.plots);
-    this.plots = told.plots;
+    const drawing = JSON.parse(svg.dataset.plots);
+    this.plots = drawing.plots;
     this.hidden = new Set();
     this.switches = new Map(); // by label: shows (false) or hides (true) a series
     for (const plot of this.plots)
@@ -74,7 +74,7 @@ class Figure {
         part.element = this.element(part.id);
         if (part.tip && part.element) part.element.classList.add("has-tip");
       }
-    told.legend.forEach((label, index) => this.makeSwitch(label, index));
+    drawing.legend.forEach((label, index) => this.makeSwitch(label, index));
     this.flat = this.plots.filter(plot => plot.box);
     this.view = [0, 1, 0, 1];
     svg.addEventListener("pointermove", event => this.moved(event));
@@ -94,7 +94,7 @@ class Figure {
     return point.matrixTransform(this.svg.getScreenCTM().inverse());
   }
 
-  // Original points of the drawing to where they are in the view, and back.
+  // Converts points of the drawing to points in view, and back.
   get moves() {
     const [left, right, low, high] = this.view, [x, y, width, height] = this.flat[0].box;
     const a = 1 / (right - left), d = 1 / (high - low);
@@ -133,7 +133,7 @@ class Figure {
 
   // -- values
 
-  // The points of a part as they were drawn: its markers, otherwise the corners of its path.
+  // The points of a part: its markers, or the corners of its path.
   points(part) {
     if (!part.points) {
       part.points = [];
@@ -169,24 +169,24 @@ class Figure {
     if (this.drag) return this.dragged(event);
     const part = event.target.closest(".has-tip");
     if (part) {
-      const found = this.plots.flatMap(plot => plot.parts).find(one => one.element === part);
+      const hit = this.plots.flatMap(plot => plot.parts).find(candidate => candidate.element === part);
       this.ring(null);
-      return tip.say(event, found.tip);
+      return tip.say(event, hit.tip);
     }
     const at = this.place(event);
-    const found = this.flat.some(plot => within(plot.box, at)) && this.nearest(at);
-    if (!found) return this.forget();
-    const [x, y, width, height] = found.plot.box;
-    const value = valueAt(found.plot.y, 1 - (found.point[1] - y) / height);
-    const where = valueAt(found.plot.x, (found.point[0] - x) / width);
-    this.ring(found);
-    tip.say(event, found.part.series || "", [
-      [found.plot.y.name, shown(found.plot.y, value)], [found.plot.x.name, shown(found.plot.x, where)]]);
+    const hit = this.flat.some(plot => within(plot.box, at)) && this.nearest(at);
+    if (!hit) return this.forget();
+    const [x, y, width, height] = hit.plot.box;
+    const value = valueAt(hit.plot.y, 1 - (hit.point[1] - y) / height);
+    const where = valueAt(hit.plot.x, (hit.point[0] - x) / width);
+    this.ring(hit);
+    tip.say(event, hit.part.series || "", [
+      [hit.plot.y.name, shown(hit.plot.y, value)], [hit.plot.x.name, shown(hit.plot.x, where)]]);
   }
 
-  ring(found) {
+  ring(hit) {
     if (this.mark) this.mark.remove();
-    this.mark = found && make("circle", { cx: found.px, cy: found.py, r: 4, class: "ring" }, this.svg);
+    this.mark = hit && make("circle", { cx: hit.px, cy: hit.py, r: 4, class: "ring" }, this.svg);
   }
 
   forget() { this.ring(null); tip.hide(); }
@@ -202,13 +202,13 @@ class Figure {
     this.svg.setPointerCapture(event.pointerId);
   }
 
-  // The dragged area in the box; a narrow one is over the whole of the other axis.
+  // The dragged area in the box. A narrow area covers the whole of the other axis.
   area() {
     const [x, y, width, height] = this.flat[0].box, { from, to } = this.drag;
     const across = Math.abs(from.x - to.x) >= 6, along = Math.abs(from.y - to.y) >= 6;
-    const part = (one, begin, size) => clamp((one - begin) / size, 0, 1);
-    const h = across ? [from.x, to.x].map(one => part(one, x, width)).sort((p, q) => p - q) : [0, 1];
-    const v = along ? [from.y, to.y].map(one => 1 - part(one, y, height)).sort((p, q) => p - q) : [0, 1];
+    const part = (position, begin, size) => clamp((position - begin) / size, 0, 1);
+    const h = across ? [from.x, to.x].map(position => part(position, x, width)).sort((p, q) => p - q) : [0, 1];
+    const v = along ? [from.y, to.y].map(position => 1 - part(position, y, height)).sort((p, q) => p - q) : [0, 1];
     return across || along ? [...h, ...v] : null;
   }
 
@@ -257,7 +257,7 @@ class Figure {
     make("rect", { x, y, width, height }, make("clipPath", { id: this.window }, this.svg));
   }
 
-  // Paths are rewritten instead of transformed, so that lines keep their width.
+  // Paths are rewritten instead of transformed, so lines keep their width.
   move(plot, part, all) {
     let { a, d, e, f } = this.moves;
     if (!part.moves.includes("x")) [a, e] = [1, 0];
@@ -284,14 +284,14 @@ class Figure {
     }
   }
 
-  // Ticks are copies of the first one that has a text, moved and renamed.
+  // Ticks are moved copies of the first labelled tick.
   ticks(plot, which, low, high, all) {
     const axis = plot[which], group = this.element(axis.id);
     if (!group) return;
-    group.querySelectorAll(":scope > .made").forEach(one => one.remove());
-    const old = [...group.children].filter(one => /tick_\d+$/.test(one.id));
-    old.forEach(one => one.classList.toggle("gone", !all));
-    const sample = old.find(one => one.querySelector("text") && one.querySelector("use"));
+    group.querySelectorAll(":scope > .made").forEach(node => node.remove());
+    const old = [...group.children].filter(node => /tick_\d+$/.test(node.id));
+    old.forEach(node => node.classList.toggle("gone", !all));
+    const sample = old.find(node => node.querySelector("text") && node.querySelector("use"));
     if (all || !sample) return;
     const mark = sample.querySelector("use"), at = Number(mark.getAttribute(which));
     const [x, y, width, height] = plot.box;
@@ -301,8 +301,8 @@ class Figure {
       const to = which === "x" ? x + part * width : y + (1 - part) * height;
       const copy = sample.cloneNode(true);
       copy.removeAttribute("id");
-      copy.querySelectorAll("[id]").forEach(one => one.removeAttribute("id"));
-      copy.querySelectorAll("defs").forEach(one => one.remove());
+      copy.querySelectorAll("[id]").forEach(node => node.removeAttribute("id"));
+      copy.querySelectorAll("defs").forEach(node => node.remove());
       copy.setAttribute("class", "made");
       copy.setAttribute("transform", which === "x" ? `translate(${to - at} 0)` : `translate(0 ${to - at})`);
       copy.querySelector("text").textContent = text;
@@ -326,9 +326,9 @@ const within = ([x, y, width, height], at) =>
   at.x >= x - 4 && at.x <= x + width + 4 && at.y >= y - 4 && at.y <= y + height + 4;
 
 function corners(path) {
-  const found = (path.getAttribute("d").match(COMMANDS) || []).filter(word => !isNaN(word)).map(Number);
+  const numbers = (path.getAttribute("d").match(COMMANDS) || []).filter(word => !isNaN(word)).map(Number);
   const points = [];
-  for (let index = 0; index + 1 < found.length; index += 2) points.push([found[index], found[index + 1]]);
+  for (let index = 0; index + 1 < numbers.length; index += 2) points.push([numbers[index], numbers[index + 1]]);
   return points;
 }
 
@@ -358,7 +358,7 @@ tip.hide();
 document.body.append(tip.box);
 const figures = [...document.querySelectorAll("figure svg[data-plots]")].map(svg => new Figure(svg));
 
-// -- one drive of several ---------------------------------------------------------------------
+// -- drive selector ---------------------------------------------------------------------------
 
 for (const section of document.querySelectorAll("section[data-choices]")) {
   const choices = JSON.parse(section.dataset.choices), box = document.createElement("label");
@@ -368,16 +368,16 @@ for (const section of document.querySelectorAll("section[data-choices]")) {
   box.append("Show ", select);
   section.querySelector(".grid").before(box);
   select.addEventListener("change", () => {
-    for (const figure of figures.filter(one => section.contains(one.svg)))
+    for (const figure of figures.filter(candidate => section.contains(candidate.svg)))
       for (const name of choices) figure.switches.get(name)?.(select.value !== "" && select.value !== name);
   });
 }
 const first = document.querySelector("section.plots figure")?.closest(".grid");
 if (first) {
-  const said = document.createElement("p");
-  said.className = "intro hint";
-  said.textContent = "Point at a plot for its values, drag to zoom, double-click for the whole, "
+  const hint = document.createElement("p");
+  hint.className = "intro hint";
+  hint.textContent = "Point at a plot for its values, drag to zoom, double-click to zoom out, "
     + "click a name in a legend to hide its series.";
-  first.before(said);
+  first.before(hint);
 }
 })();

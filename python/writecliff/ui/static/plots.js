@@ -1,5 +1,5 @@
 "use strict";
-// Plots over time with one time axis. The server is asked for what is in view, so a plot never has
+// Plots over time with one time axis. The server returns the part in view, so a plot never has
 // more points than its pixels can show.
 (() => {
   const WAIT_MS = 150,
@@ -10,7 +10,7 @@
   const place = area.querySelector(".plots-here");
   const shown = area.querySelector(".shown");
   const rows = area.querySelector(".values tbody");
-  let steps = null; // of a run that goes on
+  let steps = null; // of a running run
   const drawn = new Map(); // by the key of the plot
   let span = [0, 1],
     view = [0, 1],
@@ -20,7 +20,7 @@
 
   const colour = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const APART = [1, 6, 4, 8, 2, 7, 3, 5]; // colours far apart first, as in reports
+  const DISTANT_FIRST = [1, 6, 4, 8, 2, 7, 3, 5]; // distant colours first, as in reports
   const number = (value) =>
     value === null ? "" : value.toLocaleString("en", { maximumSignificantDigits: 5 });
   const element = (name, text, kind) => {
@@ -30,7 +30,7 @@
     return made;
   };
   const look = (line, index) => ("look" in line ? line.look : index);
-  // Bokeh takes $$ in texts for mathematics.
+  // Bokeh interprets $$ in text as mathematics.
   const plain = (text) => text.replaceAll("$", "$\u200b");
 
   function make(plot) {
@@ -80,7 +80,7 @@
         axis_label_text_color: muted,
         axis_label_text_font_style: "normal",
       });
-    for (const one of [fig.xgrid, fig.ygrid]) one.grid_line_color = grid;
+    for (const part of [fig.xgrid, fig.ygrid]) part.grid_line_color = grid;
     fig.xaxis.axis_label = "time (s)";
     fig.xaxis.formatter = new m.NumeralTickFormatter({ format: "0,0.[000000]" });
     fig.yaxis.formatter = new m.NumeralTickFormatter({ format: "0,0.[0000]" });
@@ -88,7 +88,7 @@
       dots = [];
     plot.lines.forEach((line, index) => {
       const at = look(line, index),
-        style = `s${APART[at % 8]}`,
+        style = `s${DISTANT_FIRST[at % 8]}`,
         ink_of = colour(style);
       const key = element("span");
       key.append(element("i", undefined, `swatch ${style}`), line.name);
@@ -132,11 +132,11 @@
   }
 
   function forget() {
-    for (const one of drawn.values()) one.box.remove();
+    for (const plot of drawn.values()) plot.box.remove();
     drawn.clear();
   }
 
-  // Plots cannot share a range, because each is a document of Bokeh's.
+  // Plots cannot share a range, because each is a separate Bokeh document.
   function link(next) {
     view = next;
     setting = true;
@@ -153,12 +153,12 @@
   function show(page) {
     const same =
       page.plots.every((plot) => {
-        const one = drawn.get(plot.key);
+        const shown = drawn.get(plot.key);
         return (
-          one &&
-          one.log === plot.log &&
-          one.unit === plot.unit &&
-          one.names === JSON.stringify(plot.lines.map((line) => line.name))
+          shown &&
+          shown.log === plot.log &&
+          shown.unit === plot.unit &&
+          shown.names === JSON.stringify(plot.lines.map((line) => line.name))
         );
       }) && drawn.size === page.plots.length;
     if (!same) forget();
@@ -167,13 +167,13 @@
     rows.replaceChildren();
     for (const plot of page.plots) {
       if (!drawn.has(plot.key)) drawn.set(plot.key, make(plot));
-      const one = drawn.get(plot.key);
+      const shown = drawn.get(plot.key);
       plot.lines.forEach((line, index) => {
-        one.sources[index].data = {
+        shown.sources[index].data = {
           x: line.x,
           y: line.y.map((y) => (y === null || (plot.log && y <= 0) ? NaN : y)),
         };
-        one.dots[index].visible = line.whole && few;
+        shown.dots[index].visible = line.whole && few;
         const row = element("tr");
         row.append(
           element("td", plot.unit ? `${plot.title} (${plot.unit})` : plot.title),
@@ -189,9 +189,9 @@
     const whole = page.plots.every((plot) => plot.lines.every((line) => line.whole));
     const [start, end] = page.view;
     shown.textContent = !page.plots.length
-      ? "no intervals have been measured"
+      ? "no intervals yet"
       : `${number(start)} to ${number(end)} s: ` +
-        (whole ? "every interval is drawn" : "least and greatest of each pixel are drawn");
+        (whole ? "every interval is drawn" : "the minimum and maximum of each pixel are drawn");
     area.dataset.marks = page.marks;
     area.dataset.whole = whole;
     area.dataset.view = JSON.stringify(page.view);
@@ -207,7 +207,7 @@
     }
     url.searchParams.set("columns", Math.max(100, Math.round(place.clientWidth)));
     if (drawn.size && (view[0] > span[0] || view[1] < span[1])) {
-      // else all, also what is new
+      // otherwise all, including new intervals
       url.searchParams.set("from", view[0]);
       url.searchParams.set("to", view[1]);
     }

@@ -1,5 +1,5 @@
 "use strict";
-// Bokeh's JavaScript writes style elements. The page's policy lets only those with its number in.
+// Bokeh's JavaScript creates style elements. The page's policy allows only those with its nonce.
 {
   const number = document.currentScript.nonce;
   const plain = Document.prototype.createElement;

@@ -2,26 +2,26 @@
 // Parallel coordinates: an axis for each setting and figure of a sweep, a line for each run.
 (async () => {
   const place = document.querySelector(".coordinates"),
-    said = document.querySelector(".shown");
+    note = document.querySelector(".shown");
   const colour = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  // Bokeh takes $$ in texts for mathematics.
+  // Bokeh interprets $$ in text as mathematics.
   const plain = (text) => text.replaceAll("$", "$\u200b");
   const answer = await fetch(place.dataset.source),
-    found = await answer.json();
+    sweep = await answer.json();
   if (!answer.ok) {
-    said.textContent = `No picture: ${found.error}`;
+    note.textContent = `No plot: ${sweep.error}`;
     return;
   }
-  if (!found.runs.length) {
-    said.textContent = "No run of it has figures yet; writecliff runs index makes them.";
+  if (!sweep.runs.length) {
+    note.textContent = "No run has figures yet; writecliff runs index computes them.";
     place.hidden = true;
     return;
   }
 
   const m = Bokeh,
-    count = found.axes.length,
-    places = found.axes.map((_, index) => index);
+    count = sweep.axes.length,
+    places = sweep.axes.map((_, index) => index);
   const fig = m.Plotting.figure({
     x_range: new m.Range1d({ start: -0.5, end: count - 0.5 }),
     y_range: new m.Range1d({ start: -0.22, end: 1.05 }),
@@ -32,8 +32,8 @@
     border_fill_color: null,
     outline_line_color: null,
   });
-  for (const one of [fig.xaxis, fig.yaxis, fig.xgrid, fig.ygrid]) one.visible = false;
-  const runs = [...found.runs].sort((a, b) => a.shade - b.shade);
+  for (const part of [fig.xaxis, fig.yaxis, fig.xgrid, fig.ygrid]) part.visible = false;
+  const runs = [...sweep.runs].sort((a, b) => a.shade - b.shade);
   const shades = ["s1", "s2", "s3", "s4", "s5", "s6", "s7"].map(colour);
   const source = new m.ColumnDataSource({
     data: {
@@ -81,13 +81,13 @@
     places.map(() => 1),
     { line_color: colour("muted") },
   );
-  const ticks = found.axes.flatMap((axis, index) =>
+  const ticks = sweep.axes.flatMap((axis, index) =>
     axis.ticks.map(([height, text]) => [index, height, text]),
   );
   fig.text(
-    ticks.map((one) => one[0] - 0.02),
-    ticks.map((one) => one[1]),
-    ticks.map((one) => plain(one[2])),
+    ticks.map((tick) => tick[0] - 0.02),
+    ticks.map((tick) => tick[1]),
+    ticks.map((tick) => plain(tick[2])),
     {
       text_align: "right",
       text_baseline: "middle",
@@ -100,7 +100,7 @@
   fig.text(
     places,
     places.map((index) => (index % 2 ? -0.13 : -0.06)),
-    found.axes.map((axis) => plain(axis.title)),
+    sweep.axes.map((axis) => plain(axis.title)),
     {
       text_align: "center",
       text_baseline: "top",
@@ -109,6 +109,6 @@
     },
   );
   m.Plotting.show(fig, place);
-  said.textContent = `${found.runs.length} runs`;
-  place.dataset.runs = found.runs.length;
+  note.textContent = `${sweep.runs.length} runs`;
+  place.dataset.runs = sweep.runs.length;
 })();
