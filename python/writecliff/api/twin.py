@@ -101,7 +101,7 @@ def twin_of_run(
 
     evidence = read_evidence(run)
     called = name or name_of(evidence.identity.model)
-    fitted = make_twin(evidence, run / FOLDER, called, said=answers or {}, log=log)
+    fitted = make_twin(evidence, run / FOLDER, called, facts=answers or {}, log=log)
     path = device_file or run / DEVICE_NAME
     result = keep(fitted, evidence, run, called, path)
     return TwinMade(path, result, write_twin_page(result, run))

@@ -34,7 +34,7 @@ from writecliff.published.held_out import (
     ssd_iq,
     tail_kind,
 )
-from writecliff.twin.device_file import KeptErrors, kept_errors
+from writecliff.twin.device_file import HeldOutErrors, held_out_errors
 
 Scope = Literal["family", "other drives", "twin", ""]
 _TWIN_LOADS = ("random reads", "random writes", "sequential reads", "sequential writes", "mixes")
@@ -120,14 +120,14 @@ def model_error(drive: str, load: LoadKinds, *, rated_life: bool = False) -> Mod
         rated_life: `False` if the cycles of the flash end the drive's life.
     """
     if drive.endswith(".toml") and Path(drive).is_file():
-        twin = kept_errors(read_device_file(drive)[0])
+        twin = held_out_errors(read_device_file(drive)[0])
         return ModelError(load, {} if twin is None else _of_twin(twin), rated_life)
     in_catalogue = drive in preset_names() or family_of(drive) != drive
     errors = _of_family(family_of(drive)) if in_catalogue else {}
     return ModelError(load, errors, rated_life)
 
 
-def _of_twin(twin: KeptErrors) -> dict[str, KindError]:
+def _of_twin(twin: HeldOutErrors) -> dict[str, KindError]:
     """Return a twin's errors of rates, mean latencies and 99th percentiles, by measured load."""
     errors = dict.fromkeys(_TWIN_LOADS, twin.rates_pct)
     errors |= dict.fromkeys(map(mean_kind, _TWIN_LOADS), twin.means_pct)

@@ -1,6 +1,6 @@
-"""Replays traces of file I/O on simulated drives and compares stream assignments.
+"""Replay of file I/O traces on simulated drives, and comparison of stream assignments.
 
-`columns` brings a trace over the seam, `sizing` makes a drive that the trace fills, `model`
-prepares and replays it, `advice` compares assignments of writes to streams, and `synthetic` makes a
-small trace to try it out. The simulation itself is native.
+`columns` passes a trace to the native module, `model` sizes a drive, prepares the trace and replays
+it, `advice` compares assignments of writes to streams, `timed_trace` issues a block trace to a real
+drive, and `synthetic` generates a small trace for trials. The simulation itself is native.
 """

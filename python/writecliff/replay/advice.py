@@ -1,11 +1,12 @@
-"""Advises which streams a trace's writes should go to, by comparing assignments.
+"""Advice on the streams of a trace's writes, by comparison of assignments.
 
-Compared are no streams, rules, three published automatic schemes, and an oracle that knows when
-data die, for several numbers of streams. Recommended is only what a user can switch on: no streams,
-or rules, which a program or a helper applies as write hints or placement handles. The schemes infer
-streams inside a drive's firmware or a driver that no one ships, and nobody knows when data will
-die: these are bounds. Among the rules within half a percent of the least write amplification, the
-best is the one with the fewest streams. It is replayed again with tagging errors.
+The comparison covers no streams, rules, three published automatic schemes, and an oracle that knows
+when data are overwritten, with several numbers of streams. Only assignments that a user can switch
+on are recommended: no streams, or rules, which a program or a helper applies as write hints or
+placement handles. The automatic schemes infer streams in a drive's firmware or a driver, which no
+product does, and overwrite times are not known in advance, so these are bounds. Among the rules
+within half a percent of the least write amplification, the fewest streams are best. They are
+replayed again with tagging errors.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ SCHEMA = "writecliff/stream-advice/1"
 STREAM_COUNTS = (2, 4, 8)
 MISTAG_PCTS = (1.0, 2.0, 5.0, 10.0)
 AS_GOOD = 1.005
-GAIN_MIN = 1.05  # below this ratio streams are not worth switching on
+GAIN_MIN = 1.05  # lowest ratio of write amplifications at which streams are recommended
 AUTOMATIC = ("sfr", "multi-queue", "sepbit")
-BOUNDS = (*AUTOMATIC, "oracle")  # shown, but nothing that a user can switch on
+BOUNDS = (*AUTOMATIC, "oracle")  # shown as bounds, because a user cannot switch them on
 NAMES = {
     "none": "no streams",
     "rules": "rules",
@@ -49,35 +50,41 @@ NAMES = {
 
 @dataclass(frozen=True)
 class StreamAdvice:
-    """The assignments compared, and the best of them."""
+    """The compared assignments, and the best of them."""
 
-    trace: Path  # the file
-    setup: ReplaySetup  # the drive, and what was assumed
-    cells: tuple[Replayed, ...]  # every assignment, no streams first
-    best: Replayed  # that a user can switch on; no streams where they gain nothing
-    mistagged: tuple[Replayed, ...] = ()  # the best with streams, with tagging errors
-    mistagged_of: Replayed | None = None  # the best with streams
+    trace: Path  # path of the trace
+    setup: ReplaySetup  # the drive and the assumptions
+    cells: tuple[Replayed, ...]  # all assignments, without streams first
+    best: Replayed  # best that a user can switch on; no streams if they gain nothing
+    mistagged: tuple[Replayed, ...] = ()  # best rules with tagging errors
+    mistagged_of: Replayed | None = None  # best rules
 
     @property
     def none(self) -> Replayed:
+        """Replay without streams."""
         return self.cells[0]
 
     @property
     def oracle(self) -> Replayed | None:
+        """Replay with the oracle that has the least write amplification."""
         return self._least("oracle")
 
     @property
     def automatic(self) -> Replayed | None:
-        """The best of the schemes that work inside a drive or driver."""
+        """Replay with the least write amplification of schemes inside a drive or driver."""
         return self._least(*AUTOMATIC)
 
     def _least(self, *schemes: str) -> Replayed | None:
-        found = [cell for cell in self.cells if cell.scheme in schemes]
-        return min(found, key=lambda cell: cell.waf) if found else None
+        cells = [cell for cell in self.cells if cell.scheme in schemes]
+        return min(cells, key=lambda cell: cell.waf) if cells else None
 
 
 def stream_counts(text: str | None) -> tuple[int, ...]:
-    """The numbers of streams of --counts, ascending, without 1. Raises ConfigError."""
+    """Return the numbers of streams in --counts, ascending, without 1.
+
+    Raises:
+        ConfigError: the text is not a list of numbers, or a number is out of range.
+    """
     if text is None:
         return STREAM_COUNTS
     try:
@@ -86,13 +93,14 @@ def stream_counts(text: str | None) -> tuple[int, ...]:
         counts = []
     if not counts or counts[0] < 1 or counts[-1] > STREAMS_MAX or counts[-1] < 2:
         raise ConfigError(
-            f"--counts is '{text}'", hint=f"numbers of streams up to {STREAMS_MAX}, such as 2,4,8"
+            f"--counts is '{text}', not a list of stream counts",
+            hint=f"give numbers from 2 to {STREAMS_MAX}, such as 2,4,8",
         )
     return tuple(count for count in counts if count > 1)
 
 
 def plan(io: FileIO, counts: Sequence[int]) -> list[tuple[str, int]]:
-    """Scheme and number of streams of each cell, no streams first."""
+    """Return the scheme and number of streams of each cell, without streams first."""
     cells = [("none", 1)]
     with_rules = ("rules",) if io.streams else ()
     for scheme in (*with_rules, *AUTOMATIC, "oracle"):
@@ -114,7 +122,7 @@ def compare(
     seed: int = 1,
     on_cell: Callable[[Replayed], None] | None = None,
 ) -> StreamAdvice:
-    """Replay all assignments side by side, choose the best, and replay it with tagging errors."""
+    """Replay all assignments in parallel, choose the best, and replay it with tagging errors."""
 
     def task(scheme: str, streams: int, mistag_pct: float = 0.0) -> Task[Replayed]:
         def run() -> Replayed:
@@ -155,28 +163,28 @@ def compare(
 
 
 def best_of(cells: Sequence[Replayed]) -> Replayed:
-    """The fewest streams among those as good as the best."""
+    """Return the fewest streams within half a percent of the least write amplification."""
     least = min(cell.waf for cell in cells)
     good = [cell for cell in cells if cell.waf <= least * AS_GOOD]
     return min(good, key=lambda cell: (cell.streams, cell.waf))
 
 
 def verdict(advice: StreamAdvice) -> tuple[str, ...]:
-    """The result in sentences."""
+    """Return the outcome in sentences."""
     setup, none, best = advice.setup, advice.none, advice.best
-    said = [_recommended(advice)]
+    sentences = [_recommended(advice)]
     years = setup.years(none.waf), setup.years(best.waf)
     if years[0] is not None and years[1] is not None:
         life = f"{years[0]:.3g} years"
         if best is not none:
             life = f"{years[1]:.3g} years instead of {life}"
-        said.append(
+        sentences.append(
             f"At {rate_text(setup)}, that is {life}; writes reach the drive "
             f"{WRITEBACK_TEXT[setup.sizing.writeback]}."
         )
     before, after = none.read_p9999_ns, best.read_p9999_ns
     if best is not none and before is not None and after is not None:
-        said.append(
+        sentences.append(
             f"The 99.99 % read latency changes from {before / 1e6:.2f} ms to {after / 1e6:.2f} ms."
         )
     oracle, automatic = advice.oracle, advice.automatic
@@ -187,28 +195,28 @@ def verdict(advice: StreamAdvice) -> tuple[str, ...]:
             if automatic.waf < none.waf
             else "would gain nothing"
         )
-        said.append(f"A drive or driver that finds streams by itself {gain}.")
+        sentences.append(f"A drive or driver with automatic stream detection {gain}.")
     if oracle is not None:
-        said.append(
-            f"Known death times reach {oracle.waf:.3f} with {oracle.streams} streams: more is "
-            "hardly possible by choosing streams."
+        sentences.append(
+            f"An oracle that knows overwrite times reaches {oracle.waf:.3f} with {oracle.streams} "
+            "streams, about the best that a choice of streams can reach."
         )
     if best is not none and advice.mistagged and advice.mistagged_of is not None:
         last, right = advice.mistagged[-1], advice.mistagged_of
-        said.append(
+        sentences.append(
             f"With {last.mistag_pct:g} % of the writes in a wrong stream, {NAMES[right.scheme]} "
             f"with {right.streams} streams have {last.waf:.3f} instead of {right.waf:.3f}."
         )
     if setup.io.streams and max(setup.io.streams) >= max(cell.streams for cell in advice.cells):
-        said.append(
-            "The rules name more streams than were compared; writes of the others went to "
-            "stream 0, as on a drive that cannot open more."
+        sentences.append(
+            "The rules name more streams than were compared. Writes of the other streams went to "
+            "stream 0, as on a drive that cannot open more streams."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _recommended(advice: StreamAdvice) -> str:
-    """What to switch on, in a sentence."""
+    """Return the recommendation as a sentence."""
     none, best, rules = advice.none, advice.best, advice.setup.io.rules
     if best is not none:
         return (
@@ -227,7 +235,7 @@ def _recommended(advice: StreamAdvice) -> str:
 
 
 def advice_mapping(advice: StreamAdvice) -> dict[str, object]:
-    """The whole comparison as plain data for `--json`."""
+    """Return the comparison as `writecliff advise-streams --json` prints it."""
     setup, right = advice.setup, advice.mistagged_of
     return {
         "schema": SCHEMA,

@@ -1,8 +1,8 @@
-"""Hands a trace over the seam as columns of numbers, without copying where possible.
+"""Transfer of a trace to the native module as columns of numbers, without copying if possible.
 
-Nothing here loops over rows: streams and labels are decided once for each class of rows that agree
-in everything they depend on. Each write also gets an origin, by thread and kind of file; only the
-origins that write most are distinguished.
+Nothing here loops over rows. Streams and labels are determined once for each class of rows that
+agree in all labels. Each write also gets an origin, by thread and kind of file; only the origins
+that write most are distinguished.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ORIGINS_MAX = 12
 OTHERS = "others"
-# Numbers of the native module; operations that do not change the data on a drive are left out.
+# Numbers of the native module; operations that do not change data on a drive are omitted.
 _NUMBERS = {"write": 0, "truncate": 1, "unlink": 2, "punch": 3, "fsync": 4, "create": 5}
 _LEFT_OUT = 255
 _REGION_BYTES = 64 << 20
@@ -34,21 +34,28 @@ _REGION_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class FileIO:
-    """A trace on the native side, and its totals."""
+    """A trace in the native module, with its totals."""
 
     native: _native.FileTrace  # the operations
-    rows: int  # of the trace
-    duration_ns: int  # from the first row to the last
+    rows: int  # rows of the trace
+    duration_ns: int  # time from the first row to the last
     origins: tuple[str, ...]  # threads and kinds of files, the largest writer first
     rules: str | None  # name of the rules
     streams: dict[int, str]  # of the rules, by number; empty without rules
-    left_out: int  # rows that a drive does not see: reads, renames, hints
-    is_block: bool = False  # recorded at a drive, behind page cache and file system
+    left_out: int  # rows without effect on a drive: reads, renames, hints
+    is_block: bool = False  # `True` if recorded at a drive, below page cache and file system
 
 
 def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = False) -> FileIO:
-    """Hand a trace over; `is_block`: it was recorded at a drive. Raises ConfigError for a trace
-    that has no writes or is too large.
+    """Pass a trace to the native module.
+
+    Args:
+        table: the trace.
+        rules: rules that assign writes to streams, if any.
+        is_block: `True` if the trace was recorded at a drive.
+
+    Raises:
+        ConfigError: the trace has no writes, or is too large.
     """
     rows = table.num_rows
     if is_block:
@@ -90,8 +97,9 @@ def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = Fal
 
 
 def _by_region(table: pa.Table) -> pa.Table:
-    """A trace of a drive with each region of its addresses as a file of its own. The blocks of a
-    file are kept in order, which takes long for a file in millions of pieces.
+    """Return the trace of a drive with each region of its addresses as a separate file.
+
+    The blocks of a file are kept in order, which is slow for a file of millions of extents.
     """
     offset, length = _column(table, "offset_bytes"), _column(table, "length_bytes")
     first = offset // _REGION_BYTES
@@ -99,31 +107,31 @@ def _by_region(table: pa.Table) -> pa.Table:
     row = np.repeat(np.arange(len(offset)), pieces)
     piece = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     region = first[row] + piece
-    # Volumes of a trace have the same addresses for other data.
+    # Volumes of a trace use the same addresses for different data.
     of_volume = _column(table, "file")[row].astype(np.int64) << 40 | region
     _, numbers = np.unique(of_volume, return_inverse=True)
     begin = np.maximum(offset[row], region * _REGION_BYTES)
     end = np.minimum((offset + length)[row], (region + 1) * _REGION_BYTES)
-    found = table.take(pa.array(row))
+    cut = table.take(pa.array(row))
     for name, values in (
         ("file", numbers.reshape(-1).astype(np.int32)),
         ("offset_bytes", begin),
         ("length_bytes", np.maximum(end - begin, 0)),
     ):
-        found = found.set_column(found.column_names.index(name), name, pa.array(values))
-    return found
+        cut = cut.set_column(cut.column_names.index(name), name, pa.array(values))
+    return cut
 
 
 def _column(table: pa.Table, name: str) -> NDArray[Any]:
-    """A column of numbers; copied only if it is in several pieces."""
+    """Return a column of numbers; copied only if it has several chunks."""
     column = table.column(name)
     whole = column.chunk(0) if column.num_chunks == 1 else column
-    found: NDArray[Any] = whole.to_numpy()
-    return found
+    values: NDArray[Any] = whole.to_numpy()
+    return values
 
 
 def _folders(paths: NDArray[np.int32], words: list[str]) -> NDArray[np.uint16]:
-    """The number of each class's folder, in the order of their first use."""
+    """Return the number of the folder of each class, in the order of first use."""
     numbers, _ = _merged([words[n].rpartition("/")[0] for n in paths])
     return (numbers % (1 << 16)).astype(np.uint16)
 
@@ -131,41 +139,41 @@ def _folders(paths: NDArray[np.int32], words: list[str]) -> NDArray[np.uint16]:
 def _origins(
     labels: dict[str, tuple[NDArray[np.int32], list[str]]], written: NDArray[Any]
 ) -> tuple[NDArray[np.uint16], tuple[str, ...]]:
-    """The origin of each class of rows, and the names of the origins, the largest writer first."""
+    """Return the origin of each class of rows, and the names of origins, largest writer first."""
     (paths, path_words), (threads, thread_words) = labels["path"], labels["thread"]
     thread_class, thread_names = _merged([_thread_kind(word) for word in thread_words])
     path_class, path_names = _merged([_path_kind(word) for word in path_words])
     both = thread_class[threads] * len(path_names) + path_class[paths]
     volume = np.bincount(both, weights=written, minlength=len(thread_names) * len(path_names))
-    found = [int(n) for n in np.argsort(-volume, kind="stable") if volume[n] > 0]
-    shown = found if len(found) <= ORIGINS_MAX else found[: ORIGINS_MAX - 1]
+    writers = [int(n) for n in np.argsort(-volume, kind="stable") if volume[n] > 0]
+    shown = writers if len(writers) <= ORIGINS_MAX else writers[: ORIGINS_MAX - 1]
     names = [
         f"{thread_names[n // len(path_names)]}: {path_names[n % len(path_names)]}" for n in shown
     ]
     origin_of = np.full(len(volume), len(shown), np.uint16)
     origin_of[shown] = np.arange(len(shown), dtype=np.uint16)
     origin = origin_of[both]
-    if len(shown) < len(found):
+    if len(shown) < len(writers):
         names.append(OTHERS)
     else:
-        origin[origin == len(shown)] = 0  # rows that write nothing
+        origin[origin == len(shown)] = 0  # rows that do not write
     return origin, tuple(names)
 
 
 def _merged(words: list[str]) -> tuple[NDArray[np.int64], list[str]]:
-    """Numbers of equal words, and the words."""
+    """Return a number for each word, equal for equal words, and the distinct words."""
     names = list(dict.fromkeys(words))
     number = {name: index for index, name in enumerate(names)}
     return np.array([number[word] for word in words], np.int64), names
 
 
 def _thread_kind(name: str) -> str:
-    """The name without the number that threads of a pool end with."""
+    """Return the name of a thread without the number of a thread in a pool."""
     return re.sub(r"[-_:#.]?\d+$", "", name) or name
 
 
 def _path_kind(path: str) -> str:
-    """The kind of a file: its suffix if it begins with a letter, else its folder."""
+    """Return the kind of a file: a suffix that starts with a letter, otherwise the folder."""
     folder, _, name = path.rpartition("/")
     stem, dot, suffix = name.rpartition(".")
     if stem and suffix.isascii() and suffix.isalnum() and suffix[0].isalpha() and len(suffix) <= 10:

@@ -1,4 +1,4 @@
-"""A trace prepared for a simulated drive, and the results of replaying it."""
+"""Preparation of a trace for a simulated drive, and the results of a replay."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ YEAR_S = 365.25 * 86_400
 NS_PER_S = 1e9
 READ_QUANTILE = 0.9999
 FILLS_MIN = 6.0
-WRITTEN_MIN_BYTES = 8e9  # a small drive is filled more often: more reads for p99.99, at low cost
+WRITTEN_MIN_BYTES = 8e9  # small drives are filled more often, for more reads at p99.99
 TIMED_FILLS = 0.5  # drive fills of the timed part: some garbage collection of every stream
 TIMED_MIN_BYTES = 4e9
-BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, death times
+BYTES_PER_BLOCK_IN_REPLAY = 24  # ledger, last writes, overwrite times
 STREAMS_MAX = 128
-UNDRAWN_MAX = 0.5  # of the writes; above, further rounds decide write amplification
+UNDRAWN_MAX = 0.5  # share of the writes above which further rounds determine write amplification
 PURPOSE = "a replay"  # in the message for hard disks
 COPIES_MAX = 64
 PAGE_CACHE, IMMEDIATE = "page-cache", "immediate"
-BY_TRACE = "by-trace"  # from the page cache for traces of programs, at once for those of drives
+BY_TRACE = "by-trace"  # page cache for traces of programs, immediate for traces of drives
 DAY_S = 86_400
 _AS_MEASURED = (
     "waf", "host_bytes", "nand_bytes", "oracle", "reads", "writes", "timed_ns",
@@ -45,18 +45,20 @@ _AS_MEASURED = (
 
 @dataclass(frozen=True)
 class Sizing:
-    """The size of the drive, the length of the replay, and the file system."""
+    """Size of the drive, length of the replay, and file system."""
 
-    fill_pct: float | None = 85.0  # of the drive, by files at their peak; None: the drive as it is
+    fill_pct: float | None = (
+        85.0  # share of the drive that files fill at their peak; None: the drive as it is
+    )
     units: int | None = None  # reclaim units of a drive that is cut down
-    unit_bytes: float | None = None  # alternatively the approximate size of one
-    fills: float | None = None  # drive fills to be written, in whole rounds (see FILLS_MIN)
+    unit_bytes: float | None = None  # approximate size of a reclaim unit, instead of `units`
+    fills: float | None = None  # drive fills to write, in whole rounds (see FILLS_MIN)
     repeats: int | None = None  # rounds; takes precedence over `fills`
-    # When writes reach the drive: see `_native.writebacks`, or `BY_TRACE`.
+    # Time at which writes reach the drive: see `_native.writebacks`, or `BY_TRACE`.
     writeback: str = BY_TRACE
     allocator: str = "next-fit"  # of the file system; see `_native.allocators`
-    trim: bool = True  # free space is trimmed; else the drive keeps data until they are overwritten
-    copies: int = 1  # of the traced program, side by side and spread over a round
+    trim: bool = True  # `False`: the drive keeps deleted data until they are overwritten
+    copies: int = 1  # copies of the traced program in parallel, with offsets in time
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,14 @@ class ReplaySetup:
     """A trace prepared for a drive."""
 
     io: FileIO  # the trace
-    blocks: _native.BlockTrace  # what it writes and trims on the drive
+    blocks: _native.BlockTrace  # its writes and TRIMs on the drive
     device: DeviceDescription  # the drive of --on
     drive: _native.Device  # the drive that is simulated
-    simulated: DeviceDescription  # of `drive`
-    peak_bytes: int  # of files at their peak
-    written_bytes: int  # that reach the drive in one round of all copies
-    sizing: Sizing  # what was assumed
-    writes_per_day_bytes: float | None = None  # in place of the rate of the trace
+    simulated: DeviceDescription  # description of `drive`
+    peak_bytes: int  # size of all files at their peak
+    written_bytes: int  # bytes that reach the drive in a round of all copies
+    sizing: Sizing  # assumptions
+    writes_per_day_bytes: float | None = None  # replaces the rate of the trace
 
     @property
     def memory_bytes(self) -> int:
@@ -96,11 +98,11 @@ class ReplaySetup:
 
     @property
     def not_quoted(self) -> str | None:
-        """Why write amplification and lifetime are not to be quoted; None if they are.
+        """Reason why write amplification and lifetime are not quoted; None if they are.
 
-        Scattered data that outlive a round are overwritten in the next one. Where the order of that
-        is neither drawn anew nor seen in the trace, all data of a reclaim unit die together, and
-        write amplification is near 1 whatever the program does.
+        Scattered data that outlive a round are overwritten in the next round. If their order is
+        neither drawn again nor visible in the trace, all data of a reclaim unit are overwritten
+        together, and write amplification is near 1 for any program.
         """
         share = self.blocks.undrawn_bytes * self.sizing.copies / max(1, self.written_bytes)
         if self.blocks.rounds < 2 or share <= UNDRAWN_MAX:
@@ -113,8 +115,9 @@ class ReplaySetup:
 
     @property
     def write_rate_bytes_per_s(self) -> float | None:
-        """The rate at which lifetimes are counted: as given, else that at which the traced program
-        writes to the drive; None for a trace without duration.
+        """Rate at which lifetimes are calculated: as given, or that of the traced program.
+
+        None: the trace has no duration.
         """
         if self.writes_per_day_bytes is not None:
             return self.writes_per_day_bytes / DAY_S
@@ -122,29 +125,30 @@ class ReplaySetup:
         return self.written_bytes / seconds if seconds > 0 else None
 
     def endurance_bytes(self, waf: float) -> float:
-        """Bytes that a host can write to the whole drive until its flash has its rated cycles."""
+        """Return the bytes that a host can write until the flash reaches its rated cycles."""
         return (self.device.rated_cycles or 0) * self.device.flash_bytes(PURPOSE) / waf
 
     def years(self, waf: float) -> float | None:
-        """Lifetime of the whole drive at that rate."""
+        """Return the lifetime of the full-size drive at the write rate, in years."""
         rate = self.write_rate_bytes_per_s
         return self.endurance_bytes(waf) / rate / YEAR_S if rate else None
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """The results of one replay. `blocks` counts 4 KiB blocks by origin, stream and lifetime bucket
-    (see `BlockTrace.replay`).
+    """Results of a replay.
+
+    `blocks` counts 4 KiB blocks by origin, stream and lifetime bucket (see `BlockTrace.replay`).
     """
 
-    scheme: str  # how writes got their streams
-    streams: int  # that were used
+    scheme: str  # scheme of the stream assignment
+    streams: int  # number of usable streams
     mistag_pct: float  # share of the writes in a wrong stream
-    waf: float  # write amplification of the second half
-    host_bytes: NDArray[np.uint64]  # written by the host, over the replay
-    nand_bytes: NDArray[np.uint64]  # programmed, over the replay
+    waf: float  # write amplification in the second half
+    host_bytes: NDArray[np.uint64]  # cumulative bytes written by the host
+    nand_bytes: NDArray[np.uint64]  # cumulative bytes programmed to flash
     blocks: NDArray[np.uint64]
-    oracle: str | None  # how it grouped death times; None for other schemes
+    oracle: str | None  # its grouping of overwrite times; None for other schemes
     reads: _native.Histogram  # latencies of the timed part
     writes: _native.Histogram  # latencies of the timed part
     timed_ns: int  # length of the timed part
@@ -156,13 +160,14 @@ class Replayed:
 
     @property
     def mapped_bytes(self) -> int:
-        """Bytes that the drive holds valid at the end: live files, and untrimmed deleted ones."""
+        """Valid bytes on the drive at the end: live files, and deleted files without TRIM."""
         return int(self.blocks[:, :, -1].sum()) * SLOT_BYTES
 
     @property
     def waf_drift(self) -> float | None:
-        """Relative rise of write amplification from the third quarter to the fourth, near 0 on a
-        drive that has settled. None if too little was written.
+        """Relative rise of write amplification from the third quarter to the fourth.
+
+        Near 0: the drive has settled. None: too little was written.
         """
         first, last = _waf_between(self, 0.5, 0.75), _waf_between(self, 0.75, 1.0)
         return last / first - 1 if first > 0 else None
@@ -174,7 +179,7 @@ class Replayed:
 
 
 def _waf_between(done: Replayed, begin: float, end: float) -> float:
-    """Write amplification between two shares of the host writes."""
+    """Return the write amplification between two shares of the host writes."""
     host, nand = done.host_bytes.astype(float), done.nand_bytes.astype(float)
     at = [begin * host[-1], end * host[-1]]
     (h0, h1), (n0, n1) = (np.interp(at, host, y) for y in (host, nand))
@@ -182,30 +187,36 @@ def _waf_between(done: Replayed, begin: float, end: float) -> float:
 
 
 def simulated_name(target: str) -> str:
-    """The name or file of the simulated drive of --on. Raises ConfigError for other targets."""
+    """Return the name or file of the simulated drive in --on.
+
+    Raises:
+        ConfigError: the target is not simulated.
+    """
     kind, _, name = target.partition(":")
     if kind != "sim" or not name:
         meant = f"sim:{target}" if target in preset_names() else None
         raise ConfigError(
             f"{target} is not simulated; a trace is replayed on simulated drives",
-            hint=f"did you mean '{meant}'?" if meant else "for example --on sim:sata-tlc-120",
+            hint=f"did you mean '{meant}'?" if meant else "give for example --on sim:sata-tlc-120",
         )
     return name
 
 
 def checked_scheme(name: str | None, with_rules: bool) -> str:
-    """The scheme of --assign, or its default. Raises ConfigError."""
+    """Return the scheme of --assign, or its default.
+
+    Raises:
+        ConfigError: the scheme is unknown, or does not match the presence of rules.
+    """
     if name is None:
         return "rules" if with_rules else "none"
-    known = _native.assign_schemes()
-    if name not in known:
-        raise ConfigError.unknown("stream assignment", name, known)
+    schemes = _native.assign_schemes()
+    if name not in schemes:
+        raise ConfigError.unknown("stream assignment", name, schemes)
     if name == "rules" and not with_rules:
         raise ConfigError("--assign rules requires rules", hint="give them with --streams FILE")
     if with_rules and name != "rules":
-        raise ConfigError(
-            f"--streams has no effect with --assign {name}", hint="leave out one of them"
-        )
+        raise ConfigError(f"--streams has no effect with --assign {name}", hint="omit one of them")
     return name
 
 
@@ -218,11 +229,18 @@ def lay_out(
     writes_per_day_bytes: float | None = None,
     progress: WorkProgress = UNSEEN,
 ) -> ReplaySetup:
-    """Prepare a trace for the drive `target`, or for a smaller one of its kind that it fills.
+    """Prepare a trace for the drive `target`, or for a smaller drive of its kind that it fills.
 
-    `streams`: of the simulated drive (default: as in its file). `writes_per_day_bytes`: what the
-    drive is written in a day, for lifetimes (default: at the rate of the trace). Raises
-    ConfigError, with the size that is needed for a trace that does not fit.
+    Args:
+        io: the trace.
+        target: the simulated drive.
+        sizing: size of the drive, length of the replay, and file system.
+        streams: streams of the simulated drive; None: as in its device file.
+        writes_per_day_bytes: volume written in a day, for lifetimes; None: the rate of the trace.
+        progress: receives the progress.
+
+    Raises:
+        ConfigError: an option is invalid, or the trace does not fit; names the size that it needs.
     """
     if sizing.writeback == BY_TRACE:
         sizing = replace(sizing, writeback=IMMEDIATE if io.is_block else PAGE_CACHE)
@@ -232,7 +250,7 @@ def lay_out(
     opened = open_device(*read_device_file(simulated_name(target)))
     device = describe(opened)
     device.flash_bytes(PURPOSE)
-    progress.part("measuring what it writes")
+    progress.part("measuring the writes")
     with as_user_errors():
         needs = io.native.footprint(sizing.writeback, sizing.copies, progress.done)
     capacity_bytes = units = None
@@ -244,12 +262,12 @@ def lay_out(
             units = max(1, round(raw_bytes / sizing.unit_bytes))
     streams = streams or device.streams
     if not 1 <= streams <= STREAMS_MAX:
-        raise ConfigError(f"{streams} streams; a drive has 1 to {STREAMS_MAX}")
+        raise ConfigError(f"{streams} streams are out of range: a drive has 1 to {STREAMS_MAX}")
     with as_user_errors():
         drive = opened.for_streams(streams, capacity_bytes, units)
     simulated = describe(drive)
     enough = max(FILLS_MIN, WRITTEN_MIN_BYTES / simulated.capacity_bytes)
-    progress.part("laying it out")
+    progress.part("laying out the files")
     fills = None if sizing.repeats is not None else sizing.fills or enough
     with as_user_errors():
         blocks = io.native.lay_out(
@@ -284,12 +302,12 @@ def _check(sizing: Sizing) -> None:
         raise ConfigError(f"--repeat is {sizing.repeats}; it must be 1 or more")
     if not 1 <= sizing.copies <= COPIES_MAX:
         raise ConfigError(f"--copies is {sizing.copies}; it must be 1 to {COPIES_MAX}")
-    for what, name, known in (
+    for what, name, names in (
         ("allocator", sizing.allocator, _native.allocators()),
         ("write-back", sizing.writeback, _native.writebacks()),
     ):
-        if name not in known:
-            raise ConfigError.unknown(what, name, known)
+        if name not in names:
+            raise ConfigError.unknown(what, name, names)
 
 
 def replay(
@@ -308,12 +326,26 @@ def replay(
 ) -> Replayed:
     """Replay a trace with its writes in `streams` streams.
 
-    `timed`: repeat the end on the timed clock with random reads of live data, for latencies;
-    `reads_per_block`: reads for each 4 KiB written (default: as many as `readers` can do);
-    `timed_bytes`: bytes written in the timed part. Raises ConfigError.
+    Args:
+        setup: the trace and the drive.
+        scheme: assignment of writes to streams.
+        streams: number of streams.
+        mistag_pct: share of the writes that go to a wrong stream, in percent.
+        timed: repeat the end with timing and random reads of live data, for latencies.
+        queue_depth: outstanding writes of the timed part.
+        readers: outstanding reads of the timed part.
+        reads_per_block: reads for each 4 KiB written; None: as many as `readers` can issue.
+        timed_bytes: bytes written in the timed part.
+        seed: seed of random choices.
+        progress: receives the progress.
+
+    Raises:
+        ConfigError: an option is out of range.
     """
     if not 1 <= streams <= setup.simulated.streams:
-        raise ConfigError(f"{streams} streams; the drive has {setup.simulated.streams}")
+        raise ConfigError(
+            f"{streams} streams are out of range: the drive has {setup.simulated.streams}"
+        )
     if not 0 <= mistag_pct <= 100:
         raise ConfigError(f"--mistag is {mistag_pct:g}; it must be 0 to 100 percent")
     if timed_bytes is None:
@@ -346,15 +378,15 @@ def replay(
 
 
 def _hook(progress: WorkProgress) -> Callable[..., None]:
-    """Tells of the two parts of a replay."""
+    """Return a hook that reports the progress of the two parts of a replay."""
     is_timed = False
-    progress.part("replaying it")
+    progress.part("replaying the trace")
 
     def look(share: float, elapsed_ns: int, *_: object) -> None:
         nonlocal is_timed
         if elapsed_ns > 0 and not is_timed:
             is_timed = True
-            progress.part("replaying its end in time")
+            progress.part("replaying its end with timing")
         progress.done(share)
 
     return look
@@ -365,7 +397,7 @@ def _statistics(begin: Mapping[str, int], end: Mapping[str, int]) -> FdpStatisti
 
 
 def _overflow(given: Mapping[int, int], status: DataPlacementStatus | None) -> dict[int, int]:
-    """Bytes in streams beyond --count, and in those that the drive refused."""
+    """Return the bytes in streams beyond --count, and in streams that the drive rejected."""
     overflow = dict(given)
     for number, size in (status.overflow_by_number if status else {}).items():
         overflow[number] = overflow.get(number, 0) + size

@@ -1,4 +1,4 @@
-"""Keeps a replay in a run directory, from which its report is made."""
+"""Storage of a replay in a run directory, from which its report is made."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def store(
 ) -> None:
     """Write the run directory of a replay on the drive `target`; `answer` is its JSON.
 
-    Raises ConfigError (the directory is in use), StoreError (it cannot be written).
+    Raises:
+        ConfigError: the directory is in use.
+        StoreError: the directory cannot be written.
     """
     procedure = TraceReplay(answer=answer, seed=seed)
     identity = identity_of(setup.device, target)
@@ -61,12 +63,12 @@ def store(
 
 
 def _result(done: Replayed) -> StepResult:
-    """The timed part; without one there are no latencies and no time."""
+    """Return the result of the timed part; without it there are no latencies and no time."""
     operations = {
         "read": OperationResult(done.reads.count, done.reads.count * SLOT_BYTES, done.reads),
         "write": OperationResult(done.writes.count, done.timed_written_bytes, done.writes),
     }
-    measured = {name: one for name, one in operations.items() if one.ios}
+    measured = {name: operation for name, operation in operations.items() if operation.ios}
     return StepResult(
         started_ns=0,
         elapsed_ns=done.timed_ns,

@@ -1,4 +1,4 @@
-"""Replays as plain data, for `--json` and pages."""
+"""Replays as plain data, for `--json` and report pages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from writecliff.replay.model import Replayed, ReplaySetup
 
 REPLAY_SCHEMA = "writecliff/replay/1"
-_NAMED_SHARE = 0.1  # of a stream's bytes from which an origin is named
+_NAMED_SHARE = 0.1  # least share of a stream's bytes of an origin that is named
 
 
 def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, object]:
+    """Return the trace as in `writecliff replay --json`."""
     return {
         "path": str(trace),
         "rows": setup.io.rows,
@@ -42,6 +43,7 @@ def trace_mapping(trace: Path, setup: ReplaySetup) -> dict[str, object]:
 
 
 def device_mapping(setup: ReplaySetup) -> dict[str, object]:
+    """Return the drive and the simulated drive as in `writecliff replay --json`."""
     return {
         "name": setup.device.name,
         "capacity_bytes": setup.device.capacity_bytes,
@@ -56,8 +58,10 @@ def device_mapping(setup: ReplaySetup) -> dict[str, object]:
 
 
 def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, object]:
-    """The figures of one replay; latencies are null without a timed part, and what follows from
-    write amplification is null where it is not to be quoted.
+    """Return the figures of a replay as in `writecliff replay --json`.
+
+    Latencies are null without a timed part. Figures that depend on write amplification are null if
+    it is not quoted.
     """
     reason = setup.not_quoted
     waf = done.waf if reason is None else None
@@ -85,6 +89,7 @@ def result_mapping(setup: ReplaySetup, done: Replayed) -> dict[str, object]:
 
 
 def replay_mapping(trace: Path, setup: ReplaySetup, done: Replayed) -> dict[str, object]:
+    """Return a replay as `writecliff replay --json` prints it."""
     return {
         "schema": REPLAY_SCHEMA,
         "trace": trace_mapping(trace, setup),
@@ -103,7 +108,7 @@ WRITEBACK_TEXT = {
     "page-cache": "from the page cache: at fsync, after 30 s, or when 1 GiB waits",
     "immediate": "at once, as with direct or synchronous I/O",
 }
-"""When writes reach the drive, in words."""
+"""Times at which writes reach the drive, as text."""
 
 
 def redrawn_text(setup: ReplaySetup) -> str:
@@ -120,14 +125,14 @@ def redrawn_text(setup: ReplaySetup) -> str:
 
 
 def rate_text(setup: ReplaySetup) -> str:
-    """The rate at which lifetimes are counted, in words."""
+    """Return the rate at which lifetimes are calculated, as text."""
     if setup.writes_per_day_bytes is not None:
         return f"{units.size(setup.writes_per_day_bytes)} written a day"
     return f"the rate of the trace, {units.throughput(setup.write_rate_bytes_per_s or 0)}"
 
 
 def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
-    """The outcome in one line, the last one of the command."""
+    """Return the outcome in a line, the last line of the command."""
     if setup.not_quoted is not None:
         return f"Write amplification and lifetime are {setup.not_quoted}"
     years = setup.years(done.waf)
@@ -141,7 +146,7 @@ def verdict_text(setup: ReplaySetup, done: Replayed) -> str:
 
 
 def overflow_text(done: Replayed) -> str | None:
-    """A note on writes to streams that the drive could not open; None if there were none."""
+    """Return a note on writes to streams that the drive could not open; None if there are none."""
     total = sum(done.overflow.values())
     if not total:
         return None
@@ -153,7 +158,7 @@ def overflow_text(done: Replayed) -> str | None:
 
 
 def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
-    """For each used stream: its bytes, the origins that wrote them, and their lifetimes."""
+    """Return the bytes, origins and lifetimes of each used stream."""
     rows = []
     for stream in range(done.streams):
         blocks = done.blocks[:, stream, :]
@@ -180,8 +185,9 @@ def stream_rows(setup: ReplaySetup, done: Replayed) -> list[dict[str, Any]]:
 
 
 def median_lifetime_bytes(blocks: NDArray[np.uint64]) -> float | None:
-    """The median lifetime in bytes written by the host, interpolated in its bucket (see
-    `BlockTrace.replay`). None if half of the data outlived the trace.
+    """Return the median lifetime in bytes written by the host, interpolated within its bucket.
+
+    None: half of the data outlived the trace. `BlockTrace.replay` describes the buckets.
     """
     total = int(blocks.sum())
     upto = np.cumsum(blocks.astype(np.int64))

@@ -1,6 +1,6 @@
-"""A small log-structured merge store as a trace, to try out streams and for tests.
+"""Trace of a small log-structured merge store, for tests and for trials of streams.
 
-The native module generates the file operations (sizes only, no keys); this module adds names,
+The native module generates the file operations (sizes only, no keys). This module adds names,
 threads, and the times of a program that writes at a steady rate.
 """
 
@@ -57,13 +57,17 @@ def synthetic_table(
     logged_bytes: int = 256 << 20,
     seed: int = 1,
 ) -> pa.Table:
-    """The trace of a store with tables of `table_bytes`, written in chunks. Raises ConfigError."""
+    """Return the trace of a store with tables of `table_bytes`, written in chunks.
+
+    Raises:
+        ConfigError: a size is out of range.
+    """
     import pyarrow as pa
 
     with as_user_errors():
         raw = _native.synthetic_trace(table_bytes, chunk_bytes, logged_bytes, seed)
     op, file, length = raw["op"], raw["file"], raw["length_bytes"].astype(np.int64)
-    # A file keeps the origin of its writes; creating and unlinking have none.
+    # All writes of a file have one origin; creation and unlinking have none.
     origin_of = np.zeros(int(file.max()) + 1, np.int64)
     written = op == _OPS.index("write")
     origin_of[file[written]] = raw["origin"][written]

@@ -1,9 +1,9 @@
-"""A block trace issued to a real target at its own times.
+"""A block trace that is issued to a real target with its own times.
 
-It is read twice: once to see what it asks for, so that a trace that does not fit is refused before
-anything is written, and once to issue it. Each I/O is kept with three times: when it was due, when
-it was issued, and when it was complete. They make a trace of their own, in the form that `capture
---device` writes, so it can be held against the original (`characterise --against`).
+The trace is read twice: first to check that it fits, so that a trace that does not fit is rejected
+before anything is written, and then to issue it. Each I/O is recorded with three times: due, issue
+and completion. They form a trace in the format of `capture --device`, which can be compared with
+the original (`characterise --against`).
 """
 
 from __future__ import annotations
@@ -36,38 +36,40 @@ if TYPE_CHECKING:
     from writecliff.engines.fio.command import Target
     from writecliff.traces.source import Source
 
-IN_FLIGHT = 4096  # an open loop waits for nothing below it
+IN_FLIGHT = 4096  # an open loop waits only at this depth
 INTERVAL_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class TracePlan:
-    """What a trace asks for, made to fit a target."""
+    """A trace that was checked and fitted to a target."""
 
     fit: _native.TraceFit
-    found: Mapping[str, Any]  # of `_native.TraceFit.found`
+    totals: Mapping[str, Any]  # result of `_native.TraceFit.totals`
 
     @property
     def writes(self) -> bool:
-        """Whether it changes the data of the target."""
-        return bool(self.found["ios"]["write"] or self.found["ios"]["trim"])
+        """`True` if the trace changes the data of the target."""
+        return bool(self.totals["ios"]["write"] or self.totals["ios"]["trim"])
 
     @property
     def ios(self) -> int:
-        return sum(self.found["ios"].values())
+        """Number of I/Os to issue."""
+        return sum(self.totals["ios"].values())
 
     @property
     def due_ns(self) -> int:
-        return int(self.found["due_ns"])
+        """Time at which the last I/O is due, in ns from the start."""
+        return int(self.totals["due_ns"])
 
     def texts(self) -> list[str]:
-        """What was changed to make it fit, in sentences."""
-        of, texts = self.found, []
+        """Return the changes that were made to fit the trace, in sentences."""
+        of, texts = self.totals, []
         for key, text in (
-            ("other_volumes", "{} I/Os of other volumes were left out"),
-            ("widened", "{} I/Os were made longer, to whole sectors"),
-            ("too_long", "{} I/Os were left out: they are longer than 32 MiB"),
-            ("moved", "{} I/Os stand behind a later one and were issued with it"),
+            ("other_volumes", "{} I/Os of other volumes were omitted"),
+            ("widened", "{} I/Os were extended to whole sectors"),
+            ("too_long", "{} I/Os were omitted because they are longer than 32 MiB"),
+            ("moved", "{} I/Os have an earlier time than the previous I/O and were issued with it"),
         ):
             if of[key]:
                 texts.append(text.format(f"{of[key]:,}"))
@@ -76,22 +78,27 @@ class TracePlan:
 
 @dataclass(frozen=True)
 class TimedTrace:
-    """A trace and how it is issued. `open_source` opens it; it is called twice."""
+    """A trace and the way in which it is issued. `open_source` opens it, and is called twice."""
 
     open_source: Callable[[], Source]
-    output: Path | None = None  # the trace of what was issued
-    speed: float = 1.0  # how many times as fast as it was recorded
-    wrap: bool = False  # addresses beyond the end begin again; else the trace is refused
-    volume: str | None = None  # the only one that is issued
-    seed: int = 1  # of the data that are written
+    output: Path | None = None  # trace of the issued I/Os, if any
+    speed: float = 1.0  # factor of the recorded speed
+    wrap: bool = False  # wrap addresses beyond the end; otherwise the trace is rejected
+    volume: str | None = None  # the only volume that is issued; None: all
+    seed: int = 1  # seed of the written data
 
     def plan(self, target: Target) -> TracePlan:
-        """Read the trace to its end. Raises TargetError: it does not fit; ConfigError."""
+        """Read the whole trace and check that it fits.
+
+        Raises:
+            TargetError: the trace does not fit on the target.
+            ConfigError: the trace has no I/Os, or several volumes.
+        """
         source = self.open_source()
         fit = self._fit(target, None)
         number: int | None = None
         if self.volume is not None:
-            # Volumes are known when they have been read.
+            # The volumes are known after they have been read.
             for _ in source.feed(fit):
                 pass
             if self.volume not in source.volumes:
@@ -100,23 +107,23 @@ class TimedTrace:
             source, fit = self.open_source(), self._fit(target, number)
         for _ in source.feed(fit):
             pass
-        found = fit.totals()
-        if not sum(found["ios"].values()) and not found["outside"]:
+        totals = fit.totals()
+        if not sum(totals["ios"].values()) and not totals["outside"]:
             raise ConfigError("the trace has no I/Os")
-        if found["outside"] and not self.wrap:
-            offset, length = found["first_outside"]
+        if totals["outside"] and not self.wrap:
+            offset, length = totals["first_outside"]
             raise TargetError(
-                f"{target.filename}: {found['outside']:,} I/Os are beyond its end at "
+                f"{target.filename}: {totals['outside']:,} I/Os are beyond its end at "
                 f"{units.size(target.capacity_bytes)}, the first at byte {offset:,} (of "
-                f"{units.size(length)}); the trace reaches to {units.size(found['end_bytes'])}",
-                hint="--wrap begins again at the begin of the drive",
+                f"{units.size(length)}); the trace reaches to {units.size(totals['end_bytes'])}",
+                hint="give --wrap to continue at the start of the drive",
             )
         if len(source.volumes) > 1 and self.volume is None:
             raise ConfigError(
-                f"the trace has {len(source.volumes)} volumes, whose addresses are the same",
+                f"the trace has {len(source.volumes)} volumes with overlapping addresses",
                 hint=f"choose one with --volume: {', '.join(source.volumes[:5])}",
             )
-        return TracePlan(self._fit(target, number), found)
+        return TracePlan(self._fit(target, number), totals)
 
     def _fit(self, target: Target, volume: int | None) -> _native.TraceFit:
         return _native.TraceFit(
@@ -130,7 +137,7 @@ class TimedTrace:
         plan: TracePlan,
         on_tick: Callable[[Mapping[str, int]], None],
     ) -> TraceIssued:
-        """Issue it. `on_tick` gets what the issuer says of itself."""
+        """Issue the trace. `on_tick` receives the counters of the issuer."""
         record = IssuedTrace(self.output, target.filename) if self.output is not None else None
         try:
             with opened(target, writes=plan.writes) as fd:
@@ -143,20 +150,23 @@ class TimedTrace:
             if record is not None:
                 record.abandon()
             raise
-        found = timing(raw)
+        timed = timing(raw)
         if record is not None:
             record.add(issuer.done())
-            record.finish({"timing": found})
+            record.finish({"timing": timed})
         (job,) = raw["jobs"]
         flush = {} if job["flush"] is None else {FLUSH: job["flush"]}
         return TraceIssued(
-            ios={name: one["ios"] for name, one in (job["operations"] | flush).items()},
-            timing=found,
+            ios={name: operation["ios"] for name, operation in (job["operations"] | flush).items()},
+            timing=timed,
             elapsed_ns=raw["elapsed_ns"],
             operations=job["operations"],
-            service={name: one["service"] for name, one in (job["operations"] | flush).items()},
+            service={
+                name: operation["service"]
+                for name, operation in (job["operations"] | flush).items()
+            },
             failure=raw["failure"],
-            notes=[*plan.texts(), *timing_texts(found)],
+            notes=[*plan.texts(), *timing_texts(timed)],
         )
 
     def _fed(
@@ -197,7 +207,7 @@ class TimedTrace:
 
 
 class _Taker:
-    """An issuer as the target of a source, which ends when no more is taken."""
+    """An issuer as the target of a source, which stops when no more I/Os are accepted."""
 
     def __init__(self, issuer: _native.Issuer) -> None:
         self._issuer = issuer
@@ -218,8 +228,13 @@ def replay_timed(
     allow_signatures: bool = False,
     size_bytes: int | None = None,
 ) -> TraceIssued:
-    """Issue the trace to the real drive or file `on`, by the rules that tests have for it. Raises
-    TargetError, ConfigError, EngineError, StoreError.
+    """Issue a trace to the real drive or file `on`, with the protection rules of tests.
+
+    Raises:
+        TargetError: the target is protected, or too small for the trace.
+        ConfigError: the target is simulated, or the trace is invalid.
+        EngineError: an I/O fails.
+        StoreError: the output cannot be written.
     """
     from writecliff.engines.fio import FioEngine
     from writecliff.engines.target import is_simulated, open_target
@@ -239,28 +254,36 @@ def replay_timed(
 
 # -- issued trace ----------------------------------------------------------------------------------
 
-# The trace of what was issued: rows in the form of a captured block device.
+# Trace of the issued I/Os, in the format of a captured block device.
 
-_OPS = ("read", "write", "punch", "fsync")  # by the numbers of `_native.Issuer.done`
+_OPS = ("read", "write", "punch", "fsync")  # in the order of the numbers of `_native.Issuer.done`
 _PROCESS = "writecliff"
-HORIZON_NS = 600 * 1_000_000_000  # after which no I/O is waited for: the replay has failed by then
+HORIZON_NS = 600 * 1_000_000_000  # longest wait for an I/O; the replay has failed by then
 _ROWS_WAITING = 1 << 20
 
 
 class IssuedTrace:
-    """A trace that is being written; rows are put in order of their times."""
+    """Writer of a trace that sorts rows by time."""
 
     def __init__(self, path: Path, device: str) -> None:
-        """Begin it. Raises StoreError."""
+        """Create the file.
+
+        Raises:
+            StoreError: the file cannot be created.
+        """
         self._schema = fields(BLOCK_COLUMNS)
         self._file = TraceFile(path, self._schema)
         self._device = device
-        self._waiting: list[dict[str, Any]] = []  # completed, while an earlier one may be open
-        self._rows = 0  # of them
+        self._waiting: list[dict[str, Any]] = []  # completed I/Os; an earlier I/O may still be open
+        self._rows = 0  # number of waiting rows
         self._latest_ns = 0
 
     def add(self, done: Mapping[str, Any]) -> None:
-        """Add I/Os, in the order in which they were completed. Raises StoreError."""
+        """Add I/Os in the order of their completion.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         rows = len(done["intended_ns"])
         if rows:
             self._waiting.append(dict(done))
@@ -270,16 +293,20 @@ class IssuedTrace:
             self._write(self._latest_ns - HORIZON_NS)
 
     def finish(self, metadata: Mapping[str, Any]) -> None:
-        """Write what was added and complete the file. Raises StoreError."""
+        """Write the remaining rows and complete the file.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         self._write(self._latest_ns)
         self._file.finish({"level": BLOCK, "device": self._device, **metadata})
 
     def _write(self, upto_ns: int) -> None:
-        """Write the rows up to a time, in order; the others wait."""
+        """Write the rows up to a time in order, and keep the others."""
         if not self._waiting:
             return
         names = self._waiting[0].keys()
-        of = {name: np.concatenate([one[name] for one in self._waiting]) for name in names}
+        of = {name: np.concatenate([batch[name] for batch in self._waiting]) for name in names}
         order = np.argsort(of["intended_ns"], kind="stable")
         of = {name: values[order] for name, values in of.items()}
         end = int(np.searchsorted(of["intended_ns"], max(upto_ns, 0), side="right"))
@@ -291,6 +318,7 @@ class IssuedTrace:
         self._rows = len(order) - end
 
     def abandon(self) -> None:
+        """Remove the incomplete file."""
         self._file.abandon()
 
     def _batch(self, of: Mapping[str, Any]) -> pa.RecordBatch:

@@ -1,12 +1,12 @@
-"""A twin: the model of a drive that one has, from what was measured on it.
+"""Twins: models of real drives, fitted to measurements of the drives.
 
-evidence.py     the figures of a run of `procedures.twin`, and what its series show
-start.py        a data sheet and a device file from them
-structure.py    flash that no rate tells by itself: over-provisioning, dies, the SLC cache
-fitting.py      the values of times, the errors of what was kept aside, the device file
-device_file.py  the sources of its values, and the errors that go with it
-result.py       all of it, kept in the run directory
-page.py         the page about it
-check.py        is this drive as its twin, or as its data sheet says?
+evidence.py     figures and series of a run of `procedures.twin`
+start.py        data sheet and first device file, from measurements
+structure.py    flash that no single rate reveals: over-provisioning, dies, the SLC cache
+fitting.py      fit of the times, and errors of held-out figures
+device_file.py  sources of the values in the device file, and its errors
+result.py       result, stored in the run directory
+page.py         report page
+check.py        comparison of a drive with its twin, a model or a data sheet
 validation.py   twins of simulated drives whose values are hidden
 """

@@ -1,8 +1,8 @@
-"""Is this drive as it should be? Its measurements beside a twin, a model or a data sheet.
+"""Comparison of a drive's measurements with its twin, another model, or a data sheet.
 
-A figure is worse if it is off in the wrong direction by more than the model may be: twice the error
-that the model is known to have, and `LEAST_PCT` at least. Loads of one kind are judged together, by
-the median, so that one odd figure does not condemn a drive.
+A figure is worse if it differs in the wrong direction by more than the model permits: twice the
+known error of the model, and at least `LEAST_PCT`. The median of the figures of a kind of load is
+judged, so a single outlier does not fail a drive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from writecliff.published.fit.progress import FitProgress
 from writecliff.published.scores import Row, lower_is_better
 from writecliff.published.sheet_check import fitting_scale, sheet_figures
 from writecliff.store.checksums import write_document
-from writecliff.twin.device_file import KeptErrors, kept_errors
+from writecliff.twin.device_file import HeldOutErrors, held_out_errors
 from writecliff.twin.evidence import Evidence
 from writecliff.twin.fitting import predicted
 from writecliff.twin.structure import SMALL_BYTES
@@ -31,12 +31,12 @@ Log = Callable[[str], None]
 Outcome = Literal["as expected", "better", "degraded"]
 SCHEMA, FILE_NAME, PAGE_NAME = "writecliff/twin-check/1", "check.json", "check.html"
 LEAST_PCT = 10.0
-UNKNOWN_PCT = 20.0  # of a model whose error nobody knows
+UNKNOWN_PCT = 20.0  # for a model with unknown error
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A figure beside what is expected. `worse_pct`: how much worse it is, below 0 if better."""
+    """A figure and its expected value; `worse_pct` is below 0 if the figure is better."""
 
     kind: str
     load: str
@@ -49,7 +49,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Kind:
-    """All figures of one kind: `worse_pct` is their median, `allowed_pct` what is no change."""
+    """The figures of a kind of load: their median `worse_pct`, and the limit `allowed_pct`."""
 
     name: str
     figures: int
@@ -58,6 +58,7 @@ class Kind:
 
     @property
     def outcome(self) -> Outcome:
+        """Comparison of the median with the limit."""
         if self.worse_pct > self.allowed_pct:
             return "degraded"
         return "better" if self.worse_pct < -self.allowed_pct else "as expected"
@@ -65,7 +66,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Check:
-    """A drive beside what it should be."""
+    """Comparison of a drive with its expected figures."""
 
     drive: str
     expected: str
@@ -76,47 +77,59 @@ class Check:
 
     @property
     def degraded(self) -> bool:
-        return any(one.outcome == "degraded" for one in self.kinds)
+        """`True` if a kind of load is degraded."""
+        return any(kind.outcome == "degraded" for kind in self.kinds)
 
     @property
     def verdict(self) -> str:
-        """The answer in one line."""
-        worse = [one for one in self.kinds if one.outcome == "degraded"]
+        """Outcome in a line."""
+        worse = [kind for kind in self.kinds if kind.outcome == "degraded"]
         if worse:
-            said = ", ".join(
-                f"{one.name} {one.worse_pct:.0f} % worse ({one.allowed_pct:.0f} % allowed)"
-                for one in worse
+            kinds = ", ".join(
+                f"{kind.name} {kind.worse_pct:.0f} % worse ({kind.allowed_pct:.0f} % allowed)"
+                for kind in worse
             )
-            return f"degraded against {self.expected}: {said}"
-        most = max(self.kinds, key=lambda one: one.worse_pct)
+            return f"degraded against {self.expected}: {kinds}"
+        most = max(self.kinds, key=lambda kind: kind.worse_pct)
         how = f"{abs(most.worse_pct):.0f} % {'worse' if most.worse_pct > 0 else 'better'}"
         return (
-            f"as {self.expected} says: {len(self.figures)} figures, the worst kind is {most.name}, "
-            f"{how} ({most.allowed_pct:.0f} % allowed)"
+            f"consistent with {self.expected}: {len(self.figures)} figures, the worst kind is "
+            f"{most.name}, {how} ({most.allowed_pct:.0f} % allowed)"
         )
 
     def mapping(self) -> dict[str, Any]:
-        """As JSON has it."""
-        kinds = [asdict(one) | {"outcome": one.outcome} for one in self.kinds]
+        """Return the comparison as in `writecliff twin --check --json`."""
+        kinds = [asdict(kind) | {"outcome": kind.outcome} for kind in self.kinds]
         return {**asdict(self), "kinds": kinds, "degraded": self.degraded, "verdict": self.verdict}
 
     def write(self, run: Path) -> Self:
-        """Keep it beside the measurements. Raises StoreError."""
+        """Write check.json beside the measurements.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         write_document(run / FILE_NAME, SCHEMA, self.mapping())
         return self
 
 
 def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Check:
-    """The drive beside `expected`: a device file, a drive of the catalogue, or a file of a data
-    sheet's answers. Raises ConfigError: none of these, or nothing in common.
+    """Compare a drive with its expected figures.
+
+    Args:
+        evidence: the measurements.
+        expected: a device file, a drive of the catalogue, or a file of answers for a data sheet.
+        log: receives messages about the progress.
+
+    Raises:
+        ConfigError: `expected` is none of these, or has no measured figure.
     """
     if is_sheet(expected):
         rows, errors = _sheet_rows(evidence, Path(expected)), None
     else:
         rows, errors = _model_rows(evidence, expected, log)
-    judged = tuple(one for row in rows if (one := _judged(row)) is not None)
+    judged = tuple(figure for row in rows if (figure := _judged(row)) is not None)
     if not judged:
-        raise ConfigError(f"{expected} has no figure of what was measured")
+        raise ConfigError(f"{expected} has none of the measured figures")
     kinds = tuple(_kinds(judged, errors))
     sheet = is_sheet(expected)
     return Check(
@@ -125,7 +138,7 @@ def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Ch
 
 
 def is_sheet(text: str) -> bool:
-    """Whether a file has the answers of a data sheet (`writecliff device new --answers`)."""
+    """Return `True` for a file of answers for a data sheet (`writecliff device new --answers`)."""
     path = Path(text)
     if not text.endswith(".toml") or not path.is_file():
         return False
@@ -133,27 +146,29 @@ def is_sheet(text: str) -> bool:
     return "flash" not in data and "interface" in data and "capacity" in data
 
 
-def _model_rows(evidence: Evidence, expected: str, log: Log) -> tuple[list[Row], KeptErrors | None]:
+def _model_rows(
+    evidence: Evidence, expected: str, log: Log
+) -> tuple[list[Row], HeldOutErrors | None]:
     text, name = read_device_file(expected)
     described = fitting_scale(text, name, SMALL_BYTES)
-    figures = [one.figure for one in evidence.of(name).observed]
+    figures = [observed.figure for observed in evidence.of(name).observed]
     log(f"simulating {len(figures)} figures of {expected}")
     rows = predicted(text, name, figures, scale=described, observer=FitProgress(log))
-    return list(rows), kept_errors(text)
+    return list(rows), held_out_errors(text)
 
 
 def _sheet_rows(evidence: Evidence, path: Path) -> list[Row]:
-    """The figures of a sheet that were measured, too; what the sheet says stands for the model."""
-    measured = {_load(one.figure): one.figure for one in evidence.observed}
+    """Return the measured figures that a data sheet states, with the stated values as expected."""
+    measured = {_load(observed.figure): observed.figure for observed in evidence.observed}
     steady = evidence.steady_iops
     rows = []
     for stated in sheet_figures(sheet_of(read_answers(path)), str(path)):
-        mine = measured.get(_load(stated))
-        if mine is None and stated.metric == "iops" and stated.read_pct == 0.0 and steady:
-            mine = PublishedFigure(**{**vars(stated), "value": steady})
-        if mine is not None:
-            item = mine.item or f"{stated.label}, steady"
-            rows.append(Row(PublishedFigure(**{**vars(mine), "item": item}), stated.value))
+        figure = measured.get(_load(stated))
+        if figure is None and stated.metric == "iops" and stated.read_pct == 0.0 and steady:
+            figure = PublishedFigure(**{**vars(stated), "value": steady})
+        if figure is not None:
+            item = figure.item or f"{stated.label}, steady"
+            rows.append(Row(PublishedFigure(**{**vars(figure), "item": item}), stated.value))
     return rows
 
 
@@ -162,7 +177,7 @@ def _load(figure: PublishedFigure) -> tuple[object, ...]:
 
 
 def _judged(row: Row) -> Judged | None:
-    """A figure; `row.simulated` is what is expected."""
+    """Return a judged figure; `row.simulated` is the expected value."""
     f, expected = row.figure, row.simulated
     if not expected or not f.value:
         return None
@@ -176,24 +191,26 @@ def _kind(figure: PublishedFigure) -> str:
     return f"{figure.access} {what}{tail}"
 
 
-def _kinds(judged: Sequence[Judged], errors: KeptErrors | None) -> list[Kind]:
+def _kinds(judged: Sequence[Judged], errors: HeldOutErrors | None) -> list[Kind]:
     by_kind: dict[str, list[Judged]] = {}
-    for one in judged:
-        by_kind.setdefault(one.kind, []).append(one)
-    found = []
-    for name, own in by_kind.items():
-        allowed = _allowed(own, errors)
-        found.append(Kind(name, len(own), median(one.worse_pct for one in own), allowed))
-    return found
+    for figure in judged:
+        by_kind.setdefault(figure.kind, []).append(figure)
+    kinds = []
+    for name, figures in by_kind.items():
+        allowed = _allowed(figures, errors)
+        kinds.append(
+            Kind(name, len(figures), median(figure.worse_pct for figure in figures), allowed)
+        )
+    return kinds
 
 
-def _allowed(own: Sequence[Judged], errors: KeptErrors | None) -> float:
+def _allowed(figures: Sequence[Judged], errors: HeldOutErrors | None) -> float:
     if errors is None:
         return UNKNOWN_PCT
-    tails = any("_p99" in one.metric for one in own)
-    means = any(one.metric.startswith("latency_avg") for one in own)
-    known: Mapping[bool, float | None] = {True: errors.tails_pct, False: errors.rates_pct}
-    error = known[tails]
+    tails = any("_p99" in figure.metric for figure in figures)
+    means = any(figure.metric.startswith("latency_avg") for figure in figures)
+    limits: Mapping[bool, float | None] = {True: errors.tails_pct, False: errors.rates_pct}
+    error = limits[tails]
     if means and not tails and errors.means_pct is not None:
         error = max(error or 0.0, errors.means_pct)
     return UNKNOWN_PCT if error is None else max(LEAST_PCT, 2 * error)

@@ -1,7 +1,7 @@
-"""The device file of a twin: every value with its source, and the errors that go with it.
+"""Device file of a twin: every value with its source, and the errors of held-out figures.
 
-The errors are a line of the file's own, so that whoever has the file has them: `choose` takes them
-as the error of the model.
+The errors are a comment in the file, so they stay with it: `choose` reads them as the errors of the
+model.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _WORDS: Mapping[Group, str] = {
     "rates": "rates", "means": "mean latencies", "tails": "99th percentiles",
 }  # fmt: skip
 _LINE = re.compile(
-    r"^# kept aside: (?P<figures>\d+) figures; median errors: (?P<errors>.*)$", re.MULTILINE
+    r"^# held out: (?P<figures>\d+) figures; median errors: (?P<errors>.*)$", re.MULTILINE
 )
 _ERROR = re.compile(r"(rates|mean latencies|99th percentiles) ([0-9.]+) %")
 
 
 @dataclass(frozen=True)
-class KeptErrors:
-    """Median errors in % of figures that the fit had not seen; None where there is none."""
+class HeldOutErrors:
+    """Median errors of held-out figures in percent; None for a group without figures."""
 
     rates_pct: float | None = None
     means_pct: float | None = None
@@ -42,42 +42,42 @@ class KeptErrors:
     figures: int = 0
 
 
-def errors_of(rows: Sequence[Row]) -> KeptErrors:
-    """The errors of figures beside their predictions."""
+def errors_of(rows: Sequence[Row]) -> HeldOutErrors:
+    """Return the median errors of figures and their predictions."""
     sizes: dict[Group, list[float]] = {}
     for row in rows:
         group = _GROUPS.get(row.kind.name)
         if group is not None and row.error_pct is not None:
             sizes.setdefault(group, []).append(abs(row.error_pct))
-    medians = {f"{group}_pct": median(found) for group, found in sizes.items()}
-    return KeptErrors(figures=sum(map(len, sizes.values())), **medians)
+    medians = {f"{group}_pct": median(percentages) for group, percentages in sizes.items()}
+    return HeldOutErrors(figures=sum(map(len, sizes.values())), **medians)
 
 
-def kept_errors(text: str) -> KeptErrors | None:
-    """The errors that a device file says of itself; None if it is not that of a twin."""
-    found = _LINE.search(text)
-    if found is None:
+def held_out_errors(text: str) -> HeldOutErrors | None:
+    """Return the errors in the comment of a device file; None if it is not that of a twin."""
+    match = _LINE.search(text)
+    if match is None:
         return None
-    by_word = {word: float(value) for word, value in _ERROR.findall(found["errors"])}
+    by_word = {word: float(value) for word, value in _ERROR.findall(match["errors"])}
     errors = {f"{group}_pct": by_word.get(word) for group, word in _WORDS.items()}
-    return KeptErrors(figures=int(found["figures"]), **errors)
+    return HeldOutErrors(figures=int(match["figures"]), **errors)
 
 
 def twin_text(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) -> str:
-    """The device file as it is written: what was found, with sources in place of the start's."""
+    """Return the text of the device file, with the sources of all values."""
     sources: dict[str, tuple[str, str | None]] = {
-        "name": (f'"{name}"', "of its file"),
+        "name": (f'"{name}"', "name of its file"),
         "description": (f'"twin of {_who(identity)}, by measurements"', "writecliff twin"),
         "model": (f'"twin of {_who(identity)}"', "shown in reports"),
     }
-    keys = [one.key for one in fitted.result.estimates]
-    for one in fitted.result.estimates:
-        sources[one.key] = (_as_toml(fitted.text, one.key), source_of(one, keys))
+    keys = [estimate.key for estimate in fitted.result.estimates]
+    for estimate in fitted.result.estimates:
+        sources[estimate.key] = (_as_toml(fitted.text, estimate.key), source_of(estimate, keys))
     if fitted.spare is not None:
         blocks = str(value_of(fitted.text, "flash.blocks_per_plane"))
         what = "measured here by write amplification after overwrites"
         if not fitted.spare.exact:
-            what += f"; the nearest that there is, with {fitted.spare.waf:.2f}"
+            what += f"; the nearest possible, with {fitted.spare.waf:.2f}"
         sources["flash.blocks_per_plane"] = (blocks, what)
     dies = f"measured here by reads by queue depth: the nearest of {fitted.starts} starts"
     for key in ("flash.channels", "flash.dies_per_channel"):
@@ -87,31 +87,31 @@ def twin_text(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) ->
     return "\n".join(_head(fitted, identity, name, when)) + body
 
 
-def source_of(one: Estimate, keys: Sequence[str]) -> str:
-    """The comment beside a fitted value."""
-    if not one.determined:
-        return "default: no figure that was measured determines it; see the twin's page"
-    ended = ", at a bound of what was tried" if one.at_bound else ""
-    return f"measured here by a fit of {len(keys)} values, +/- {one.error_pct:.1f} %{ended}"
+def source_of(estimate: Estimate, keys: Sequence[str]) -> str:
+    """Return the comment about the source of a fitted value."""
+    if not estimate.determined:
+        return "default: no measured figure determines it; see the twin's page"
+    ended = ", at a bound of the range" if estimate.at_bound else ""
+    return f"measured here by a fit of {len(keys)} values, +/- {estimate.error_pct:.1f} %{ended}"
 
 
 def _head(fitted: Fitted, identity: DeviceIdentity, name: str, when: str) -> list[str]:
-    errors = errors_of(fitted.kept)
+    errors = errors_of(fitted.held_out)
     values: Mapping[Group, float | None] = {
         "rates": errors.rates_pct, "means": errors.means_pct, "tails": errors.tails_pct,
     }  # fmt: skip
-    said = [
+    listed = [
         f"{_WORDS[group]} {value:.1f} %" for group, value in values.items() if value is not None
     ]
     return [
         f"# {name}: twin of {_who(identity)}, measured {when} by `writecliff twin`.",
-        '# "measured here" marks what was measured or follows from it, "default" what was not.',
-        f"# kept aside: {errors.figures} figures; median errors: {', '.join(said) or 'none'}",
+        '# "measured here" marks measured and derived values, "default" all others.',
+        f"# held out: {errors.figures} figures; median errors: {', '.join(listed) or 'none'}",
     ]
 
 
 def _who(identity: DeviceIdentity) -> str:
-    """The drive, without what would end a TOML string or a comment."""
+    """Return the name of the drive, without characters that end a TOML string or a comment."""
     words = " ".join(filter(None, (identity.vendor, identity.model))) or identity.target
     return re.sub(r'["\\\x00-\x1f]', "", words)
 

@@ -1,6 +1,6 @@
-"""What a run of measurements says of the drive: figures with their conditions, and series.
+"""Evidence for a twin: figures with their conditions, and series of a run of measurements.
 
-Figures are those of the published table, so that fits and comparisons take them as any others.
+The figures have the form of published figures, so fits and comparisons can use them.
 """
 
 from __future__ import annotations
@@ -34,41 +34,42 @@ if TYPE_CHECKING:
     from writecliff.procedures.model import StepRow
 
 SOURCE = "measured here"
-CACHE_RATIO = 1.3  # of the first rate of a fill to its last, from which a cache is seen
+CACHE_RATIO = 1.3  # least ratio of the first to the last rate of a fill with a cache
 _PHASES = {"fresh": FRESH_PHASE, "fill": READS_PHASE, "overwritten": WRITES_PHASE}
-_READS_ENOUGH = 1000  # for the times of pages
-_LAST = 4  # parts of the overwrites that the steady rate is of
+_READS_ENOUGH = 1000  # least reads for the times of pages
+_LAST = 4  # last parts of the overwrites, which give the steady rate
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A figure that was measured; `kept`: aside."""
+    """A measured figure; `held_out` if the fit must not use it."""
 
     figure: PublishedFigure
-    kept: bool
+    held_out: bool
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A rate over the volume written: at the ends of intervals, in bytes and bytes/s."""
+    """A rate over the volume written, in bytes and bytes/s, at the ends of intervals."""
 
     volume_bytes: npt.NDArray[np.float64]
     rate_bytes_per_s: npt.NDArray[np.float64]
 
     @property
     def first(self) -> float | None:
-        """The median rate of the first fiftieth."""
+        """Median rate over the first 2 % of the volume, in bytes/s."""
         return self._median(0.0, 0.02)
 
     @property
     def last(self) -> float | None:
-        """The median rate of the last quarter."""
+        """Median rate over the last quarter of the volume, in bytes/s."""
         return self._median(0.75, 1.0)
 
     @property
     def drop_bytes(self) -> float | None:
-        """The volume after which the rate is below the middle of its first and its last level for
-        good; None if they are near each other.
+        """Volume after which the rate stays below the middle of its first and last level, in bytes.
+
+        None: the levels hardly differ.
         """
         first, last = self.first, self.last
         if first is None or last is None or first < CACHE_RATIO * last:
@@ -89,11 +90,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was measured. `seconds`: of each load. `overwritten_pct`: of the capacity, at
-    random; `waf`: write amplification at the end of that, where the drive tells; `cache_bytes`:
-    what the first writes took before their rate dropped; None: not seen. `single_reads_ns`: by a
-    number of parts, the latency in the middle of each part of all 4 KiB reads at queue depth 1, the
-    fastest first.
+    """Measurements of a drive.
+
+    Attributes:
+        gentle: `True` if only reads were measured.
+        seconds: length of each load.
+        overwritten_pct: volume of the random overwrites, in percent of the capacity.
+        waf: write amplification at the end of the overwrites; None if the drive does not count.
+        single_reads_ns: latencies of 4 KiB reads at queue depth 1 by a number of parts: the median
+            of each part of all reads, the fastest part first.
     """
 
     identity: DeviceIdentity
@@ -110,39 +115,45 @@ class Evidence:
 
     @property
     def cache_bytes(self) -> float | None:
+        """Volume of the first writes before their rate dropped, in bytes; None: no drop."""
         return None if self.fill is None else self.fill.drop_bytes
 
-    def figures(self, *, kept: bool) -> list[PublishedFigure]:
-        """Those of the fit, or those that were kept aside."""
-        return [one.figure for one in self.observed if one.kept is kept]
+    def figures(self, *, held_out: bool) -> list[PublishedFigure]:
+        """Return the figures of the fit, or the held-out figures."""
+        return [observed.figure for observed in self.observed if observed.held_out is held_out]
 
     def of(self, device: str) -> Evidence:
-        """The same with figures of the drive `device`, the path of a device file."""
+        """Return the evidence with figures of the drive `device`, the path of a device file."""
         observed = tuple(
-            replace(one, figure=replace(one.figure, device=device)) for one in self.observed
+            replace(observed, figure=replace(observed.figure, device=device))
+            for observed in self.observed
         )
         return replace(self, observed=observed)
 
     def value(
         self, pattern: str, block_kib: int, read_pct: float, outstanding: int, metric: str
     ) -> float | None:
-        """A figure that is not kept aside, by its load."""
-        for one in self.observed:
-            f = one.figure
+        """Return the value of a figure of the fit, by its load; None if it was not measured."""
+        for observed in self.observed:
+            f = observed.figure
             load = (f.access, f.block_bytes, f.read_pct, f.outstanding, f.metric)
             asked = (pattern, block_kib * 1024, read_pct, outstanding, metric)
-            if not one.kept and load == asked:
+            if not observed.held_out and load == asked:
                 return f.value
         return None
 
 
 def read_evidence(run: Path) -> Evidence:
-    """What a run directory says. Raises ConfigError: of another test, or not complete."""
+    """Return the evidence in a run directory.
+
+    Raises:
+        ConfigError: the run is of another test, or not complete.
+    """
     directory = RunDirectory.open(run)
     if directory.manifest.procedure != Twin.name:
         raise ConfigError(
             f"{run} is a run of {directory.manifest.procedure}, not of twin",
-            hint="give a directory that `writecliff twin` named",
+            hint="give a directory that `writecliff twin` printed",
         )
     if directory.status != "complete":
         raise ConfigError(
@@ -153,7 +164,7 @@ def read_evidence(run: Path) -> Evidence:
 
 
 def evidence_of(data: TestData) -> Evidence:
-    """What the measurements of a run say, as far as it got."""
+    """Return the evidence of a run, which may be incomplete."""
     procedure, identity = data.procedure, data.manifest.device
     assert isinstance(procedure, Twin)
     overwrites = data.stage_rows(OVERWRITE_PHASE)
@@ -161,10 +172,10 @@ def evidence_of(data: TestData) -> Evidence:
     pct = 100 * written / identity.capacity_bytes if overwrites else None
     state = "" if pct is None else f"overwritten:{pct:.4g}%"
     observed = tuple(
-        Observed(figure, one.held_out)
-        for one in procedure.loads(identity)
-        if (row := _row(data, one)) is not None
-        for figure in _figures(data, one, row, state)
+        Observed(figure, load_.held_out)
+        for load_ in procedure.loads(identity)
+        if (row := _row(data, load_)) is not None
+        for figure in _figures(data, load_, row, state)
     )
     last = overwrites[-_LAST:]
     seconds = sum(row.elapsed_ns for row in last) / 1e9
@@ -192,51 +203,51 @@ def _single_reads(data: TestData) -> dict[int, tuple[float, ...]]:
     histogram = data.histogram(rows[-1:])  # the drive has settled
     if histogram is None or histogram.count < _READS_ENOUGH:
         return {}
-    found = {}
+    middles_of = {}
     for parts in range(2, 5):
         middles = [histogram.quantile((n + 0.5) / parts).value_ns for n in range(parts)]
-        known = tuple(float(one) for one in middles if one is not None)
-        if len(known) == parts:
-            found[parts] = known
-    return found
+        values = tuple(float(middle) for middle in middles if middle is not None)
+        if len(values) == parts:
+            middles_of[parts] = values
+    return middles_of
 
 
-def _row(data: TestData, one: MeasuredLoad) -> StepRow | None:
-    rows = data.stage_rows(_PHASES[one.begins])
-    return next((row for row in rows if row.label == one.label), None)
+def _row(data: TestData, load_: MeasuredLoad) -> StepRow | None:
+    rows = data.stage_rows(_PHASES[load_.begins])
+    return next((row for row in rows if row.label == load_.label), None)
 
 
 def _waf(rows: Sequence[StepRow]) -> float | None:
     host = sum(row.host_write_bytes for row in rows)
     nand = [None if row.waf is None else row.waf * row.host_write_bytes for row in rows]
-    known = [one for one in nand if one is not None]
-    return sum(known) / host if host and len(known) == len(nand) else None
+    reported = [nand_bytes for nand_bytes in nand if nand_bytes is not None]
+    return sum(reported) / host if host and len(reported) == len(nand) else None
 
 
 def _figures(
-    data: TestData, one: MeasuredLoad, row: StepRow, overwritten: str
+    data: TestData, load_: MeasuredLoad, row: StepRow, overwritten: str
 ) -> Iterator[PublishedFigure]:
-    begins = overwritten if one.begins == "overwritten" else one.begins
+    begins = overwritten if load_.begins == "overwritten" else load_.begins
 
     def figure(metric: str, value: float) -> PublishedFigure:
         return PublishedFigure(
-            source=SOURCE, item=one.label, device=data.manifest.device.target, baseline="",
-            access=one.pattern, block_bytes=one.block_bytes, read_pct=one.read_pct,
-            outstanding=one.outstanding, metric=metric, value=value, unit=unit_of(metric),
+            source=SOURCE, item=load_.label, device=data.manifest.device.target, baseline="",
+            access=load_.pattern, block_bytes=load_.block_bytes, read_pct=load_.read_pct,
+            outstanding=load_.outstanding, metric=metric, value=value, unit=unit_of(metric),
             note="", state=begins,
         )  # fmt: skip
 
-    fresh = "_burst" if one.begins == "fresh" else ""
+    fresh = "_burst" if load_.begins == "fresh" else ""
     mean_ns = row.latency_mean_ns
-    if one.pattern == "sequential":
+    if load_.pattern == "sequential":
         yield figure(f"throughput{fresh}", row.bytes_per_s / 1e6)
-    elif one.outstanding == 1 and one.read_pct in (0.0, 100.0) and mean_ns:
+    elif load_.outstanding == 1 and load_.read_pct in (0.0, 100.0) and mean_ns:
         yield figure(f"latency_avg{fresh}", mean_ns / 1e6)
     else:
         yield figure(f"iops{fresh}", row.iops)
-    if fresh or one.pattern == "sequential":
+    if fresh or load_.pattern == "sequential":
         return
-    mixed = 0 < one.read_pct < 100
+    mixed = 0 < load_.read_pct < 100
     for operation, suffix in (("read", "_read"), ("write", "_write")) if mixed else ((None, ""),):
         histogram = data.histogram([row], operation=operation)
         if histogram is None or not histogram.count:
@@ -251,10 +262,10 @@ def _figures(
 def _curve(data: TestData, rows: Sequence[StepRow]) -> Curve | None:
     if not rows:
         return None
-    found = series(data, rows)
-    width_s = found.width_ns / 1e9
+    rates = series(data, rows)
+    width_s = rates.width_ns / 1e9
     whole = width_s > 0
     if not whole.any():
         return None
-    volume = np.cumsum(found.bytes)
-    return Curve(volume[whole], found.bytes[whole] / width_s[whole])
+    volume = np.cumsum(rates.bytes)
+    return Curve(volume[whole], rates.bytes[whole] / width_s[whole])

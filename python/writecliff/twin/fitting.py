@@ -1,7 +1,7 @@
-"""From measurements to a twin: a start, the values of times, the errors of what was kept aside.
+"""Fit of a twin: a start from measurements, the times, and the errors of held-out figures.
 
-Several starts are compared: numbers of dies, each with firmware or flash as what bounds writes. The
-fit goes on from the one that comes nearest; it is that of `published.fit`, with the same residuals.
+Several starts are compared: numbers of dies, each with firmware or flash as the bottleneck. The fit
+of `published.fit` continues from the nearest starts, with the same residuals.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from writecliff.twin.structure import (
 )
 
 Log = Callable[[str], None]
-SECONDS_MAX = 2.0  # of a load, while values are searched
-READS_LEAST_S, WRITES_LEAST_S = 0.05, 0.3  # queues and the write buffer fill in less
-IOS_ENOUGH = 20_000  # of a load: its 99th percentile is of 200
-NEAR = 1.3  # other numbers of dies are tried if a start is off by no more, relative to the best
-FITS_MOST = 12  # from starts
-ROUNDS, BETTER = 4, 0.97  # of refinements; the share of the cost that one must fall to
-FAR = 2.0  # more dies are not looked at once the starts of a number are so much farther off
-STARTS = "starts"  # a folder of the device files that were compared
+SECONDS_MAX = 2.0  # longest simulation of a load during the fit
+READS_LEAST_S, WRITES_LEAST_S = 0.05, 0.3  # enough to fill queues and the write buffer
+IOS_ENOUGH = 20_000  # of a load; 200 of them are above the 99th percentile
+NEAR = 1.3  # largest relative cost of a start with another number of dies that is fitted
+FITS_MOST = 12  # largest number of starts that are fitted
+ROUNDS, BETTER = 4, 0.97  # rounds of refinement; largest relative cost of an accepted change
+FAR = 2.0  # relative cost of the starts of a number of dies at which more dies are skipped
+STARTS = "starts"  # folder of the compared device files
 
-# What is varied, by factors around the start.
+# Values that the fit varies, with factors of the start as bounds.
 FREE: Mapping[str, tuple[float, float]] = {
     "flash.read": (0.4, 2.5),
     "flash.program": (0.3, 3.0),
@@ -63,7 +63,7 @@ FREE: Mapping[str, tuple[float, float]] = {
     "slc_cache.program": (0.4, 2.5),
 }
 LATENCY, LATENCY_NS = "controller.latency", (300.0, 40_000.0)  # bounds, whatever the start
-LINK_LEAST = 0.4  # of what the start carries; at most what the interface does
+LINK_LEAST = 0.4  # factor of the start; the upper bound is that of the interface
 _OF_WRITES = (
     "flash.program", "flash.erase", "controller.mapping_update_time", "controller.relocation_time",
     "controller.write_command_time", "slc_cache.program",
@@ -76,31 +76,38 @@ _AT_LEAST = {
 
 @dataclass(frozen=True)
 class Fitted:
-    """What was found. `text`: the device file, with the reasons of its start; `bounds`:
-    what bounded reads and writes there; `kept`: each figure
-    that was kept aside beside its prediction; `scale`: how many times smaller it was simulated.
+    """A fitted twin.
+
+    Attributes:
+        text: the device file, with the reasons of its start.
+        path: path of the device file, as figures and errors name it.
+        fit_result: result of the fit; None before it.
+        bounds: bottlenecks of reads and writes at the start.
+        starts: number of starts that were compared.
+        held_out: held-out figures with their predictions.
+        scale: factor by which the twin was simulated smaller than it is.
     """
 
     text: str
-    path: str  # that figures and errors name
-    found: FitResult | None  # None: not searched yet
+    path: str
+    fit_result: FitResult | None
     dies: int
     bounds: str
-    starts: int  # that were compared
+    starts: int
     spare: Spare | None
-    kept: tuple[Row, ...]
+    held_out: tuple[Row, ...]
     scale: float
 
     @property
     def result(self) -> FitResult:
-        """What the fit has found."""
-        assert self.found is not None
-        return self.found
+        """Result of the fit, which must have run."""
+        assert self.fit_result is not None
+        return self.fit_result
 
     def predicted(self, figures: Sequence[PublishedFigure]) -> tuple[Row, ...]:
-        """Figures of the drive beside what the twin makes of them."""
-        own = [replace(figure, device=self.path) for figure in figures]
-        return predicted(self.text, self.path, own, scale=self.scale)
+        """Return figures of the drive with the predictions of the twin."""
+        figures_of_twin = [replace(figure, device=self.path) for figure in figures]
+        return predicted(self.text, self.path, figures_of_twin, scale=self.scale)
 
 
 def make_twin(
@@ -108,14 +115,23 @@ def make_twin(
     folder: Path,
     name: str,
     *,
-    said: Mapping[str, object],
+    facts: Mapping[str, object],
     log: Log = lambda text: None,
 ) -> Fitted:
-    """Find the twin of a drive; device files to start from are kept in `folder`. Raises
-    ConfigError: no drive of the simulator can be it.
+    """Fit the twin of a drive. The device files of the starts are stored in `folder`.
+
+    Args:
+        evidence: the measurements.
+        folder: folder of the twin.
+        name: name of the twin.
+        facts: facts of the user, by keys of a data sheet.
+        log: receives messages about the progress.
+
+    Raises:
+        ConfigError: no drive of the simulator can reach the measured figures.
     """
-    sheet = measured_sheet(evidence, name, said)
-    protected = said.get("power_loss_protection")
+    sheet = measured_sheet(evidence, name, facts)
+    protected = facts.get("power_loss_protection")
     flag = None if protected is None else str(protected).lower() in ("yes", "true")
     head = (f"{name}: a start, from measurements",)
     text = text_of(first_values(sheet, protected=flag), head)
@@ -127,22 +143,22 @@ def make_twin(
     text = with_page_times(text, evidence.single_reads_ns)
     nearest, compared = _nearest(text, path, evidence, log)
     tried = [
-        _fit_from(one, folder / STARTS / f"from-{number}.toml", evidence, log)
-        for number, one in enumerate(nearest, 1)
+        _fit_from(start, folder / STARTS / f"from-{number}.toml", evidence, log)
+        for number, start in enumerate(nearest, 1)
     ]
-    best = min(tried, key=lambda one: one.result.cost)
+    best = min(tried, key=lambda fit: fit.result.cost)
     for number_ in range(1, ROUNDS + 1):
         better = _refined(best, folder / STARTS / f"refined-{number_}.toml", evidence, log)
         if better is best:
             break
         best = better
-    log("predicting what was kept aside")
-    kept = best.predicted(evidence.figures(kept=True))
-    return replace(best, kept=kept, starts=compared)
+    log("predicting the held-out figures")
+    held_out = best.predicted(evidence.figures(held_out=True))
+    return replace(best, held_out=held_out, starts=compared)
 
 
 def _fit_from(start: Variant, path: Path, evidence: Evidence, log: Log) -> Fitted:
-    """A fit that begins at a start, whose over-provisioning is found anew: dies have changed it."""
+    """Fit from a start, after fitting its over-provisioning again, which depends on the dies."""
     text, spare = _with_spare(start.text, str(path), evidence, log)
     scale = fitting_scale(text, str(path), SMALL_BYTES)
     log(f"from {start.dies} dies, {start.bounds}")
@@ -151,70 +167,70 @@ def _fit_from(start: Variant, path: Path, evidence: Evidence, log: Log) -> Fitte
 
 
 def _refined(best: Fitted, path: Path, evidence: Evidence, log: Log) -> Fitted:
-    """The fit from the best of what no value that is varied says: the write buffer, channels,
-    suspensions; the given one, if nothing is better.
+    """Refine a fit by changes that no varied value covers: write buffer, channels, suspensions.
+
+    Returns:
+        The fit from the best change, or the given fit if no change is better.
     """
     least = _cost_of(best.text, path, evidence)
     chosen: tuple[float, str, str] | None = None
     for words, text in alternatives(best.text):
         try:
-            found = _cost_of(text, path, evidence)
-        except ConfigError:  # there is no such drive
+            cost = _cost_of(text, path, evidence)
+        except ConfigError:  # the drive is not possible
             continue
-        log(f"with {words}: {found:.2f}, without {least:.2f}")
-        if found < BETTER * least and (chosen is None or found < chosen[0]):
-            chosen = found, words, text
+        log(f"with {words}: {cost:.2f}, without {least:.2f}")
+        if cost < BETTER * least and (chosen is None or cost < chosen[0]):
+            chosen = cost, words, text
     if chosen is None:
         return best
-    log(f"going on with {chosen[1]}")
+    log(f"continuing with {chosen[1]}")
     again = replace(best, text=chosen[2], path=str(path))
-    found_again = _searched(again, evidence, log)
-    return found_again if found_again.result.cost < best.result.cost else best
+    refitted = _searched(again, evidence, log)
+    return refitted if refitted.result.cost < best.result.cost else best
 
 
 def _searched(start: Fitted, evidence: Evidence, log: Log) -> Fitted:
-    """The fit from the device file of `start`, which is written to its path."""
+    """Fit from the device file of `start`, which is written to its path."""
     write_atomically(Path(start.path), start.text.encode())
     here = evidence.of(start.path)
     specification = _specification(start.text, start.path, start.scale, gentle=evidence.gentle)
     log(f"fitting {len(specification.parameters)} values")
-    figures = here.figures(kept=False)
-    found = Fit(specification, figures, log, seconds=_seconds_of(here)).run()
-    return replace(start, text=found.texts[start.path], found=found)
+    figures = here.figures(held_out=False)
+    result = Fit(specification, figures, log, seconds=_seconds_of(here)).run()
+    return replace(start, text=result.texts[start.path], fit_result=result)
 
 
 def _cost_of(text: str, path: Path, evidence: Evidence) -> float:
-    """How far the figures are off, of a device file as it is."""
+    """Return the cost of a device file without fitting it."""
     write_atomically(path, text.encode())
     here = evidence.of(str(path))
     scale = fitting_scale(text, str(path), SMALL_BYTES)
     spec = _specification(text, str(path), scale, gentle=evidence.gentle)
-    problem = Problem(spec, here.figures(kept=False), Simulations(seconds=_seconds_of(here)))
+    problem = Problem(spec, here.figures(held_out=False), Simulations(seconds=_seconds_of(here)))
     return soft_cost(deviations(problem.rows(problem.coordinates.start)))
 
 
 def _seconds_of(evidence: Evidence) -> Callable[[Load], float]:
-    """How long a load is simulated: for as many I/Os as its tail needs, and no longer than it was
-    measured.
-    """
+    """Return the simulated length of a load: enough I/Os for its tail, at most as measured."""
     most = min(SECONDS_MAX, evidence.seconds)
-    known: dict[tuple[object, ...], float] = {}
-    for one in evidence.observed:
-        f = one.figure
+    rates: dict[tuple[object, ...], float] = {}
+    for observed in evidence.observed:
+        f = observed.figure
         if f.metric.startswith("iops"):
-            known[f.access, f.block_bytes, f.read_pct, f.outstanding] = f.value
+            rates[f.access, f.block_bytes, f.read_pct, f.outstanding] = f.value
 
     def seconds(load: Load) -> float:
         key = (load.pattern, load.block_bytes, load.read_pct, load.outstanding)
         least = READS_LEAST_S if load.read_pct == 100 else WRITES_LEAST_S
-        rate = known.get(key)
+        rate = rates.get(key)
         return most if not rate else min(max(IOS_ENOUGH / rate, least), most)
 
     return seconds
 
 
 def _with_spare(text: str, path: str, evidence: Evidence, log: Log) -> tuple[str, Spare | None]:
-    """The device file with the over-provisioning that write amplification tells, where known."""
+    """Return the device file with over-provisioning fitted to write amplification, if measured."""
     if evidence.waf is None or not evidence.overwritten_pct:
         return text, None
     try:
@@ -225,52 +241,51 @@ def _with_spare(text: str, path: str, evidence: Evidence, log: Log) -> tuple[str
 
 
 def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Sequence[Variant], int]:
-    """The starts whose figures come nearest to those measured, and how many were compared."""
-    found = [
-        one
-        for one in variants(text)
-        if not evidence.gentle or (one.suspends and "writes" not in one.flash_bounds)
+    """Return the starts with the lowest costs, and the number of compared starts."""
+    starts = [
+        variant
+        for variant in variants(text)
+        if not evidence.gentle or (variant.suspends and "writes" not in variant.flash_bounds)
     ]
-    log(f"comparing {len(found)} starts")
+    log(f"comparing {len(starts)} starts")
     far: list[tuple[float, Variant]] = []
-    for number_, one in enumerate(found, 1):
-        if _is_worse(far, one):
+    for number_, start in enumerate(starts, 1):
+        if _is_worse(far, start):
             continue
-        far.append((_cost_of(one.text, path.with_name(f"start-{number_}.toml"), evidence), one))
-        log(f"{number_} of {len(found)}: {one.dies} dies, {one.bounds}: {far[-1][0]:.2f}")
+        far.append((_cost_of(start.text, path.with_name(f"start-{number_}.toml"), evidence), start))
+        log(f"{number_} of {len(starts)}: {start.dies} dies, {start.bounds}: {far[-1][0]:.2f}")
     if not far:
-        raise ConfigError("no drive of the simulator has what was measured")
+        raise ConfigError("no drive of the simulator can reach the measured figures")
     far.sort(key=lambda pair: pair[0])
-    # Neither dies nor what bounds reads shows in a start, before times are fitted: of each number
-    # of dies that is near, the best start is tried, and those of which flash bounds all or nothing.
-    # So are half and twice the dies of the best start, however far off: fitted times may make good
-    # what its program time does not.
+    # A start does not show the number of dies or the bottleneck of reads before times are fitted.
+    # So for each number of dies near the best, the best start is fitted, and the starts in which
+    # flash bounds all or nothing. Half and twice the dies of the best start are fitted in any case,
+    # because fitted times can compensate a wrong program time.
     best = far[0][1]
     beside = {(dies, best.suspends) for dies in (best.dies // 2, best.dies * 2)}
-    kinds = ((cost <= NEAR * far[0][0], (one.dies, one.suspends)) for cost, one in far)
+    kinds = ((cost <= NEAR * far[0][0], (start.dies, start.suspends)) for cost, start in far)
     near = dict.fromkeys(kind for is_near, kind in kinds if is_near or kind in beside)
     tried: list[Variant] = []
     for kind in near:
-        own = [one for _, one in far if (one.dies, one.suspends) == kind]
-        tried += [one for one in own if len(one.flash_bounds) != 1 or one is own[0]]
-    return tried[:FITS_MOST], len(found)
+        of_kind = [start for _, start in far if (start.dies, start.suspends) == kind]
+        tried += [start for start in of_kind if len(start.flash_bounds) != 1 or start is of_kind[0]]
+    return tried[:FITS_MOST], len(starts)
 
 
-def _is_worse(far: Sequence[tuple[float, Variant]], one: Variant) -> bool:
-    """Whether more dies have come to nothing already: the best of the last number of dies is far
-    behind that of one before.
+def _is_worse(far: Sequence[tuple[float, Variant]], start: Variant) -> bool:
+    """Return `True` if more dies cannot help.
+
+    This is so if the best start of the last number of dies is far worse than that of a lower one.
     """
     best: dict[int, float] = {}
-    for found, variant in far:
-        if variant.dies < one.dies:
-            best[variant.dies] = min(found, best.get(variant.dies, found))
+    for cost, variant in far:
+        if variant.dies < start.dies:
+            best[variant.dies] = min(cost, best.get(variant.dies, cost))
     return bool(best) and best[max(best)] > FAR * min(best.values())
 
 
 def _specification(text: str, device: str, scale: float, *, gentle: bool) -> Specification:
-    """What is free, around the values of the device file; of reads only, if writes were not
-    measured.
-    """
+    """Return the free values with bounds around the device file; without writes if `gentle`."""
     start = number(value_of(text, LATENCY))
     low, high = min(LATENCY_NS[0], start), max(LATENCY_NS[1], start)
     carried = number(value_of(text, LINK))
@@ -305,10 +320,14 @@ def predicted(
     seconds: float = SECONDS_MAX,
     observer: MeasurementObserver | None = None,
 ) -> tuple[Row, ...]:
-    """Each figure beside what the device file makes of it."""
+    """Return figures with the predictions of a device file."""
     drive = ComparedDrive(path, text, path)
     drive = drive.scaled(scale) if scale > 1 else drive
-    loads = {one.load for f in figures if (one := condition(f)) and one.load}
+    loads = {
+        known_condition.load
+        for f in figures
+        if (known_condition := condition(f)) and known_condition.load
+    }
     brief = {load: replace(load, seconds=min(load.seconds, seconds)) for load in loads}
     measured = measure(drive, set(brief.values()), observer=observer)
     results = {path: {load: measured[short] for load, short in brief.items()}}

@@ -1,7 +1,7 @@
-"""Simulated drives whose values `writecliff twin` does not know: presets with other values.
+"""Hidden drives for the validation of `writecliff twin`: presets with changed values.
 
-Two are fixed; they were in view while the fit was made. Others are drawn by a number, "drawn-7". A
-number that nobody has used before makes a drive that nobody has seen.
+Two are fixed; they were in view while the fit was developed. Others are drawn from a number, such
+as "drawn-7". A number that was never used before gives a drive that nobody has seen.
 """
 
 from __future__ import annotations
@@ -44,15 +44,17 @@ _FIXED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     }),
 }  # fmt: skip
 _DRAWN = re.compile(r"drawn-[0-9]{1,9}")
-# 1 and 2 were in view when the starts of the fit were chosen.
+# drawn-1 and drawn-2 were in view when the starts of the fit were chosen.
 USUAL = (*_FIXED, *(f"drawn-{number}" for number in range(3, 7)))
 
 _PAGE_BYTES = 16 * 1024  # of both presets
 
 
 def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
-    """The device file of a hidden drive, and the keys that make it differ from its preset. Raises
-    ConfigError: there is no such drive.
+    """Return the device file of a hidden drive, and the keys in which it differs from its preset.
+
+    Raises:
+        ConfigError: there is no such drive.
     """
     if name in _FIXED:
         preset, changes = _FIXED[name]
@@ -67,7 +69,7 @@ def hidden_drive(name: str) -> tuple[str, Sequence[str]]:
 
 @dataclass(frozen=True)
 class _Class:
-    """A preset, and what drives of its class have. `least_spare` leaves room for its streams."""
+    """A preset, and the ranges of values of its class; `least_spare` leaves room for streams."""
 
     preset: str
     capacity_gb: int
@@ -86,8 +88,9 @@ _CLASSES = (
 
 
 def _drawn(draw: random.Random) -> tuple[str, Mapping[str, str]]:
-    """A preset and values within its class. Flash is up to 28 % more than the capacity, in 300
-    reclaim units or more, which are as small as the drive.
+    """Draw a preset, and values within the ranges of its class.
+
+    The flash has up to 28 % spare capacity, in 300 or more reclaim units of matching size.
     """
     of = draw.choice(_CLASSES)
     channel_count, dies_each = draw.choice(of.channels), draw.choice(of.dies_per_channel)

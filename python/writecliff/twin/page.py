@@ -1,4 +1,4 @@
-"""The pages about a twin, and about a drive beside its twin."""
+"""Report pages of a twin, and of the comparison of a drive with its twin."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from writecliff.report.plots import agreement
 from writecliff.report.table import Column, DataFile, Head, Quantity, Table, Value, table
 from writecliff.twin.check import PAGE_NAME as CHECK_PAGE
 from writecliff.twin.check import Check
-from writecliff.twin.result import DEVICE_NAME, Compared, FoundValue, TwinResult, sections_of
+from writecliff.twin.result import DEVICE_NAME, ComparedFigure, FittedValue, TwinResult, sections_of
 
 if TYPE_CHECKING:
-    from writecliff.twin.device_file import KeptErrors
+    from writecliff.twin.device_file import HeldOutErrors
 
 PAGE_NAME = "twin.html"
 _PLOTS = (
@@ -35,28 +35,40 @@ _PLOTS = (
 
 @one_page()
 def write_twin_page(result: TwinResult, run: Path) -> Path:
-    """Write the page of a twin into its run directory and return its path. Raises StoreError."""
+    """Write the page of a twin into its run directory and return its path.
+
+    Raises:
+        StoreError: the page cannot be written.
+    """
     return write_page(_twin_page(result), run / PAGE_NAME)
 
 
 @one_page()
-def write_check_page(found: Check, run: Path) -> Path:
-    """Write the page of a check beside the measurements. Raises StoreError."""
-    return write_page(_check_page(found), run / CHECK_PAGE)
+def write_check_page(check: Check, run: Path) -> Path:
+    """Write the page of a comparison beside the measurements and return its path.
+
+    Raises:
+        StoreError: the page cannot be written.
+    """
+    return write_page(_check_page(check), run / CHECK_PAGE)
 
 
 def _twin_page(result: TwinResult) -> Page:
     data = _figures_file(result)
     sections: list[Section] = [
-        section("How well it predicts", f"Rule, stated before: {HELD_OUT_RULE}.", _errors(result)),
+        section(
+            "Prediction errors",
+            f"Held out by a rule set in advance: {HELD_OUT_RULE}.",
+            _errors(result),
+        ),
         *(
             section(name, "", _compared(rows, data))
             for name, rows in sections_of(result).items()
             if rows
         ),
-        section("Measured and simulated", "", *_pictures(result, data)),
+        section("Measured and simulated", "", *_plots(result, data)),
         section("Values", _VALUES, _values(result.values)),
-        section("What could not be told apart", "", _open(result)),
+        section("Values that are not determined", "", _open(result)),
         section("Flash", "", _flash(result)),
     ]
     return Page(
@@ -73,42 +85,42 @@ def _twin_page(result: TwinResult) -> Page:
 
 
 _VALUES = (
-    "What the fit varied. The standard error follows from how much the figures change with the "
-    "value; a value that no figure determines stays near the middle of its bounds."
+    "The standard error follows from the sensitivity of the figures to the value. A value that no "
+    "figure determines stays near the middle of its bounds."
 )
 
 
 def _disclosures(result: TwinResult) -> Iterator[str]:
     yield (
-        "Errors of fitted figures say how well the model can be adjusted; only those of figures "
-        "that were kept aside say how well it predicts."
+        "Errors of fitted figures show how well the model can be adjusted. Only errors of held-out "
+        "figures show how well it predicts."
     )
     if result.scale != 1:
         yield f"The twin was simulated at 1/{result.scale:g} of its capacity."
 
 
 def _errors(result: TwinResult) -> Table:
-    def cells(name: str, errors: KeptErrors) -> tuple[Value, ...]:
+    def cells(name: str, errors: HeldOutErrors) -> tuple[Value, ...]:
         return name, errors.rates_pct, errors.means_pct, errors.tails_pct, errors.figures
 
-    rows = [cells("kept aside", result.errors), cells("fitted", result.errors_of_fit)]
+    rows = [cells("held out", result.errors), cells("fitted", result.errors_of_fit)]
     parts = ("Rates", "Mean latencies", "99th percentiles")
     head: Head = ("Median error of figures", *(Column(part, kinds.percents(1)) for part in parts),
             Column("Figures", kinds.plain()))  # fmt: skip
     return table("", head, rows)
 
 
-def _compared(rows: Sequence[Compared], data: DataFile) -> Table:
+def _compared(rows: Sequence[ComparedFigure], data: DataFile) -> Table:
     cells = [
         (
-            one.load,
-            one.state,
-            metric_text(one.metric),
-            Quantity(one.measured, kinds.digits(4, one.unit)),
-            Quantity(one.twin, kinds.digits(4, one.unit)),
-            one.error_pct,
+            row.load,
+            row.state,
+            metric_text(row.metric),
+            Quantity(row.measured, kinds.digits(4, row.unit)),
+            Quantity(row.twin, kinds.digits(4, row.unit)),
+            row.error_pct,
         )
-        for one in rows
+        for row in rows
     ]
     head = ("Load", "State", "Figure", "Measured", "Twin", Column("Error", kinds.signed()))
     return table("", head, cells, "wllrr", data=data)
@@ -116,41 +128,45 @@ def _compared(rows: Sequence[Compared], data: DataFile) -> Table:
 
 def _figures_file(result: TwinResult) -> DataFile:
     head = ("part", "load", "state", "metric", "unit", "measured", "twin", "error_pct")
-    rows = [(name, *vars(one).values()) for name, own in sections_of(result).items() for one in own]
+    rows = [
+        (name, *vars(figure).values())
+        for name, figures in sections_of(result).items()
+        for figure in figures
+    ]
     return data_file("figures.csv", head, rows)
 
 
-def _pictures(result: TwinResult, data: DataFile) -> Iterator[Figure | None]:
+def _plots(result: TwinResult, data: DataFile) -> Iterator[Figure | None]:
     for prefix, title, axis in _PLOTS:
-        found = []
+        lines = []
         for name, rows in sections_of(result).items():
             pairs = [
-                (one.measured, one.twin)
-                for one in rows
-                if one.metric.startswith(prefix) and one.twin is not None
+                (row.measured, row.twin)
+                for row in rows
+                if row.metric.startswith(prefix) and row.twin is not None
             ]
             if pairs:
-                found.append(Line(name, [a for a, _ in pairs], [b for _, b in pairs]))
+                lines.append(Line(name, [a for a, _ in pairs], [b for _, b in pairs]))
         alt = f"{title}: twin over measured"
         name = f"agreement-{prefix.replace('_', '-')}"
-        yield agreement(name, title, data, found, axis, axis, alt=alt)
+        yield agreement(name, title, data, lines, axis, axis, alt=alt)
 
 
-def _values(values: Sequence[FoundValue]) -> Table:
+def _values(values: Sequence[FittedValue]) -> Table:
     rows = [
         (
-            one.key,
-            Quantity(one.start, _KINDS.get(one.unit, _OTHER)),
-            Quantity(one.value, _KINDS.get(one.unit, _OTHER)),
-            one.error_pct,
-            one.source,
+            value.key,
+            Quantity(value.start, _KINDS.get(value.unit, _OTHER)),
+            Quantity(value.value, _KINDS.get(value.unit, _OTHER)),
+            value.error_pct,
+            value.source,
         )
-        for one in values
+        for value in values
     ]
     head = (
         "Value",
         "Start",
-        "Found",
+        "Fitted",
         Column("Standard error", kinds.percents(1)),
         Column("Source"),
     )
@@ -162,7 +178,7 @@ _OTHER = Kind(lambda value: f"{value:.4g}")
 
 
 def _open(result: TwinResult) -> Table:
-    rows = [(text,) for text in result.not_told_apart] or [("nothing that the fit varied",)]
+    rows = [(text,) for text in result.not_told_apart] or [("none",)]
     return table("", ("",), rows, "l")
 
 
@@ -178,50 +194,50 @@ def _flash(result: TwinResult) -> Table:
     return table("", ("", ""), rows, "ll")
 
 
-def _check_page(found: Check) -> Page:
+def _check_page(check: Check) -> Page:
     by_kind = [
         (
-            one.name,
-            one.outcome,
-            one.worse_pct,
-            one.allowed_pct,
-            one.figures,
+            kind.name,
+            kind.outcome,
+            kind.worse_pct,
+            kind.allowed_pct,
+            kind.figures,
         )
-        for one in found.kinds
+        for kind in check.kinds
     ]
     head = ("Kind of load", "", Column("Worse by (median)", kinds.signed()),
             Column("Allowed", kinds.percents(0)), Column("Figures", kinds.plain()))  # fmt: skip
     rows = [
         (
-            one.load,
-            metric_text(one.metric),
-            Quantity(one.measured, kinds.digits(4, one.unit)),
-            Quantity(one.expected, kinds.digits(4, one.unit)),
-            one.worse_pct,
+            figure.load,
+            metric_text(figure.metric),
+            Quantity(figure.measured, kinds.digits(4, figure.unit)),
+            Quantity(figure.expected, kinds.digits(4, figure.unit)),
+            figure.worse_pct,
         )
-        for one in found.figures
+        for figure in check.figures
     ]
     columns = ("Load", "Figure", "Measured", "Expected", Column("Worse by", kinds.signed()))
     why = (
-        "A kind is degraded if the median of its figures is worse by more than is allowed: twice "
-        "the error that the model has on figures it had not seen, and 10 % at least."
+        "A kind is degraded if the median of its figures is worse by more than the limit: twice "
+        "the model's error on held-out figures, and at least 10 %."
     )
     notes = []
-    if not found.model_error_known:
+    if not check.model_error_known:
         notes.append(
-            "What is expected is the data sheet, which states what is reached at best."
-            if found.is_sheet
-            else "The error of this model is not known: 20 % are allowed."
+            "The expected figures are those of the data sheet, which states best cases."
+            if check.is_sheet
+            else "The error of this model is not known, so the limit is 20 %."
         )
     return Page(
-        title=f"{found.drive} against {found.expected}",
-        intro="Is this drive as it should be?",
-        verdict=found.verdict,
+        title=f"{check.drive} against {check.expected}",
+        intro="Measured figures of the drive, and the expected ones.",
+        verdict=check.verdict,
         sections=(
             section("By kind", why, table("", head, by_kind, "wl")),
             section("Figures", "", table("", columns, rows, "wlrr")),
         ),
-        summary=found.mapping(),
+        summary=check.mapping(),
         disclosures=tuple(notes),
         links=(Link("the measurements", REPORT_NAME),),
     )

@@ -1,4 +1,4 @@
-"""What became of a twin, kept beside its measurements: `twin.json` and the device file."""
+"""Result of a twin, stored beside its measurements as `twin.json` and a device file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writecliff.store.checksums import read_document, write_document
 from writecliff.store.files import write_atomically
 from writecliff.store.rundir import RunDirectory
 from writecliff.store.typed import typed
-from writecliff.twin.device_file import KeptErrors, errors_of, source_of, twin_text
+from writecliff.twin.device_file import HeldOutErrors, errors_of, source_of, twin_text
 from writecliff.twin.evidence import Evidence
 from writecliff.twin.fitting import Fitted
 
@@ -22,7 +22,7 @@ FILE_NAME, DEVICE_NAME, FOLDER = "twin.json", "twin.toml", "twin"
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedFigure:
     """A measured figure beside the twin's. `error_pct` is relative."""
 
     load: str
@@ -35,13 +35,14 @@ class Compared:
 
     @classmethod
     def of(cls, row: Row) -> Self:
+        """Return the figure of a row that was measured and predicted."""
         f = row.figure
         return cls(f.item, f.state, f.metric, f.unit, f.value, row.simulated, row.error_pct)
 
 
 @dataclass(frozen=True)
-class FoundValue:
-    """A value of the device file that was fitted, in `unit`. `error_pct` is one standard error."""
+class FittedValue:
+    """A fitted value of the device file, in `unit`; `error_pct` is a standard error."""
 
     key: str
     unit: str
@@ -55,8 +56,11 @@ class FoundValue:
 
 @dataclass(frozen=True)
 class TwinResult:
-    """All that a twin is judged by. `not_told_apart`: what measurements leave open, in
-    sentences. `scale`: how many times smaller it was simulated.
+    """Result of a twin.
+
+    Attributes:
+        scale: factor by which the twin was simulated smaller than it is.
+        not_told_apart: remarks on values that the measurements do not determine.
     """
 
     name: str
@@ -71,18 +75,18 @@ class TwinResult:
     waf_twin: float | None
     overwritten_pct: float | None
     cache_bytes: float | None
-    values: tuple[FoundValue, ...]
-    fitted: tuple[Compared, ...]
-    kept_aside: tuple[Compared, ...]
-    errors: KeptErrors
-    errors_of_fit: KeptErrors
+    values: tuple[FittedValue, ...]
+    fitted: tuple[ComparedFigure, ...]
+    kept_aside: tuple[ComparedFigure, ...]
+    errors: HeldOutErrors
+    errors_of_fit: HeldOutErrors
     not_told_apart: tuple[str, ...]
 
     @property
     def verdict(self) -> str:
-        """The outcome in one line."""
+        """Outcome in a line."""
         errors = self.errors
-        said = [
+        medians = [
             f"{name} {value:.1f} %"
             for name, value in (
                 ("rates", errors.rates_pct), ("mean latencies", errors.means_pct),
@@ -90,21 +94,30 @@ class TwinResult:
             )
             if value is not None
         ]  # fmt: skip
-        begin = f"{self.name}: {errors.figures} figures that were kept aside, median errors "
-        end = f"; {len(self.not_told_apart)} things could not be told apart"
-        return begin + ", ".join(said) + (end if self.not_told_apart else "")
+        head = f"{self.name}: {errors.figures} held-out figures, median errors "
+        tail = f"; {len(self.not_told_apart)} values are not determined"
+        return head + ", ".join(medians) + (tail if self.not_told_apart else "")
 
     def mapping(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the result as in `writecliff twin --json`."""
         return asdict(self) | {"verdict": self.verdict}
 
     def write(self, run: Path) -> None:
-        """Keep it in the run directory. Raises StoreError."""
+        """Write twin.json into the run directory.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         write_document(run / FILE_NAME, SCHEMA, asdict(self))
 
     @classmethod
     def read(cls, run: Path) -> Self:
-        """That of a run directory. Raises ConfigError: there is none; StoreError: damaged."""
+        """Read the result of a run directory.
+
+        Raises:
+            ConfigError: the run has no result yet.
+            StoreError: twin.json is damaged.
+        """
         path = run / FILE_NAME
         if not path.is_file():
             raise ConfigError(f"{run} has no twin yet", hint=f"writecliff twin --resume {run}")
@@ -112,7 +125,11 @@ class TwinResult:
 
 
 def keep(fitted: Fitted, evidence: Evidence, run: Path, name: str, device_file: Path) -> TwinResult:
-    """Write the device file, and what became of it into the run directory. Raises StoreError."""
+    """Write the device file, and the result into the run directory.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
     from writecliff.devices import describe_device
 
     when = RunDirectory.open(run).manifest.created[:10]
@@ -122,7 +139,7 @@ def keep(fitted: Fitted, evidence: Evidence, run: Path, name: str, device_file: 
     if device_file != run / DEVICE_NAME:
         write_atomically(run / DEVICE_NAME, text.encode())
     estimates = fitted.result.estimates
-    keys = [one.key for one in estimates]
+    keys = [estimate.key for estimate in estimates]
     result = TwinResult(
         name=name,
         drive=evidence.identity.target,
@@ -137,15 +154,16 @@ def keep(fitted: Fitted, evidence: Evidence, run: Path, name: str, device_file: 
         overwritten_pct=evidence.overwritten_pct,
         cache_bytes=evidence.cache_bytes,
         values=tuple(
-            FoundValue(
-                one.key, one.unit, one.start, one.value, one.error_pct, one.determined,
-                one.at_bound, source_of(one, keys),
+            FittedValue(
+                estimate.key, estimate.unit, estimate.start, estimate.value, estimate.error_pct,
+                estimate.determined,
+                estimate.at_bound, source_of(estimate, keys),
             )
-            for one in estimates
+            for estimate in estimates
         ),
         fitted=_compared(fitted.result.after),
-        kept_aside=_compared(fitted.kept),
-        errors=errors_of(fitted.kept),
+        kept_aside=_compared(fitted.held_out),
+        errors=errors_of(fitted.held_out),
         errors_of_fit=errors_of(fitted.result.after),
         not_told_apart=tuple(not_told_apart(fitted, evidence)),
     )  # fmt: skip
@@ -153,36 +171,38 @@ def keep(fitted: Fitted, evidence: Evidence, run: Path, name: str, device_file: 
     return result
 
 
-def _compared(rows: Sequence[Row]) -> tuple[Compared, ...]:
-    return tuple(map(Compared.of, rows))
+def _compared(rows: Sequence[Row]) -> tuple[ComparedFigure, ...]:
+    return tuple(map(ComparedFigure.of, rows))
 
 
 def not_told_apart(fitted: Fitted, evidence: Evidence) -> list[str]:
-    """What the measurements leave open, in sentences."""
-    found = []
+    """Return remarks on values that the measurements do not determine."""
+    remarks = []
     for combination in fitted.result.unidentifiable:
         parts = ", ".join(f"{share:+.2f} {key}" for key, share in combination)
         if len(combination) == 1:
-            found.append(f"{combination[0][0]}: no figure changes with it")
+            remarks.append(f"{combination[0][0]}: no figure changes with it")
         else:
-            found.append(f"a combination that changes no figure: {parts}")
+            remarks.append(f"a combination that changes no figure: {parts}")
     if evidence.gentle:
-        found.append("everything about writes: only reads were measured; values are defaults")
+        remarks.append("everything about writes: only reads were measured; values are defaults")
     elif evidence.waf is None:
-        found.append(
-            "over-provisioning and the cost of relocation: the drive does not count what it writes "
-            "to its flash, so the usual amount of flash is assumed"
+        remarks.append(
+            "over-provisioning and the cost of relocation: the drive does not count the bytes that "
+            "it writes to its flash, so the usual amount of flash is assumed"
         )
     elif fitted.spare is None or not fitted.spare.exact:
-        found.append("over-provisioning: no amount of flash gives the measured write amplification")
+        remarks.append(
+            "over-provisioning: no amount of flash gives the measured write amplification"
+        )
     if evidence.overwritten_pct is not None and evidence.overwritten_pct < 100:
-        found.append(
+        remarks.append(
             f"the steady state: {evidence.overwritten_pct:.0f} % of the capacity was overwritten "
             "in the time given"
         )
-    return found
+    return remarks
 
 
-def sections_of(result: TwinResult) -> Mapping[str, Sequence[Compared]]:
-    """The figures by what they were for."""
-    return {"Kept aside": result.kept_aside, "Fitted": result.fitted}
+def sections_of(result: TwinResult) -> Mapping[str, Sequence[ComparedFigure]]:
+    """Return the figures by their use."""
+    return {"Held out": result.kept_aside, "Fitted": result.fitted}

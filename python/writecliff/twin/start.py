@@ -1,7 +1,7 @@
-"""A data sheet and a first device file from measurements, as `writecliff device new` derives them.
+"""Data sheet and first device file of a twin, derived from measurements like `device new` does.
 
-What measurements cannot tell (year, bits per cell, DRAM) the user may say; else it is a default,
-and the device file marks it so.
+The user can give facts that no measurement reveals (year, bits per cell, DRAM). Otherwise they have
+defaults, which the device file marks.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ _YEARS = {"sata": 2016, "sas": 2016, "pcie3": 2018, "pcie4": 2021, "pcie5": 2023
 _PCIE = {1: "pcie3", 2: "pcie3", 3: "pcie3", 4: "pcie4", 5: "pcie5"}
 _GT_PER_S = {"2.5": 3, "5": 3, "8": 3, "16": 4, "32": 5}
 UNKNOWN_LINK = "pcie4"
-_TOLD = ("flash.cell", "link.interface", "rated_writes", "form_factor", "uber", "mtbf")
+_STATED_KEYS = ("flash.cell", "link.interface", "rated_writes", "form_factor", "uber", "mtbf")
 
 
 def check_drive(identity: DeviceIdentity) -> None:
-    """Raises ConfigError for a drive that no twin can be made of, before anything is measured."""
+    """Check that a drive can have a twin, before anything is measured.
+
+    Raises:
+        ConfigError: the drive has no flash, or its capacity has no model.
+    """
     if what := identity.without_flash:
         raise ConfigError(
             f"{identity.target} is {what}; a twin is a model of flash",
@@ -35,12 +39,19 @@ def check_drive(identity: DeviceIdentity) -> None:
     check_capacity(identity.capacity_bytes)
 
 
-def measured_sheet(evidence: Evidence, name: str, said: Mapping[str, object]) -> DataSheet:
-    """The data sheet of what was measured. `said` is what the user says, by the names of the sheet;
-    it goes before measurements. Raises ConfigError.
+def measured_sheet(evidence: Evidence, name: str, facts: Mapping[str, object]) -> DataSheet:
+    """Return the data sheet of a measured drive.
+
+    Args:
+        evidence: the measurements.
+        name: name of the twin.
+        facts: facts of the user, by keys of the sheet; they override measurements.
+
+    Raises:
+        ConfigError: a fact is invalid.
     """
     identity, deep = evidence.identity, deepest(evidence.identity)
-    interface = str(said.get("interface") or interface_of(identity))
+    interface = str(facts.get("interface") or interface_of(identity))
     answers: dict[str, object] = {
         "name": name,
         "interface": interface,
@@ -49,7 +60,7 @@ def measured_sheet(evidence: Evidence, name: str, said: Mapping[str, object]) ->
     }
     if identity.nand_type and identity.nand_type.lower() in CELLS:
         answers["cell"] = identity.nand_type.lower()
-    sheet = sheet_of(answers | {key: value for key, value in said.items() if value is not None})
+    sheet = sheet_of(answers | {key: value for key, value in facts.items() if value is not None})
     value = evidence.value
     reads = value("random", 4, 100.0, deep, "iops")
     in_order = value("sequential", 128, 100.0, 32, "throughput")
@@ -58,7 +69,7 @@ def measured_sheet(evidence: Evidence, name: str, said: Mapping[str, object]) ->
     burst = value("random", 4, 0.0, 32, "iops_burst")
     fill = evidence.fill
     cache = evidence.cache_bytes
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "random_read": reads,
         "sequential_read": in_order and in_order * 1e6,
         "read_latency": latency and latency * 1e6,
@@ -69,15 +80,15 @@ def measured_sheet(evidence: Evidence, name: str, said: Mapping[str, object]) ->
         "slc_cache": None if evidence.gentle else cache or 0.0,
         "write_after_cache": fill.last if fill and cache else None,
     }
-    # Power-loss protection would have the burst taken for a steady rate, which is measured apart.
+    # With power-loss protection the burst would be taken for the steady rate.
     return replace(
         sheet, power_loss_protection=None,
-        **{key: one for key, one in found.items() if one is not None},
+        **{key: figure for key, figure in figures.items() if figure is not None},
     )  # fmt: skip
 
 
 def interface_of(identity: DeviceIdentity) -> str:
-    """The link of a drive as data sheets call it; the default where the drive does not say."""
+    """Return the link of a drive as data sheets name it; the default if it is not reported."""
     text = (identity.interface or "").lower()
     for word in ("sata", "sas"):
         if word in text:
@@ -93,28 +104,30 @@ def interface_of(identity: DeviceIdentity) -> str:
 
 
 def first_values(sheet: DataSheet, *, protected: bool | None) -> list[Value]:
-    """The values of the first device file, with reasons that say what was measured and what is a
-    default. Raises ConfigError: no flash of the time can do what was measured.
+    """Return the values of the first device file, marked as measured or default.
+
+    Raises:
+        ConfigError: no flash of this year can reach the measured figures.
     """
     values = []
-    for one in derived(sheet):
-        made = replace(one, reason=_reason(one))
-        if one.key == "controller.power_loss_protection" and protected is not None:
-            made = Value(one.key, str(protected).lower(), "as said")
-        if one.key == "user_capacity":  # to the byte: a data sheet rounds
-            made = Value(one.key, f'"{round(sheet.capacity)} B"', "as the drive says")
+    for value in derived(sheet):
+        made = replace(value, reason=_reason(value))
+        if value.key == "controller.power_loss_protection" and protected is not None:
+            made = Value(value.key, str(protected).lower(), "as the user states")
+        if value.key == "user_capacity":  # exact, because data sheets round
+            made = Value(value.key, f'"{round(sheet.capacity)} B"', "as the drive reports")
         values.append(made)
     return values
 
 
-def _reason(one: Value) -> str:
-    reason = one.reason
-    if one.key in ("name", "model", "description"):
+def _reason(value: Value) -> str:
+    reason = value.reason
+    if value.key in ("name", "model", "description"):
         return reason
-    if one.key in _TOLD and reason == "the sheet":
-        return "as the drive, or the user, says"
+    if value.key in _STATED_KEYS and reason == "the sheet":
+        return "as the drive reports, or the user states"
     if "a data sheet" in reason or reason == "yours":
-        return "default: nothing that was measured tells"
+        return "default: no measurement determines it"
     says = "the sheet" in reason or "rated" in reason
     if "the sheet gives no" in reason or not says:
         return reason if reason.startswith("default") else f"default: {reason}"

@@ -1,9 +1,9 @@
-"""What of a drive's flash no single rate tells: over-provisioning, dies, what bounds its writes.
+"""Structure of a drive's flash that no single rate reveals: over-provisioning, dies, bottlenecks.
 
 Over-provisioning follows from write amplification after the measured overwrites, which depends on
-it and hardly on anything else; no time has to be simulated for it. Dies are chosen by what depends
-on how often I/Os meet on one: reads by queue depth and the slow ones of a mix. A number of dies
-takes the program time with it, so that all together program as fast.
+little else; no time needs to be simulated. The number of dies is chosen by figures that depend on
+collisions of I/Os on a die: reads by queue depth, and slow I/Os of a mix. The program time scales
+with the number of dies, so that all dies together program at the same rate.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from writecliff.published.measure import ComparedDrive
 from writecliff.published.sheet_check import fitting_scale
 
 Log = Callable[[str], None]
-SMALL_BYTES = 8e9  # of the drive that is simulated; a smaller one whole
+SMALL_BYTES = 8e9  # largest capacity that is simulated at full size
 DIES_MOST, CHANNELS_MOST = 256, 16
 _DIES_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-_TOLD = 0.01  # of write amplification
+_WAF_TOLERANCE = 0.01  # relative, of write amplification
 _TRIES = 12
-_FASTER = 0.25  # of the firmware times where flash is to be what bounds writes
-_FASTER_FLASH = 0.6  # of the program time where firmware is
+_FASTER = 0.25  # factor of the firmware times if flash is the bottleneck of writes
+_FASTER_FLASH = 0.6  # factor of the program time if firmware is the bottleneck
 _LEAST_NS = 50.0
-_UNITS_LEAST = 150  # reclaim units, below which they would be a coarse share of the flash
-_LEAST_READ, _SAME_READ = 0.3, 0.04  # of the mean read time
-_TRIED = "measured here: nearest of what was tried"
+_UNITS_LEAST = 150  # fewest reclaim units; fewer would be too coarse
+_LEAST_READ, _SAME_READ = 0.3, 0.04  # shares of the mean read time
+_TRIED = "measured here: best of the tried values"
 _SUSPENSIONS, _USUAL_SUSPENSIONS = "controller.suspends_per_operation", "8"
 LINK = "link.bandwidth"
 SLOT = 4096
@@ -46,17 +46,19 @@ SLOT = 4096
 
 @dataclass(frozen=True)
 class Spare:
-    """Over-provisioning that was found: the blocks of a plane; `waf` is simulated with them."""
+    """Fitted over-provisioning: the blocks of a plane, and the simulated write amplification."""
 
     text: str
     blocks: int
     waf: float
-    exact: bool  # write amplification comes out as measured
+    exact: bool  # `True` if `waf` equals the measured value
 
 
 def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log: Log) -> Spare:
-    """The device file with as many blocks as give the measured write amplification. Raises
-    ConfigError: no number of blocks makes a drive.
+    """Return the device file with as many blocks as give the measured write amplification.
+
+    Raises:
+        ConfigError: no number of blocks makes a possible drive.
     """
     log("simulating write amplification by over-provisioning")
     capacity = number(value_of(text, "user_capacity"))
@@ -64,7 +66,7 @@ def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log
     each = raw / number(value_of(text, "flash.blocks_per_plane"))
     low, high = int(np.ceil(capacity / each)), int(2.0 * capacity / each)
     best: Spare | None = None
-    tries = min(_TRIES, max(1, (high - low + 1).bit_length()))  # each halves what is left
+    tries = min(_TRIES, max(1, (high - low + 1).bit_length()))  # each halves the range
     progress = FitProgress(log)
     for nth in range(tries):
         blocks = (low + high) // 2
@@ -74,22 +76,22 @@ def with_spare_for(text: str, path: str, overwritten_pct: float, waf: float, log
             progress.searching("over-provisioning", tries, (tried + share) / tries)
 
         try:
-            found = simulated_waf(made, path, overwritten_pct, look)
-        except ConfigError:  # too little spare flash for a drive at all
+            simulated = simulated_waf(made, path, overwritten_pct, look)
+        except ConfigError:  # too little spare flash
             low = blocks + 1
             if low > high:
                 break
             continue
-        here = Spare(made, blocks, found, abs(found / waf - 1) < _TOLD)
-        if best is None or abs(np.log(found / waf)) < abs(np.log(best.waf / waf)):
+        here = Spare(made, blocks, simulated, abs(simulated / waf - 1) < _WAF_TOLERANCE)
+        if best is None or abs(np.log(simulated / waf)) < abs(np.log(best.waf / waf)):
             best = here
         if here.exact or low >= high:
             break
-        low, high = (blocks + 1, high) if found > waf else (low, blocks - 1)
+        low, high = (blocks + 1, high) if simulated > waf else (low, blocks - 1)
         if low > high:
             break
     if best is None:
-        raise ConfigError("no over-provisioning makes a drive of this capacity and these dies")
+        raise ConfigError("no over-provisioning is possible with this capacity and number of dies")
     return best
 
 
@@ -99,45 +101,48 @@ def simulated_waf(
     overwritten_pct: float,
     on_share: Callable[[float], None] = lambda share: None,
 ) -> float:
-    """Write amplification in the last quarter of the overwrites, without simulating time;
-    `on_share` gets the share of the writes that is done, 0 to 1.
+    """Return the write amplification of the last quarter of the overwrites, without timing.
+
+    `on_share` receives the completed share of the writes, 0 to 1.
     """
     drive = ComparedDrive("spare", text, path)
     scale = fitting_scale(text, path, SMALL_BYTES)
     drive = drive.scaled(scale) if scale > 1 else drive
     engine = SimEngine.from_text(drive.text, drive.file_name)
     capacity = engine.identify().capacity_bytes
-    # The last part has the seed of another load: one address must not follow another twice.
+    # The last part has another seed, so that addresses do not follow each other in the same order.
     steps = recipe(f"overwritten:{0.75 * overwritten_pct:.4g}%", capacity)
     last = recipe(f"overwritten:{0.25 * overwritten_pct:.4g}%", capacity)[-1]
     steps.append(type(last)(last.name, last.jobs, seed=last.seed + 1))
     volumes = [sum(job.volume_bytes or 0 for job in step.jobs) for step in steps]
     waf: float | None = None
     for nth, step in enumerate(steps):
-        begin, own, whole = sum(volumes[:nth]), volumes[nth], sum(volumes)
+        begin, volume, whole = sum(volumes[:nth]), volumes[nth], sum(volumes)
 
-        def look(now: Progress, begin: int = begin, own: int = own, whole: int = whole) -> None:
-            on_share((begin + (now.fraction or 0.0) * own) / whole)
+        def look(
+            now: Progress, begin: int = begin, volume: int = volume, whole: int = whole
+        ) -> None:
+            on_share((begin + (now.fraction or 0.0) * volume) / whole)
 
         waf = engine.precondition(step, look).waf
-        on_share((begin + own) / whole)
+        on_share((begin + volume) / whole)
     return waf or 1.0
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A device file to start from: its dies, whether reads suspend programs, and what bounds reads
-    and writes.
-    """
+    """A start: a device file with its dies, suspension of programs by reads, and bottlenecks."""
 
     text: str
     dies: int
     suspends: bool
-    flash_bounds: tuple[str, ...]  # "reads", "writes": those that flash bounds; else firmware
+    flash_bounds: tuple[
+        str, ...
+    ]  # operations ("reads", "writes") that flash bounds; firmware bounds the others
 
     @property
     def bounds(self) -> str:
-        """In words."""
+        """Bottlenecks as text."""
         both = (("reads", "firmware"), ("writes", "firmware"))
         named = [(what, "flash" if what in self.flash_bounds else who) for what, who in both]
         words = [f"{what} bound by {who}" for what, who in named]
@@ -145,15 +150,16 @@ class Variant:
 
 
 def variants(text: str) -> Iterator[Variant]:
-    """The first device file with other numbers of dies, with and without suspension, and with
-    firmware so fast that flash bounds reads, writes, or both; each device file once.
+    """Yield starts: other numbers of dies, suspension or not, and flash or firmware as bottleneck.
+
+    Each device file appears once.
     """
     seen: set[str] = set()
     channels, per = (round(number(value_of(text, f"flash.{key}")))
                      for key in ("channels", "dies_per_channel"))  # fmt: skip
     dies = channels * per
     every = (max(1, round(dies * factor)) for factor in _DIES_FACTORS)
-    for wanted in dict.fromkeys(one for one in every if one <= DIES_MOST):
+    for wanted in dict.fromkeys(count for count in every if count <= DIES_MOST):
         made = with_dies(text, wanted)
         if made is None:
             continue
@@ -167,22 +173,23 @@ def variants(text: str) -> Iterator[Variant]:
 
 
 def with_dies(text: str, dies: int) -> str | None:
-    """The device file with so many dies, as much flash, and a program time with which all of them
-    together are as fast; None if there is no such drive.
+    """Return the device file with other dies, equal flash, and an equal total program rate.
+
+    None: the drive is not possible.
     """
     channels, per, blocks, pages = (
         round(number(value_of(text, f"flash.{key}")))
         for key in ("channels", "dies_per_channel", "blocks_per_plane", "pages_per_block")
     )
     usual = 16 if channels > 8 else 8
-    found = min(dies, max(channels, usual))
-    while dies % found:
-        found -= 1
+    wanted_channels = min(dies, max(channels, usual))
+    while dies % wanted_channels:
+        wanted_channels -= 1
     share = dies / (channels * per)
-    # Blocks of a plane are reclaim units: as many as before, of smaller blocks, if dies are more.
+    # Blocks of a plane are reclaim units. With more dies, keep their number with smaller blocks.
     made = {
-        "flash.channels": str(found),
-        "flash.dies_per_channel": str(dies // found),
+        "flash.channels": str(wanted_channels),
+        "flash.dies_per_channel": str(dies // wanted_channels),
         "flash.blocks_per_plane": str(max(1, round(blocks / share))),
     }
     units = blocks / share
@@ -203,8 +210,10 @@ def with_dies(text: str, dies: int) -> str | None:
 
 
 def with_write_times(text: str, fill_bytes_per_s: float, steady_iops: float, waf: float) -> str:
-    """The device file with program time and firmware times that each alone explain the fill and
-    the steady random writes, at the write amplification that was measured.
+    """Return the device file with write times that explain the measured rates.
+
+    The program time and the firmware times each explain, alone, the fill and the steady random
+    writes at the measured write amplification.
     """
     dies, planes, pages = (
         _dies(text),
@@ -232,14 +241,16 @@ def _dies(text: str) -> float:
 
 
 def _firmware_bound(text: str) -> str:
-    """With flash that is faster than writes need."""
+    """Return the device file with flash that is faster than the writes need."""
     program = number(value_of(text, "flash.program"))
     return with_numbers(text, {"flash.program": _FASTER_FLASH * program})
 
 
 def _flash_bound(text: str, bounds: Sequence[str]) -> str:
-    """With firmware so fast that flash bounds what is in `bounds`. What a command alone takes
-    stays: the time that it loses, the controller's latency gains.
+    """Return the device file with firmware so fast that flash bounds the operations in `bounds`.
+
+    The latency of a single command stays: the controller's latency gains the time that the command
+    loses.
     """
     every = "controller.command_time"
     keys = {
@@ -266,16 +277,16 @@ def _flash_bound(text: str, bounds: Sequence[str]) -> str:
 
 
 def link_most(text: str) -> float:
-    """What the drive's link carries at most, in bytes/s."""
+    """Return the highest rate of the drive's link, in bytes/s."""
     name = value_of(text, "link.interface")
-    every = [one.most_mb_s * 1e6 for one in LINKS.values() if one.name == name]
+    every = [link.most_mb_s * 1e6 for link in LINKS.values() if link.name == name]
     return every[0] if every else number(value_of(text, LINK))
 
 
 def _command_alone(text: str) -> float:
-    """What firmware takes for a single write, in ns."""
-    own = _time(text, "controller.write_command_time")
-    return own or _time(text, "controller.command_time") or 0.0
+    """Return the firmware time of a single write, in ns."""
+    write_time = _time(text, "controller.write_command_time")
+    return write_time or _time(text, "controller.command_time") or 0.0
 
 
 def _time(text: str, key: str) -> float | None:
@@ -287,21 +298,21 @@ def _time(text: str, key: str) -> float | None:
 
 
 def with_page_times(text: str, single_reads_ns: Mapping[int, Sequence[float]]) -> str:
-    """The device file with read times of its pages that differ as single reads do."""
+    """Return the device file with read times of pages that differ like the measured reads."""
     times = value_of(text, "flash.read")
     middles = single_reads_ns.get(len(times))
     if middles is None:
         return text
     mean, mean_read = number(times), sum(middles) / len(middles)
-    found = [max(mean + one - mean_read, _LEAST_READ * mean) for one in middles]
-    if max(found) - min(found) < _SAME_READ * mean:
+    read_times = [max(mean + middle - mean_read, _LEAST_READ * mean) for middle in middles]
+    if max(read_times) - min(read_times) < _SAME_READ * mean:
         return text
-    said = ", ".join(f'"{one / 1e3:.4g} us"' for one in found)
-    return with_values(text, {"flash.read": (f"[{said}]", None)})
+    listed = ", ".join(f'"{read_time / 1e3:.4g} us"' for read_time in read_times)
+    return with_values(text, {"flash.read": (f"[{listed}]", None)})
 
 
 def alternatives(text: str) -> Iterator[tuple[str, str]]:
-    """What no rate tells, otherwise: the change in words, and the device file."""
+    """Yield changes that no rate reveals: a description, and the device file."""
     key = "controller.write_buffer"
     size = number(value_of(text, key))
     for factor in (0.5, 2.0, 4.0):
@@ -326,14 +337,14 @@ def alternatives(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _with_suspensions(text: str, *, suspends: bool) -> str:
-    """With programs that reads suspend as often as is usual, or never."""
+    """Return the device file with the usual number of suspensions by reads, or none."""
     if (number(value_of(text, _SUSPENSIONS)) > 0) == suspends:
         return text
     return with_values(text, {_SUSPENSIONS: (_USUAL_SUSPENSIONS if suspends else "0", _TRIED)})
 
 
 def _other_blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Blocks of half and twice the size, which are erased as much more or less often."""
+    """Yield blocks of half and twice the size, erased in proportion more or less often."""
     pages, blocks = (
         round(number(value_of(text, f"flash.{key}")))
         for key in ("pages_per_block", "blocks_per_plane")

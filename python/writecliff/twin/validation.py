@@ -1,7 +1,7 @@
-"""Twins of simulated drives whose values are hidden: how well do they predict other loads?
+"""Validation of twins: simulated drives with hidden values, and their twins under other loads.
 
-`writecliff twin` drives a hidden drive through the seam and knows nothing else of it. Then both,
-the hidden drive and its twin, are measured under loads that the twin was not made from.
+`writecliff twin` accesses a hidden drive only through the engine. Then the hidden drive and its
+twin are measured under loads from which the twin was not made.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from writecliff.twin.result import FOLDER, keep
 from writecliff.workload.model import Pattern
 
 Log = Callable[[str], None]
-RATES_PCT, TAILS_PCT = 5.0, 10.0  # medians to reach
+RATES_PCT, TAILS_PCT = 5.0, 10.0  # medians to reach, at most
 KIB = 1024
 SECONDS = 2.0  # of each load
-MEASURED_S, REST_S = 1.0, 2.0  # of a load of the measurements, and the rest
+MEASURED_S, REST_S = 1.0, 2.0  # length of a measured load, and of the idle phase
 
 OtherLoad = tuple[Pattern, int, float, int]  # KiB, share of reads, outstanding I/Os
-# None is among those of `procedures.twin_loads`.
+# Loads that are not in `procedures.twin_loads`.
 OTHER_LOADS: Sequence[OtherLoad] = (
     ("random", 4, 100.0, 3), ("random", 4, 100.0, 6), ("random", 4, 100.0, 12),
     ("random", 4, 100.0, 24), ("random", 8, 100.0, 1), ("random", 8, 100.0, 4),
@@ -59,10 +59,12 @@ class PredictedLoad:
 
     @property
     def rate_error_pct(self) -> float:
+        """Error of the twin's rate, in percent of the hidden drive's."""
         return 100 * (self.iops_twin / self.iops - 1)
 
     @property
     def p99_error_pct(self) -> float | None:
+        """Error of the twin's 99th percentile, in percent; None if one is not known."""
         if not self.p99_ms or self.p99_twin_ms is None:
             return None
         return 100 * (self.p99_twin_ms / self.p99_ms - 1)
@@ -70,37 +72,39 @@ class PredictedLoad:
 
 @dataclass(frozen=True)
 class TwinCase:
-    """A hidden drive: what was found of the values that were changed, and the other loads."""
+    """A hidden drive, its twin's values for the hidden ones, and the errors of other loads."""
 
     drive: str
-    values: Mapping[str, tuple[str, str]]  # by key: hidden, and the twin's
+    values: Mapping[str, tuple[str, str]]  # by key: hidden value, and the twin's
     loads: tuple[PredictedLoad, ...]
     kept_rates_pct: float | None
     kept_tails_pct: float | None
 
     @property
     def rates_pct(self) -> float:
-        """Median error of the rates."""
-        return median(abs(one.rate_error_pct) for one in self.loads)
+        """Median error of the rates, in percent."""
+        return median(abs(load.rate_error_pct) for load in self.loads)
 
     @property
     def tails_pct(self) -> float:
-        """Median error of the 99th percentiles."""
-        return median(abs(e) for one in self.loads if (e := one.p99_error_pct) is not None)
+        """Median error of the 99th percentiles, in percent."""
+        return median(abs(e) for load in self.loads if (e := load.p99_error_pct) is not None)
 
     @property
     def ok(self) -> bool:
+        """`True` if both median errors are within their limits."""
         return self.rates_pct <= RATES_PCT and self.tails_pct <= TAILS_PCT
 
     def mapping(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the case as in `lab validate twin --json`."""
         loads = [
-            asdict(one) | {"rate_error_pct": one.rate_error_pct, "p99_error_pct": one.p99_error_pct}
-            for one in self.loads
+            asdict(load)
+            | {"rate_error_pct": load.rate_error_pct, "p99_error_pct": load.p99_error_pct}
+            for load in self.loads
         ]
         values = [
-            {"key": key, "hidden": hidden, "twin": found}
-            for key, (hidden, found) in self.values.items()
+            {"key": key, "hidden": hidden, "twin": twin}
+            for key, (hidden, twin) in self.values.items()
         ]
         return {
             "drive": self.drive, "ok": self.ok, "rates_pct": self.rates_pct,
@@ -116,8 +120,12 @@ def twin_case(
     *,
     loads: Sequence[OtherLoad] = OTHER_LOADS,
 ) -> TwinCase:
-    """Make the twin of a hidden drive in `folder`, and measure both under other loads. Raises
-    ConfigError, EngineError, StoreError.
+    """Make the twin of a hidden drive in `folder`, and measure both under other loads.
+
+    Raises:
+        ConfigError: there is no such drive.
+        EngineError: a simulation fails.
+        StoreError: a file cannot be written.
     """
     (hidden, keys), run = hidden_drive(name), folder / name
     log(f"{name}: measuring the hidden drive")
@@ -125,9 +133,9 @@ def twin_case(
     run_procedure(Twin(seconds=MEASURED_S, rest_s=REST_S), engine, run)
     evidence = read_evidence(run)
     fitted = make_twin(
-        evidence, run / FOLDER, name, said={}, log=lambda text: log(f"{name}: {text}")
+        evidence, run / FOLDER, name, facts={}, log=lambda text: log(f"{name}: {text}")
     )
-    kept = keep(fitted, evidence, run, name, run / "twin.toml")
+    result = keep(fitted, evidence, run, name, run / "twin.toml")
     log(f"{name}: measuring {len(loads)} other loads on both")
     state = f"overwritten:{evidence.overwritten_pct:.4g}%"
     wanted = [
@@ -142,7 +150,7 @@ def twin_case(
     ]
     predicted = []
     for load in wanted:
-        ours, twins = (found[load] for found in of_both)
+        ours, twins = (figures[load] for figures in of_both)
         words = f"{load.pattern} {(load.block_bytes or 0) // KIB} KiB, {load.read_pct:g} % reads, "
         predicted.append(
             PredictedLoad(
@@ -150,11 +158,11 @@ def twin_case(
                 ours.get("latency_p99"), twins.get("latency_p99"),
             )
         )  # fmt: skip
-    values = {key: (_said(hidden, key), _said(fitted.text, key)) for key in keys}
-    errors = kept.errors
+    values = {key: (_value_text(hidden, key), _value_text(fitted.text, key)) for key in keys}
+    errors = result.errors
     return TwinCase(name, values, tuple(predicted), errors.rates_pct, errors.tails_pct)
 
 
-def _said(text: str, key: str) -> str:
+def _value_text(text: str, key: str) -> str:
     value = value_of(text, key)
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

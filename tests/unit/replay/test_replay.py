@@ -215,7 +215,7 @@ def test_errors_of_options_have_hints(store: FileIO, setup: ReplaySetup) -> None
     assert misspelt.value.hint == "did you mean 'first-fit'?"
     with pytest.raises(ConfigError, match="not simulated"):
         lay_out(store, "/dev/sda", Sizing())
-    with pytest.raises(ConfigError, match="9 streams; the drive has 8"):
+    with pytest.raises(ConfigError, match="9 streams are out of range: the drive has 8"):
         replay(setup, "rules", 9)
     with pytest.raises(ConfigError) as caught:
         checked_scheme("oracel", False)
@@ -257,7 +257,7 @@ def test_without_rules_nothing_is_recommended() -> None:
     assert found.best is found.none and found.mistagged == ()
     assert "nothing to switch on yet" in verdict(found)[0]
     assert found.automatic is not None and found.automatic.waf > found.none.waf
-    assert "finds streams by itself would gain nothing" in " ".join(verdict(found))
+    assert "with automatic stream detection would gain nothing" in " ".join(verdict(found))
     cells = advice_mapping(found)["cells"]
     assert [cell["bound"] for cell in cells] == [cell["assign"] != "none" for cell in cells]
     assert "Tagging errors" not in {one.title for one in advice_page(found).sections}

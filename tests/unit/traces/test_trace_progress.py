@@ -79,15 +79,15 @@ def test_a_replay_reports_the_progress_of_each_part(tmp_path: Path) -> None:
     replayed = replay_trace(tmp_path / "a.parquet", DRIVE, progress=seen)
     assert [*seen.parts][1:] == [
         "reading the trace",
-        "measuring what it writes",
-        "laying it out",
-        "replaying it",
-        "replaying its end in time",
+        "measuring the writes",
+        "laying out the files",
+        "replaying the trace",
+        "replaying its end with timing",
     ]
-    for what in ("measuring what it writes", "laying it out", "replaying its end in time"):
+    for what in ("measuring the writes", "laying out the files", "replaying its end with timing"):
         assert rises(seen.parts[what]), (what, seen.parts[what])
         assert 0.8 < seen.parts[what][-1] <= 1.0, (what, seen.parts[what])
-    assert [round(share, 1) for share in seen.parts["replaying it"]] == [0.5]  # of a million I/Os
+    assert [round(share, 1) for share in seen.parts["replaying the trace"]] == [0.5]  # of a million I/Os
     assert replayed.waf == replay_trace(tmp_path / "a.parquet", DRIVE).waf
 
 
@@ -106,7 +106,7 @@ def test_an_interrupt_stops_the_layout_of_a_trace(tmp_path: Path) -> None:
                 raise KeyboardInterrupt(share)
 
     convert_trace(trace(tmp_path / "a.csv"), tmp_path / "a.parquet")
-    for what in ("measuring what it writes", "laying it out", "replaying it"):
+    for what in ("measuring the writes", "laying out the files", "replaying the trace"):
         with pytest.raises(KeyboardInterrupt) as stopped:
             replay_trace(tmp_path / "a.parquet", DRIVE, progress=Stop(what))
         assert 0 < stopped.value.args[0] < 0.9, what
@@ -118,7 +118,7 @@ def test_writes_that_are_replayed_are_parts_of_their_own(tmp_path: Path) -> None
     parts = [*seen.parts]
     assert parts[:3] == ["", "converting it for the replay", "reading the trace"]
     assert all(rises(seen.parts[what]) for what in parts[:2])
-    assert parts[-1] == "replaying it"  # without latencies
+    assert parts[-1] == "replaying the trace"  # without latencies
 
 
 def test_a_log_shows_the_time_remaining(
@@ -133,15 +133,15 @@ def test_a_log_shows_the_time_remaining(
             now_s += 1.0 if begin == 0 else 3.0
             view.done(step / 10, ios=step * 1_000_000)
     now_s += 100
-    view.part("replaying it")
+    view.part("replaying the trace")
     now_s += 200
     view.done(0.75)
     assert capsys.readouterr().err.splitlines() == [
         "[5 s] measuring: 5,000,000 I/Os, 1.0 million a second  12 %  about 35 s left",
         "[16 s] measuring: 12,000,000 I/Os, 0.8 million a second  40 %  about 24 s left",
         "[31 s] measuring: 17,000,000 I/Os, 0.5 million a second  77 %  about 9 s left",
-        "[0 s] replaying it",
-        "[3 min 20 s] replaying it  75 %  about 1 min 7 s left",
+        "[0 s] replaying the trace",
+        "[3 min 20 s] replaying the trace  75 %  about 1 min 7 s left",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What the measurements of a twin are, which are kept aside, and what their series show."""
+"""Measurements of a twin, their held-out figures, and their series."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ from writecliff.twin.validation import OTHER_LOADS
 
 
 @pytest.mark.parametrize("name", ["sata-tlc-120", "nvme-tlc-960"])
-def test_every_third_load_of_a_kind_is_kept_aside(name: str) -> None:
+def test_every_third_load_of_a_kind_is_held_out(name: str) -> None:
     identity = SimEngine(name).identify()
     loads = [*read_loads(identity), *write_loads()]
     assert len(set(loads)) == len(loads)
-    kinds = groupby(loads, key=lambda one: (one.pattern, min(one.read_pct, 1), one.read_pct == 100))
+    kinds = groupby(
+        loads, key=lambda load: (load.pattern, min(load.read_pct, 1), load.read_pct == 100)
+    )
     for _, kind in kinds:
-        kept = [one.held_out for one in kind]
-        assert kept == [n % EVERY == 0 for n in range(1, len(kept) + 1)]
-    # What a data sheet has is never kept aside: the twin begins with it.
-    fitted = {(one.pattern, one.block_bytes, one.read_pct, one.outstanding)
-              for one in loads if not one.held_out}  # fmt: skip
+        held_out = [load.held_out for load in kind]
+        assert held_out == [n % EVERY == 0 for n in range(1, len(held_out) + 1)]
+    # Figures of a data sheet are never held out, because the twin starts with them.
+    fitted = {(load.pattern, load.block_bytes, load.read_pct, load.outstanding)
+              for load in loads if not load.held_out}  # fmt: skip
     assert {("random", 4096, 100.0, 1), ("sequential", 131072, 100.0, 32)} <= fitted
 
 
-def test_loads_of_the_validation_are_others() -> None:
+def test_the_validation_uses_other_loads() -> None:
     for name in USUAL:
         identity = SimEngine.from_text(hidden_drive(name)[0], f"{name}.toml").identify()
         measured = {
-            (one.pattern, one.block_bytes // 1024, one.read_pct, one.outstanding)
-            for one in Twin().loads(identity)
+            (load.pattern, load.block_bytes // 1024, load.read_pct, load.outstanding)
+            for load in Twin().loads(identity)
         }
         assert len(OTHER_LOADS) == 30
         assert not measured & set(OTHER_LOADS)
@@ -73,7 +75,7 @@ def test_the_plan_bounds_time_and_writes() -> None:
 
 
 @pytest.mark.parametrize("values", [{"seconds": 0.0}, {"rest_s": -1.0}, {"overwrite_minutes": 0.0}])
-def test_lengths_that_are_none_are_refused(values: dict[str, float]) -> None:
+def test_invalid_lengths_are_rejected(values: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="must be"):
         Twin.from_mapping(values)
 
@@ -81,12 +83,12 @@ def test_lengths_that_are_none_are_refused(values: dict[str, float]) -> None:
 def test_a_curve_shows_where_a_cache_ends() -> None:
     volume = np.arange(1, 101) * 1e9
     rate = np.where(volume <= 30e9, 2e9, 0.5e9)
-    found = Curve(volume, rate)
-    assert found.first == 2e9
-    assert found.last == 0.5e9
-    assert found.drop_bytes == 30e9
+    curve = Curve(volume, rate)
+    assert curve.first == 2e9
+    assert curve.last == 0.5e9
+    assert curve.drop_bytes == 30e9
     noisy = rate.copy()
-    noisy[10] = 0.1e9  # a single stall is no end
+    noisy[10] = 0.1e9  # a single stall does not end the cache
     assert Curve(volume, noisy).drop_bytes == 30e9
     assert Curve(volume, np.full(100, 1e9)).drop_bytes is None
 
@@ -101,7 +103,7 @@ def test_overwritten_is_a_share_of_the_capacity() -> None:
             recipe(text, 1 << 30)
 
 
-def test_a_table_may_say_the_state_of_each_figure(tmp_path: Path) -> None:
+def test_a_table_can_contain_the_state_of_each_figure(tmp_path: Path) -> None:
     def figure(state: str) -> PublishedFigure:
         return PublishedFigure(
             source="here", item="", device="d", baseline="", access="random", block_bytes=4096,
@@ -113,7 +115,7 @@ def test_a_table_may_say_the_state_of_each_figure(tmp_path: Path) -> None:
     path = tmp_path / "figures.csv"
     path.write_text(figures_csv(figures))
     assert read_figures(path) == figures
-    loads = [one.load for f in figures if (one := condition(f)) is not None]
+    loads = [condition_.load for f in figures if (condition_ := condition(f)) is not None]
     assert [load.state for load in loads if load] == ["overwritten:50%", "sustained"]
     assert condition(figure("worn")) is None
 
@@ -127,7 +129,7 @@ def test_other_dies_keep_the_flash_and_its_speed() -> None:
         after = describe_device(made, "b.toml")
         assert before.raw_bytes is not None
         assert after.raw_bytes == pytest.approx(before.raw_bytes, rel=0.02)
-        times = [number(value_of(one, "flash.program")) for one in (text, made)]
+        times = [number(value_of(device, "flash.program")) for device in (text, made)]
         assert times[1] / dies == pytest.approx(times[0] / 4, rel=0.01)
     assert all(
         describe_device(made, "c.toml").capacity_bytes == before.capacity_bytes

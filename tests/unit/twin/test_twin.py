@@ -1,4 +1,4 @@
-"""`writecliff twin` on small simulated drives: to the device file, resumed, and as a check."""
+"""`writecliff twin` on small simulated drives: the device file, resuming, and comparisons."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def drive(tmp_path: Path) -> str:
     return f"sim:{path}"
 
 
-def answered(said: Any, code: int = 0) -> dict[str, Any]:
-    assert said.code == code, said.err
-    answer = json.loads(said.out)
+def answered(output: Any, code: int = 0) -> dict[str, Any]:
+    assert output.code == code, output.err
+    answer = json.loads(output.out)
     assert isinstance(answer, dict)
     return answer
 
@@ -56,7 +56,7 @@ def test_a_gentle_twin_and_the_drive_against_it(
     text = file.read_text()
     assert describe_device(text, str(file)).name == "mine"
     assert "measured here by a fit" in text
-    # `choose` takes the errors of what was kept aside as those of the model.
+    # `choose` uses the errors of the held-out figures as those of the model.
     assert model_error(str(file), kinds_of_jobs([], 1)).by_kind["mixes"].pct == pytest.approx(
         made["errors"]["rates_pct"], abs=0.051
     )
@@ -66,9 +66,9 @@ def test_a_gentle_twin_and_the_drive_against_it(
     assert not well["degraded"]
     slow = tmp_path / "fast.toml"  # reads of the measured drive are slower than of this one
     slow.write_text(Path(drive.removeprefix("sim:")).read_text().replace('"60 us"', '"20 us"'))
-    found = answered(cli([*same, str(slow)]), code=3)
-    assert found["degraded"]
-    outcomes = {one["name"]: one["outcome"] for one in found["kinds"]}
+    degraded = answered(cli([*same, str(slow)]), code=3)
+    assert degraded["degraded"]
+    outcomes = {kind["name"]: kind["outcome"] for kind in degraded["kinds"]}
     assert outcomes["random reads"] == "degraded"
     sheet = tmp_path / "sheet.toml"
     sheet.write_text(
@@ -76,10 +76,10 @@ def test_a_gentle_twin_and_the_drive_against_it(
     )
     by_sheet = answered(cli([*same, str(sheet)]))
     assert by_sheet["is_sheet"]
-    assert [one["metric"] for one in by_sheet["figures"]] == ["throughput"]
+    assert [figure["metric"] for figure in by_sheet["figures"]] == ["throughput"]
 
 
-def test_a_twin_finds_what_was_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_twin_reveals_hidden_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A short form of `validate twin`: one start, no refinement, eight other loads."""
     monkeypatch.setattr(fitting, "ROUNDS", 0)
     monkeypatch.setattr(fitting, "IOS_ENOUGH", 4000)
@@ -99,7 +99,7 @@ def test_a_twin_finds_what_was_hidden(tmp_path: Path, monkeypatch: pytest.Monkey
     assert twin.overprovision_pct == pytest.approx(hidden.overprovision_pct, abs=2)
 
 
-def test_a_search_for_over_provisioning_says_how_far_it_is(
+def test_a_search_for_over_provisioning_shows_progress(
     drive: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shares: list[float] = []
@@ -111,19 +111,19 @@ def test_a_search_for_over_provisioning_says_how_far_it_is(
     monkeypatch.setattr(FitProgress, "searching", searching)
     text = Path(drive.removeprefix("sim:")).read_text()
     wanted = structure.simulated_waf(text, drive, 73.0)
-    found = structure.with_spare_for(text, drive, 73.0, 1.05 * wanted, lambda line: None)
-    assert abs(found.waf / wanted / 1.05 - 1) < 0.1
+    spare = structure.with_spare_for(text, drive, 73.0, 1.05 * wanted, lambda line: None)
+    assert abs(spare.waf / wanted / 1.05 - 1) < 0.1
     assert shares == sorted(shares) and len(set(shares)) > 2
     assert 0 < shares[0] < 0.3 and shares[-1] <= 1.0
 
 
-def test_a_drive_too_small_for_a_model_is_refused_before_it_is_measured(
+def test_a_drive_too_small_for_a_model_is_rejected_before_it_is_measured(
     tmp_path: Path, cli: CommandLine
 ) -> None:
     small, run = write_small_drive(tmp_path), tmp_path / "run"
-    found = cli(["twin", f"sim:{small}", "--gentle", "--output", str(run)])
-    assert (found.code, run.exists()) == (2, False)
-    assert found.err.startswith("error: a capacity of 0.96 GB is not supported")
+    output = cli(["twin", f"sim:{small}", "--gentle", "--output", str(run)])
+    assert (output.code, run.exists()) == (2, False)
+    assert output.err.startswith("error: a capacity of 0.96 GB is not supported")
 
 
 def test_hidden_drives_are_drawn_by_their_number() -> None:
@@ -136,7 +136,7 @@ def test_hidden_drives_are_drawn_by_their_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["twin"], "no target"),
         (["twin", "sim:sata-tlc-120", "--on", "sim:sata-tlc-120"], "given twice"),
@@ -148,8 +148,8 @@ def test_hidden_drives_are_drawn_by_their_number() -> None:
         (["twin", "sim:sata-tlc-120", "--no-purge"], "--no-purge is for real drives"),
     ],
 )
-def test_mistakes_are_said_in_a_line(words: list[str], said: str, cli: CommandLine) -> None:
-    found = cli(words)
-    assert found.code == 2
-    assert said in found.err
-    assert "Traceback" not in found.err
+def test_errors_take_a_single_line(words: list[str], message: str, cli: CommandLine) -> None:
+    output = cli(words)
+    assert output.code == 2
+    assert message in output.err
+    assert "Traceback" not in output.err
