@@ -187,7 +187,7 @@ class Catalogue:
         tables = (*CATALOGUE_TABLES, *STEP_TABLES)
         with ExitStack() as stack:
             database = stack.enter_context(
-                views(ours=self._ours, allow_files=allow_files, known=tables)
+                views(ours=self._ours, allow_files=allow_files, suggested=tables)
             )
             path = None if self._table is not None else self.place.saved(FILE_NAME)
             if path is not None:

@@ -1,8 +1,8 @@
-"""Whether the rows of a stored table can be those of a run: types, and the range of each value.
+"""Checks of stored tables: types, and the range of each value.
 
-A file whose checksum is right can still be somebody's own. What reads a table counts on the types
-of `tables.SCHEMAS`, on sizes and times that are not negative, and on the order of steps; a table
-without them is damaged, and says where: "intervals.parquet: latency_mean_ns is a string".
+A file with a correct checksum may have been written by a user. Readers of a table rely on the types
+of `tables.SCHEMAS`, on non-negative sizes and times, and on the order of steps. A table without
+them is reported as damaged: "intervals.parquet: latency_mean_ns is a string".
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from writecliff.store.checksums import damaged
 from writecliff.store.tables import OPERATION_NAMES, SCHEMAS, TIMED_NAMES, TableName
 
-NUMBER_MAX = 1 << 62  # of a count, of bytes or ns: sums of two fit 64 bits
-JOBS_MAX = 1 << 20  # number of a job in a step
+NUMBER_MAX = 1 << 62  # of counts, bytes and ns; the sum of two fits 64 bits
+JOBS_MAX = 1 << 20  # largest number of a job
 _POSITION = ("seq", "phase", "round", "step")
-# Columns that the store itself writes for each row; a row without one is of no run.
+# Columns that the store writes for each row, so they cannot be null.
 _NEVER_NULL: dict[TableName, tuple[str, ...]] = {
     "rounds": (*_POSITION, "label", "sample", "started_ns", "elapsed_ns", "ios", "bytes"),
     "intervals": (*_POSITION, "time_ns", "end_ns", "job", "operation", "ios", "bytes"),
@@ -38,20 +38,22 @@ _WORDS = {"operation": TIMED_NAMES, "kind": ("service", "response")}
 
 
 def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
-    """A file's columns with the types of the schema, numbers of another width converted; columns
-    that the schema does not have stay. Raises StoreError: damaged.
+    """Return the table of a file with the types of the schema; keep additional columns.
+
+    Raises:
+        StoreError: the file is damaged.
     """
     schema = SCHEMAS[name]
     if len(set(table.column_names)) < table.num_columns:
         raise damaged(path, "two columns have the same name")
     try:
-        table.validate(full=True)  # reading does not tell whether texts are UTF-8
+        table.validate(full=True)  # reading does not check that texts are UTF-8
     except pa.ArrowInvalid as error:
         raise damaged(path, " ".join(str(error).split())) from None
     for index, field in enumerate(table.schema):
-        known = schema.get_field_index(field.name)
-        wanted = field.type if known < 0 else schema.field(known).type
-        if known < 0 and not _is_number(field.type):
+        column = schema.get_field_index(field.name)
+        wanted = field.type if column < 0 else schema.field(column).type
+        if column < 0 and not _is_number(field.type):
             continue
         if field.type != wanted:
             table = table.set_column(index, field.name, _cast(table, index, wanted, path))
@@ -59,8 +61,12 @@ def with_types(name: TableName, table: pa.Table, path: Path) -> pa.Table:
 
 
 def checked(name: TableName, table: pa.Table, path: Path) -> pa.Table:
-    """The rows of all files of a table, or some of its columns; NaN, which no engine stores as a
-    value, is null. Raises StoreError: damaged, with the column.
+    """Check the rows of all files of a table, or some of its columns, and return them.
+
+    NaN becomes null, because engines never store it as a value.
+
+    Raises:
+        StoreError: the table is damaged; names the column.
     """
     for column in _NEVER_NULL[name]:
         if column in table.column_names and table.column(column).null_count:
@@ -73,7 +79,7 @@ def checked(name: TableName, table: pa.Table, path: Path) -> pa.Table:
         elif pa.types.is_integer(field.type) and field.name in schema.names:
             _whole(name, values, field, path)
         elif field.name in _WORDS and pa.types.is_string(field.type):
-            _known(values, field.name, path)
+            _check_words(values, field.name, path)
         elif field.name == "jobs":
             _jobs(values, path)
     if name == "rounds":
@@ -99,7 +105,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _real(table: pa.Table, index: int, path: Path) -> pa.Table:
-    """With null for NaN in a column of floating-point numbers."""
+    """Return the table with null for NaN in a column of floating-point numbers."""
     field, values = table.schema.field(index), table.column(index)
     extremes = pc.min_max(values).as_py()
     low, high = extremes["min"], extremes["max"]
@@ -132,7 +138,7 @@ def _whole(name: TableName, values: pa.ChunkedArray, field: pa.Field, path: Path
         raise damaged(path, f"{field.name} has values above {most}")
 
 
-def _known(values: pa.ChunkedArray, column: str, path: Path) -> None:
+def _check_words(values: pa.ChunkedArray, column: str, path: Path) -> None:
     for word in pc.unique(values).to_pylist():
         if word not in _WORDS[column]:
             raise damaged(path, f"{column} has '{word}', not one of {', '.join(_WORDS[column])}")
@@ -152,7 +158,7 @@ def _counts(job: dict[str, Any]) -> bool:
 
 
 def _in_order(table: pa.Table, path: Path) -> None:
-    """Steps are numbered from 1 on, each once."""
+    """Check that steps are numbered, each once."""
     if "seq" not in table.column_names:
         raise damaged(path, "seq is missing")
     if table.num_rows and pc.count_distinct(table.column("seq")).as_py() < table.num_rows:

@@ -1,8 +1,8 @@
-"""Checksums: every file that figures are read from carries the SHA-256 of its own content.
+"""Checksums: every file with figures contains the SHA-256 of its own content.
 
-The digest is inside the file, so that file and digest cannot be out of step after a crash, and a
-file that is copied alone can still be verified. It is a key `sha256` of a JSON document, and a key
-`writecliff.sha256` in the metadata of a Parquet file, which is calculated with zeros in its place.
+The digest is inside the file, so it cannot differ from the file after a crash, and a copied file
+can be verified alone. In a JSON document it is the key `sha256`, in a Parquet file the metadata key
+`writecliff.sha256`, which is calculated with zeros in its place.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BEFORE_DIGEST = PARQUET_KEY + b"\x18\x40"  # Thrift, compact protocol: next fie
 
 
 class DamagedError(StoreError):
-    """A file of a run whose content is not what was written."""
+    """A file of a run whose content was changed after it was written."""
 
     exit_code = 2
 
 
 def damaged(path: Path, why: str) -> DamagedError:
-    """The error for a file whose content is not what was written."""
+    """Return the error for a file whose content was changed after it was written."""
     return DamagedError(
         f"damaged: {path}: {why}", hint="restore the file from a copy, or run the test again"
     )
@@ -40,23 +40,31 @@ def damaged(path: Path, why: str) -> DamagedError:
 def write_document(path: Path, schema: str, fields: Mapping[str, object]) -> None:
     """Replace `path` atomically by a JSON document with its schema and checksum.
 
-    Raises StoreError if it cannot be written, ValueError for what JSON cannot express.
+    Raises:
+        StoreError: the file cannot be written.
+        ValueError: a value cannot be expressed in JSON.
     """
     write_atomically(path, sealed_document(schema, fields))
 
 
 def sealed_document(schema: str, fields: Mapping[str, Any]) -> bytes:
-    """The content of a JSON document with its schema and checksum. Raises ValueError."""
+    """Return the content of a JSON document with its schema and checksum.
+
+    Raises:
+        ValueError: a value cannot be expressed in JSON.
+    """
     document = {"schema": schema, **texts_only(fields)}
     sealed = {**document, _JSON_KEY: _json_digest(document)}
     return (json.dumps(sealed, indent=2, allow_nan=False) + "\n").encode()
 
 
 def read_document(path: Path, schema: str) -> dict[str, Any]:
-    """The fields of a document that `write_document` wrote.
+    """Return the fields of a document that `write_document` wrote.
 
-    Raises FileNotFoundError or NotADirectoryError, and StoreError if it is unreadable, damaged or
-    of another schema.
+    Raises:
+        FileNotFoundError: there is no such file.
+        NotADirectoryError: a folder of the path is a file.
+        StoreError: the file is unreadable, damaged, or has another schema.
     """
     try:
         data = read_regular(path)
@@ -68,18 +76,20 @@ def read_document(path: Path, schema: str) -> dict[str, Any]:
 
 
 def parse_document(data: bytes, path: Path, schema: str) -> dict[str, object]:
-    """The fields of a document, from the content of `path`. Raises StoreError: not JSON, damaged
-    or of another schema.
+    """Return the fields of a document, from the content of `path`.
+
+    Raises:
+        StoreError: the content is not JSON, is damaged, or has another schema.
     """
     try:
         document = json.loads(data)
-        json.dumps(document, allow_nan=False)  # a number beyond floating point is read as infinity
+        json.dumps(document, allow_nan=False)  # numbers beyond floating point are read as infinity
     except (ValueError, RecursionError) as error:
         raise damaged(path, f"not JSON: {error}") from None
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != schema:
+    stored = document.get("schema") if isinstance(document, dict) else None
+    if stored != schema:
         raise StoreError(
-            f"{path} has schema {json.dumps(found)}, this version reads {json.dumps(schema)}"
+            f"{path} has schema {json.dumps(stored)}, this version reads {json.dumps(schema)}"
         )
     if document.pop(_JSON_KEY, None) != _json_digest(document):
         raise damaged(path, "checksum mismatch")
@@ -92,20 +102,28 @@ def _json_digest(document: Mapping[str, object]) -> str:
 
 
 def seal_parquet(data: bytes) -> bytes:
-    """A Parquet file that holds `NO_DIGEST` under `PARQUET_KEY`, with its digest there."""
+    """Return a Parquet file with its digest in place of `NO_DIGEST` under `PARQUET_KEY`."""
     at = data.rindex(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
     return data[:at] + _parquet_digest(data, at) + data[at + len(NO_DIGEST) :]
 
 
 def check_parquet(path: Path, data: bytes) -> None:
-    """Raises StoreError if `data`, the content of `path`, is not as `seal_parquet` returned it."""
+    """Check that `data`, the content of `path`, is as `seal_parquet` returned it.
+
+    Raises:
+        StoreError: the checksum does not match.
+    """
     at = data.rfind(_BEFORE_DIGEST) + len(_BEFORE_DIGEST)
     if data[at : at + len(NO_DIGEST)] != _parquet_digest(data, at):
         raise damaged(path, "checksum mismatch")
 
 
 def seal_parquet_file(path: Path) -> None:
-    """As `seal_parquet`, for a file that is too large for memory, in place. Raises OSError."""
+    """Seal a file in place like `seal_parquet`, without reading it into memory.
+
+    Raises:
+        OSError: the file cannot be read or written.
+    """
     with path.open("r+b") as file:
         at = _place(file)
         digest = _file_digest(file, at)
@@ -116,7 +134,12 @@ def seal_parquet_file(path: Path) -> None:
 
 
 def check_parquet_file(path: Path) -> None:
-    """As `check_parquet`, for a file that is too large for memory. Raises StoreError, OSError."""
+    """Check a file like `check_parquet`, without reading it into memory.
+
+    Raises:
+        StoreError: the checksum does not match.
+        OSError: the file cannot be read.
+    """
     with path.open("rb") as file:
         at = _place(file)
         file.seek(at)
@@ -125,7 +148,7 @@ def check_parquet_file(path: Path) -> None:
 
 
 def _place(file: BinaryIO) -> int:
-    """Where the digest is in a file, which ends with its metadata and their length."""
+    """Return the position of the digest, in the metadata at the end of a file."""
     size = file.seek(-8, os.SEEK_END) + 8
     begin = max(0, size - 8 - int.from_bytes(file.read(4), "little"))
     file.seek(begin)
@@ -133,7 +156,7 @@ def _place(file: BinaryIO) -> int:
 
 
 def _file_digest(file: BinaryIO, at: int) -> bytes:
-    """`_parquet_digest` of a file."""
+    """Return the digest of a file, as `_parquet_digest` does for bytes."""
     digest = hashlib.sha256()
     file.seek(0)
     left = at

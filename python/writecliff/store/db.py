@@ -1,16 +1,16 @@
-"""SQL over Arrow tables, by DuckDB. The only module that imports duckdb.
+"""SQL over Arrow tables with DuckDB. The only module that imports duckdb.
 
-DuckDB gets tables of runs, never their paths: it would take a path for a glob pattern or a URI, and
-it does not verify checksums. Files of the catalogue, which are made from verified ones, it reads by
-itself, through descriptors: a list of thousands of runs then needs no other library. Each call has
-a connection of its own, to an empty database that the process keeps: to make one takes eight times
-as long as a query. Only where users write the SQL, which may leave tables and settings behind, is
-the database of the call alone.
+DuckDB gets tables of runs, never their paths: it would interpret a path as a glob pattern or a URI,
+and it does not verify checksums. It reads the files of the catalogue itself, through descriptors,
+so a list of thousands of runs needs no other library; these files derive from verified files. Each
+call uses its own connection to an empty database of the process, because creating a database takes
+eight times as long as a query. Only if users write the SQL, which may leave tables and settings
+behind, the database belongs to a single call.
 
-SQL of a user cannot reach files, the network or extensions. DuckDB's own switch closes them, and a
-lock prevents a statement from turning it back. The switch spares listed paths, for reading and for
-writing alike, so the list has sealed copies in memory of the catalogue's files, which the kernel
-protects against writing.
+SQL of a user cannot access files, the network or extensions. A setting of DuckDB disables them, and
+a lock prevents a statement from enabling them again. The setting allows listed paths, for reading
+and for writing. So the list contains copies of the catalogue's files in memory, which are sealed
+against writing.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_
 
 
 class QueryError(StoreError):
-    """A query that DuckDB refuses."""
+    """A query that DuckDB rejects."""
 
     exit_code = 2
 
 
 def query(sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = ()) -> pa.Table:
-    """Run `sql` over `tables`, by their keys; it cannot reach anything else.
+    """Run `sql` over `tables`, by their keys, without access to anything else.
 
     Raises:
-        QueryError: DuckDB refuses the query.
+        QueryError: DuckDB rejects the query.
     """
     with _database(os.getpid(), closed=True).cursor() as connection, _errors(tables):
         for name, table in tables.items():
@@ -66,21 +66,25 @@ def query(sql: str, tables: Mapping[str, pa.Table], parameters: Sequence[Any] = 
 
 
 class Views:
-    """Named views that queries of a user may use; begin with `views`."""
+    """Named views for queries of a user; created by `views`."""
 
-    def __init__(self, connection: Any, closing: ExitStack | None, known: Sequence[str]) -> None:
+    def __init__(
+        self, connection: Any, closing: ExitStack | None, suggested: Sequence[str]
+    ) -> None:
+        """Use `views` instead."""
         self._connection = connection
-        self._closing = closing  # closes the copies of files; None: read the files themselves
+        self._closing = closing  # closes copies of files; None: files are read directly
         self._copies: list[str] = []
-        self._known = known
+        self._known = suggested
 
     def add_table(self, name: str, table: Any) -> None:
         """Add an Arrow table or dataset."""
         self._connection.register(name, table)
 
     def add_files(self, name: str, files: Sequence[BinaryIO]) -> None:
-        """Add open Parquet files, which must stay open, as a view; a column that some of them lack
-        is null there.
+        """Add open Parquet files, which must stay open, as a view.
+
+        A column that some of the files lack is null there.
         """
         paths = [self._readable_path(file) for file in files]
         listed = ", ".join(f"'{path}'" for path in paths)
@@ -88,9 +92,7 @@ class Views:
         self._run(f"create temp view {name} as select * from {union}")
 
     def _readable_path(self, file: BinaryIO) -> str:
-        """Return the path by which DuckDB reads a file, or a sealed copy of it if users write the
-        SQL.
-        """
+        """Return the path by which DuckDB reads a file: a sealed copy if users write the SQL."""
         if self._closing is None:
             return f"/proc/self/fd/{file.fileno()}"
         descriptor = os.memfd_create("view", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -106,9 +108,9 @@ class Views:
         self._run(f"create temp view {name} as {sql}")
 
     def close_files(self) -> None:
-        """Confine all later statements to the views.
+        """Restrict all later statements to the views.
 
-        Call it before a statement of a user runs; no files can be added afterwards.
+        This must be called before a statement of a user runs. No files can be added afterwards.
         """
         if self._closing is None:
             raise ValueError("these views read files themselves")
@@ -117,18 +119,26 @@ class Views:
         _close_files(self._connection)
 
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> tuple[list[str], Rows]:
-        """Names of columns, and rows, without times that have a zone. Raises QueryError."""
-        found = self._run(sql, parameters)
-        if found is None:
+        """Return the names of the columns, and the rows; times must not have a zone.
+
+        Raises:
+            QueryError: DuckDB rejects the query.
+        """
+        relation = self._run(sql, parameters)
+        if relation is None:
             return [], []
         with _errors(self._known):
-            return list(found.columns), found.fetchall()
+            return list(relation.columns), relation.fetchall()
 
     def arrow(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table | None:
-        """The result as a table; None of a statement that has none. Raises QueryError."""
-        found = self._run(sql, parameters)
+        """Return the result as a table; None for a statement without a result.
+
+        Raises:
+            QueryError: DuckDB rejects the query.
+        """
+        relation = self._run(sql, parameters)
         with _errors(self._known):
-            return None if found is None else found.to_arrow_table()
+            return None if relation is None else relation.to_arrow_table()
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
         with _errors(self._known):
@@ -137,46 +147,48 @@ class Views:
 
 @contextmanager
 def views(
-    *, ours: bool = False, allow_files: bool = False, known: Sequence[str] = ()
+    *, ours: bool = False, allow_files: bool = False, suggested: Sequence[str] = ()
 ) -> Iterator[Views]:
-    """Open an empty database for views, without threads of its own.
+    """Open an empty database for views, without threads.
 
     Args:
-        ours: no user writes the statements. They use the database of the process, in which each
-            connection sees its own views only.
-        allow_files: the user's statements may read and write files and load extensions. Otherwise
-            call `Views.close_files` before the first of them.
-        known: names of tables that messages about unknown ones suggest.
+        ours: `True` if no user writes the statements. They use the database of the process, in
+            which each connection has its own views.
+        allow_files: `True` if the user's statements may access files and extensions. Otherwise
+            `Views.close_files` must be called before the first of them.
+        suggested: names of tables to suggest for unknown names.
     """
     with ExitStack() as closing:
         if ours:
             connection = closing.enter_context(_database(os.getpid(), closed=False).cursor())
-            yield Views(connection, None, known)
+            yield Views(connection, None, suggested)
             return
         folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="writecliff-sql-"))
         connection = closing.enter_context(_new_database(folder))
-        yield Views(connection, None if allow_files else closing, known)
+        yield Views(connection, None if allow_files else closing, suggested)
 
 
 @contextmanager
-def _errors(known: Iterable[str]) -> Iterator[None]:
-    """Turn errors of DuckDB into QueryError, with the nearest name of `known` as a hint."""
+def _errors(suggested: Iterable[str]) -> Iterator[None]:
+    """Convert errors of DuckDB to QueryError, with the nearest suggested name as a hint."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
-        raise QueryError(f"query failed: {_first_line(error)}", hint=_hint(error, known)) from error
+        raise QueryError(
+            f"query failed: {_first_line(error)}", hint=_hint(error, suggested)
+        ) from error
 
 
-def _hint(error: duckdb.Error, known: Iterable[str]) -> str | None:
+def _hint(error: duckdb.Error, suggested: Iterable[str]) -> str | None:
     text = str(error)
     if any(reason in text for reason in _FILES_CLOSED):
         return (
-            "queries reach nothing but the views of the store; `runs sql --allow-files` "
-            "(in Python allow_files=True) opens files and extensions"
+            "queries can only access the views of the store; `runs sql --allow-files` "
+            "(in Python allow_files=True) permits files and extensions"
         )
-    if (missing := _NO_TABLE.search(text)) and (names := list(known)):
+    if (missing := _NO_TABLE.search(text)) and (names := list(suggested)):
         return did_you_mean(missing[1].lower(), names)
     suggestion = _SUGGESTION.search(text)
     return None if suggestion is None else suggestion[0][0].lower() + suggestion[0][1:]
@@ -188,8 +200,10 @@ def _first_line(error: Exception) -> str:
 
 @cache
 def _database(process: int, *, closed: bool) -> Any:
-    """Return the empty database of this process; that of a parent must not be used. Its tables are
-    small, and without threads of its own it may be forked. A closed one reaches no files.
+    """Return the empty database of this process, without access to files if `closed`.
+
+    The database of a parent process must not be used. Without threads, this database survives a
+    fork.
     """
     database = _new_database("")
     if closed:

@@ -1,4 +1,4 @@
-"""Writing to a run directory: files are replaced as a whole, and there is one writer at a time."""
+"""Writes to a run directory: files are replaced atomically, and there is a single writer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from writecliff.output_files import PART_SUFFIX as TEMPORARY_SUFFIX
 from writecliff.output_files import check_kind, open_part, part_of, remove_part
 
 LOCK_NAME = ".lock"
-# A link in its place, of a run directory that somebody sent, would have its target overwritten.
+# A symbolic link in its place, in a run directory from elsewhere, must not be followed.
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NUMBER = re.compile(r"\b(?:errno|os error) (\d+)", re.IGNORECASE)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -23,8 +23,11 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace the content of `path` by `data`, or leave it unchanged.
 
-    Data and name are synced, in this order: a power cut leaves the old file or the new one. Raises
-    StoreError (full disk, no permission), ConfigError (a device is there).
+    Data and name are synced, in this order, so a power cut leaves the old file or the new file.
+
+    Raises:
+        StoreError: the disk is full, or permission is missing.
+        ConfigError: `path` is a device.
     """
     temporary = part_of(path)
     try:
@@ -40,10 +43,10 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def store_error(error: OSError, path: Path) -> StoreError:
-    """The error for a failed write to `path`; a full disk gets a hint."""
+    """Return the error for a failed write to `path`, with a hint if the disk is full."""
     number = error.errno
-    if number is None and (said := _NUMBER.search(str(error))):  # of shutil, or of Rust
-        number = int(said[1])
+    if number is None and (match := _NUMBER.search(str(error))):  # from shutil or Rust
+        number = int(match[1])
     reason = (error.strerror or (os.strerror(number) if number else str(error))).lower()
     hint = None
     if number in _NO_SPACE:
@@ -52,9 +55,14 @@ def store_error(error: OSError, path: Path) -> StoreError:
 
 
 def check_unused(path: Path) -> None:
-    """Raise ConfigError if the directory `path` holds something or is a file, StoreError if it
-    cannot be read. A lock and unfinished files are nothing: a run that was killed, or had no space,
-    before it had its manifest leaves them.
+    """Check that the directory `path` is unused: absent or empty.
+
+    A lock and unfinished files do not count. A run leaves them if it is killed, or the disk is
+    full, before its manifest is written.
+
+    Raises:
+        ConfigError: the directory is not empty, or `path` is a file.
+        StoreError: the directory cannot be read.
     """
     check_kind(path)
     if path.exists() and not path.is_dir():
@@ -66,7 +74,7 @@ def check_unused(path: Path) -> None:
     if used:
         raise ConfigError(
             f"{path} exists and is not empty",
-            hint="give a new directory, or resume what it holds with --resume",
+            hint="give a new directory, or resume the run in it with --resume",
         )
 
 
@@ -75,9 +83,11 @@ def _counts(path: Path) -> bool:
 
 
 def claim_directory(path: Path) -> None:
-    """Make the directory `path`; it may exist if it is empty.
+    """Create the directory `path`; it may exist if it is empty.
 
-    Raises ConfigError if it holds something or is a file, StoreError if it cannot be made.
+    Raises:
+        ConfigError: the directory is not empty, or `path` is a file.
+        StoreError: the directory cannot be created.
     """
     check_unused(path)
     try:
@@ -87,12 +97,12 @@ def claim_directory(path: Path) -> None:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a name from a file is that of something directly in a folder, and not hidden."""
+    """Return `True` if a name is that of a visible entry directly in a folder."""
     return name == Path(name).name and not name.startswith(".") and "\0" not in name and name != ""
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the directory `folder`, so that the names in it survive a power cut."""
+    """Sync the directory `folder`, so that its names survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -107,8 +117,10 @@ def remove_temporaries(folder: Path) -> None:
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of a file; a pipe or device in its place, at which a reader would wait or never
-    end, is an OSError, too.
+    """Return the content of a regular file.
+
+    Raises:
+        OSError: the file cannot be read, or is a pipe or device, which might block or never end.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
@@ -121,7 +133,11 @@ class FolderLock:
     """An advisory lock on a directory; the kernel releases it when the process ends."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the lock. Raises StoreError if another process holds it."""
+        """Take the lock.
+
+        Raises:
+            StoreError: another process holds the lock.
+        """
         self._path = folder / LOCK_NAME
         try:
             self._descriptor = os.open(self._path, _LOCK, 0o644)
@@ -142,15 +158,15 @@ class FolderLock:
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Release the lock; without effect if it is released already."""
+        """Release the lock; no effect if it was released before."""
         if self._descriptor >= 0:
-            # The file stays: removing it would let two processes lock two different files.
+            # Keep the file: otherwise two processes could lock two different files.
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a process holds the lock on `folder`."""
+    """Return `True` if a process holds the lock on `folder`."""
     try:
         descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,6 +1,6 @@
 """`manifest.json`: the description and status of a run, schema "writecliff/run/1".
 
-Replaced atomically at every change of state. Readers must ignore unknown keys, as this one does.
+The file is replaced atomically at every change of state. Unknown keys are ignored.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ _VERSION_TIMEOUT_S = 5
 
 
 def host_platform() -> dict[str, str | None]:
-    """Make of the machine, motherboard, CPU and its governor, memory and operating system, and
-    whether the machine is virtual; None if unknown.
+    """Return a description of the machine; None for unknown values.
+
+    It covers maker, motherboard, CPU and governor, memory, operating system and virtualisation.
     """
     return {
         "platform": _named("sys_vendor", "product_name"),
@@ -56,7 +57,7 @@ def host_platform() -> dict[str, str | None]:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of the programs that take part in a run; None: not installed."""
+    """Return the versions of the programs that take part in a run; None: not installed."""
     return {
         "writecliff": version(),
         "fio": _fio(),
@@ -66,10 +67,10 @@ def versions() -> dict[str, str | None]:
 
 
 def _named(vendor: str, product: str) -> str | None:
-    """From the firmware (DMI), which boards without a name of their own fill with placeholders."""
+    """Return a name from the firmware (DMI), without the placeholders of unnamed boards."""
     words = [_line(_BOARD / name) or "" for name in (vendor, product)]
-    known = [word for word in words if not re.search(r"(?i)o\.?e\.?m\.?$|default string", word)]
-    return " ".join(filter(None, known)) or None
+    names = [word for word in words if not re.search(r"(?i)o\.?e\.?m\.?$|default string", word)]
+    return " ".join(filter(None, names)) or None
 
 
 def _line(path: Path) -> str | None:
@@ -94,7 +95,7 @@ def _cpu() -> str | None:
 
 
 def _virtual() -> str | None:
-    """ "yes" in a virtual machine that says so, as x86 ones do; None elsewhere."""
+    """Return "yes" or "no" for a virtual machine; None on machines that do not report it."""
     flags = _field("/proc/cpuinfo", "flags")
     return None if flags is None else "yes" if "hypervisor" in flags.split() else "no"
 
@@ -133,20 +134,21 @@ def _fio() -> str | None:
 
 SCHEMA = "writecliff/run/1"
 MANIFEST_NAME = "manifest.json"
-SUITE_NAME = "suite.json"  # beside the run directories of a suite or sweep
+SUITE_NAME = "suite.json"  # in the folder of a suite or sweep
 
 Status = Literal["planned", "running", "complete", "interrupted", "failed"]
-_MADE_ANEW = ("command",)  # what a manifest without it must not be given
+_NO_DEFAULT = ("command",)  # keys that get an empty value, not the default, if they are missing
 
 
 def now() -> str:
-    """The current time in the form of manifests: ISO 8601 with zone, whole seconds."""
+    """Return the current time in the form of manifests: ISO 8601 with zone, whole seconds."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
 def command_line() -> tuple[str, ...]:
-    """This process's command as a user would type it: `python -m writecliff` is `writecliff`, and
-    the path of the program is left out.
+    """Return this process's command as a user would type it, without the path of the program.
+
+    `python -m writecliff` becomes `writecliff`.
     """
     name = Path(sys.argv[0])
     program = "writecliff" if name.name == "__main__.py" else name.name
@@ -155,14 +157,14 @@ def command_line() -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """One run. Times are ISO 8601 with zone; mappings hold JSON values only.
+    """Description and status of a run. Times are ISO 8601 with zone; mappings hold JSON values.
 
     setup          header-block parameters, from `Procedure.setup`
     deviations     option, standard, used, level, clause, text (options that differ from it)
-    phases         phases entered so far: name, detail, started
+    phases         phases started so far: name, detail, started
     interruptions  after_steps, resumed, exact (a simulated drive resumes from its exact state)
     health         the drive's condition (SMART), "before" and "after" the run
-    expectations   limits on headline figures and what became of them; see report/expectations.py
+    expectations   limits on headline figures with their outcomes; see report/expectations.py
     extra          private to the procedures' driver
     """
 
@@ -178,12 +180,12 @@ class Manifest:
     purge: PurgeReport | None = None
     write_cache: CacheReport | None = None
     write_cache_required: bool | None = None
-    power: PowerStates | None = None  # of an NVMe drive, at the begin of the latest session
+    power: PowerStates | None = None  # of an NVMe drive, at the start of the latest session
     versions: Mapping[str, str | None] = field(default_factory=versions)
     host: Mapping[str, str | None] = field(default_factory=host_platform)
     status: Status = "planned"
-    reason: str = ""  # why it ended: the text of the end, the error, "stopped by the user"
-    ended_by: str = ""  # name of the end that was reached
+    reason: str = ""  # reason for the end: a rule's text, an error, "stopped by the user"
+    ended_by: str = ""  # name of the rule that ended the run
     created: str = field(default_factory=now)
     updated: str = field(default_factory=now)
     phases: tuple[Mapping[str, Any], ...] = ()
@@ -195,22 +197,29 @@ class Manifest:
 
     @property
     def not_purged(self) -> bool:
-        """Whether the run was asked to begin without a purge."""
+        """`True` if the user requested a run without a purge."""
         return self.purge == NOT_PURGED
 
     def changed(self, **changes: Any) -> Manifest:
-        """A copy with `changes`, and `updated` set to the current time."""
+        """Return a copy with `changes`, and `updated` set to the current time."""
         return replace(self, **{"updated": now(), **changes})
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a run directory atomically. Raises StoreError."""
+    """Replace the manifest of a run directory atomically.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
     write_document(folder / MANIFEST_NAME, SCHEMA, asdict(manifest))
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run directory. Raises ConfigError if there is none, StoreError if it is
-    damaged.
+    """Return the manifest of a run directory.
+
+    Raises:
+        ConfigError: the folder is not a run directory.
+        StoreError: the manifest is damaged.
     """
     path = folder / MANIFEST_NAME
     try:
@@ -218,17 +227,21 @@ def read_manifest(folder: Path) -> Manifest:
     except (FileNotFoundError, NotADirectoryError):
         raise ConfigError(
             f"{folder} is not a run directory: it has no {MANIFEST_NAME}",
-            hint="give the directory that `writecliff test` named",
+            hint="give the directory that `writecliff test` printed",
         ) from None
 
 
 def parse_manifest(data: bytes, path: Path) -> Manifest:
-    """The manifest in `data`, the content of `path`. Raises StoreError: damaged."""
+    """Return the manifest in `data`, the content of `path`.
+
+    Raises:
+        StoreError: the manifest is damaged.
+    """
     return _from_document(parse_document(data, path, SCHEMA), path)
 
 
 def _from_document(document: Mapping[str, object], path: Path) -> Manifest:
-    absent = {name: () for name in _MADE_ANEW if name not in document}
+    absent = {name: () for name in _NO_DEFAULT if name not in document}
     manifest = typed({**document, **absent}, Manifest, path)
     try:
         for text in (manifest.created, manifest.updated):
@@ -239,11 +252,16 @@ def _from_document(document: Mapping[str, object], path: Path) -> Manifest:
 
 
 def read_state(folder: Path) -> tuple[Manifest, Status]:
-    """The manifest of a run and its status: a run that says "running" but has no process is
-    "interrupted". Raises what `read_manifest` raises.
+    """Return the manifest of a run and its status.
+
+    A run with status "running" but without a process is "interrupted".
+
+    Raises:
+        ConfigError: the folder is not a run directory.
+        StoreError: the manifest is damaged.
     """
     manifest = read_manifest(folder)
     if manifest.status != "running" or is_locked(folder):
         return manifest, manifest.status
-    manifest = read_manifest(folder)  # it may have ended between the two looks
+    manifest = read_manifest(folder)  # the run may have ended since the first read
     return manifest, "interrupted" if manifest.status == "running" else manifest.status

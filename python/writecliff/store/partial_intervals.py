@@ -1,12 +1,12 @@
 """Merging of partial intervals, so that rates cover intervals of nearly full length.
 
 A step ends when its last I/Os complete, so its last interval may be much shorter than the others,
-and its rate is meaningless: six I/Os in 300 µs are not 20,000 IOPS. An interval shorter than
-half of the longest one of its step therefore belongs to the interval before it (the first one to
-that after it). Sums of both over the time of both are rates again, and nothing is lost.
+and its rate is meaningless: six I/Os in 300 µs are not 20,000 IOPS. So an interval shorter than
+half of the longest interval of its step is merged into the previous interval, and the first
+interval into the next. Rates are calculated from the sums over the total time, so no I/O is lost.
 
-Reports, CSV files and the dashboard form their intervals here. The table `intervals` has the
-intervals as they were measured.
+Reports, CSV files and the dashboard use merged intervals. The table `intervals` has the intervals
+as they were measured.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-SHARE_LEAST = 0.5  # of the longest interval of a step
+SHARE_LEAST = 0.5  # least length of a full interval, relative to the longest of its step
 
 
 def whole_ends(
     seq: npt.NDArray[np.float64] | npt.NDArray[np.int64], end_ns: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return the end of the interval that each row belongs to once partial ones are merged.
+    """Return the end of the merged interval of each row.
 
     Args:
         seq: The step of each row, ascending.

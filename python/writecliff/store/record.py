@@ -1,4 +1,4 @@
-"""One measured step, as a procedure hands it to the store."""
+"""A measured step, as a procedure passes it to the store."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ Scalar = str | int | float | bool | None
 class RoundRecord:
     """A step of a run with everything that it measured.
 
-    `extra` adds columns to the table `rounds`; their names must differ from those that the store
-    fills by itself.
+    `extra` adds columns to the table `rounds`. Their names must differ from those of the store.
     """
 
     phase: str  # "preconditioning", "rounds", "rth", or another stage of the procedure
@@ -36,9 +35,10 @@ class RoundRecord:
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
-        """The columns of the step in the table `rounds`, made once for the driver and the store.
+        """Columns of the step in the table `rounds`, shared by the driver and the store.
 
-        Raises ValueError as `columns_of`.
+        Raises:
+            ValueError: as in `columns_of`.
         """
         from writecliff.store.tables import columns_of
 

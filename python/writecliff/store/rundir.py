@@ -1,8 +1,8 @@
-"""`RunDirectory`: one run on disk, for the one process that writes it and any number of readers.
+"""`RunDirectory`: a run on disk, with a single writing process and any number of readers.
 
-Steps are stored as a part of every table (see `PartedTable`), each written to a temporary name and
-renamed, that of `rounds` last: a kill loses at most the steps in progress. `finish` merges the
-parts. A reader sees the steps that were complete when it first looked, even if the run goes on.
+Each step is stored as a part of every table (`PartedTable`), written to a temporary name and then
+renamed, with `rounds` last. So a kill loses at most the steps in progress. `finish` merges the
+parts. A reader sees the steps that were complete at its first access, even if the run continues.
 """
 
 from __future__ import annotations
@@ -71,22 +71,23 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 
-CHECKPOINT_GLOB = "checkpoint-*.wcs"  # saved drives; a complete run needs none
+CHECKPOINT_GLOB = "checkpoint-*.wcs"  # saved drives, which a complete run does not need
 
 
 class RunDirectory:
-    """Use `create` or `open`; a context manager that releases the lock."""
+    """A run directory, opened by `create` or `open`; a context manager that releases the lock."""
 
     def __init__(
         self, path: Path, manifest: Manifest, status: Status, lock: FolderLock | None
     ) -> None:
+        """Use `create` or `open` instead."""
         self.path = path
         self._manifest = manifest
         self._status = status
         self._lock = lock
         self._files = {name: PartedTable(path, name) for name in TABLE_NAMES}
-        self._steps: int | None = None  # complete steps, once they are counted
-        self._tables: dict[TableName, pa.Table] = {}  # as read, of these steps
+        self._steps: int | None = None  # number of complete steps, once counted
+        self._tables: dict[TableName, pa.Table] = {}  # tables with these steps
 
     # -- opening ----------------------------------------------------------------------------
 
@@ -94,7 +95,9 @@ class RunDirectory:
     def create(cls, path: Path, manifest: Manifest) -> Self:
         """Start a run in `path`, which must be absent or empty, and write its manifest.
 
-        Raises ConfigError (in use), StoreError (not writable).
+        Raises:
+            ConfigError: the directory is in use.
+            StoreError: the directory cannot be written.
         """
         claim_directory(path)
         lock = FolderLock(path)
@@ -109,9 +112,11 @@ class RunDirectory:
     def open(cls, path: Path, *, write: bool = False) -> Self:
         """Open a run to read it or, with `write`, to resume it.
 
-        If a crash kept a complete run from being merged, it is merged now, where that is possible.
-        Raises ConfigError (no run there), StoreError: damaged, or (with `write`) in use by another
-        process.
+        A complete run that a crash left unmerged is merged if possible.
+
+        Raises:
+            ConfigError: there is no run.
+            StoreError: the run is damaged, or (with `write`) another process uses it.
         """
         manifest, status = read_state(path)
         if not write:
@@ -131,7 +136,7 @@ class RunDirectory:
         return run
 
     def _settle(self) -> None:
-        """Remove what a crash left behind; merge the parts of a run that is not going on."""
+        """Remove remains of a crash, and merge the parts of a run that is not running."""
         last = self.steps
         remove_temporaries(self.path)
         if self._manifest.status != "running":
@@ -144,12 +149,13 @@ class RunDirectory:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let other processes write. Nothing is lost by not calling it."""
+        """Release the lock. No data are lost without this call."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
 
     def __enter__(self) -> Self:
+        """Return the run directory."""
         return self
 
     def __exit__(
@@ -158,26 +164,29 @@ class RunDirectory:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Release the lock."""
         self.close()
 
     # -- state ------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
+        """Name of the directory."""
         return self.path.resolve().name
 
     @property
     def manifest(self) -> Manifest:
+        """Manifest as last read or written."""
         return self._manifest
 
     @property
     def status(self) -> Status:
-        """As the manifest says, except that a run without a process is not "running"."""
+        """Status in the manifest, but "interrupted" if a running run has no process."""
         return self._status
 
     @property
     def steps(self) -> int:
-        """Complete steps in the store; for a reader, those at its first look."""
+        """Number of complete steps; for a reader, at its first access."""
         if self._steps is None:
             self._steps = self._files["rounds"].last()
         return self._steps
@@ -189,7 +198,11 @@ class RunDirectory:
     # -- writing ----------------------------------------------------------------------------
 
     def update(self, **changes: Any) -> Manifest:
-        """Change fields of the manifest, on disk and here. Raises StoreError."""
+        """Change fields of the manifest, on disk and in memory, and return it.
+
+        Raises:
+            StoreError: the manifest cannot be written.
+        """
         self._writable()
         manifest = self._manifest.changed(**changes)
         write_manifest(self.path, manifest)
@@ -197,14 +210,16 @@ class RunDirectory:
         return manifest
 
     def append_round(self, record: RoundRecord) -> int:
-        """Store a measured step, as `append_rounds` does; its number, from 1."""
+        """Store a measured step like `append_rounds`, and return its number, from 1."""
         return self.append_rounds([record])
 
     def append_rounds(self, records: Sequence[RoundRecord]) -> int:
-        """Store measured steps, all of them or none; the number of the last one. On return they
-        survive a kill.
+        """Store measured steps, all or none, and return the number of the last step.
 
-        Raises StoreError (full disk); all earlier steps are kept.
+        After the call they survive a kill.
+
+        Raises:
+            StoreError: the disk is full. All earlier steps are kept.
         """
         self._writable()
         first, last = self.steps + 1, self.steps + len(records)
@@ -219,7 +234,7 @@ class RunDirectory:
         return last
 
     def _write_raw(self, number: int, raw: Mapping[str, object]) -> None:
-        """The load generator's own output of a step, for cross-checks."""
+        """Store the load generator's own output of a step, for cross-checks."""
         folder = self.path / "raw"
         try:
             folder.mkdir(exist_ok=True)
@@ -229,11 +244,17 @@ class RunDirectory:
         write_atomically(folder / f"{number:06d}.json.gz", gzip.compress(text, mtime=0))
 
     def finish(self, status: Status, **changes: Any) -> None:
-        """End the session with `status` (and other manifest `changes`), merge the parts, remove the
-        checkpoints of a complete run, release the lock. Other runs can be opened and resumed.
+        """End the session: write the status, merge the parts, and release the lock.
 
-        Raises StoreError if the disk is full; the status is written before the merge is tried, and
-        a run that could not be merged reads the same.
+        The checkpoints of a complete run are removed. Other runs can be resumed.
+
+        Args:
+            status: the new status.
+            changes: further changes to the manifest.
+
+        Raises:
+            StoreError: the disk is full. The status is written before the merge, and an unmerged
+                run has the same content.
         """
         self.update(status=status, **changes)
         self._settle()
@@ -242,9 +263,10 @@ class RunDirectory:
     # -- reading ----------------------------------------------------------------------------
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
-        """SQL over the tables of `TABLE_NAMES` (columns: see tables.py).
+        """Run SQL over the tables of `TABLE_NAMES` (columns: see tables.py).
 
-        Raises StoreError for a damaged file or a query that cannot be answered.
+        Raises:
+            StoreError: a file is damaged, or the query is invalid.
         """
         tables: Mapping[str, pa.Table] = {
             name: self.table(name) for name in TABLE_NAMES if name in sql
@@ -252,7 +274,11 @@ class RunDirectory:
         return db.query(sql, tables, parameters)
 
     def table(self, name: TableName) -> pa.Table:
-        """One of the tables, whole, as it is stored. Raises StoreError: damaged."""
+        """Return a complete table.
+
+        Raises:
+            StoreError: the table is damaged.
+        """
         if name not in self._tables:
             self._tables[name] = self._files[name].read(self.steps)
         return self._tables[name]
@@ -260,21 +286,32 @@ class RunDirectory:
     def rows_after(
         self, name: TableName, step: int, columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """The rows of a table that belong to steps after `step`, with all columns or those of
-        `columns` that there are; `seq` must be among them. Raises StoreError: damaged.
+        """Return the rows of a table after step `step`.
+
+        Args:
+            name: the table.
+            step: number of a step.
+            columns: columns to return if they exist, including `seq`; None: all.
+
+        Raises:
+            StoreError: the table is damaged.
         """
         return self._files[name].read(self.steps, after=step, columns=columns)
 
     def merged_rows(self, name: TableName) -> int:
-        """How many rows the merged file of a table says that it has. Raises StoreError."""
+        """Return the number of rows in the merged file of a table, from its metadata.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
         return self._files[name].rows()
 
     def rounds(self) -> pa.Table:
-        """A row a step, in the order they were made."""
+        """Return the table `rounds`, in the order of steps."""
         return self.table("rounds").sort_by("seq")
 
     def intervals(self) -> pa.Table:
-        """The series of all steps, in the order of time."""
+        """Return the series of all steps, in the order of time."""
         return self.query("select * from intervals order by seq, end_ns, job, operation")
 
     def histogram(
@@ -286,8 +323,10 @@ class RunDirectory:
         job: int | None = None,
         kind: str = "service",
     ) -> Histogram | None:
-        """All latencies of the chosen steps (numbers as `append_round` gave them), jobs and
-        operations, merged; None if there is none. Flushes only as `operation="flush"`.
+        """Return the merged latencies of steps, jobs and operations; None if there are none.
+
+        Flushes are only included as `operation="flush"`. `steps` are the numbers that
+        `append_round` returned.
         """
         columns = {"phase": phase, "operation": operation, "job": job, "kind": kind}
         return self._merged(lambda label: None, columns, steps).get(None)
@@ -295,12 +334,12 @@ class RunDirectory:
     def histograms_by_step(
         self, *, phase: str | None = None, operation: str | None = None, kind: str = "service"
     ) -> dict[int, Histogram]:
-        """A merged histogram for every step that has one, by step number."""
+        """Return the merged histogram of each step that has any, by step number."""
         columns = {"phase": phase, "operation": operation, "kind": kind}
         return self._merged(lambda label: label["seq"], columns)
 
     def histograms_by_job(self, step: int, *, kind: str = "service") -> dict[str, Histogram]:
-        """A histogram for each job of a step, by the job's name, with all operations merged."""
+        """Return the histogram of each job of a step, by name, with all operations merged."""
         columns = {"operation": None, "kind": kind}
         return self._merged(lambda label: label["job_name"], columns, [step])
 
@@ -321,24 +360,26 @@ class RunDirectory:
 
     @property
     def attributes_latency(self) -> bool:
-        """Whether the drive recorded what latency is spent on."""
+        """`True` if the drive attributed latencies to causes."""
         return cause_column(next(iter(causes()))) in self.table("histograms").column_names
 
     def latency_causes(
         self, steps: Iterable[int], *, by: Literal["label", "job"] = "label"
     ) -> dict[tuple[Any, str], LatencyCauses]:
-        """What the service times of the chosen steps were spent on, by the label of the step or the
-        number of the job (None: of all together) and the operation; empty if it was not recorded.
+        """Return the causes of the service times of steps; empty if not recorded.
+
+        The keys are (label of the step or number of the job, operation); a label or number of
+        None covers all of them.
         """
         if not self.attributes_latency:
             return {}
-        # A run may be older than a cause, whose time it then counted as nothing.
+        # A run may predate a cause; its time is then 0.
         stored = set(self.table("histograms").column_names)
         sums = ", ".join(
             f"{f'sum({column})' if (column := cause_column(c)) in stored else 0}::ubigint as {c}"
             for c in causes()
         )
-        found = self.query(
+        rows = self.query(
             f"select {by}, operation, lower_ns, any_value(upper_ns) as upper_ns, "
             f"sum(count)::ubigint as ios, {sums} "
             "from histograms join rounds using (seq) "
@@ -348,11 +389,11 @@ class RunDirectory:
             f"order by {by} nulls first, operation, lower_ns",
             [[int(step) for step in steps]],
         )
-        keys = list(zip(*(found[name].to_pylist() for name in (by, "operation")), strict=True))
+        keys = list(zip(*(rows[name].to_pylist() for name in (by, "operation")), strict=True))
         merged = {}
         for key, group in groupby(range(len(keys)), key=keys.__getitem__):
             numbers = list(group)
-            part = found.slice(numbers[0], len(numbers))
+            part = rows.slice(numbers[0], len(numbers))
             merged[key] = LatencyCauses.of({n: part[n].to_numpy() for n in part.column_names[2:]})
         return merged
 
@@ -371,12 +412,12 @@ class RunDirectory:
             chosen.append(pc.field("seq").isin([int(step) for step in steps]))
         if "operation" in columns and columns["operation"] is None:
             chosen.append(pc.field("operation").isin(OPERATION_NAMES))
-        found = self.table("histograms")
+        histograms = self.table("histograms")
         if chosen:
-            found = found.filter(reduce(and_, chosen))
-        found = found.sort_by([(name, "ascending") for name in HISTOGRAM_KEYS])
+            histograms = histograms.filter(reduce(and_, chosen))
+        histograms = histograms.sort_by([(name, "ascending") for name in HISTOGRAM_KEYS])
         merged: dict[K, Histogram] = {}
-        for label, histogram in rebuild_histograms(found):
+        for label, histogram in rebuild_histograms(histograms):
             if key(label) in merged:
                 merged[key(label)].merge(histogram)
             else:
@@ -386,51 +427,52 @@ class RunDirectory:
 
 # -- parts -----------------------------------------------------------------------------------------
 
-# Files of a table: during the run, parts with one or more steps; afterwards, one merged file.
+# Files of a table: during the run, parts with one or more steps; afterwards, a single merged file.
 #
-# `rounds/000042.parquet`, a part, holds the rows of step 42, `rounds/000043-000049.parquet` those
-# of steps 43 to 49; `rounds.parquet` those of all steps up to the number in its metadata. After
-# any crash, each step is read once: a part that the merged file covers is ignored, and so is
-# one of unfinished steps (the part of the table `rounds` is written last and completes its steps).
+# The part `rounds/000042.parquet` holds the rows of step 42, `rounds/000043-000049.parquet` those
+# of steps 43 to 49, and `rounds.parquet` those of all steps up to the number in its metadata. After
+# any crash, each step is read once: parts that the merged file covers are ignored, and so are parts
+# of unfinished steps (the part of `rounds` is written last and completes its steps).
 
 COVERED_KEY = b"writecliff.steps"
-VALUE_BYTES = 16  # of memory for a value while a table is read and joined
-SMALL_BYTES = 1 << 28  # not worth asking how much memory there is
+VALUE_BYTES = 16  # memory for a value while a table is read and joined
+SMALL_BYTES = 1 << 28  # below this size, available memory is not checked
 _NUMBER = re.compile(rb"\d{1,9}")
 _PART = re.compile(r"(\d{6,})(?:-(\d{6,}))?\.parquet")
 _MERGED_FORMAT = {"compression": "zstd", "compression_level": 3}
-# A third of the time for a few rows, which matters while a stopped run merges thousands of parts.
+# Takes a third of the time for few rows, which matters when a run merges thousands of parts.
 _PART_FORMAT = {"compression": "none", "use_dictionary": False, "write_statistics": False}
 
 
 class PartedTable:
-    """One table of the run directory `folder`."""
+    """A table of the run directory `folder`."""
 
     def __init__(self, folder: Path, name: TableName) -> None:
+        """Refer to the table `name` of a run directory."""
         self.merged = folder / f"{name}.parquet"
         self.folder = folder / name
         self._name = name
         self._schema = SCHEMAS[name]
-        # By the first and last step: parts that this object has written.
+        # Parts that this object has written, by first and last step.
         self._written: dict[tuple[int, int], pa.Table] = {}
         self._merged_to: int | None = None  # last step in the file merged by this object
-        self._verified: Any = None  # the merged file, between reading its footer and rows
+        self._verified: Any = None  # merged file after reading its footer, until its rows are read
 
     def _parts(self) -> dict[int, int]:
-        """The last step of each part, by its first."""
+        """Return the last step of each part, by its first step."""
         try:
             names = os.listdir(self.folder)
         except FileNotFoundError:
             return {}
-        found = filter(None, map(_PART.fullmatch, names))
-        return {int(match[1]): int(match[2] or match[1]) for match in found}
+        matches = filter(None, map(_PART.fullmatch, names))
+        return {int(match[1]): int(match[2] or match[1]) for match in matches}
 
     def _part(self, first: int, last: int) -> Path:
         steps = f"{first:06d}" if first == last else f"{first:06d}-{last:06d}"
         return self.folder / f"{steps}.parquet"
 
     def _merged(self, columns: Sequence[str] | None = None) -> tuple[int, pa.Table]:
-        """The last step that the merged file covers, and its rows; 0 and none without one."""
+        """Return the last step in the merged file, and its rows; 0 and no rows without the file."""
         file, self._verified = self._verified, None
         try:
             table = with_types(self._name, _read(self.merged, columns, file), self.merged)
@@ -439,7 +481,7 @@ class PartedTable:
         return _covered(table.schema.metadata, self.merged), table
 
     def _rows_of(self, first: int, last: int, columns: Sequence[str] | None) -> pa.Table:
-        """The rows of a part."""
+        """Return the rows of a part."""
         table = self._written.get((first, last))
         if table is None:
             path = self._part(first, last)
@@ -451,8 +493,10 @@ class PartedTable:
     def _rows_between(
         self, covered: int, after: int, last: int, columns: Sequence[str] | None
     ) -> list[pa.Table]:
-        """The rows of the parts with steps beyond `after` and `covered`, up to `last`. Raises
-        FileNotFoundError if one is missing.
+        """Return the rows of the parts with steps beyond `after` and `covered`, up to `last`.
+
+        Raises:
+            FileNotFoundError: a part is missing.
         """
         ends = self._parts()
         tables = []
@@ -470,8 +514,10 @@ class PartedTable:
         return tables
 
     def last(self) -> int:
-        """The last step of the table, merged or not."""
-        ends = self._parts().values()  # first: a writer removes parts only after it has merged them
+        """Return the last step of the table, merged or not."""
+        ends = (
+            self._parts().values()
+        )  # listed first, because a writer removes parts after merging them
         return max([self._covered(), *ends])
 
     def _covered(self) -> int:
@@ -484,7 +530,11 @@ class PartedTable:
             return 0
 
     def rows(self) -> int:
-        """Rows of the merged file, as its end says; reads none of them. Raises StoreError."""
+        """Return the number of rows in the merged file, without reading them.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
         try:
             return int(pq.read_metadata(self.merged).num_rows)
         except FileNotFoundError:
@@ -493,10 +543,17 @@ class PartedTable:
             raise damaged(self.merged, str(error)) from None
 
     def read(self, last: int, *, after: int = 0, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of the steps after `after` up to `last`; a column that some of the files lack is
-        null there. `columns`, with `seq`: those of them that there are, else all.
+        """Return the rows of the steps after `after` up to `last`.
 
-        Raises StoreError for a file that is missing, unreadable or damaged.
+        A column that some files lack is null there.
+
+        Args:
+            last: last step to read.
+            after: step before the first step to read.
+            columns: columns to return if they exist, including `seq`; None: all.
+
+        Raises:
+            StoreError: a file is missing, unreadable or damaged.
         """
         covered = -1
         while True:
@@ -507,8 +564,8 @@ class PartedTable:
             except FileNotFoundError as error:
                 if covered == before:
                     raise damaged(Path(error.filename), "the file is missing") from None
-                continue  # a writer has merged it meanwhile
-            if covered > last:  # the run went on after the reader had opened it
+                continue  # a writer has just merged it
+            if covered > last:  # the run continued after the reader opened it
                 merged = merged.filter(pc.field("seq") <= last)
             nothing = self._schema.empty_table()
             if columns is not None:
@@ -517,16 +574,14 @@ class PartedTable:
             tables = [nothing, merged, *parts]
             try:
                 whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-            except pa.ArrowException as error:  # columns that no schema has
+            except pa.ArrowException as error:  # columns with incompatible types
                 raise damaged(self.merged, _one_line(error)) from None
             if after:
                 whole = whole.filter(pc.field("seq") > after)
             return checked(self._name, whole.replace_schema_metadata(None), self.merged)
 
     def write(self, first: int, last: int, table: pa.Table) -> None:
-        """Store the rows of steps `first` to `last` as one part; an optional table without rows has
-        none.
-        """
+        """Store the rows of steps `first` to `last` as a part, if the table needs a part."""
         if self._name in OPTIONAL_TABLES and not table.num_rows:
             return
         try:
@@ -537,18 +592,18 @@ class PartedTable:
         self._written[first, last] = table
 
     def tidy(self, last: int) -> None:
-        """Remove what a crash left behind: temporary files, and parts that do not count."""
+        """Remove remains of a crash: temporary files, and parts that are not valid."""
         remove_temporaries(self.folder)
         if parts := self._parts():
             covered = self._covered() if self._merged_to is None else self._merged_to
             for first, end in parts.items():
                 if end > last or end <= covered:
                     self._part(first, end).unlink(missing_ok=True)
-        with suppress(OSError):  # absent, or there are parts to be merged
+        with suppress(OSError):  # absent, or not empty
             self.folder.rmdir()
 
     def merge(self, last: int) -> None:
-        """Put steps 1 to `last` into the merged file; `tidy` then removes the parts."""
+        """Merge steps 1 to `last`; `tidy` then removes the parts."""
         if self._parts():
             write_atomically(self.merged, _parquet(self.read(last), last, _MERGED_FORMAT))
             self._written.clear()
@@ -556,8 +611,11 @@ class PartedTable:
 
 
 def _read(path: Path, columns: Sequence[str] | None, verified: Any = None) -> pa.Table:
-    """Return the rows of a file, which may be `verified` already. Raises FileNotFoundError, and
-    StoreError: unreadable or damaged.
+    """Return the rows of a file, which may be `verified` already.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        StoreError: the file is unreadable or damaged.
     """
     try:
         if verified is not None:
@@ -569,20 +627,29 @@ def _read(path: Path, columns: Sequence[str] | None, verified: Any = None) -> pa
 
 
 def _covered(metadata: Mapping[bytes, bytes] | None, path: Path) -> int:
-    """The number of steps in a file's metadata. Raises StoreError: damaged."""
+    """Return the number of steps in a file's metadata.
+
+    Raises:
+        StoreError: the metadata are damaged.
+    """
     text = (metadata or {}).get(COVERED_KEY, b"")
     if not _NUMBER.fullmatch(text):
-        raise damaged(path, f"its metadata do not say how many steps it has ({COVERED_KEY!r})")
+        raise damaged(path, f"its metadata lack the number of steps ({COVERED_KEY!r})")
     return int(text)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """A file that is verified. Raises FileNotFoundError, and StoreError: unreadable or damaged."""
+    """Open and verify a file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        StoreError: the file is unreadable or damaged.
+    """
     try:
         data = read_regular(path)
         check_parquet(path, data)
-        # Not read_table: its machinery costs several times the reading of a small file.
+        # `read_table` would cost several times as much for a small file.
         file = pq.ParquetFile(pa.BufferReader(data))
         _check_size(file.metadata, path)
         yield file
@@ -593,7 +660,11 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _check_size(metadata: Any, path: Path) -> None:
-    """A few bytes can stand for billions of rows. Raises StoreError: more than the memory holds."""
+    """Check that the rows fit in memory, because a small file can claim billions of rows.
+
+    Raises:
+        StoreError: the rows need more memory than the machine has.
+    """
     bytes_needed = metadata.num_rows * metadata.num_columns * VALUE_BYTES
     if bytes_needed > SMALL_BYTES and bytes_needed > (available := available_memory_bytes()):
         raise StoreError(

@@ -1,16 +1,16 @@
-"""The Parquet tables of a run: their columns, and how a `RoundRecord` becomes rows of them.
+"""The Parquet tables of a run: their columns, and the conversion of a `RoundRecord` to rows.
 
     rounds       one row per step: totals, mean and maximum latency, write volume, WAF
     intervals    one row per (step, interval, job, operation): the series within a step
     histograms   one row per non-empty bucket of a (step, job, operation, kind) histogram
-    batches      one row per (step, batch, job, operation, kind): sums over equal stretches of time,
-                 at most 128 a step, from which reports estimate 95 % intervals; only of loads of
-                 the user
+    batches      one row per (step, batch, job, operation, kind): sums over equal periods, at most
+                 128 per step, from which reports estimate 95 % intervals; only for loads of the
+                 user
 
 `seq` numbers the steps of a run from 1 and joins the tables. Times are nanoseconds of device time,
-sizes are bytes, unknown is null. Histogram rows carry the exact moments of their histogram, which
-buckets alone would lose. Of a drive that records what latency is spent on, the buckets of service
-times have a column for each cause; see `cause_column`.
+sizes are bytes, unknown is null. Histogram rows contain the exact moments of their histogram, which
+cannot be derived from buckets. If a drive attributes latency to causes, the buckets of service
+times have a column for each cause (`cause_column`).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 TableName = Literal["rounds", "intervals", "histograms", "batches"]
 OPERATION_NAMES: tuple[str, ...] = OPERATIONS  # in the order of the column `operation`
-# The values of the column `operation` of the table `histograms`, in its order in `batches`.
+# Values of the column `operation` in `histograms`, in the order of their numbers in `batches`.
 TIMED_NAMES: tuple[str, ...] = (*OPERATIONS, FLUSH)
-# Rounds last: its part completes a step (see rundir.py).
+# Rounds are last: their part completes a step (see rundir.py).
 TABLE_NAMES: tuple[TableName, ...] = ("batches", "histograms", "intervals", "rounds")
 # Tables in which a step may have no rows. Runs of earlier versions lack their files.
 OPTIONAL_TABLES: tuple[TableName, ...] = ("batches",)
@@ -55,9 +55,9 @@ DATA_PLACEMENT = pa.struct(
     [
         ("interface", pa.string()),
         ("open_streams", pa.list_(pa.int32())),  # identifiers, at the end of the step
-        ("limit", pa.int32()),  # streams beside the default one, or placement handles
+        ("limit", pa.int32()),  # streams besides the default stream, or placement handles
         *(
-            (name, pa.int64())  # in this step, as is what follows
+            (name, pa.int64())  # in this step, like all further fields
             for name in (
                 "streams_opened", "streams_released", "overflow_writes", "overflow_bytes",
                 "hbmw_bytes", "mbmw_bytes", "mbe_bytes", "abandoned_bytes",
@@ -103,14 +103,14 @@ ROUNDS_SCHEMA = pa.schema(
         ("iops", pa.float64()),
         ("latency_mean_ns", pa.float64()),
         ("latency_max_ns", pa.int64()),
-        # Sums are those of this step, levels those at its end.
+        # Sums cover this step; levels are those at its end.
         *((c.name, pa.float64() if c.is_real else pa.int64()) for c in declared().values()),
         ("host_write_bytes_total", pa.int64()),  # since the purge, this step included
         ("waf", pa.float64()),
         ("cpu_busy_pct", pa.float64()),  # of the machine that issued the I/O; real drives only
         ("data_placement", DATA_PLACEMENT),  # see `_data_placement`; null without such an interface
-        ("data_placement_json", pa.string()),  # all of it: handles and log too
-        ("jobs", JOBS),  # what each job did, in their order
+        ("data_placement_json", pa.string()),  # complete report, with handles and log
+        ("jobs", JOBS),  # results of each job, in order
         ("warnings", pa.list_(pa.string())),
     ]
 )
@@ -119,7 +119,7 @@ INTERVALS_SCHEMA = pa.schema(
     [
         *_POSITION,
         ("time_ns", pa.int64()),  # end of the interval, since the first step of the rounds
-        ("end_ns", pa.int64()),  # end of the interval, since its step began
+        ("end_ns", pa.int64()),  # end of the interval, since the start of its step
         ("job", pa.int32()),
         ("operation", pa.int8()),  # 0 read, 1 write, 2 trim
         ("ios", pa.int64()),
@@ -140,12 +140,12 @@ RESPONSE_COLUMNS: Mapping[str, pa.DataType] = {
     "response_sd_ns": pa.float64(),
 }
 
-# Of served drives, which have a row for each second; other runs do not have these columns.
+# Columns of served drives, which have a row for each second; other runs lack them.
 SERVED_COLUMNS: Mapping[str, pa.DataType] = {
     "latency_p50_ns": pa.float64(),
     "latency_p99_ns": pa.float64(),
     "latency_p999_ns": pa.float64(),
-    "lateness_p50_ns": pa.float64(),  # of all operations, as is what follows
+    "lateness_p50_ns": pa.float64(),  # over all operations, like all further columns
     "lateness_p99_ns": pa.float64(),
     "free_units": pa.int64(),  # at the end of the interval
 }
@@ -167,7 +167,7 @@ HISTOGRAMS_SCHEMA = pa.schema(
     ]
 )
 
-# What tells a row from the others: of which histogram, and of which bucket.
+# Columns that identify a row: its histogram and its bucket.
 HISTOGRAM_KEYS = ("seq", "job", "operation", "kind", "lower_ns")
 
 # Columns of the table `batches` with the number of I/Os slower than a quantile of their step.
@@ -182,7 +182,7 @@ BATCHES_SCHEMA = pa.schema(
         ("job", pa.int32()),
         ("operation", pa.int8()),  # 0 read, 1 write, 2 trim, 3 flush
         ("kind", pa.string()),  # of the latencies: "service" or "response"
-        ("end_ns", pa.int64()),  # end of the batch, since its step began
+        ("end_ns", pa.int64()),  # end of the batch, since the start of its step
         ("width_ns", pa.int64()),
         ("ios", pa.int64()),
         ("bytes", pa.int64()),
@@ -202,15 +202,18 @@ SCHEMAS: Mapping[TableName, pa.Schema] = {
 
 
 def cause_column(cause: str) -> str:
-    """The column of the table `histograms` with the time in ns that the I/Os of a bucket spent on a
-    cause. Only runs that recorded it have it.
+    """Return the column of `histograms` with the time that a bucket's I/Os spent on a cause.
+
+    The column is in ns, and exists only in runs that recorded causes.
     """
     return f"{cause}_ns"
 
 
 def tables_of(first: int, records: Sequence[RoundRecord]) -> dict[TableName, pa.Table]:
-    """The rows of the steps from number `first` on. Raises ValueError if an extra column has the
-    name of a standard one.
+    """Return the rows of steps from number `first` on, by table.
+
+    Raises:
+        ValueError: an extra column has the name of a standard column.
     """
     numbered = list(enumerate(records, first))
     return {
@@ -226,7 +229,7 @@ def _joined(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _position(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
-    """The columns that say which step the `rows` rows belong to."""
+    """Return the columns that identify the step of `rows` rows."""
     values = (seq, record.phase, record.round, record.step)
     return {
         name: pa.repeat(pa.scalar(value, kind), rows)
@@ -235,9 +238,10 @@ def _position(seq: int, record: RoundRecord, rows: int) -> dict[str, pa.Array]:
 
 
 def columns_of(record: RoundRecord) -> dict[str, object]:
-    """The columns of a step in the table `rounds`, without its number `seq`.
+    """Return the columns of a step in the table `rounds`, without its number `seq`.
 
-    Raises ValueError if an extra column has the name of a standard one.
+    Raises:
+        ValueError: an extra column has the name of a standard column.
     """
     result = record.result
     ios, size = result.total()
@@ -265,38 +269,39 @@ def columns_of(record: RoundRecord) -> dict[str, object]:
 
 
 def counted(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """The drive's counters over rows of the table `rounds`: sums, and levels at the end of the last
-    one. None: unknown in one of them.
+    """Return the drive's counters over rows of `rounds`: sums, and levels of the last row.
+
+    None: the counter is unknown in a row.
     """
-    found: dict[str, float | None] = {}
+    totals: dict[str, float | None] = {}
     for name, counter in declared().items():
         values = [row[name] for row in rows]
         if counter.is_level:
-            found[name] = values[-1] if values else None
+            totals[name] = values[-1] if values else None
         else:
-            found[name] = None if None in values else sum(values)
-    return found
+            totals[name] = None if None in values else sum(values)
+    return totals
 
 
 def _rounds(numbered: Sequence[tuple[int, RoundRecord]]) -> pa.Table:
     rows = [texts_only({"seq": seq, **record.columns}) for seq, record in numbered]
-    # Most counters are unknown, and each column takes time: see `PartedTable.read`.
-    known = [f for f in ROUNDS_SCHEMA if any(row.get(f.name) is not None for row in rows)]
-    table = pa.Table.from_pylist(rows, schema=pa.schema(known))
+    # Most counters are unknown, and each column costs time (see `PartedTable.read`).
+    columns = [f for f in ROUNDS_SCHEMA if any(row.get(f.name) is not None for row in rows)]
+    table = pa.Table.from_pylist(rows, schema=pa.schema(columns))
     for name in dict.fromkeys(name for _, record in numbered for name in record.extra):
         table = table.append_column(name, pa.array([row.get(name) for row in rows]))
     return table
 
 
 def _cpu_busy_pct(result: StepResult) -> float | None:
-    """Share of CPU time that the host was busy during a step; None if it was not measured."""
+    """Return the share of CPU time that the host was busy in a step; None if not measured."""
     machine = result.raw.get("machine")
     value = machine.get("cpu_busy_pct") if isinstance(machine, Mapping) else None
     return None if value is None else float(value)
 
 
 def job_row(job: JobResult) -> dict[str, object]:
-    """What one job did, by operation; operations that it never issued are null."""
+    """Return the results of a job by operation; null for operations that it did not issue."""
     row: dict[str, Any] = {
         "name": job.name,
         "elapsed_ns": job.elapsed_ns,
@@ -311,8 +316,9 @@ def job_row(job: JobResult) -> dict[str, object]:
 
 
 def _data_placement(result: StepResult) -> dict[str, Any]:
-    """The interface as in `writecliff run --json`: a row without the log and the handles, and all
-    of it as JSON.
+    """Return the interface as in `writecliff run --json`.
+
+    The row lacks the log and the handles, which the JSON text includes.
     """
     if result.data_placement is None:
         return {"data_placement": None, "data_placement_json": None}
@@ -348,7 +354,7 @@ def _intervals(seq: int, record: RoundRecord) -> pa.Table:
         if name not in series:
             columns[name] = pa.nulls(rows, kind)
             continue
-        # Engines write NaN for unknown into numpy columns; in tables unknown is null.
+        # Engines use NaN for unknown values; tables use null.
         columns[name] = pa.array(np.asarray(series[name]), from_pandas=True).cast(kind)
     table = pa.table(columns, schema=INTERVALS_SCHEMA)
     for name, kind in {**SERVED_COLUMNS, **RESPONSE_COLUMNS}.items():
@@ -406,9 +412,7 @@ def _histograms(seq: int, record: RoundRecord) -> pa.Table:
 def _each(
     result: StepResult,
 ) -> Iterator[tuple[dict[str, Any], Histogram, LatencyCauses | None]]:
-    """The non-empty histograms of a step, each with the columns that identify it, and the causes of
-    its latencies.
-    """
+    """Yield the non-empty histograms of a step, with identifying columns and latency causes."""
     for index, job in enumerate(result.jobs):
         for operation, measured in job.timed.items():
             for kind in ("service", "response"):
@@ -424,9 +428,9 @@ def _each(
 
 
 def load_array_interface() -> None:
-    """Have the native module import NumPy's C interface, which it does with its first array.
+    """Make the native module import NumPy's C interface, which it does with its first array.
 
-    A signal that is raised as an exception in that import would be a panic of the native module.
+    A signal handler that raises an exception during that import would cause a panic.
     """
     from writecliff._native import Histogram
 
@@ -434,10 +438,12 @@ def load_array_interface() -> None:
 
 
 def rebuild_histograms(table: pa.Table) -> Iterator[tuple[dict[str, Any], Histogram]]:
-    """Each stored histogram in `table` and its columns `seq`, `job`, `job_name` and `operation`.
+    """Yield each histogram in `table`, with its columns `seq`, `job`, `job_name` and `operation`.
 
-    The rows must be sorted by `HISTOGRAM_KEYS`. Raises StoreError: no histogram has such buckets or
-    moments.
+    The rows must be sorted by `HISTOGRAM_KEYS`.
+
+    Raises:
+        StoreError: buckets or moments are not possible.
     """
     from writecliff._native import Histogram
 

@@ -1,7 +1,7 @@
-"""Stored documents as the dataclasses that they were: every value has the type of its field.
+"""Conversion of stored documents to dataclasses, with a check of the type of every value.
 
-A document whose checksum is right can still be somebody's own: "device.serial is a list" is said
-when it is read, not by whatever stumbles over it later. msgspec compares values with annotations.
+A document with a correct checksum may have been written by a user. So a wrong type, such as
+"device.serial is a list", is reported when the document is read. msgspec does the check.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ T = TypeVar("T")
 
 
 def typed(document: Mapping[str, object], kind: type[T], path: Path) -> T:
-    """The dataclass `kind` with the values of `document`, read from `path`; keys that it does not
-    know are left out. Raises StoreError: a key is missing, or a value is of another type.
+    """Return the dataclass `kind` with the values of a document; ignore unknown keys.
+
+    Raises:
+        StoreError: a key is missing, or a value has another type; names `path`.
     """
     import msgspec
 

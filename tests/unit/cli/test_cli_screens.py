@@ -436,7 +436,7 @@ hint: 'G' is a power of 1000 to some and of 1024 to others: write "10 GB" or "10
 """),
     "test wsat --resume nowhere": snapshot("""\
 error: nowhere is not a run directory: it has no manifest.json
-hint: give the directory that `writecliff test` named
+hint: give the directory that `writecliff test` printed
 """),
     "run": snapshot("""\
 error: missing argument FILE for `writecliff run`

@@ -99,7 +99,7 @@ def test_overwritten_is_a_share_of_the_capacity() -> None:
     assert again.jobs[0].volume_bytes == 1 << 29
     assert recipe("overwritten:200%", 1 << 30) == recipe("sustained", 1 << 30)
     for text in ("overwritten:", "overwritten:-1%", "overwritten:x%"):
-        with pytest.raises(ConfigError, match="share of the capacity"):
+        with pytest.raises(ConfigError, match="percentage from 0"):
             recipe(text, 1 << 30)
 
 
