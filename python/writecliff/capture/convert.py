@@ -1,4 +1,4 @@
-"""Converts the events of a capture to a trace: its table and metadata."""
+"""Conversion of the events of a capture to a trace: its table and metadata."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ROLES = (
 
 @dataclass(frozen=True)
 class Converted:
-    """The table and metadata of a trace."""
+    """Table and metadata of a trace."""
 
     table: pa.Table
     metadata: dict[str, Any]
@@ -48,7 +48,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows without their text columns: parallel arrays with one value per row."""
+    """Rows without their text columns: parallel arrays with a value per row."""
 
     event: Integers
     op: Integers  # index into `OPS`
@@ -68,25 +68,28 @@ class _Rows:
         return [getattr(self, field.name) for field in fields(self)]
 
     def of(self, *names: str) -> NDArray[np.bool_]:
-        """A mask of the rows with these operations."""
+        """Return a mask of the rows with these operations."""
         return np.isin(self.op, [OPS.index(name) for name in names])
 
 
 def convert(events: Events, *, root: Path | None = None, source: str = "preload") -> Converted:
-    """Convert `events` to a trace; `source` says how they were recorded.
+    """Convert `events` to a trace.
 
-    With `root`, only files below it are kept, with paths relative to it. Without, all files are
-    kept except those of kernel and memory file systems; paths below the current folder are relative
-    to it, all others absolute.
+    Args:
+        events: the events.
+        root: include only files below it, with paths relative to it. None: include all files except
+            those of kernel and memory file systems; paths below the current folder are relative to
+            it, all others absolute.
+        source: method by which the events were recorded, for the metadata.
     """
     objects = _objects(events)
     rows = _all_rows(events, objects)
-    paths, kept = _shown_paths([state.path for state in objects.states], root)
-    rows = rows.taken(kept[rows.state] if len(rows.state) else np.zeros(0, bool))
+    paths, shown = _shown_paths([state.path for state in objects.states], root)
+    rows = rows.taken(shown[rows.state] if len(rows.state) else np.zeros(0, bool))
     slots = events.slots
     since = slots["time_ns"][rows.event]
     start_ns = min(events.start_ns, TIME_MAX_NS)
-    # The columns are unsigned. What is not of the time of the capture is at its begin or end.
+    # The columns are unsigned. Times outside the capture are moved to its start or end.
     end_ns = np.uint64(start_ns + LONGEST_NS)
     time_ns = (np.clip(since, np.uint64(start_ns), end_ns) - np.uint64(start_ns)).astype(np.int64)
     time_ns = np.maximum.accumulate(time_ns) if len(time_ns) else time_ns
@@ -121,7 +124,7 @@ def _integers(values: Iterable[int]) -> Integers:
 
 
 def _dictionary(codes: NDArray[Any], words: list[str]) -> pa.DictionaryArray:
-    """A dictionary-encoded text column without duplicate or unused words."""
+    """Return a dictionary-encoded text column without duplicate or unused words."""
     used, inverse = np.unique(codes, return_inverse=True)
     distinct: dict[str, int] = {}
     numbering = np.array([distinct.setdefault(words[c], len(distinct)) for c in used], np.int32)
@@ -148,9 +151,10 @@ def _objects(events: Events) -> Objects:
 
 
 class _Lookup:
-    """Looks up the state of a file by device, inode number and event."""
+    """Lookup of the state of a file by device, inode number and event."""
 
     def __init__(self, events: Events, objects: Objects) -> None:
+        """Index the states of `objects`."""
         self._slots = events.slots
         keys = {key: code for code, key in enumerate({state.key for state in objects.states})}
         self._span = max(1, len(events.slots))
@@ -161,7 +165,7 @@ class _Lookup:
         self._keys = keys
 
     def states(self, event: Integers) -> Integers:
-        """Index of the file's state at each event; -1 if the file is unknown."""
+        """Return the index of the file's state at each event; -1 if the file is unknown."""
         if not len(self._stamps):
             return np.full(len(event), -1, np.int64)
         pairs = np.empty(len(event), [("dev", "u8"), ("ino", "u8")])
@@ -171,14 +175,14 @@ class _Lookup:
         codes = _integers(self._keys.get((int(p["dev"]), int(p["ino"])), -1) for p in distinct)
         code = codes[inverse.reshape(-1)]
         index = np.searchsorted(self._stamps, code * self._span + event, side="right") - 1
-        known = (index >= 0) & (code >= 0)
-        index = np.where(known, index, 0)
+        is_known = (index >= 0) & (code >= 0)
+        index = np.where(is_known, index, 0)
         same = self._stamps[index] // self._span == code
-        return np.where(known & same, self._order[index], -1)
+        return np.where(is_known & same, self._order[index], -1)
 
 
 def _all_rows(events: Events, objects: Objects) -> _Rows:
-    """All rows in event order; removals are moved to the last use of their file."""
+    """Return all rows in event order; removals are moved to the last use of their file."""
     slots = events.slots
     lookup = _Lookup(events, objects)
     at = np.flatnonzero(np.isin(slots["op"], list(_DATA)))
@@ -207,8 +211,8 @@ def _file_of(objects: Objects, state: Integers) -> Integers:
     return _integers(s.file for s in objects.states)[state]
 
 
-def _unseen_births(objects: Objects, data: _Rows) -> list[Row]:
-    """`create` rows of files created without a captured `open`, known by their first write."""
+def _unseen_births(objects: Objects, data: _Rows) -> list[NamingRow]:
+    """Return `create` rows of files whose creation is inferred from their first write."""
     if not len(data.state):
         return []
     files, first = np.unique(_file_of(objects, data.state), return_index=True)
@@ -218,19 +222,19 @@ def _unseen_births(objects: Objects, data: _Rows) -> list[Row]:
         file = objects.files[number]
         whole = file.sized_bytes == data.length[row] and data.offset[row] == 0
         if whole and writes[row]:
-            rows.append(Row(int(data.event[row]), "create", file.key))
+            rows.append(NamingRow(int(data.event[row]), "create", file.key))
     return rows
 
 
 def _removals(events: Events, objects: Objects, lookup: _Lookup, data: _Rows) -> _Rows:
-    """`unlink` rows; an unlinked file's space is freed after its last use."""
+    """Return `unlink` rows; the space of an unlinked file is freed after its last use."""
     last = np.full(len(objects.files), -1, np.int64)
     if len(data.state):
         np.maximum.at(last, _file_of(objects, data.state), data.event)
     closes = np.flatnonzero(events.slots["op"] == Op.CLOSE)
     state = lookup.states(closes)
     np.maximum.at(last, _file_of(objects, state[state >= 0]), closes[state >= 0])
-    final_state = {known.file: index for index, known in enumerate(objects.states)}
+    final_state = {state_.file: index for index, state_ in enumerate(objects.states)}
     gone = [file for file in objects.files if file.unlinked_at is not None]
     at = _integers(max(f.unlinked_at or 0, last[f.number]) for f in gone)
     unlink, nothing = np.full(len(gone), OPS.index("unlink"), np.int64), np.zeros(len(gone), int)
@@ -238,22 +242,22 @@ def _removals(events: Events, objects: Objects, lookup: _Lookup, data: _Rows) ->
 
 
 def _shown_paths(paths: list[str], root: Path | None) -> tuple[list[str], NDArray[np.bool_]]:
-    """Paths as shown in the trace, and a mask of those that belong in it."""
+    """Return the paths as shown in the trace, and a mask of those that the trace includes."""
     base = os.path.realpath(root) if root is not None else str(Path.cwd())
     prefix = base.rstrip("/") + "/"
     if root is not None:
-        kept = [path.startswith(prefix) for path in paths]
+        shown_mask = [path.startswith(prefix) for path in paths]
     else:
-        kept = [not path.startswith(_VIRTUAL) for path in paths]
-    # File names are bytes; those that are not UTF-8 are escaped.
+        shown_mask = [not path.startswith(_VIRTUAL) for path in paths]
+    # File names are bytes; names that are not UTF-8 are escaped.
     shown = [
         os.fsencode(path.removeprefix(prefix)).decode(errors="backslashreplace") for path in paths
     ]
-    return shown, np.array(kept, bool)
+    return shown, np.array(shown_mask, bool)
 
 
 def _processes(events: Events, at: Integers) -> tuple[list[str], Integers]:
-    """The names of the processes, and the index of the process of each event."""
+    """Return the names of the processes, and the index of the process of each event."""
     slots = events.slots
     names: dict[int, str] = {}
     for index in np.flatnonzero(np.isin(slots["op"], (Op.PROCESS, Op.TITLE))).tolist():
@@ -267,10 +271,10 @@ def _processes(events: Events, at: Integers) -> tuple[list[str], Integers]:
 
 
 def _titled(name: str, title: bytes) -> str:
-    """`postgres: checkpointer` for a process with such a title, else `name`."""
+    """Return `postgres: checkpointer` for a process with such a title, otherwise `name`."""
     program = name.split(":", maxsplit=1)[0]
-    head, found, role = _text(title.split(b"\0")[0]).partition("postgres: ")
-    if program != "postgres" or not found or head.strip("/"):
+    head, has_title, role = _text(title.split(b"\0")[0]).partition("postgres: ")
+    if program != "postgres" or not has_title or head.strip("/"):
         return name
     return f"{program}: {next((r for r in _ROLES if role.startswith(r)), 'backend')}"
 
@@ -309,16 +313,16 @@ def _notes(events: Events, objects: Objects, rows: _Rows, files: set[int]) -> li
         )
     if events.impossible:
         notes.append(
-            f"{_count(events.impossible, 'event')} left out that no program can have caused: "
+            f"{_count(events.impossible, 'event')} omitted that no program can cause: "
             "the events are damaged"
         )
     if events.untimely:
         notes.append(
-            f"{_count(events.untimely, 'event')} outside of the time of the capture: times and "
-            "rates of this trace are not to be trusted"
+            f"{_count(events.untimely, 'event')} outside the time of the capture: times and "
+            "rates of this trace are not reliable"
         )
     if events.dropped:
-        notes.append(f"{events.dropped} events are missing: the disk had no space for them")
+        notes.append(f"{events.dropped} events are missing because the disk was full")
     mapped = events.slots[events.slots["op"] == Op.MMAP]
     keys = {(int(d), int(i)) for d, i in zip(mapped["dev"], mapped["ino"], strict=True)}
     paths = sorted(f.path for f in objects.files if f.key in keys and f.number in files)
@@ -345,13 +349,13 @@ def _count(number: int, what: str) -> str:
 
 
 def some_of(paths: Iterable[str]) -> str:
-    """Up to three paths, comma-separated."""
+    """Return up to three paths, comma-separated."""
     every = list(paths)
     return ", ".join(every[:3]) + (", ..." if len(every) > 3 else "")
 
 
 def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
-    """Files created in the capture that are longer on disk than the captured writes."""
+    """Return the growth of files that are longer on disk than the captured writes, by path."""
     if not len(rows.state):
         return {}
     file = _file_of(objects, rows.state)
@@ -360,13 +364,13 @@ def _grown(objects: Objects, rows: _Rows) -> dict[str, int]:
     np.maximum.at(end, file[sizing], rows.offset[sizing] + rows.length[sizing])
     grown = {}
     for number in np.unique(file[rows.of("create")]).tolist():
-        found = objects.files[number]
+        file_ = objects.files[number]
         try:
-            stat = Path(found.path).stat()
-        except (OSError, ValueError):  # ValueError: a name that no file has, of damaged events
+            stat = Path(file_.path).stat()
+        except (OSError, ValueError):  # ValueError: an invalid name, from damaged events
             continue
-        if stat.st_ino == found.key[1] and stat.st_size > end[number]:
-            grown[found.path] = stat.st_size - int(end[number])
+        if stat.st_ino == file_.key[1] and stat.st_size > end[number]:
+            grown[file_.path] = stat.st_size - int(end[number])
     return grown
 
 
@@ -386,20 +390,20 @@ Key = tuple[int, int]  # device, inode number
 
 @dataclass
 class FileObject:
-    """A file from its creation, or first sight, to its removal."""
+    """A file from its creation, or first use, to its removal."""
 
     number: int
     key: Key
     path: str
     names: set[str] = field(default_factory=set)
     hint: int = NO_HINT
-    unlinked_at: int | None = None  # the event that removed its last name
+    unlinked_at: int | None = None  # event that removed its last name
     sized_bytes: int | None = None  # size when first seen, if its creation was not captured
 
 
 @dataclass(frozen=True)
 class State:
-    """From event `since` on, `key` refers to this object, with this path and hint."""
+    """State of a file from event `since` on: `key` refers to it, with this path and hint."""
 
     key: Key
     since: int
@@ -409,7 +413,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Row:
+class NamingRow:
     """A row of the trace from an event that creates, names or removes a file."""
 
     event: int
@@ -440,19 +444,20 @@ def _real_folder(folder: str) -> str:
 
 
 def canonical(path: str) -> str:
-    """The path as the kernel reports it: without `..`, symbolic links of the folder resolved."""
+    """Return the path as the kernel reports it, with `..` and links of its folder resolved."""
     path = posixpath.normpath(path)
     folder, name = posixpath.split(path)
     return posixpath.join(_real_folder(folder), name)
 
 
 class Objects:
-    """The files of a capture: their states by event, and the rows of naming events."""
+    """Files of a capture: their states by event, and the rows of naming events."""
 
     def __init__(self) -> None:
+        """Start without files."""
         self.files: list[FileObject] = []
         self.states: list[State] = []
-        self.rows: list[Row] = []
+        self.rows: list[NamingRow] = []
         self._current: dict[Key, FileObject] = {}
         self._former: dict[Key, FileObject] = {}
 
@@ -465,22 +470,22 @@ class Objects:
         elif event.op == Op.RENAME:
             self._renamed(event)
         elif event.op == Op.LINK:
-            found = self._current.get(event.key) or self._new(event, canonical(event.text))
-            found.names.add(canonical(event.text))
-            self._revive(found, event)
+            file = self._current.get(event.key) or self._new(event, canonical(event.text))
+            file.names.add(canonical(event.text))
+            self._revive(file, event)
         elif event.op == Op.HINT:
             self._hinted(event)
 
     def _new(self, event: ObjectEvent, path: str, *, seen: bool = False) -> FileObject:
-        """Add an object; `seen` if it existed before, with the size in the event."""
+        """Add an object; `seen` if it existed before, with its size in the event."""
         if event.key in self._current:
             self._former[event.key] = self._current[event.key]
-        found = FileObject(len(self.files), event.key, path, {path})
-        found.sized_bytes = event.b if seen else None
-        self.files.append(found)
-        self._current[event.key] = found
-        self._state(found, event.index)
-        return found
+        file = FileObject(len(self.files), event.key, path, {path})
+        file.sized_bytes = event.b if seen else None
+        self.files.append(file)
+        self._current[event.key] = file
+        self._state(file, event.index)
+        return file
 
     def _state(self, file: FileObject, since: int) -> None:
         if self._current.get(file.key) is file:
@@ -489,38 +494,38 @@ class Objects:
     def _opened(self, event: ObjectEvent) -> None:
         path = event.text.removesuffix(_DELETED)
         created = event.op == Op.OPEN and bool(event.flags & Flag.CREATED)
-        found = self._current.get(event.key)
-        if found is None or created or (found.unlinked_at is not None and event.nlink > 0):
-            found = self._new(event, path, seen=not created)
+        file = self._current.get(event.key)
+        if file is None or created or (file.unlinked_at is not None and event.nlink > 0):
+            file = self._new(event, path, seen=not created)
             if event.nlink == 0:
-                found.unlinked_at = event.index
-        elif path == event.text and path not in found.names and event.nlink > 0:
-            # The rename was not captured; trust the kernel's path.
-            found.names = {path}
-            found.path = path
-            self._state(found, event.index)
+                file.unlinked_at = event.index
+        elif path == event.text and path not in file.names and event.nlink > 0:
+            # The rename was not captured; use the path of the kernel.
+            file.names = {path}
+            file.path = path
+            self._state(file, event.index)
         if created:
-            self.rows.append(Row(event.index, "create", event.key))
+            self.rows.append(NamingRow(event.index, "create", event.key))
         elif event.op == Op.OPEN and event.flags & Flag.TRUNCATED:
-            self.rows.append(Row(event.index, "truncate", event.key))
+            self.rows.append(NamingRow(event.index, "truncate", event.key))
 
     def _unlinked(self, event: ObjectEvent) -> None:
         path = canonical(event.text)
-        found = self._current.get(event.key)
+        file = self._current.get(event.key)
         former = self._former.get(event.key)
         if former is not None and former.unlinked_at is None and path in former.names:
             # The inode number was reused before this event was recorded.
             former.unlinked_at = event.index
             return
-        if found is None:
-            found = self._new(event, path, seen=True)
+        if file is None:
+            file = self._new(event, path, seen=True)
         if event.nlink <= 1:
-            found.unlinked_at = event.index
+            file.unlinked_at = event.index
             return
-        found.names.discard(path)
-        if path == found.path and found.names:
-            found.path = min(found.names)
-            self._state(found, event.index)
+        file.names.discard(path)
+        if path == file.path and file.names:
+            file.path = min(file.names)
+            self._state(file, event.index)
 
     def _revive(self, file: FileObject, event: ObjectEvent) -> None:
         """Process a new name of an unlinked file (linkat on an open file)."""
@@ -535,13 +540,13 @@ class Objects:
         if event.flags & Flag.DIRECTORY:
             self._folder_renamed(old, new, event.index)
             return
-        found = self._current.get(event.key)
-        found = found or self._new(event, old, seen=True)
-        found.names.discard(old)
-        found.names.add(new)
-        found.path = new
-        self._state(found, event.index)
-        self.rows.append(Row(event.index, "rename", event.key))
+        file = self._current.get(event.key)
+        file = file or self._new(event, old, seen=True)
+        file.names.discard(old)
+        file.names.add(new)
+        file.path = new
+        self._state(file, event.index)
+        self.rows.append(NamingRow(event.index, "rename", event.key))
 
     def _folder_renamed(self, old: str, new: str, index: int) -> None:
         _real_folder.cache_clear()
@@ -552,10 +557,10 @@ class Objects:
                 self._state(file, index)
 
     def _hinted(self, event: ObjectEvent) -> None:
-        found = self._current.get(event.key)
-        if found is None:
+        file = self._current.get(event.key)
+        if file is None:
             return
         if event.a <= 5:
-            found.hint = event.a
-            self._state(found, event.index)
-        self.rows.append(Row(event.index, "hint", event.key, event.a, event.errno))
+            file.hint = event.a
+            self._state(file, event.index)
+        self.rows.append(NamingRow(event.index, "hint", event.key, event.a, event.errno))

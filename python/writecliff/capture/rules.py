@@ -11,8 +11,8 @@ number from 0 to 5 or its name), `min_size` and `max_size` (inclusive, in bytes 
 "64 MiB", compared with the largest size that the file reaches in the trace). The first matching
 rule applies; if none matches, the stream is `default` (0 unless the file sets it).
 
-The size of a file represents what the program knows when it begins to write: an LSM tree knows the
-total size of the tables that it merges. In a trace it is known only afterwards.
+The size of a file stands for what the program knows when it starts to write: an LSM tree knows the
+total size of the tables that it merges. A trace shows it only afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TOP = ("name", "about", "default", "rule")
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: a stream, its name and its conditions; None matches everything."""
+    """A rule: a stream, the name of its data, and conditions; None matches everything."""
 
     stream: int
     name: str
@@ -56,15 +56,15 @@ class Rule:
     max_size: int | None = None
 
     def matches(self, label: str, word: str) -> bool:
-        """Whether the glob for `label` ("path", "thread" or "process") matches `word`."""
+        """Return `True` if the glob for `label` ("path", "thread" or "process") matches `word`."""
         pattern: re.Pattern[str] | None = getattr(self, label)
         words = (word, f"/{word}") if label == "path" else (word,)
-        return pattern is None or any(pattern.match(one) for one in words)
+        return pattern is None or any(pattern.match(candidate) for candidate in words)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of one file, in order, and the default stream."""
+    """The rules of a file, in order, and the default stream."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -72,16 +72,16 @@ class Rules:
 
     @property
     def streams(self) -> dict[int, str]:
-        """The streams of these rules by number, with the names of their data."""
+        """Streams of these rules, by number, with the names of their data."""
         names: dict[int, list[str]] = {self.default: []}
         for rule in self.rules:
-            known = names.setdefault(rule.stream, [])
-            if rule.name not in known:
-                known.append(rule.name)
+            kinds = names.setdefault(rule.stream, [])
+            if rule.name not in kinds:
+                kinds.append(rule.name)
         return {s: ", ".join(names[s]) or "everything else" for s in sorted(names)}
 
     def assign(self, table: pa.Table) -> NDArray[np.uint16]:
-        """The stream of every row of a trace, assigned as if every row were a write."""
+        """Return the stream of every row of a trace, as if every row were a write."""
         if table.num_rows == 0:
             return np.zeros(0, np.uint16)
         labels = {name: codes(table, name) for name in _GLOBS}
@@ -95,10 +95,12 @@ class Rules:
         hint: NDArray[Any],
         size: NDArray[Any],
     ) -> NDArray[np.uint16]:
-        """The streams of many writes.
+        """Return the streams of writes.
 
-        `labels` has path, thread and process as indices and the words that they refer to; `hint` is
-        -1 for none; `size` is the largest size of the file in bytes.
+        Args:
+            labels: path, thread and process as indices, and the words to which they refer.
+            hint: write-lifetime hint of each write; -1 for none.
+            size: largest size of the file of each write, in bytes.
         """
         streams = np.full(len(hint), self.default, np.uint16)
         for rule in reversed(self.rules):
@@ -117,8 +119,10 @@ class Rules:
         return streams
 
     def size_classes(self, table: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.uint16] | None]:
-        """A representative size of each class between the size limits of the rules, and the class
-        of each row by the largest size that its file reaches; None if no rule restricts sizes.
+        """Return the size classes that the rules distinguish, and the class of each row.
+
+        The class of a row is that of the largest size of its file. A class is represented by a
+        size. The second value is None if no rule restricts sizes.
         """
         limits = {r.min_size for r in self.rules if r.min_size is not None}
         limits |= {r.max_size + 1 for r in self.rules if r.max_size is not None}
@@ -136,12 +140,16 @@ class Rules:
 
 
 def presets() -> list[str]:
-    """Names of the rule files that are included in the package."""
+    """Return the names of the rule files in the package."""
     return sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 
 def load_rules(path: Path | str) -> Rules:
-    """Load rules from a file, or a preset by name. Raises ConfigError with file and rule."""
+    """Load rules from a file, or a preset by name.
+
+    Raises:
+        ConfigError: the file or preset is missing or invalid; names file and rule.
+    """
     given = Path(path)
     if given.suffix != ".toml" and not given.is_file():
         if str(path) not in presets():
@@ -151,13 +159,14 @@ def load_rules(path: Path | str) -> Rules:
 
 
 PRESET_OF = {"rocksdb": "rocksdb-native", "postgresql": "postgres", "cassandra": "cassandra"}
-"""The preset for each program, by the beginning of its name in the metadata of a trace."""
+"""Presets of rules, by the start of the program's name in the metadata of a trace."""
 
 
 def rules_of(trace: Trace) -> Rules | None:
-    """Rules that need nobody to write them: the write hints that the program gives, else the
-    identifiers that a served drive was written with, else the preset for the program; None if there
-    are none.
+    """Return rules that can be derived from a trace, or None.
+
+    These are the write hints of the program; otherwise the stream identifiers with which a served
+    drive was written; otherwise the preset for the program.
     """
     given = set(trace.table.column("hint").unique().to_pylist())
     words = [name for name, number in HINTS.items() if number in given and number > HINTS["none"]]
@@ -165,7 +174,7 @@ def rules_of(trace: Trace) -> Rules | None:
         hints = (Rule(n, f"hint {word}", hint=HINTS[word]) for n, word in enumerate(words, 1))
         return Rules("the program's write hints", tuple(hints))
     if trace.is_block and (used := _streams_used(trace)):
-        return Rules("the identifiers that the host gave", used)
+        return Rules("the host's stream identifiers", used)
     program = str(trace.metadata.get("program", "")).lower()
     for beginning, preset in PRESET_OF.items():
         if program.startswith(beginning):
@@ -174,22 +183,26 @@ def rules_of(trace: Trace) -> Rules | None:
 
 
 def _streams_used(trace: Trace) -> tuple[Rule, ...]:
-    """A rule for each stream that a served drive was written with, but for the default one."""
+    """Return a rule for each stream with which a served drive was written, except the default."""
     threads, names = codes(trace.table, "thread")
-    ops, known = codes(trace.table, "op")
-    writes = ops == (known.index("write") if "write" in known else -1)
-    found = []
+    ops, words = codes(trace.table, "op")
+    writes = ops == (words.index("write") if "write" in words else -1)
+    rules = []
     for name in (names[index] for index in np.unique(threads[writes])):
         number = name.removeprefix(STREAM_THREAD)
         if number.isdecimal() and 0 < int(number) < STREAMS_MAX:
-            found.append(Rule(int(number), name, thread=re.compile(translate(name))))
-    return tuple(sorted(found, key=lambda rule: rule.stream))
+            rules.append(Rule(int(number), name, thread=re.compile(translate(name))))
+    return tuple(sorted(rules, key=lambda rule: rule.stream))
 
 
 def parse_rules(text: str, where: str) -> Rules:
-    """Parse rules in TOML. Raises ConfigError with `where`, and the line if it is known."""
+    """Parse rules in TOML.
+
+    Raises:
+        ConfigError: the rules are invalid; names `where`, and the line if possible.
+    """
     document = parse_toml(text, where)
-    _known(document, _TOP, where)
+    _check_keys(document, _TOP, where)
     entries = document.get("rule", [])
     if not isinstance(entries, list) or not entries:
         raise ConfigError(f"{where}: no rules", hint="add a table [[rule]] for each rule")
@@ -205,7 +218,7 @@ def parse_rules(text: str, where: str) -> Rules:
 _HEADING = re.compile(r"\s*\[\[\s*(?:rule|\"rule\"|'rule')\s*\]\]")
 
 
-def _known(table: Mapping[str, object], names: tuple[str, ...], where: str) -> None:
+def _check_keys(table: Mapping[str, object], names: tuple[str, ...], where: str) -> None:
     for key in table:
         if key not in names:
             raise ConfigError.unknown("key", key, names, where=where)
@@ -214,9 +227,11 @@ def _known(table: Mapping[str, object], names: tuple[str, ...], where: str) -> N
 def _rule(entry: Any, where: str) -> Rule:
     if not isinstance(entry, dict):
         raise ConfigError(f"{where}: not a table", hint="write each rule as a table [[rule]]")
-    _known(entry, _KEYS, where)
+    _check_keys(entry, _KEYS, where)
     if "stream" not in entry:
-        raise ConfigError(f"{where}: 'stream' is missing", hint="a number, 0 is the default stream")
+        raise ConfigError(
+            f"{where}: 'stream' is missing", hint="add its number; 0 is the default stream"
+        )
     stream = _stream(entry, "stream", where, 0)
     globs = {key: _glob(entry[key], f"{where}: {key}") for key in _GLOBS if key in entry}
     sizes = {
@@ -234,7 +249,9 @@ def _rule(entry: Any, where: str) -> Rule:
 def _name(table: Mapping[str, object], default: str, where: str) -> str:
     value = table.get("name", default)
     if not isinstance(value, str):
-        raise ConfigError(f"{where}: name is {shortened(value)}", hint="a text in quotes")
+        raise ConfigError(
+            f"{where}: name is {shortened(value)}, not a text", hint="give a text in quotes"
+        )
     return value
 
 

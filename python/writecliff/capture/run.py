@@ -1,8 +1,8 @@
-"""Runs a command so that its file I/O is recorded, and writes the trace.
+"""Capture of a command's file I/O, written as a trace.
 
-The command stays in writecliff's process group, so that Ctrl-C reaches it as usual; a signal that
-only writecliff receives is forwarded. Events recorded before an interruption are written to the
-trace in any case.
+The command stays in writecliff's process group, so Ctrl-C reaches it as usual; a signal that only
+writecliff receives is forwarded. Events recorded before an interruption are always written to the
+trace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from writecliff.output_files import check_kind
 from writecliff.signals import TERMINATIONS, handling
 
 LIBRARY = Path(__file__).with_name("libwritecliff_preload.so")
-BUILD_HINT = "wheels have it, `make setup` builds it; without it: `capture --via strace`"
+BUILD_HINT = "install a wheel, run `make setup`, or use `capture --via strace`"
 _POLL_S = 0.2
 
 
@@ -35,24 +35,24 @@ _POLL_S = 0.2
 class Options:
     """Options of a capture. `root` limits the trace to files below it."""
 
-    output: Path  # the trace
+    output: Path  # path of the trace
     root: Path | None = None
     reads: bool = False  # trace reads as well
-    repair_hints: bool = False  # repeat hints that were not 64 bits wide
+    repair_hints: bool = False  # repeat hints that were not 64 bits wide, in the right width
 
 
 @dataclass(frozen=True)
 class Captured:
-    """The trace file and its metadata. `exit_code` is that of the command, 128 + n for signal n."""
+    """A trace file and its metadata. `exit_code` is that of the command, 128 + n for signal n."""
 
-    output: Path  # the trace
+    output: Path  # path of the trace
     exit_code: int
     metadata: dict[str, Any]  # command, duration, bytes, hints, notes
 
 
 @dataclass
 class Session:
-    """A running capture: programs started with `environment` are part of it."""
+    """A running capture, which includes all programs started with `environment`."""
 
     options: Options
     events: Path
@@ -61,7 +61,7 @@ class Session:
     started_ns: int = field(default_factory=time.monotonic_ns)
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment with which a program loads the library."""
+        """Return the environment in which a program loads the library."""
         merged = dict(os.environ if base is None else base)
         others = merged.get("LD_PRELOAD", "")
         merged["LD_PRELOAD"] = f"{self.library}:{others}" if others else str(self.library)
@@ -87,22 +87,22 @@ class Session:
         if not len(events.read(self.events).slots):
             self.events.unlink()
             return
-        said = " ".join(str(error).split()) or "interrupted"
-        self.notes.append(f"ended early: {said}")
+        reason = " ".join(str(error).split()) or "interrupted"
+        self.notes.append(f"ended early: {reason}")
         try:
             self.finish([], self.options.output.stem, None)
         except WritecliffError:
             beside = self.options.output.absolute().with_name(self.events.name)
             if self.events != beside:
-                shutil.move(self.events, beside)  # because its folder will be removed
+                shutil.move(self.events, beside)  # because its folder is temporary
 
 
 @contextlib.contextmanager
 def session(options: Options, *, public: Path | None = None) -> Iterator[Session]:
-    """Start a capture. If the trace cannot be written, its events are kept beside it.
+    """Start a capture. If the trace cannot be written, its events are stored beside it.
 
-    `public` is a folder that any user can enter, for programs that drop root privileges: library
-    and events are put there, because such programs may not be able to enter the user's own folders.
+    `public` is a folder that any user can enter, for programs that drop root privileges and may not
+    be able to enter the user's own folders. Library and events are stored there.
     """
     check_library()
     check_kind(options.output)
@@ -120,7 +120,7 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
     try:
-        # Otherwise it could be mistaken for the new one after a failure.
+        # Otherwise the old trace could be mistaken for the new trace after a failure.
         options.output.unlink(missing_ok=True)
         yield open_session
     except BaseException as error:
@@ -130,7 +130,11 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
 
 
 def check_library() -> None:
-    """Raises WritecliffError if the library was not built."""
+    """Check that the library was built.
+
+    Raises:
+        WritecliffError: the library is missing.
+    """
     if not LIBRARY.is_file():
         raise WritecliffError("the preload library is not built", hint=BUILD_HINT)
 
@@ -143,7 +147,11 @@ def capture(
     stderr: int | None = None,
     program_name: str | None = None,
 ) -> Captured:
-    """Run `command` and write its trace. Raises TargetError if it cannot be started."""
+    """Run `command` and write its trace.
+
+    Raises:
+        TargetError: the command cannot be started.
+    """
     program = program_of(command)
     with session(options) as open_session:
         if is_static(Path(program)):
@@ -157,8 +165,9 @@ def capture(
 
 
 def recover(path: Path, options: Options) -> Captured:
-    """Write the trace from the events of a capture that was killed. The events are kept: they are
-    all that there is of the capture, and the trace may not be what was expected.
+    """Write the trace from the events of a killed capture, and keep the events.
+
+    They are the only record of the capture, and the trace may differ from what was expected.
     """
     if not path.is_file():
         raise TargetError(f"{path}: no such event file")
@@ -168,15 +177,19 @@ def recover(path: Path, options: Options) -> Captured:
     last_ns = int(given.max()) if len(given) else noted.start_ns
     duration_ns = min(max(0, last_ns - noted.start_ns), events.LONGEST_NS)
     notes = [
-        "recovered: writecliff was killed while it captured; the duration is up to the last event",
-        f"the events are kept in {path}; remove them when the trace is as you expect it",
+        "recovered from a killed capture; the duration ends at the last event",
+        f"the events are kept in {path}; remove them after checking the trace",
     ]
     metadata: dict[str, Any] = {"command": [], "program": "", "exit_code": None}
     return write_converted(options, noted, metadata, duration_ns, notes)
 
 
 def program_of(command: Sequence[str]) -> str:
-    """The path of a command's program. Raises TargetError if it does not exist."""
+    """Return the path of a command's program.
+
+    Raises:
+        TargetError: there is no such program.
+    """
     program = shutil.which(command[0])
     if program is None:
         raise TargetError(f"{command[0]}: no such program", hint="give the command as in a shell")
@@ -217,7 +230,11 @@ def execute(
     *,
     executable: str | None = None,
 ) -> tuple[int, ProcessWatch]:
-    """Run a command; return its exit code, or 128 + n for signal n. Raises TargetError."""
+    """Run a command and return its exit code, or 128 + n for signal n.
+
+    Raises:
+        TargetError: the command cannot be run.
+    """
     try:
         child = subprocess.Popen(
             command, executable=executable, env=environment, stdout=stdout, stderr=stderr
@@ -237,7 +254,7 @@ def execute(
 
 
 def _wait(child: subprocess.Popen[bytes], watch: ProcessWatch) -> int:
-    """Wait for the command, regardless of signals; return its exit code."""
+    """Wait for the command despite signals, and return its exit code."""
     asked = 0
     while True:
         try:

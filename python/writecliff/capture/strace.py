@@ -1,12 +1,12 @@
-"""Captures with strace, for programs that do not work with the preload library.
+"""Capture with strace, for programs that do not work with the preload library.
 
 These are static programs, and programs that write to mapped files and sync them. strace stops the
 program at every call, which makes it several times slower, and provides less information: hints
-without values, files by name. Its output is converted to the same events as those of the library.
+without values, and files by name. Its output is converted to the events of the library.
 
-Not captured: writes through io_uring; the time of writes to mapped pages (a range passed to msync
-counts as written completely; without msync nothing is recorded); sizes of files from before the
-capture, so appends to them begin at the size known so far.
+Writes through io_uring are not captured, nor are the times of writes to mapped pages: a range
+passed to msync counts as completely written, and without msync nothing is recorded. Sizes of files
+from before the capture are unknown, so appends to them start at the size known so far.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _OPTIONS = ("-f", "-y", "-Y", "-ttt", "-qq", "-s", "0", "--seccomp-bpf")
 def capture(command: Sequence[str], options: Options, *, stdout: int | None = None) -> Captured:
     """Run `command` under strace and write its trace.
 
-    Raises TargetError if strace is missing or may not trace, or the command cannot be started.
+    Raises:
+        TargetError: strace is not installed or not permitted, or the command cannot be started.
     """
     from writecliff.capture.run import execute, program_of, write_converted
 
@@ -84,17 +85,17 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
 
 # -- strace events ---------------------------------------------------------------------------------
 
-# Converts the system calls in strace's output to the events of a capture.
+# Conversion of the system calls in strace's output to the events of a capture.
 
-_DEVICE = 1  # of all files, whose inode numbers are assigned here
+_DEVICE = 1  # device number of all files; their inode numbers are assigned here
 _HINT_COMMANDS = ("F_SET_RW_HINT", "F_SET_FILE_RW_HINT", "0x40c", "0x40e")
 _UNCACHED = re.compile(r"O_DIRECT\b|O_D?SYNC\b")
 _HINT = re.compile(r"RWH_WRITE_LIFE_(\w+)|RWF_WRITE_LIFE_(NOT_SET)")
 
 
 @dataclass(frozen=True)
-class Read:
-    """The events, and notes about what they lack."""
+class ReadEvents:
+    """Events, and notes about their gaps."""
 
     events: Events
     notes: list[str]
@@ -102,26 +103,32 @@ class Read:
 
 def events_of(
     lines: Iterable[str], *, folder: Path, before: Set[bytes] = frozenset(), reads: bool = False
-) -> Read:
+) -> ReadEvents:
     """Convert the calls of a program that was started in `folder`.
 
-    `before` has the files known to exist at the start; `reads` includes reads.
+    Args:
+        lines: output of strace.
+        folder: current folder of the program.
+        before: paths of files that exist at the start.
+        reads: `True` to include reads.
     """
-    known = list(calls(lines))
-    reader = _Reader(known, os.fsencode(folder), before, reads)
-    for call in known:
+    all_calls = list(calls(lines))
+    reader = _Reader(all_calls, os.fsencode(folder), before, reads)
+    for call in all_calls:
         reader.take(call)
-    return Read(reader.events(), reader.notes())
+    return ReadEvents(reader.events(), reader.notes())
 
 
 class _Reader:
-    def __init__(self, known: list[Call], folder: bytes, before: Set[bytes], reads: bool) -> None:
+    def __init__(
+        self, all_calls: list[Call], folder: bytes, before: Set[bytes], reads: bool
+    ) -> None:
         self._folder, self._before, self._reads = folder, before, reads
         self._names = Names()
         self._processes: dict[int, Process] = {}
         self._born = {
             call.result: (call.tid, call.args)
-            for call in known
+            for call in all_calls
             if call.name in ("clone", "clone3", "fork", "vfork") and call.result > 0
         }
         self._slots: list[tuple[int, ...]] = []
@@ -129,7 +136,7 @@ class _Reader:
         self._text: dict[int, bytes] = {}
         self._uring: set[str] = set()
         self._lost_hints = 0
-        self._start_ns = known[0].time_ns if known else 0
+        self._start_ns = all_calls[0].time_ns if all_calls else 0
         self._mapped_files: list[File] = []
 
     def take(self, call: Call) -> None:
@@ -142,13 +149,13 @@ class _Reader:
     # Processes ------------------------------------------------------------------------------
 
     def _process(self, call: Call) -> Process:
-        found = self._processes.get(call.tid)
-        if found is None:
-            found = self._new_process(call.tid)
-            self._processes[call.tid] = found
-            if found.pid == call.tid:
-                self._put(call, found, Op.PROCESS, None)
-        return found
+        process = self._processes.get(call.tid)
+        if process is None:
+            process = self._new_process(call.tid)
+            self._processes[call.tid] = process
+            if process.pid == call.tid:
+                self._put(call, process, Op.PROCESS, None)
+        return process
 
     def _new_process(self, tid: int) -> Process:
         parent_tid, args = self._born.get(tid, (0, ()))
@@ -180,11 +187,11 @@ class _Reader:
             flags = "O_WRONLY|O_CREAT|O_TRUNC"
         if path is None or ("O_DIRECTORY" in flags and "O_TMPFILE" not in flags):
             return
-        known = self._names.known(path)
-        file = known or self._names.get(path)
+        existing_file = self._names.lookup(path)
+        file = existing_file or self._names.get(path)
         if file is None:
             return
-        created = known is None and path not in self._before and "O_CREAT" in flags
+        created = existing_file is None and path not in self._before and "O_CREAT" in flags
         if "O_TMPFILE" in flags:
             created, file.names = True, 0
         truncated = "O_TRUNC" in flags and not created
@@ -203,29 +210,29 @@ class _Reader:
             self._put(call, process, Op.CLOSE, gone.file)
 
     def _copied(self, call: Call, process: Process) -> None:
-        found = process.descriptors.get(call.descriptor(0)[0])
-        if found is not None:
-            process.descriptors[call.result] = found
+        description = process.descriptors.get(call.descriptor(0)[0])
+        if description is not None:
+            process.descriptors[call.result] = description
 
     def _description(self, call: Call, process: Process, at: int = 0) -> Description | None:
-        """The open file of a descriptor, found by name if its opening was not captured."""
+        """Return the open file of a descriptor, by name if its opening was not captured."""
         number, path = call.descriptor(at)
-        found = process.descriptors.get(number)
-        if found is not None or path is None:
-            return found
+        description = process.descriptors.get(number)
+        if description is not None or path is None:
+            return description
         file = self._names.get(path)
         if file is None:
             return None
-        found = Description(file)
-        process.descriptors[number] = found
-        return found
+        description = Description(file)
+        process.descriptors[number] = description
+        return description
 
     def _sought(self, call: Call, process: Process) -> None:
-        found = self._description(call, process)
-        if found is not None:
-            found.offset_bytes = call.result
+        description = self._description(call, process)
+        if description is not None:
+            description.offset_bytes = call.result
             if call.args[2:] == ("SEEK_END",) and call.number(1) == 0:
-                found.file.size_bytes = call.result
+                description.file.size_bytes = call.result
 
     def _control(self, call: Call, process: Process) -> None:
         what = call.args[1].split()[0]
@@ -233,48 +240,48 @@ class _Reader:
             self._copied(call, process)
         if what not in _HINT_COMMANDS:
             return
-        found = self._description(call, process)
+        description = self._description(call, process)
         shown = _HINT.search(call.args[2]) if len(call.args) > 2 else None
-        if found is None:
+        if description is None:
             return
         if shown is None:
             self._lost_hints += 1
             return
         hint = HINTS.get((shown[1] or shown[2]).lower().replace("_", " "), 0)
         failed = getattr(errno, call.error, 0) if call.error else 0
-        self._about(call, process, Op.HINT, found.file, a=hint, error=failed)
+        self._about(call, process, Op.HINT, description.file, a=hint, error=failed)
 
     # Data -----------------------------------------------------------------------------------
 
     def _wrote(self, call: Call, process: Process) -> None:
-        found = self._description(call, process)
-        if found is not None and call.result:
-            own = found.file.size_bytes if found.append else found.offset_bytes
-            at = self._moved(found, _position(call), own, call.result)
-            self._data(call, process, found.file, at, call.result)
-            if found.bypasses_cache or "SYNC" in "".join(call.args[4:]):
-                self._about(call, process, Op.FSYNC, found.file)
+        description = self._description(call, process)
+        if description is not None and call.result:
+            start = description.file.size_bytes if description.append else description.offset_bytes
+            at = self._moved(description, _position(call), start, call.result)
+            self._data(call, process, description.file, at, call.result)
+            if description.bypasses_cache or "SYNC" in "".join(call.args[4:]):
+                self._about(call, process, Op.FSYNC, description.file)
 
     def _data(self, call: Call, process: Process, file: File, at: int, length: int) -> None:
         self._about(call, process, Op.WRITE, file, a=at, b=length)
         file.size_bytes = max(file.size_bytes, at + length)
 
     def _read(self, call: Call, process: Process) -> None:
-        found = self._description(call, process)
-        if found is not None and call.result:
-            at = self._moved(found, _position(call), found.offset_bytes, call.result)
+        description = self._description(call, process)
+        if description is not None and call.result:
+            at = self._moved(description, _position(call), description.offset_bytes, call.result)
             if self._reads:
-                self._about(call, process, Op.READ, found.file, a=at, b=call.result)
+                self._about(call, process, Op.READ, description.file, a=at, b=call.result)
 
-    def _moved(self, found: Description, named: int | None, own: int, length: int) -> int:
-        """Start of a transfer: the `named` offset, or the descriptor's, which then advances."""
+    def _moved(self, description: Description, named: int | None, start: int, length: int) -> int:
+        """Return the start of a transfer: `named`, or the descriptor's offset, which advances."""
         if named is not None:
             return named
-        found.offset_bytes = own + length
-        return own
+        description.offset_bytes = start + length
+        return start
 
     def _copied_data(self, call: Call, process: Process) -> None:
-        """sendfile(out, in, ...) and copy_file_range(in, at, out, at, ...)."""
+        """Handle sendfile(out, in, ...) and copy_file_range(in, at, out, at, ...)."""
         sends = call.name == "sendfile"
         source, target = (1, 0) if sends else (0, 2)
         into = self._description(call, process, target)
@@ -287,40 +294,40 @@ class _Reader:
             out_of.offset_bytes += call.result
 
     def _synced(self, call: Call, process: Process) -> None:
-        found = self._description(call, process)
-        if found is not None:
-            self._about(call, process, Op.FSYNC, found.file)
+        description = self._description(call, process)
+        if description is not None:
+            self._about(call, process, Op.FSYNC, description.file)
 
     def _truncated(self, call: Call, process: Process) -> None:
         size = call.number(1)
         if call.name == "truncate":
             file = self._names.get(joined(process.folder, call.text(0)))
         else:
-            found = self._description(call, process)
-            file = found.file if found else None
+            description = self._description(call, process)
+            file = description.file if description else None
         if file is not None and size is not None:
             file.size_bytes = size
             self._about(call, process, Op.TRUNCATE, file, a=size)
 
     def _allocated(self, call: Call, process: Process) -> None:
-        found, at, length = self._description(call, process), call.number(2), call.number(3)
-        if found is None or at is None or length is None:
+        description, at, length = self._description(call, process), call.number(2), call.number(3)
+        if description is None or at is None or length is None:
             return
         if "PUNCH_HOLE" in call.args[1]:
-            self._about(call, process, Op.PUNCH, found.file, a=at, b=length)
+            self._about(call, process, Op.PUNCH, description.file, a=at, b=length)
         elif "KEEP_SIZE" not in call.args[1]:
-            found.file.size_bytes = max(found.file.size_bytes, at + length)
+            description.file.size_bytes = max(description.file.size_bytes, at + length)
 
     def _mapped(self, call: Call, process: Process) -> None:
         length = call.number(1)
         if "MAP_SHARED" not in call.args[3] or "PROT_WRITE" not in call.args[2] or not length:
             return
-        found = self._description(call, process, 4)
-        if found is not None:
-            mapping = Mapping(call.result, length, found.file, call.number(5) or 0)
+        description = self._description(call, process, 4)
+        if description is not None:
+            mapping = Mapping(call.result, length, description.file, call.number(5) or 0)
             process.mappings.append(mapping)
-            found.file.mapped = True
-            self._announce(call, process, found.file)
+            description.file.mapped = True
+            self._announce(call, process, description.file)
 
     def _flushed(self, call: Call, process: Process) -> None:
         address, length = call.number(0), call.number(1)
@@ -342,7 +349,7 @@ class _Reader:
     # Names ----------------------------------------------------------------------------------
 
     def _path(self, call: Call, process: Process, at: int) -> bytes:
-        """The path in argument `at`; calls named `...at` have its folder in the argument before."""
+        """Return the path in argument `at`; `...at` calls have its folder before it."""
         beside = call.name.rstrip("2").endswith("at")
         base = (call.descriptor(at - 1)[1] if beside else None) or process.folder
         return joined(base, call.text(at))
@@ -370,16 +377,16 @@ class _Reader:
     def _renamed(self, call: Call, process: Process) -> None:
         old, new = self._both_paths(call, process)
         below = self._names.below(old)
-        if self._names.known(old) is None and below:
+        if self._names.lookup(old) is None and below:
             for path in below:
                 self._names.move(path, new + path[len(old) :])
-            first = self._names.known(new + below[0][len(old) :])
+            first = self._names.lookup(new + below[0][len(old) :])
             self._put(call, process, Op.RENAME, first, flags=Flag.DIRECTORY, text=old + b"\0" + new)
             return
         if old in self._names.folders or Path(os.fsdecode(new)).is_dir():
             self._names.folders.add(new)
             return
-        if self._names.known(new) is not None and old != new:
+        if self._names.lookup(new) is not None and old != new:
             self._gone(call, process, new)
         file = self._names.get(old)
         if file is not None:
@@ -433,7 +440,7 @@ class _Reader:
             self._mapped_files.append(file)
 
     def events(self) -> Events:
-        """All events recorded so far."""
+        """Return all events recorded so far."""
         slots: NDArray[np.void] = np.zeros(len(self._slots), slot_type())
         names = ("op", "flags", "errno", "pid", "time_ns", "ino", "dev", "nlink", "a", "b")
         for name, column in zip(names, zip(*self._slots, strict=True), strict=False):
@@ -442,7 +449,7 @@ class _Reader:
         return Events(slots, self._text, self._start_ns, 0, self._reads)
 
     def notes(self) -> list[str]:
-        """Notes on what the events lack or approximate."""
+        """Return notes about gaps and approximations in the events."""
         notes = []
         synced, silent = (
             sorted(
@@ -452,22 +459,24 @@ class _Reader:
         )
         if synced:
             notes.append(
-                "mapped files were written: ranges passed to msync count as written completely: "
+                "mapped files were written: ranges passed to msync count as completely written: "
                 f"{some_of(synced)}"
             )
         if silent:
             notes.append(
-                "writes through memory are not in the trace where msync was not called: "
-                f"{some_of(silent)}"
+                f"writes through memory without msync are not in the trace: {some_of(silent)}"
             )
         notes += uring_notes(self._uring)
         if self._lost_hints:
-            notes.append(f"{self._lost_hints} write hints have unknown values: strace hides them")
+            notes.append(
+                f"{self._lost_hints} write hints have unknown values, because strace does not show "
+                "them"
+            )
         return notes
 
 
 def _position(call: Call) -> int | None:
-    """The offset in the arguments of a call; None if it uses the descriptor's."""
+    """Return the offset in the arguments of a call; None if it uses the descriptor's offset."""
     at = call.number(3) if call.name.startswith("p") else None
     return None if at is None or at < 0 else at
 
@@ -501,7 +510,7 @@ _HANDLERS: dict[str, Callable[[_Reader, Call, Process], None]] = {
 
 # -- strace lines ----------------------------------------------------------------------------------
 
-# Parses the output of `strace -f -y -Y -ttt -s 0`: one line per call, or two for split calls.
+# Parser of the output of `strace -f -y -Y -ttt -s 0`: a line per call, or two for split calls.
 
 # pid<name> seconds.microseconds rest
 _LINE = re.compile(r"(\d+)(?:<((?:[^<>\\]|\\.)*)>)?\s+(\d+)\.(\d+) (.*)")
@@ -518,9 +527,7 @@ _ERROR = re.compile(r" (E[A-Z0-9]+)")
 
 @dataclass(frozen=True)
 class Call:
-    """A call that has returned. `time_ns` is the time of its return, so that calls are ordered by
-    effect.
-    """
+    """A completed call. `time_ns` is the time of its return, so calls are in order of effect."""
 
     tid: int
     comm: bytes
@@ -528,60 +535,61 @@ class Call:
     name: str
     args: tuple[str, ...]
     result: int
-    shown: str  # text after the result: the name of a descriptor, or an error
+    shown: str  # text after the result: name of a descriptor, or error
 
     @property
     def error(self) -> str | None:
-        found = _ERROR.match(self.shown) if self.result == -1 else None
-        return found[1] if found else None
+        """Name of the error, such as "ENOENT"; None if the call succeeded."""
+        match = _ERROR.match(self.shown) if self.result == -1 else None
+        return match[1] if match else None
 
     def number(self, at: int) -> int | None:
-        """Argument `at` as a number, or the first number that it points to."""
-        found = (
+        """Return argument `at` as a number, or the first number in the memory it points to."""
+        match = (
             re.match(r"\[?(-?0x[0-9a-f]+|-?\d+)", self.args[at]) if at < len(self.args) else None
         )
-        return int(found[1], 0) if found else None
+        return int(match[1], 0) if match else None
 
     def text(self, at: int) -> bytes:
-        """Argument `at` without its quotes."""
+        """Return argument `at` without its quotes."""
         return unescaped(self.args[at].rpartition('"')[0].partition('"')[2])
 
     def descriptor(self, at: int) -> tuple[int, bytes | None]:
-        """Argument `at` as number (-1 for the current folder), and the name of its file."""
+        """Return argument `at` as number (-1: current folder), and the name of its file."""
         return _descriptor(self.args[at]) if at < len(self.args) else (-1, None)
 
     def opened(self) -> bytes | None:
-        """The name of the returned descriptor."""
+        """Return the name of the returned descriptor."""
         return _descriptor(f"{self.result}{self.shown}")[1]
 
 
 def _descriptor(text: str) -> tuple[int, bytes | None]:
-    found = _DESCRIPTOR.match(text)
-    if found is None:
+    match = _DESCRIPTOR.match(text)
+    if match is None:
         return -1, None
-    number = -1 if found[1] == "AT_FDCWD" else int(found[1])
-    return number, None if found[2] is None else unescaped(found[2])
+    number = -1 if match[1] == "AT_FDCWD" else int(match[1])
+    return number, None if match[2] is None else unescaped(match[2])
 
 
 def unescaped(text: str) -> bytes:
     """Decode strace's escape sequences to bytes."""
 
-    def one(found: re.Match[bytes]) -> bytes:
-        what = found[1]
+    def decode(match: re.Match[bytes]) -> bytes:
+        what = match[1]
         return bytes([int(what, 8) & 255]) if what.isdigit() else _ESCAPED.get(what, what)
 
     raw = text.encode("latin-1", errors="replace")
-    return _ESCAPE.sub(one, raw) if b"\\" in raw else raw
+    return _ESCAPE.sub(decode, raw) if b"\\" in raw else raw
 
 
 def calls(lines: Iterable[str]) -> Iterator[Call]:
-    """The calls in the order of their return; signals, exits and other lines are skipped."""
+    """Yield the calls in the order of their return; skip signals, exits and other lines."""
     begun: dict[int, str] = {}
     for line in lines:
-        found = _LINE.match(line)
-        if found is None:
+        match = _LINE.match(line)
+        if match is None:
             continue
-        tid, rest = int(found[1]), found[5].rstrip("\n")
+        tid, rest = int(match[1]), match[5].rstrip("\n")
         if rest.endswith(_UNFINISHED):
             begun[tid] = rest.removesuffix(_UNFINISHED)
             continue
@@ -592,17 +600,17 @@ def calls(lines: Iterable[str]) -> Iterator[Call]:
         if call is None:
             continue
         args = tuple(arg.strip() for arg in _ARGUMENT.findall(call[2]))
-        time_ns = int(found[3]) * 1_000_000_000 + int(found[4].ljust(9, "0")[:9])
-        comm = unescaped(found[2] or "")
+        time_ns = int(match[3]) * 1_000_000_000 + int(match[4].ljust(9, "0")[:9])
+        comm = unescaped(match[2] or "")
         yield Call(tid, comm, time_ns, call[1], args, int(call[3], 0), call[4])
 
 
 # -- strace files ----------------------------------------------------------------------------------
 
-# Tracks the files of a program that runs under strace: descriptors, offsets, names.
+# State of the files of a program that runs under strace: descriptors, offsets, names.
 #
 # strace shows the name of every descriptor, but neither inode numbers nor the offsets of `write`.
-# Files are therefore identified by name and tracked through renames and links, and each open file
+# So files are identified by name and tracked through renames and links, and each open file
 # description has an offset that `dup` and `fork` share, as in the kernel.
 
 _UNKNOWN = (b"/dev/", b"/proc/", b"/sys/")
@@ -616,9 +624,9 @@ class File:
     path: bytes
     size_bytes: int = 0
     names: int = 1
-    announced: bool = False  # an event has recorded its name
-    synced: bool = False  # msync was called for a part of it
-    mapped: bool = False  # for writing
+    announced: bool = False  # `True` if an event has recorded its name
+    synced: bool = False  # `True` if msync was called for a part of it
+    mapped: bool = False  # `True` if mapped for writing
 
 
 @dataclass
@@ -643,7 +651,7 @@ class Mapping:
 
 @dataclass
 class Process:
-    """The state shared by the threads of a process."""
+    """State that the threads of a process share."""
 
     pid: int
     folder: bytes
@@ -651,11 +659,12 @@ class Process:
     mappings: list[Mapping] = field(default_factory=list)
 
     def child(self, pid: int, *, shares_files: bool) -> Process:
+        """Return the state of a new child process."""
         files = self.descriptors if shares_files else dict(self.descriptors)
         return Process(pid, self.folder, files, list(self.mappings))
 
     def mapping(self, address: int) -> Mapping | None:
-        """The latest shared mapping that contains an address."""
+        """Return the latest shared mapping that contains an address."""
         for mapping in reversed(self.mappings):
             if mapping.address <= address < mapping.address + mapping.length_bytes:
                 return mapping
@@ -663,18 +672,20 @@ class Process:
 
 
 class Names:
-    """The files by name."""
+    """Files by name."""
 
     def __init__(self) -> None:
+        """Start without files."""
         self._files: dict[bytes, File] = {}
         self.folders: set[bytes] = set()
         self._next = 1
 
-    def known(self, path: bytes) -> File | None:
+    def lookup(self, path: bytes) -> File | None:
+        """Return the file with this name; None if unknown."""
         return self._files.get(path)
 
     def get(self, path: bytes) -> File | None:
-        """The file with that name, added if unknown; None for paths that are not on a drive."""
+        """Return the file with this name, added if unknown; None for paths not on a drive."""
         if not path.startswith(b"/") or path.startswith(_UNKNOWN):
             return None
         file = self._files.get(path)
@@ -684,29 +695,33 @@ class Names:
         return file
 
     def remove(self, path: bytes) -> None:
+        """Remove a name."""
         file = self._files.pop(path, None)
         if file is not None:
             file.names -= 1
 
     def link(self, file: File, path: bytes) -> None:
+        """Add a name of a file."""
         self._files[path] = file
         file.names += 1
 
     def move(self, old: bytes, new: bytes) -> None:
+        """Rename a file."""
         file = self._files.pop(old, None)
         if file is not None:
             self._files[new] = file
             file.path = new
 
     def below(self, folder: bytes) -> list[bytes]:
+        """Return the names below a folder."""
         return [path for path in self._files if path.startswith(folder + b"/")]
 
 
 def joined(folder: bytes, path: bytes) -> bytes:
-    """An absolute, normalised path; symbolic links are not resolved."""
+    """Return an absolute, normalised path; symbolic links are not resolved."""
     return posixpath.normpath(posixpath.join(folder, path))
 
 
 def existing(root: Path) -> frozenset[bytes]:
-    """The files below a folder, which opening with O_CREAT does not create."""
+    """Return the files below a folder, which opening with O_CREAT does not create."""
     return frozenset(os.fsencode(path) for path in root.resolve().rglob("*"))

@@ -1,10 +1,10 @@
-"""The trace file: Parquet with schema "writecliff/trace/1". Defines columns and constraints.
+"""The trace file: Parquet with schema "writecliff/trace/1", its columns and constraints.
 
-time_ns       int64   since the capture began, monotonic
+time_ns       int64   since the start of the capture, monotonic
 op            string  one of `OPS`
-file          int32   number of the file object: renames keep it, a new file with an old name gets
-                      a new one
-path          string  current path (the new one of a rename), relative to the root where below it
+file          int32   number of the file object: a rename keeps it, a new file with an old name
+                      gets a new number
+path          string  current path (the new path of a rename), relative to the root if below it
 offset_bytes  int64   write, read, punch: offset; truncate: the new size; hint: the requested hint
 length_bytes  int64   write, read, punch: length; hint: 0 if the kernel accepted it, else its errno
 thread        string  thread name in the kernel (15 bytes)
@@ -13,12 +13,12 @@ hint          int8    write-lifetime hint that the program set for the file, nul
 
 A trace of a block device has more columns (`BLOCK_COLUMNS`):
 
-issue_ns      int64   when the driver got the request; null if that is not known
-complete_ns   int64   when the drive had done it; null if it was open at the end
-flags         string  what the request said of itself, as words: sync fua preflush readahead
+issue_ns      int64   time at which the driver received the request; null if unknown
+complete_ns   int64   time of completion; null if the request was open at the end
+flags         string  flags of the request, as words: sync fua preflush readahead
                       metadata zeroes erase atomic
-pid           int32   the process that asked for it
-errno         int16   the error that the drive gave; 0 for none
+pid           int32   process that issued the request
+errno         int16   error of the drive; 0 for none
 
 Hints are numbered as `RWH_WRITE_LIFE_*` (fcntl(2)): 0 not set, 1 none, 2 short, 3 medium, 4 long, 5
 extreme. The column contains what the program requested, even if the kernel rejected it; the
@@ -44,7 +44,7 @@ from writecliff.store.files import write_atomically
 SCHEMA = "writecliff/trace/1"
 METADATA_KEY = b"writecliff"
 BLOCK = "block"
-"""What the metadata of a trace of a drive say under "level": requests as the drive got them."""
+"""Value of "level" in the metadata of a trace that was recorded at a drive."""
 OPS = ("write", "read", "fsync", "create", "truncate", "unlink", "rename", "punch", "hint")
 COLUMNS = {
     "time_ns": "int64", "op": "string", "file": "int32", "path": "string",
@@ -55,7 +55,7 @@ BLOCK_COLUMNS = {
     "issue_ns": "int64", "complete_ns": "int64", "flags": "string", "pid": "int32",
     "errno": "int16",
 }  # fmt: skip
-"""More columns of a trace of a block device; traces of served drives have others."""
+"""Additional columns of a trace of a block device; traces of served drives have others."""
 _TEXTS = tuple(name for name, kind in COLUMNS.items() if kind == "string")
 _ROWS_PER_GROUP = 1 << 20
 NUMBER_MAX = 1 << 62  # of bytes and ns, so that sums of two fit 64 bits
@@ -63,7 +63,7 @@ FILES_MAX = 50_000_000  # numbers of files: 8 bytes each while a trace is read
 
 
 STREAM_THREAD = "stream "
-"""Begins the `thread` of a request to a drive; the stream or placement identifier follows."""
+"""Start of the `thread` of a request to a drive; the stream or placement identifier follows."""
 
 
 class TraceError(WritecliffError):
@@ -79,23 +79,27 @@ class Trace:
     table: pa.Table
     metadata: dict[str, Any]
     requests: pa.Table | None = None
-    """`BLOCK_COLUMNS` of the same rows, if the trace has them."""
+    """`BLOCK_COLUMNS` of these rows, if the trace has them."""
 
     @property
     def rows(self) -> int:
+        """Number of rows."""
         return int(self.table.num_rows)
 
     @property
     def is_block(self) -> bool:
-        """Whether it is what a drive was asked for, behind page cache and file system."""
+        """`True` if the trace was recorded at a drive, below page cache and file system."""
         return self.metadata.get("level") == BLOCK
 
 
 def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, object]) -> None:
     """Write a trace atomically.
 
-    `table` has the columns of `COLUMNS`; text may be plain or dictionary-encoded. Raises TraceError
-    if the table is not a valid trace, StoreError if the file cannot be written.
+    `table` has the columns of `COLUMNS`; text may be plain or dictionary-encoded.
+
+    Raises:
+        TraceError: the table is not a valid trace.
+        StoreError: the file cannot be written.
     """
     table = _typed(table, str(path))
     _check(table, str(path))
@@ -108,14 +112,17 @@ def write_trace(path: Path, table: pa.Table, metadata: Mapping[str, object]) -> 
 
 
 def read_trace(path: Path) -> Trace:
-    """Read and check a trace. Raises TraceError with the file name, and the row if one is wrong."""
+    """Read and check a trace.
+
+    Raises:
+        TraceError: the file is not a valid trace; names the file, and the row if possible.
+    """
     if not path.is_file():
         raise TraceError(f"{path}: no such trace", hint="create one with `writecliff capture`")
     try:
         # pyarrow would parse a path such as tr:1.parquet as a URI.
         with path.open("rb") as raw:
-            # Columns are named only once it is known to be a trace: that they are missing is a
-            # KeyError.
+            # The metadata are checked first. After that, a missing column is a KeyError.
             metadata = _metadata(path, pq.read_metadata(raw).metadata)
             raw.seek(0)
             with pq.ParquetFile(raw, read_dictionary=list(_TEXTS)) as file:
@@ -123,7 +130,7 @@ def read_trace(path: Path) -> Trace:
         _check_bytes(table, path)
     except (pa.ArrowException, OSError, UnicodeDecodeError, OverflowError):
         raise TraceError(
-            f"{path} is no trace: it is not a Parquet file",
+            f"{path} is not a trace: it is not a Parquet file",
             hint="create traces with `writecliff capture`",
         ) from None
     except KeyError as error:
@@ -140,7 +147,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def _check_bytes(table: pa.Table, path: Path) -> None:
-    """Check what reading a file does not: that texts are UTF-8, and codes are in their range."""
+    """Check the encoding of texts and the range of codes, which reading does not check."""
     try:
         table.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -156,11 +163,11 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, object]:
-    body = (found or {}).get(METADATA_KEY)
+def _metadata(path: Path, stored: Mapping[bytes, bytes] | None) -> dict[str, object]:
+    body = (stored or {}).get(METADATA_KEY)
     if body is None:
         raise TraceError(
-            f"{path} is no trace: its metadata lack '{METADATA_KEY.decode()}'",
+            f"{path} is not a trace: its metadata lack '{METADATA_KEY.decode()}'",
             hint="create traces with `writecliff capture`",
         )
     try:
@@ -174,7 +181,7 @@ def _metadata(path: Path, found: Mapping[bytes, bytes] | None) -> dict[str, obje
 
 
 def _typed(table: pa.Table, where: str, wanted: Mapping[str, str] = COLUMNS) -> pa.Table:
-    """The columns of the schema in order; each text column as one dictionary array."""
+    """Return the columns of the schema in order, with each text column as a dictionary array."""
     if len(set(table.column_names)) < table.num_columns:
         raise TraceError(f"{where}: two columns have the same name")
     missing = [name for name in wanted if name not in table.column_names]
@@ -206,32 +213,36 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def codes(table: pa.Table, name: str) -> tuple[NDArray[np.int32], list[str]]:
-    """A text column as indices and the words that they refer to."""
+    """Return a text column as indices, and the words to which they refer."""
     column = _as_dictionary(table.column(name))
     words = [str(word) for word in column.dictionary.to_pylist()]
     return np.ascontiguousarray(column.indices.to_numpy(), np.int32), words
 
 
 def _check(table: pa.Table, where: str) -> None:
-    """Check the constraints of the columns. Raises TraceError with the first row that is wrong."""
+    """Check the constraints of the columns.
+
+    Raises:
+        TraceError: a row violates a constraint; names the first such row.
+    """
     for name in COLUMNS:
         if name != "hint" and table.column(name).null_count:
             raise TraceError(f"{where}: column '{name}' has empty values")
     whole = {name: table.column(name) for name in COLUMNS if name not in _TEXTS}
     whole["hint"] = whole["hint"].fill_null(0)
     number = {name: column.to_numpy() for name, column in whole.items()}
-    op, known = codes(table, "op")
-    unknown = [name for name in known if name not in OPS]
+    op, words = codes(table, "op")
+    unknown = [name for name in words if name not in OPS]
     if unknown:
         raise TraceError.unknown("operation", unknown[0], OPS, where=where)
-    moves = np.array([name in ("write", "read", "punch") for name in known], bool)[op]
+    moves = np.array([name in ("write", "read", "punch") for name in words], bool)[op]
     hint, time_ns = number["hint"], number["time_ns"]
     back = time_ns[1:] < time_ns[:-1]
     broken = (
         ("time_ns decreases", np.concatenate(([time_ns[:1].min(initial=0) < 0], back))),
         ("time_ns is above 2^62", time_ns > NUMBER_MAX),
         ("file is negative", number["file"] < 0),
-        # What is known of files is kept in arrays by their number.
+        # Arrays hold the data of files, indexed by their number.
         (f"file is above {FILES_MAX:,}", number["file"] > FILES_MAX),
         ("offset_bytes is negative", number["offset_bytes"] < 0),
         ("length_bytes is negative", number["length_bytes"] < 0),

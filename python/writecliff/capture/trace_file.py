@@ -1,4 +1,4 @@
-"""Writes a trace while it is made, in parts, so that its length is not bounded by memory."""
+"""Writer of traces in parts, so that memory does not limit their length."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ _ROWS_PER_GROUP = 1 << 17
 
 
 def fields(more: Mapping[str, object]) -> pa.Schema:
-    """The columns of every trace, then `more` of this kind: names and types."""
+    """Return the columns of every trace, followed by the columns `more`: names and types."""
     all_columns: dict[str, Any] = {**COLUMNS, **more}
     types = {name: TEXT if kind == "string" else kind for name, kind in all_columns.items()}
     return pa.schema(list(types.items()))
 
 
 def texts(indices: Any, words: Any) -> pa.DictionaryArray:
-    """A column of words by their numbers."""
+    """Return a column of words, given by their indices."""
     numbers = pa.array(np.asarray(indices, np.int32))
     return pa.DictionaryArray.from_arrays(numbers, pa.array(words, pa.string()))
 
 
 def _encodings(schema: pa.Schema) -> dict[str, object]:
-    """Words as dictionaries; numbers as differences, which takes a quarter of the time and half of
-    the space of dictionaries.
+    """Return the encodings of the columns: words as dictionaries, numbers as differences.
+
+    Differences take a quarter of the time and half of the space of dictionaries.
     """
     words = [field.name for field in schema if field.type == TEXT]
     numbers = [field.name for field in schema if field.type in (pa.int32(), pa.int64())]
@@ -50,10 +51,15 @@ def _encodings(schema: pa.Schema) -> dict[str, object]:
 
 
 class TraceFile:
-    """A trace that is being written; the file has its name when it is whole."""
+    """A trace file during writing; it gets its name when it is complete."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        """Begin a trace. Raises StoreError, ConfigError (a device is there)."""
+        """Start a trace.
+
+        Raises:
+            StoreError: the file cannot be created.
+            ConfigError: `path` is a device.
+        """
         self.rows = 0
         self._path = path
         self._waiting: list[pa.RecordBatch] = []
@@ -66,7 +72,11 @@ class TraceFile:
             raise store_error(error, path) from error
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows, not earlier than those before. Raises StoreError (full disk)."""
+        """Add rows, in the order of time.
+
+        Raises:
+            StoreError: the disk is full.
+        """
         if not batch.num_rows:
             return
         self.rows += batch.num_rows
@@ -92,7 +102,11 @@ class TraceFile:
             self._file.close()
 
     def finish(self, metadata: Mapping[str, Any]) -> None:
-        """Complete the file. Raises StoreError."""
+        """Complete the file.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         body = {"schema": SCHEMA, **metadata}
         try:
             self._flush()
@@ -107,7 +121,7 @@ class TraceFile:
             raise store_error(error, self._path) from error
 
     def abandon(self) -> None:
-        """Remove what there is of the file."""
+        """Remove the incomplete file."""
         try:
             self._close()
         finally:

@@ -1,4 +1,4 @@
-"""Detects programs whose I/O the preload library cannot capture, from ELF headers and /proc."""
+"""Detection of programs whose I/O the preload library misses, from ELF headers and /proc."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PT_INTERP = 3
 
 
 def is_static(program: Path) -> bool:
-    """Whether this is an ELF program without a dynamic linker; False for scripts."""
+    """Return `True` for an ELF program without a dynamic linker; `False` for scripts."""
     try:
         with program.open("rb") as file:
             head = file.read(_PROGRAMS_MAX)
@@ -37,20 +37,21 @@ def is_static(program: Path) -> bool:
 
 
 def family(pid: int) -> list[int]:
-    """`pid` and all its living descendants."""
-    found, at = [pid], 0
-    while at < len(found):
-        with suppress(OSError):  # it has ended
-            for task in Path(f"/proc/{found[at]}/task").iterdir():
-                found += [int(word) for word in (task / "children").read_text().split()]
+    """Return `pid` and all its living descendants."""
+    pids, at = [pid], 0
+    while at < len(pids):
+        with suppress(OSError):  # the process has ended
+            for task in Path(f"/proc/{pids[at]}/task").iterdir():
+                pids += [int(word) for word in (task / "children").read_text().split()]
         at += 1
-    return found
+    return pids
 
 
 class ProcessWatch:
     """Checks a command and its children for io_uring once a second."""
 
     def __init__(self, pid: int) -> None:
+        """Watch the process `pid`."""
         self._pid = pid
         self._next = 0.0
         self._uring: set[str] = set()
@@ -66,12 +67,12 @@ class ProcessWatch:
                 self._uring.add(_name(pid))
 
     def notes(self) -> list[str]:
-        """Notes about writes that are missing from the trace."""
+        """Return notes about writes that are missing from the trace."""
         return uring_notes(self._uring)
 
 
 def uring_notes(programs: Iterable[str]) -> list[str]:
-    """A note about programs whose io_uring writes are not in the trace, if there are any."""
+    """Return a note about programs whose io_uring writes are not in the trace, if there are any."""
     names = ", ".join(sorted(programs))
     return [f"{names} used io_uring: writes through it are not in the trace"] if names else []
 

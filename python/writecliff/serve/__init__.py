@@ -1,14 +1,14 @@
-"""A simulated drive that other programs use: served in real time, with its data.
+"""Served drives: simulated drives that other programs use in real time, with data.
 
 | file | content |
 |---|---|
-| `server.py` | opening, addresses, ending |
-| `addresses.py` | which addresses NVMe/TCP takes, who can reach one, and what one means |
-| `control.py` | finding the drives that a user serves, and cutting their power |
+| `server.py` | start, addresses and end of a server |
+| `addresses.py` | addresses: parsing, checks, reachability |
+| `control.py` | list of a user's served drives, and power cuts of them |
 | `record.py` | a session in a run directory, and its block trace |
 | `session.py` | a session as plain data |
-| `metrics.py` | figures for Prometheus, and their HTTP server |
-| `figures.py` | what the drive has done: of the last moment, and in all |
+| `metrics.py` | metrics for Prometheus, and their HTTP server |
+| `figures.py` | snapshots of a drive, and figures between two snapshots |
 """
 
 from writecliff.serve.figures import Figures, OperationFigures, PowerCut, Snapshot, difference

@@ -1,4 +1,4 @@
-"""Addresses at which a drive is served: which are NVMe/TCP's, and who can reach them."""
+"""Addresses at which a drive is served: parsing, checks for NVMe/TCP, and reachability."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ _NVME = ("nvme-tcp", "nvme+tcp")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a drive is served: at which socket, and under which NVMe qualified name if told."""
+class ServedAddress:
+    """A socket at which a drive is served, and its NVMe qualified name if known."""
 
     where: tuple[str, str]
     name: str | None = None
 
 
-def place_of(text: str) -> Place:
-    """The place that an address means, in any of the forms that clients and `serve` write.
+def parse_address(text: str) -> ServedAddress:
+    """Parse an address in any form that clients and `serve` write.
 
-    `nvme-tcp://HOST:PORT[/NQN]`, `nbd://HOST:PORT`, `nbd+unix:///?socket=PATH`,
-    `nbd+unix:PATH`, `unix:PATH`. Raises ConfigError for anything else.
+    The forms are `nvme-tcp://HOST:PORT[/NQN]`, `nbd://HOST:PORT`, `nbd+unix:///?socket=PATH`,
+    `nbd+unix:PATH` and `unix:PATH`.
+
+    Raises:
+        ConfigError: the address has another form.
     """
     scheme, _, rest = text.partition(":")
     if scheme in ("unix", "nbd+unix") and not rest.startswith("//"):
-        return Place(("unix", os.path.realpath(rest)))
+        return ServedAddress(("unix", os.path.realpath(rest)))
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
@@ -42,11 +45,13 @@ def place_of(text: str) -> Place:
         host = port = None
         parts = urlsplit("")
     if parts.scheme == "nbd+unix" and (path := parse_qs(parts.query).get("socket")):
-        return Place(("unix", os.path.realpath(path[0])))
+        return ServedAddress(("unix", os.path.realpath(path[0])))
     if host and port and parts.scheme == "nbd":
-        return Place(("nbd", f"{_loopback_or(host)}:{port}"))
+        return ServedAddress(("nbd", f"{_loopback_or(host)}:{port}"))
     if host and port and parts.scheme in _NVME:
-        return Place(("nvme", f"{_loopback_or(host)}:{port}"), parts.path.strip("/") or None)
+        return ServedAddress(
+            ("nvme", f"{_loopback_or(host)}:{port}"), parts.path.strip("/") or None
+        )
     raise ConfigError(
         f"'{text}' is neither an address of a served drive nor the number of a process",
         hint="give nvme-tcp://HOST:PORT, nbd://HOST:PORT, nbd+unix:PATH, or what `serve` prints",
@@ -58,10 +63,14 @@ def _loopback_or(host: str) -> str:
 
 
 def check_nvme_addresses(addresses: Sequence[str]) -> None:
-    """Raises ConfigError for an address that is no HOST:PORT."""
+    """Check that addresses have the form HOST:PORT.
+
+    Raises:
+        ConfigError: an address has another form.
+    """
     for address in addresses:
-        found = _HOST_AND_PORT.fullmatch(address)
-        if found is None or found[1] == "unix" or int(found[2]) > 65535:
+        match = _HOST_AND_PORT.fullmatch(address)
+        if match is None or match[1] == "unix" or int(match[2]) > 65535:
             raise ConfigError(
                 f"'{address}' is not an address of NVMe/TCP, which needs HOST:PORT",
                 hint="give --listen 127.0.0.1:4420",
@@ -69,11 +78,11 @@ def check_nvme_addresses(addresses: Sequence[str]) -> None:
 
 
 def is_open_to_others(address: str) -> bool:
-    """Whether other machines may reach a listening `HOST:PORT` or `unix:PATH`."""
+    """Return `True` if other machines can reach a listening `HOST:PORT` or `unix:PATH`."""
     if address.startswith("unix:"):
         return False
     name = address.rpartition(":")[0].strip("[]").partition("%")[0]
-    numbers = {str(found[4][0]) for found in socket.getaddrinfo(name, None)}
+    numbers = {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}
     return not all(_is_loopback(ip_address(number.partition("%")[0])) for number in numbers)
 
 

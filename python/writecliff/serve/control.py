@@ -1,8 +1,7 @@
-"""How other programs of a user reach the drives that the user serves: a Unix socket a server.
+"""Control of a user's served drives by other programs of the user, through a Unix socket each.
 
-The sockets are in a folder that only the user can enter. One that no server listens at any more,
-because it was killed, is removed by whoever finds it. A request and its answer are one line of JSON
-each, and then the connection ends.
+The sockets are in a folder that only the user can enter. A socket of a killed server is removed
+when it is next seen. A connection carries a request and its answer, each a line of JSON.
 """
 
 from __future__ import annotations
@@ -29,17 +28,18 @@ if TYPE_CHECKING:
     from writecliff.serve.server import DriveServer
 
 _LINE_BYTES_MAX = 1 << 16
-_REQUEST_S = 10.0  # for a client to send its line
-_ANSWER_S = 600.0  # with the time that a slowed-down drive takes to rebuild its mapping
+_REQUEST_S = 10.0  # time for a client to send its line
+_ANSWER_S = 600.0  # includes the time in which a slowed-down drive rebuilds its mapping
 _SUFFIX = ".sock"
 _numbers = count()
 _PEER = struct.Struct("3i")  # struct ucred: process, user, group
 
 
 def control_folder() -> Path:
-    """Where the sockets of this user are: made if it is not there.
+    """Return the folder of this user's sockets, which is created if necessary.
 
-    Raises EngineError if somebody else has it or may enter it.
+    Raises:
+        EngineError: the folder belongs to another user, or others can enter it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and Path(runtime).is_dir():
@@ -48,24 +48,29 @@ def control_folder() -> Path:
         folder = Path(tempfile.gettempdir()) / f"writecliff-{os.geteuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise EngineError(f"{folder}: {error.strerror}") from None
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise EngineError(
-            f"{folder} is not a folder that you alone can enter", hint="remove it, and try again"
+            f"other users can enter {folder}, or it is not a folder",
+            hint="remove it, and try again",
         )
     return folder
 
 
 class ControlServer:
-    """Lets the user's other programs ask for `server`'s addresses and cut its power."""
+    """Gives the user's other programs access to `server`: its addresses, and power cuts."""
 
     def __init__(self, server: DriveServer) -> None:
-        """Listen. Raises EngineError if there is no place for the socket."""
+        """Listen at a new socket.
+
+        Raises:
+            EngineError: the socket cannot be created.
+        """
         self._server = server
         self._path = control_folder() / f"{os.getpid()}-{next(_numbers)}{_SUFFIX}"
-        _remove_if_dead(self._path)  # a killed server may have had our process number
+        _remove_if_dead(self._path)  # a killed server may have had this process number
         self._listener = socket.socket(socket.AF_UNIX)
         try:
             self._listener.bind(str(self._path))
@@ -78,6 +83,7 @@ class ControlServer:
         self._thread.start()
 
     def __enter__(self) -> Self:
+        """Return the server."""
         return self
 
     def __exit__(
@@ -86,6 +92,7 @@ class ControlServer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        """Stop listening, and remove the socket."""
         self._path.unlink(missing_ok=True)
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -124,7 +131,7 @@ class ControlServer:
         return {"error": "unknown request"}
 
     def _cut(self) -> Mapping[str, Any]:
-        """Cut the power, and wait until the drive takes commands again."""
+        """Cut the power, and wait until the drive accepts commands again."""
         cut = self._server.power_cut()
         number = len(self._server.power_cuts)
         slow_down = self._server.options.slow_down
@@ -135,7 +142,7 @@ class ControlServer:
 
 @dataclass(frozen=True)
 class ServedDrive:
-    """A drive that this user serves now."""
+    """A drive that this user serves at present."""
 
     pid: int
     target: str
@@ -143,10 +150,13 @@ class ServedDrive:
     socket: Path
 
     def power_cut(self) -> dict[str, Any]:
-        """Cut its power, and wait until it is ready again.
+        """Cut the power, and wait until the drive is ready again.
 
-        Returns "cut", the fields of `PowerCut`, and "number": how many cuts there were. Raises
-        EngineError.
+        Returns:
+            "cut", the fields of `PowerCut`, and "number", the number of cuts so far.
+
+        Raises:
+            EngineError: the server has ended, or rejects the request.
         """
         try:
             answer = _ask(self.socket, "power-cut")
@@ -157,55 +167,64 @@ class ServedDrive:
         return answer
 
     def __str__(self) -> str:
+        """Return target, addresses and process number."""
         return f"{self.target} at {', '.join(self.addresses)} (process {self.pid})"
 
 
 def served_drives() -> list[ServedDrive]:
-    """The drives that this user serves now, by process. Raises EngineError."""
+    """Return the drives that this user serves at present, by process number.
+
+    Raises:
+        EngineError: other users can enter the folder of the sockets.
+    """
     drives = []
     for path in control_folder().iterdir():
         if path.suffix != _SUFFIX or not path.is_socket():
             continue
         try:
-            found = _ask(path, "identify")
-            addresses = tuple(found["addresses"])
-            drives.append(ServedDrive(found["pid"], found["target"], addresses, path))
+            answer = _ask(path, "identify")
+            addresses = tuple(answer["addresses"])
+            drives.append(ServedDrive(answer["pid"], answer["target"], addresses, path))
         except ConnectionRefusedError:
             path.unlink(missing_ok=True)  # its server was killed
         except (OSError, KeyError):
-            continue  # it is ending at this moment
+            continue  # the server is just ending
     return sorted(drives, key=lambda drive: drive.pid)
 
 
 def find_served(drives: list[ServedDrive], what: str | None) -> ServedDrive:
-    """The drive at an address or of a process number; None: the only one. Raises ConfigError."""
-    known = "\n".join(f"  {drive}" for drive in drives)
+    """Return the drive at an address, or of a process number; None: the only drive.
+
+    Raises:
+        ConfigError: no drive, or several drives match.
+    """
+    listed = "\n".join(f"  {drive}" for drive in drives)
     if not drives:
+        raise ConfigError("you do not serve a drive on this machine", hint="see `writecliff serve`")
+    matches = drives if what is None else [drive for drive in drives if _is(drive, what)]
+    if not matches:
+        raise ConfigError(f"no drive is served at '{what}'", hint=f"served drives:\n{listed}")
+    if len(matches) > 1:
         raise ConfigError(
-            "no drive is served by you on this machine", hint="see `writecliff serve`"
+            "several drives are served", hint=f"give the address of one of:\n{listed}"
         )
-    found = drives if what is None else [drive for drive in drives if _is(drive, what)]
-    if not found:
-        raise ConfigError(f"no drive is served at '{what}'", hint=f"there are:\n{known}")
-    if len(found) > 1:
-        raise ConfigError("several drives are served", hint=f"name one of:\n{known}")
-    return found[0]
+    return matches[0]
 
 
 def _is(drive: ServedDrive, what: str) -> bool:
-    from writecliff.serve.addresses import place_of
+    from writecliff.serve.addresses import parse_address
 
     if what.isdecimal():
         return drive.pid == int(what)
-    wanted = place_of(what)
-    places = [place_of(address) for address in drive.addresses]
+    wanted = parse_address(what)
+    served = [parse_address(address) for address in drive.addresses]
     return any(
-        wanted.where == place.where and wanted.name in (None, place.name) for place in places
+        wanted.where == place.where and wanted.name in (None, place.name) for place in served
     )
 
 
 def _remove_if_dead(path: Path) -> None:
-    """Remove a socket that no server listens at."""
+    """Remove a socket at which no server listens."""
     with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(str(path))

@@ -1,4 +1,4 @@
-"""What a served drive has done: a snapshot of its counters, and figures for people."""
+"""State of a served drive: snapshots of its counters, and figures between two snapshots."""
 
 from __future__ import annotations
 
@@ -17,45 +17,46 @@ LATENESS_SHARE_MAX = 0.1  # as in crates/serve/src/statistics.rs
 
 @dataclass(frozen=True)
 class Operation:
-    """What was done of one operation."""
+    """Completed requests of an operation."""
 
     requests: int
     bytes: int
     latency: Histogram
-    """In the drive's time; empty without timing."""
+    """Latencies in the drive's time; empty without timing."""
 
 
 @dataclass(frozen=True)
 class StreamWrites:
-    """What clients wrote with one stream or placement identifier to one stream of the drive since
-    serving began.
+    """Writes of clients with a stream or placement identifier to a stream of the drive.
+
+    They count from the start of the server.
     """
 
     number: int
     requests: int
     bytes: int
     drive_stream: int | None
-    """The stream of the drive that they went to; None if the drive cannot tell what it moved."""
+    """Stream of the drive; None if the drive does not report relocation by stream."""
     moved_bytes: int | None
-    """What garbage collection and wear levelling moved of that stream of the drive meanwhile."""
+    """Bytes of this stream of the drive that garbage collection and wear levelling relocated."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A served drive at a moment. Times count from the begin of serving."""
+    """A served drive at a point in time. Times count from the start of the server."""
 
     wall_ns: int
     drive_time_ns: int
     operations: Mapping[str, Operation]
-    """By name: read, write, trim, flush."""
+    """Operations by name: read, write, trim, flush."""
     recent: Mapping[str, Operation]
-    """The same since the last snapshot."""
+    """Operations since the previous snapshot."""
     lateness: Histogram
-    """From when clients should have learnt of completions until these were sent. Without timing:
-    the whole time of requests in the server."""
+    """Delays of replies: from the time they were due to the time they were sent. Without timing:
+    the total time of requests in the server."""
     recent_lateness: Histogram
     lateness_share: float | None
-    """The larger of median and mean lateness, over that of the drive's latency."""
+    """Ratio of lateness to the drive's latency: the larger of those of medians and means."""
     is_late: bool
     counters: Counters
     free_units: int | None
@@ -63,80 +64,80 @@ class Snapshot:
     connections: int
     outstanding: int
     contents_bytes: int
-    """What the data take, of memory or of the file system."""
+    """Memory or file-system space that the data take."""
     data_placement: DataPlacementStatus | None
     """None for a drive without streams or placement handles."""
     streams: tuple[StreamWrites, ...]
     mixed_moved_bytes: int | None
-    """Moved of reclaim units that hold data of several streams, since the server began; None if
-    the drive cannot tell it by stream."""
+    """Bytes relocated from reclaim units with data of several streams, since the server started;
+    None if the drive does not report relocation by stream."""
     power_cycles: int
-    """How often the drive was powered up, as SMART tells it."""
+    """Number of power-ups of the drive, as in SMART."""
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Snapshot:
-        """From what the native module gives."""
+        """Create a snapshot from that of the native module."""
         plain = {**raw, "counters": Counters(**raw["counters"])}
         for name in ("operations", "recent"):
-            plain[name] = {which: Operation(**one) for which, one in raw[name].items()}
+            plain[name] = {which: Operation(**fields) for which, fields in raw[name].items()}
         plain["data_placement"] = status_of(raw["data_placement"])
-        plain["streams"] = tuple(StreamWrites(**one) for one in raw["streams"])
+        plain["streams"] = tuple(StreamWrites(**fields) for fields in raw["streams"])
         return cls(**plain)
 
 
 @dataclass(frozen=True)
 class PowerCut:
-    """A power cut and what it did to the data, in pages of 4 KiB."""
+    """A power cut and its effect on the data, in pages of 4 KiB."""
 
     wall_ns: int
-    """Since the begin of serving."""
+    """Time since the start of the server."""
     seed: int
-    """It chose what was lost, unless the drive tells what it had programmed."""
+    """Seed of the choice of lost data, if the drive does not model what it had programmed."""
     writes: int
-    """Writes that the drive had been sent, the one at which power was cut included."""
+    """Number of writes sent to the drive, including the write at which power was cut."""
     outstanding: int
-    """Requests without a reply: each has happened, in part, or not at all."""
+    """Number of requests without a reply: each was executed completely, in part, or not at all."""
     pages_open: int
-    """Pages with changes that were not durable."""
+    """Number of pages with changes that were not durable."""
     pages_undone: int
-    """Open pages that lost some or all of these changes; `undone_as` is why NVMe allows it."""
+    """Number of open pages that lost changes; `undone_as` is the reason why NVMe permits it."""
     undone_as: Literal["unacknowledged", "unflushed"]
-    """Why NVMe allows the loss: no host had a reply to these writes, or, on a drive with a volatile
-    cache, no flush followed them. A drive with capacitors undoes only unacknowledged writes."""
+    """Reason why NVMe permits the loss: no host had a reply to these writes, or, on a drive with a
+    volatile cache, no flush followed. A drive with capacitors loses only unacknowledged writes."""
     hold_up_ns: int | None
-    """How long the capacitors lasted; this and the next two are None if they are not modelled."""
+    """Time that the capacitors lasted; this and the next two are None if not modelled."""
     rebuild_ns: int | None
-    """The drive's time from power-up until it takes commands."""
+    """Drive time from power-up until commands are accepted."""
     rebuild_parts_ns: Mapping[str, int] | None
-    """Its parts: start, checkpoint, journal, scan, erase."""
+    """Phases of the rebuild: start, checkpoint, journal, scan, erase."""
 
 
 @dataclass(frozen=True)
 class OperationFigures:
-    """One operation over a time."""
+    """Figures of an operation over a period."""
 
     requests: int
     bytes: int
     iops: float
     bytes_per_s: float
     latency: Mapping[str, float | None]
-    """`mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns`, `max_ns` by the drive's clock."""
+    """`mean_ns`, `p50_ns`, `p99_ns`, `p99_9_ns` and `max_ns` by the drive's clock."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """All operations over a time."""
+    """Figures of all operations over a period."""
 
     seconds: float
-    """Of wall time."""
+    """Length of the period in wall time."""
     operations: Mapping[str, OperationFigures]
     lateness: Mapping[str, float | None]
     waf: float | None
-    """None if nothing was written, or the drive does not write flash."""
+    """Write amplification; None if nothing was written, or the drive has no flash."""
 
 
 def latencies(histogram: Histogram) -> dict[str, float | None]:
-    """Mean, percentiles and maximum; None where there are not enough samples."""
+    """Return mean, percentiles and maximum; None for percentiles with too few samples."""
     points = {"p50_ns": 0.5, "p99_ns": 0.99, "p99_9_ns": 0.999}
     return {
         "mean_ns": histogram.mean_ns,
@@ -146,7 +147,7 @@ def latencies(histogram: Histogram) -> dict[str, float | None]:
 
 
 def histogram_mapping(histogram: Histogram) -> dict[str, object]:
-    """A histogram as plain data, for `Histogram.from_buckets`."""
+    """Return a histogram as plain data, for `Histogram.from_buckets`."""
     lower, upper, count = histogram.buckets()
     middle = lower + (upper - lower) // lower.dtype.type(2)
     moments = ("min_ns", "max_ns", "mean_ns", "sd_ns")
@@ -158,7 +159,7 @@ def histogram_mapping(histogram: Histogram) -> dict[str, object]:
 
 
 def histogram_of(stored: Mapping[str, Any]) -> Histogram | None:
-    """The histogram of a `histogram_mapping`; None if it is empty."""
+    """Return the histogram of a `histogram_mapping`; None if it is empty."""
     if not stored["count"]:
         return None
     middle, count = (np.array(stored[name], np.uint64) for name in ("middle_ns", "count"))
@@ -167,8 +168,12 @@ def histogram_of(stored: Mapping[str, Any]) -> Histogram | None:
 
 
 def difference(before: Snapshot, now: Snapshot, *, recent: bool = False) -> Figures:
-    """The figures from one snapshot to another; `before` is the first one of the server unless
-    they are `recent`, and then the one before `now`.
+    """Return the figures between two snapshots.
+
+    Args:
+        before: first snapshot of the server; with `recent`, the snapshot before `now`.
+        now: a later snapshot.
+        recent: `True` for figures since the previous snapshot.
     """
     seconds = (now.wall_ns - before.wall_ns) / 1e9
     operations = now.recent if recent else now.operations
@@ -176,13 +181,13 @@ def difference(before: Snapshot, now: Snapshot, *, recent: bool = False) -> Figu
         seconds=seconds,
         operations={
             name: OperationFigures(
-                requests=one.requests,
-                bytes=one.bytes,
-                iops=one.requests / seconds if seconds > 0 else 0.0,
-                bytes_per_s=one.bytes / seconds if seconds > 0 else 0.0,
-                latency=latencies(one.latency),
+                requests=operation.requests,
+                bytes=operation.bytes,
+                iops=operation.requests / seconds if seconds > 0 else 0.0,
+                bytes_per_s=operation.bytes / seconds if seconds > 0 else 0.0,
+                latency=latencies(operation.latency),
             )
-            for name, one in operations.items()
+            for name, operation in operations.items()
         },
         lateness=latencies(now.recent_lateness if recent else now.lateness),
         waf=_waf(before.counters, now.counters),

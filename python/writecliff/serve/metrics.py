@@ -1,7 +1,7 @@
-"""Figures of a served drive for Prometheus, by its text format over HTTP.
+"""Metrics of a served drive for Prometheus, in its text format over HTTP.
 
-Names and units follow the conventions of Prometheus: base units, `_total` for counters, a label for
-what is counted apart. `METRICS` is all of it, which `python -m writecliff.serve.metrics` prints for
+Names and units follow the conventions of Prometheus: base units, `_total` for counters, and labels.
+`METRICS` lists all metrics; `python -m writecliff.serve.metrics` prints them for
 docs/reference/metrics.md.
 """
 
@@ -44,12 +44,12 @@ BOUNDS_S = tuple(mantissa * 10.0**exponent for exponent in range(-6, 1) for mant
 _FAMILIES = {"counter": CounterMetricFamily, "gauge": GaugeMetricFamily}
 
 Samples = Iterator[tuple[str, Any]]
-"""The value of the label, "" without one, and the value; nothing where the drive has none."""
+"""Label values (or "") with the values of the metric; nothing if the drive lacks the metric."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A metric. `values` gets the first snapshot of the server and the one of now."""
+    """A metric. `values` receives the first and the latest snapshot of the server."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]
@@ -59,23 +59,27 @@ class Figure:
 
     @property
     def full_name(self) -> str:
-        """As Prometheus sees it."""
+        """Name of the metric in Prometheus."""
         return PREFIX + self.name + ("_total" if self.kind == "counter" else "")
 
 
-def _one(value: Callable[[Snapshot], float | None]) -> Callable[[Snapshot, Snapshot], Samples]:
-    """A figure of the last snapshot alone."""
-    return lambda _, now: ((("", found),) if (found := value(now)) is not None else ()).__iter__()
+def _latest(
+    value: Callable[[Snapshot], float | None],
+) -> Callable[[Snapshot, Snapshot], Samples]:
+    """Return a metric of the latest snapshot."""
+    return lambda _, now: ((("", result),) if (result := value(now)) is not None else ()).__iter__()
 
 
 def _each(which: str) -> Callable[[Snapshot, Snapshot], Samples]:
-    """A figure of every operation."""
-    return lambda _, now: ((name, getattr(one, which)) for name, one in now.operations.items())
+    """Return a metric of every operation."""
+    return lambda _, now: (
+        (name, getattr(operation, which)) for name, operation in now.operations.items()
+    )
 
 
 def _streams(which: str) -> Callable[[Snapshot, Snapshot], Samples]:
     return lambda _, now: (
-        (str(one.number), getattr(one, which)) for one in now.streams[:NUMBERS_SHOWN]
+        (str(writes.number), getattr(writes, which)) for writes in now.streams[:NUMBERS_SHOWN]
     )
 
 
@@ -96,45 +100,46 @@ METRICS = (
            lambda _, now: iter([("", now.lateness)])),
     Figure("lateness_ratio", "gauge",
            "Lateness over the drive's own latency; clients measure the server above 0.1.",
-           _one(lambda now: now.lateness_share)),
+           _latest(lambda now: now.lateness_share)),
     Figure("write_amplification", "gauge",
            "Bytes written to flash per byte written by clients, since the server started.", _waf),
     Figure("host_write_bytes", "counter", "Bytes written by hosts since the drive was new.",
-           _one(lambda now: now.counters.host_write_bytes)),
+           _latest(lambda now: now.counters.host_write_bytes)),
     Figure("nand_write_bytes", "counter", "Bytes written to flash since the drive was new.",
-           _one(lambda now: now.counters.nand_write_bytes)),
+           _latest(lambda now: now.counters.nand_write_bytes)),
     Figure("stream_requests", "counter",
            "Writes by stream or placement identifier, of the lowest 64 in use.",
            _streams("requests"), "stream"),
     Figure("stream_bytes", "counter", "Bytes of these writes.", _streams("bytes"), "stream"),
     Figure("open_streams", "gauge", "Open streams, on drives with NVMe or SCSI streams.",
-           _one(lambda now: None if now.data_placement is None
+           _latest(lambda now: None if now.data_placement is None
                 or now.data_placement.interface == "nvme-fdp"
                 else len(now.data_placement.open_streams))),
     Figure("free_reclaim_units", "gauge", "Free reclaim units.",
-           _one(lambda now: now.free_units)),
+           _latest(lambda now: now.free_units)),
     Figure("temperature_celsius", "gauge", "Temperature of the drive, if it is simulated.",
-           _one(lambda now: now.temperature_c)),
-    Figure("connections", "gauge", "Client connections.", _one(lambda now: now.connections)),
+           _latest(lambda now: now.temperature_c)),
+    Figure("connections", "gauge", "Client connections.", _latest(lambda now: now.connections)),
     Figure("outstanding_requests", "gauge", "Outstanding requests.",
-           _one(lambda now: now.outstanding)),
+           _latest(lambda now: now.outstanding)),
     Figure("contents_bytes", "gauge", "Memory or file-system space used by the data.",
-           _one(lambda now: now.contents_bytes)),
+           _latest(lambda now: now.contents_bytes)),
     Figure("device_time_seconds", "counter", "Virtual time of the drive since it was new.",
-           _one(lambda now: now.drive_time_ns / 1e9)),
+           _latest(lambda now: now.drive_time_ns / 1e9)),
     Figure("power_cycles", "counter", "Power-ups of the drive.",
-           _one(lambda now: now.power_cycles)),
+           _latest(lambda now: now.power_cycles)),
 )  # fmt: skip
 
 
 class MetricsServer:
-    """Answers Prometheus with the figures of the last look, in a thread of its own. A context
-    manager.
-    """
+    """Server of the metrics of the latest snapshot, in a thread; a context manager."""
 
     def __init__(self, server: DriveServer, address: str) -> None:
-        """Listen at `HOST:PORT`, or at a port of 127.0.0.1. Raises ConfigError if it is no address,
-        EngineError if it cannot be had.
+        """Listen at `HOST:PORT`, or at a port of 127.0.0.1.
+
+        Raises:
+            ConfigError: the address is invalid.
+            EngineError: the address is not available.
         """
         host, port = _address(address)
         self._first = self._now = server.first
@@ -149,12 +154,12 @@ class MetricsServer:
         self.url = f"http://{shown}:{self._http.server_port}{PATH}"
 
     def look(self, now: Snapshot) -> None:
-        """Show the figures of `now` from now on."""
+        """Use the snapshot `now` from now on."""
         with self._lock:
             self._now = now
 
     def collect(self) -> Iterator[Metric]:
-        """All figures, for prometheus_client."""
+        """Yield all metrics, for prometheus_client."""
         with self._lock:
             now = self._now
         for figure in METRICS:
@@ -172,6 +177,7 @@ class MetricsServer:
             yield plain
 
     def __enter__(self) -> Self:
+        """Return the server."""
         return self
 
     def __exit__(
@@ -180,32 +186,34 @@ class MetricsServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Stop the server."""
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
 
 
 def _address(text: str) -> tuple[str, int]:
-    found = re.fullmatch(r"(?:(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:]+)):)?(?P<port>\d{1,5})", text)
-    if found is None or int(found["port"]) >= 1 << 16:
+    match = re.fullmatch(r"(?:(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:]+)):)?(?P<port>\d{1,5})", text)
+    if match is None or int(match["port"]) >= 1 << 16:
         raise ConfigError(
-            f"--metrics is '{text}'", hint="give HOST:PORT or a port, such as 127.0.0.1:9464"
+            f"--metrics '{text}' is not an address",
+            hint="give HOST:PORT or a port, such as 127.0.0.1:9464",
         )
-    return found["v6"] or found["host"] or LOOPBACK, int(found["port"])
+    return match["v6"] or match["host"] or LOOPBACK, int(match["port"])
 
 
 def _buckets(histogram: Histogram) -> tuple[list[tuple[str, float]], float]:
-    """Numbers of samples up to each bound, and the sum of all in seconds."""
+    """Return the number of samples up to each bound, and the sum of all samples in seconds."""
     _, upper_ns, count = histogram.buckets()
     total = np.concatenate(([0], np.cumsum(count.astype(np.int64))))
     upto = np.searchsorted(upper_ns, np.array(BOUNDS_S) * 1e9, side="right")
-    found = [(f"{bound:g}", float(total[n])) for bound, n in zip(BOUNDS_S, upto, strict=True)]
+    buckets = [(f"{bound:g}", float(total[n])) for bound, n in zip(BOUNDS_S, upto, strict=True)]
     mean_ns = histogram.mean_ns or 0.0
-    return [*found, ("+Inf", float(total[-1]))], mean_ns * histogram.count / 1e9
+    return [*buckets, ("+Inf", float(total[-1]))], mean_ns * histogram.count / 1e9
 
 
 def reference() -> str:
-    """The table of docs/reference/metrics.md."""
+    """Return the table of docs/reference/metrics.md."""
     lines = ["| metric | type | label | meaning |", "|---|---|---|---|"]
     for figure in METRICS:
         label = f"`{figure.label}`" if figure.label else ""

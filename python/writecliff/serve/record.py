@@ -1,8 +1,7 @@
-"""Keeps a session of a served drive in a run directory.
+"""Storage of a session of a served drive in a run directory.
 
-A look at the drive is an interval. Intervals are stored together, as a step, when a part of the
-session is over: after a minute, and later after a sixtieth of the session so far, so that a session
-of weeks has a few hundred parts.
+A snapshot of the drive ends an interval. Intervals are stored together, as a step: after a minute,
+and later after a sixtieth of the session so far, so a session of weeks has a few hundred steps.
 """
 
 from __future__ import annotations
@@ -31,17 +30,20 @@ if TYPE_CHECKING:
     from writecliff.serve.server import DriveServer
 
 PART_S = 60.0
-PART_SHARE = 1 / 60  # of the session so far
+PART_SHARE = 1 / 60  # share of the session so far
 _POINTS = {"latency_p50_ns": 0.5, "latency_p99_ns": 0.99, "latency_p999_ns": 0.999}
 _LATE = {"lateness_p50_ns": 0.5, "lateness_p99_ns": 0.99}
 
 
 class SessionRecorder:
-    """Use `look` for every snapshot, and `finish` or `fail` at the end."""
+    """Recorder of a session: call `look` for every snapshot, and `finish` or `fail` at the end."""
 
     def __init__(self, directory: Path, server: DriveServer, *, trace: bool = True) -> None:
-        """Begin a run directory, which must be absent or empty, with a trace of the requests if
-        `trace`. Raises ConfigError, StoreError.
+        """Start a run directory, which must be absent or empty; `trace`: also record requests.
+
+        Raises:
+            ConfigError: the directory is in use.
+            StoreError: the directory cannot be written.
         """
         self.directory = directory
         self._server = server
@@ -69,8 +71,8 @@ class SessionRecorder:
 
     def _procedure(self, now: Snapshot) -> Served:
         session = session_mapping(self._server, now)
-        kept = {"flush": now.operations["flush"].latency, "lateness": now.lateness}
-        session["histograms"] = {name: histogram_mapping(of) for name, of in kept.items()}
+        histograms = {"flush": now.operations["flush"].latency, "lateness": now.lateness}
+        session["histograms"] = {name: histogram_mapping(of) for name, of in histograms.items()}
         trace = getattr(self, "_trace", None)
         session["trace"] = trace and {
             "file": TRACE_NAME, "requests": trace.rows, "lost_requests": trace.lost,
@@ -82,13 +84,17 @@ class SessionRecorder:
         )
 
     def _clock_ns(self, at: Snapshot) -> int:
-        """The drive's time since serving began; without timing, wall time."""
+        """Return the drive's time since the start of the server; without timing, wall time."""
         return round((at.wall_ns - self._server.first.wall_ns) / self._slow_down)
 
     # -- while it is served -------------------------------------------------------------------
 
     def look(self, now: Snapshot) -> None:
-        """Add the interval since the last look. Raises StoreError (full disk)."""
+        """Add the interval since the previous snapshot.
+
+        Raises:
+            StoreError: the disk is full.
+        """
         if self._trace is not None:
             self._trace.add(self._server.take_trace())
         if self._clock_ns(now) <= self._clock_ns(self._before):
@@ -101,31 +107,34 @@ class SessionRecorder:
             self._store_part()
 
     def _interval(self, now: Snapshot) -> list[dict[str, Any]]:
-        """A row for each operation that was done; one of no I/Os if none was."""
+        """Return a row for each operation with requests; a row without I/Os if there are none."""
         waf = difference(self._before, now, recent=True).waf
         common = {
             "end_ns": self._clock_ns(now) - self._clock_ns(self._part_begin),
             "job": 0,
             "waf": np.nan if waf is None else waf,
-            "temperature_c": _known(now.temperature_c),
-            "free_units": _known(now.free_units),
-            **{name: _known(now.recent_lateness.quantile(q).value_ns) for name, q in _LATE.items()},
+            "temperature_c": _nan_if_none(now.temperature_c),
+            "free_units": _nan_if_none(now.free_units),
+            **{
+                name: _nan_if_none(now.recent_lateness.quantile(q).value_ns)
+                for name, q in _LATE.items()
+            },
         }
         done = [name for name in OPERATIONS if now.recent[name].requests] or [OPERATIONS[0]]
         rows = []
         for name in done:
-            one = now.recent[name]
+            operation = now.recent[name]
             rows.append(
                 {
                     **common,
                     "operation": OPERATIONS.index(name),
-                    "ios": one.requests,
-                    "bytes": one.bytes,
-                    "latency_mean_ns": _known(one.latency.mean_ns),
-                    "latency_max_ns": _known(one.latency.max_ns),
-                    "latency_sd_ns": _known(one.latency.sd_ns),
+                    "ios": operation.requests,
+                    "bytes": operation.bytes,
+                    "latency_mean_ns": _nan_if_none(operation.latency.mean_ns),
+                    "latency_max_ns": _nan_if_none(operation.latency.max_ns),
+                    "latency_sd_ns": _nan_if_none(operation.latency.sd_ns),
                     **{
-                        point: _known(one.latency.quantile(q).value_ns)
+                        point: _nan_if_none(operation.latency.quantile(q).value_ns)
                         for point, q in _POINTS.items()
                     },
                 }
@@ -154,10 +163,13 @@ class SessionRecorder:
         elapsed_ns = self._clock_ns(end) - self._clock_ns(begin)
         operations = {}
         for name in OPERATIONS:
-            ones = [look[name] for look in self._looks if look[name].requests]
-            service = merged(one.latency for one in ones)
+            operations_of_name = [look[name] for look in self._looks if look[name].requests]
+            service = merged(operation.latency for operation in operations_of_name)
             if service is not None:
-                ios, size = sum(one.requests for one in ones), sum(one.bytes for one in ones)
+                ios, size = (
+                    sum(operation.requests for operation in operations_of_name),
+                    sum(operation.bytes for operation in operations_of_name),
+                )
                 operations[name] = OperationResult(ios, size, service)
         names = self._rows[0]
         placement = begin.data_placement, end.data_placement
@@ -183,8 +195,10 @@ class SessionRecorder:
     # -- at the end ---------------------------------------------------------------------------
 
     def finish(self, last: Snapshot, reason: str) -> None:
-        """End the run after the drive has stopped, with `last` as its final figures, which `look`
-        has been given. Raises StoreError.
+        """End the run after the drive has stopped; `last` was passed to `look`.
+
+        Raises:
+            StoreError: the run cannot be written.
         """
         self._store_part()
         if self._trace is not None:
@@ -201,13 +215,17 @@ class SessionRecorder:
         self._run.finish("complete", reason=reason, ended_by="stop")
 
     def fail(self, reason: str) -> None:
-        """End the run with what there is, after an error. Raises StoreError."""
+        """End the run with the data so far, after an error.
+
+        Raises:
+            StoreError: the run cannot be written.
+        """
         if self._trace is not None:
             self._trace.abandon()
         self._run.finish("failed", reason=reason)
 
 
-def _known(value: float | None) -> float:
+def _nan_if_none(value: float | None) -> float:
     return np.nan if value is None else value
 
 
@@ -219,48 +237,61 @@ def _written(at: Snapshot) -> int:
 
 # Block trace of a served drive, in the format of captured traces, which replays read.
 #
-# The drive is one file, which exists before the trace begins, so that repeated rounds overwrite its
-# addresses. A request's `thread` is its stream, by which rules separate writes. Two more columns
+# The drive is a single file, which exists before the trace starts, so repeated rounds overwrite
+# its addresses. A request's `thread` is its stream, by which rules separate writes. Two more columns
 # are for other readers: `stream`, the stream or placement identifier, and `session`, the number of
 # the connection.
 
 TRACE_NAME = "trace.parquet"
 PATH, PROCESS = "drive", "clients"
-_OPS = ("read", "write", "punch", "fsync")  # by the numbers of `take_trace`
+_OPS = ("read", "write", "punch", "fsync")  # in the order of the numbers of `take_trace`
 _FLUSH = 3
 _FIELDS = fields({"stream": pa.int32(), "session": pa.int64()})
 
 
 class TraceWriter:
-    """Writes requests as they come; the file has its name when it is whole."""
+    """Writer of requests as they arrive; the file gets its name when it is complete."""
 
     def __init__(self, path: Path) -> None:
-        """Begin a trace. Raises StoreError."""
+        """Start a trace.
+
+        Raises:
+            StoreError: the file cannot be created.
+        """
         self.lost = 0
         self._file = TraceFile(path, _FIELDS)
 
     @property
     def rows(self) -> int:
+        """Number of rows so far."""
         return self._file.rows
 
     def add(self, taken: Mapping[str, Any]) -> None:
-        """Add what `DriveServer.take_trace` gave. Raises StoreError (full disk)."""
+        """Add output of `DriveServer.take_trace`.
+
+        Raises:
+            StoreError: the disk is full.
+        """
         self.lost += taken["lost"]
         self._file.add(_batch(taken))
 
     def finish(self, metadata: Mapping[str, Any]) -> None:
-        """Complete the file. Raises StoreError."""
+        """Complete the file.
+
+        Raises:
+            StoreError: the file cannot be written.
+        """
         self._file.finish({"level": BLOCK, **metadata, "lost_requests": self.lost})
 
     def abandon(self) -> None:
-        """Remove what there is of the file."""
+        """Remove the incomplete file."""
         self._file.abandon()
 
 
 def _batch(taken: Mapping[str, Any]) -> pa.RecordBatch:
-    """The columns of a trace. Requests without data do nothing, and a trace does not have them."""
-    kept = (taken["length_bytes"] > 0) | (taken["operation"] == _FLUSH)
-    whole = {name: values[kept] for name, values in taken.items() if name != "lost"}
+    """Return requests as columns of a trace, without those that move no data."""
+    moves_data = (taken["length_bytes"] > 0) | (taken["operation"] == _FLUSH)
+    whole = {name: values[moves_data] for name, values in taken.items() if name != "lost"}
     rows = len(whole["time_ns"])
     numbers, streams = np.unique(whole["stream"], return_inverse=True)
     columns = {

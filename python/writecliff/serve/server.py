@@ -1,4 +1,4 @@
-"""A server of one simulated drive."""
+"""Server of a simulated drive."""
 
 from __future__ import annotations
 
@@ -23,25 +23,29 @@ from writecliff.serve.figures import PowerCut, Snapshot
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How a drive is served."""
+    """Options of a served drive."""
 
     slow_down: float | None = 1.0
-    """Nanoseconds of wall time that one of the drive takes; None: no timing."""
+    """Nanoseconds of wall time per nanosecond of drive time; None: no timing."""
     state: Path | None = None
-    """State file, restored if it exists and written at the end. Until then, files beside it hold
-    all acknowledged commands, so that a killed server does not lose them."""
+    """State file, restored if it exists and written at the end. Until then, files in its folder
+    hold all acknowledged commands, so a killed server does not lose them."""
     contents: Path | None = None
-    """A sparse file for the data; None: in memory."""
+    """Sparse file for the data; None: in memory."""
     compress: bool = False
     """Compress the data in memory."""
     memory_limit_bytes: int | None = None
-    """Refuse writes beyond this."""
+    """Reject writes that need more memory than this."""
     precondition: str = "none"
-    """The state of a new drive: see `engines.preconditioned`."""
+    """State of a new drive (`engines.preconditioned`)."""
     seed: int = 1
 
     def check(self) -> None:
-        """Raises ConfigError for what does not go together."""
+        """Check the options.
+
+        Raises:
+            ConfigError: a value is out of range, or options are incompatible.
+        """
         slow = self.slow_down
         if slow is not None and not (math.isfinite(slow) and slow >= 1):
             raise ConfigError(
@@ -53,21 +57,25 @@ class ServeOptions:
         if restores and self.precondition != "none":
             raise ConfigError(
                 f"{self.state} exists, and --precondition is for a new drive",
-                hint="leave one of them out",
+                hint="omit one of them",
             )
         if self.contents is not None and (self.compress or self.memory_limit_bytes is not None):
             raise ConfigError(
-                "--compress and --memory are about data in memory, and --contents is a file",
-                hint="leave one of them out",
+                "--compress and --memory apply to data in memory, but --contents is a file",
+                hint="omit one of them",
             )
 
 
 class DriveServer:
-    """A simulated drive that accepts connections until it is ended."""
+    """A simulated drive that accepts connections until `end`."""
 
     def __init__(self, target: str, options: ServeOptions) -> None:
-        """Make, restore or precondition the drive `sim:...`. Raises TargetError, ConfigError,
-        EngineError.
+        """Create, restore or precondition the drive `sim:...`.
+
+        Raises:
+            TargetError: the target is not a simulated drive.
+            ConfigError: an option or the device file is invalid.
+            EngineError: a file cannot be read or written.
         """
         options.check()
         if not is_simulated(target) or target == SIMULATED:
@@ -103,12 +111,14 @@ class DriveServer:
         self.first = self.snapshot()
         self.addresses: list[str] = []
         self.warnings: list[str] = []
-        """Who can reach the addresses."""
+        """Warnings about who can reach the addresses."""
 
     def listen_nbd(self, address: str) -> str:
-        """Accept NBD connections at `unix:PATH` or `HOST:PORT`; returns the URI for clients.
+        """Accept NBD connections at `unix:PATH` or `HOST:PORT`, and return the URI for clients.
 
-        Raises ConfigError if it is no address, EngineError if it cannot be had.
+        Raises:
+            ConfigError: the address is invalid.
+            EngineError: the address is not available.
         """
         with as_user_errors():
             real = self._server.listen_nbd(address)
@@ -117,20 +127,24 @@ class DriveServer:
         self.addresses.append(uri)
         if is_open_to_others(real):
             self.warnings.append(
-                f"{uri}: NBD has no access control: who reaches this address reads and writes"
+                f"{uri}: NBD has no access control: who can reach this address can read and write"
             )
         return uri
 
     def listen_nvme(self, addresses: Sequence[str], *, hosts: Sequence[str] = ()) -> list[str]:
-        """Accept NVMe/TCP connections at each `HOST:PORT`; returns the URIs for clients.
+        """Accept NVMe/TCP connections at each `HOST:PORT`, and return the URIs for clients.
 
-        Only `hosts`, by their NVMe qualified names, may connect; without any, all may. The drive's
-        serial number follows from the device file. Raises ConfigError if one is no address,
-        EngineError if one cannot be had.
+        Args:
+            addresses: the addresses.
+            hosts: NVMe qualified names of the hosts that may connect; empty: all hosts.
+
+        Raises:
+            ConfigError: an address is invalid.
+            EngineError: an address is not available.
         """
         check_nvme_addresses(addresses)
         serial, admitted = self.identity.serial, list(hosts) or None
-        assert serial is not None  # every simulated drive has one
+        assert serial is not None  # the device file determines it
         with as_user_errors():
             real, nqn = self._server.listen_nvme(list(addresses), serial=serial, hosts=admitted)
         uris = [f"nvme+tcp://{address}/{nqn}" for address in real]
@@ -138,21 +152,23 @@ class DriveServer:
         for address, uri in zip(real, uris, strict=True):
             if admitted is None and is_open_to_others(address):
                 self.warnings.append(
-                    f"{uri}: any host that reaches this address reads and writes; admit hosts by"
-                    " --allow-host"
+                    f"{uri}: any host that can reach this address can read and write; restrict it"
+                    " with --allow-host"
                 )
         return uris
 
     def seed_cuts(self, seed: int) -> None:
-        """Seed the power cuts to come; each further one takes the next seed."""
+        """Set the seed of the next power cut; each further cut uses the next seed."""
         self._server.seed_cuts(seed)
 
     def power_cut(self) -> PowerCut:
-        """Cut the power now, and give it back.
+        """Cut and restore the power now.
 
-        Connections end without replies, and what is not on flash is lost. Where the drive does not
-        tell what that is, the seed chooses of what was not durable. Raises EngineError if the
-        contents cannot be read or written.
+        Connections end without replies, and data that are not on flash are lost. If the drive does
+        not model which data these are, the seed chooses among data that were not durable.
+
+        Raises:
+            EngineError: the contents cannot be read or written.
         """
         with as_user_errors():
             return self._cut(self._server.power_cut())
@@ -164,17 +180,20 @@ class DriveServer:
         after_ns: tuple[int, int] | None = None,
         cuts: int = 1,
     ) -> None:
-        """The same `cuts` times, instead of what was planned before: when the drive is sent its
-        `write`th write, from 1, before it answers; or after a time that the seed draws from the
-        first to the second of `after_ns`, by the drive's clock, or the wall's without timing. It
-        counts from now, and then from when the drive is ready again.
+        """Plan `cuts` power cuts, replacing earlier plans.
+
+        Args:
+            write: cut power when the drive receives this write, from 1, before it replies.
+            after_ns: range of a random time by the drive's clock (by the wall clock without
+                timing), from now, and then from the time at which the drive is ready again.
+            cuts: number of cuts.
         """
         with as_user_errors():
             self._server.plan_cuts(write=write, after_ns=after_ns, cuts=cuts)
 
     @property
     def power_cuts(self) -> tuple[PowerCut, ...]:
-        """The power cuts so far."""
+        """Power cuts so far."""
         with as_user_errors():
             return tuple(self._cut(cut) for cut in self._server.power_cuts())
 
@@ -188,16 +207,16 @@ class DriveServer:
         return PowerCut(pages_undone=raw.pop("pages_lost"), undone_as=undone_as, **raw)
 
     def snapshot(self) -> Snapshot:
-        """The drive at this moment."""
+        """Return the state of the drive now."""
         with as_user_errors():
             return Snapshot.of(self._server.snapshot())
 
     def keep_trace(self) -> None:
-        """Begin to keep requests one by one, for `take_trace`."""
+        """Start to record requests, for `take_trace`."""
         self._server.keep_trace()
 
     def take_trace(self) -> dict[str, object]:
-        """The requests since the last call; see `_native.Server.take_trace`."""
+        """Return the requests since the last call; see `_native.Server.take_trace`."""
         return self._server.take_trace()
 
     def stop(self) -> None:
@@ -209,11 +228,12 @@ class DriveServer:
             self._server.stop()
 
     def end(self, *, save: bool = True) -> None:
-        """End all connections, let the drive finish, and save it if it has a state file.
+        """End all connections, wait for the drive, and save it if it has a state file.
 
         Without `save` the file stays as it was when the server started.
 
-        Raises EngineError if it cannot be saved.
+        Raises:
+            EngineError: the state cannot be saved.
         """
         with as_user_errors():
             self._server.end(str(self._state) if save and self._state is not None else None)

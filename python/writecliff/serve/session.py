@@ -1,4 +1,4 @@
-"""A session of a served drive as plain data: for `--json`, and for its run directory."""
+"""A session of a served drive as plain data, for `--json` and for its run directory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from writecliff.serve.server import DriveServer
 
 _YEAR_S = 365.25 * 86_400
-PURPOSE = "a lifetime"  # in the message for hard disks
+PURPOSE = "a lifetime"  # in the error for hard disks
 NUMBERS_SHOWN = 64  # stream numbers; clients may use 65,535
 
 
 def lateness_warning(now: Snapshot) -> str:
-    """What it means that the server is late, and what to do."""
+    """Return a warning that replies are late, with a remedy."""
     share = 100 * (now.lateness_share or 0.0)
     return (
         f"replies are late by {share:.0f} % of the drive's own latency (more than "
@@ -30,8 +30,9 @@ def lateness_warning(now: Snapshot) -> str:
 
 
 def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
-    """What was done from the begin of serving to `last`: times in ns by the drive's clock, sizes in
-    bytes, unknown values None.
+    """Return the session from the start of the server to `last`.
+
+    Times are in ns of the drive's clock, sizes in bytes, unknown values None.
     """
     figures, slow_down = difference(server.first, last), server.options.slow_down
     return {
@@ -42,7 +43,7 @@ def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
         "restored": server.restored,
         "wall_s": figures.seconds,
         "device_time_ns": last.drive_time_ns - server.first.drive_time_ns,
-        "operations": {name: asdict(one) for name, one in figures.operations.items()},
+        "operations": {name: asdict(operation) for name, operation in figures.operations.items()},
         "waf": figures.waf,
         "lifetime": lifetime_mapping(server.description, figures.waf, last, slow_down),
         "streams": stream_rows(server.description, last, slow_down),
@@ -58,15 +59,16 @@ def session_mapping(server: DriveServer, last: Snapshot) -> dict[str, object]:
 
 
 def _seconds(last: Snapshot, slow_down: float | None) -> float | None:
-    """The drive's time since serving began; None without timing."""
+    """Return the drive's time since the start of the server; None without timing."""
     return None if slow_down is None else last.wall_ns / slow_down / 1e9
 
 
 def lifetime_mapping(
     device: DeviceDescription, waf: float | None, last: Snapshot, slow_down: float | None
 ) -> dict[str, object] | None:
-    """What the flash lasts at `waf`, if it is written all the time at the rate of the session; None
-    without rated cycles or writes.
+    """Return the lifetime of the flash at `waf` and the session's write rate, all day.
+
+    None: the drive has no rated cycles, or nothing was written.
     """
     endurance_bytes = _endurance_bytes(device, waf)
     if endurance_bytes is None:
@@ -82,7 +84,7 @@ def lifetime_mapping(
 
 
 def _endurance_bytes(device: DeviceDescription, waf: float | None) -> float | None:
-    """Bytes that can be written to the whole drive until its flash has its rated cycles."""
+    """Return the bytes that can be written to the drive until its flash has its rated cycles."""
     if not waf or device.rated_cycles is None or device.raw_bytes is None:
         return None
     return device.rated_cycles * device.flash_bytes(PURPOSE) / waf
@@ -91,23 +93,24 @@ def _endurance_bytes(device: DeviceDescription, waf: float | None) -> float | No
 def stream_rows(
     device: DeviceDescription, last: Snapshot, slow_down: float | None
 ) -> list[dict[str, Any]]:
-    """Each stream of the drive that clients wrote: with which identifiers, how much, what was moved
-    of it, and what the drive lasts if all that was written in the session were written like it.
+    """Return the writes, relocated bytes and lifetime of each stream that clients wrote.
+
+    The lifetime assumes that all writes of the session behave like those of the stream.
     """
     by_stream: dict[tuple[str, int], list[StreamWrites]] = {}
-    for one in last.streams[:NUMBERS_SHOWN]:
-        known = one.drive_stream is not None
-        key = ("drive", one.drive_stream or 0) if known else ("number", one.number)
-        by_stream.setdefault(key, []).append(one)
+    for writes in last.streams[:NUMBERS_SHOWN]:
+        has_stream = writes.drive_stream is not None
+        key = ("drive", writes.drive_stream or 0) if has_stream else ("number", writes.number)
+        by_stream.setdefault(key, []).append(writes)
     rows = []
-    for ones in by_stream.values():
-        size, moved = sum(one.bytes for one in ones), ones[0].moved_bytes
+    for group in by_stream.values():
+        size, moved = sum(writes.bytes for writes in group), group[0].moved_bytes
         waf = (size + moved) / size if moved is not None and size else None
         lifetime = lifetime_mapping(device, waf, last, slow_down) or {}
         rows.append(
             {
-                "numbers": [one.number for one in ones],
-                "requests": sum(one.requests for one in ones),
+                "numbers": [writes.number for writes in group],
+                "requests": sum(writes.requests for writes in group),
                 "written_bytes": size,
                 "moved_bytes": moved,
                 "waf": waf,
@@ -119,20 +122,22 @@ def stream_rows(
 
 
 def answer_text(session: Mapping[str, Any]) -> str:
-    """The outcome in one line."""
+    """Return the outcome in a line."""
     operations = session["operations"]
     done = [
-        f"{one['requests']:,} {name}{'e' if name.endswith('sh') else ''}s"
-        + (f" ({units.size(one['bytes'])})" if one["bytes"] else "")
-        for name, one in operations.items()
-        if one["requests"]
+        f"{operation['requests']:,} {name}{'e' if name.endswith('sh') else ''}s"
+        + (f" ({units.size(operation['bytes'])})" if operation["bytes"] else "")
+        for name, operation in operations.items()
+        if operation["requests"]
     ]
     if not done:
         return "no request was made"
-    said = " and ".join(filter(None, (", ".join(done[:-1]), done[-1])))
+    sentence = " and ".join(filter(None, (", ".join(done[:-1]), done[-1])))
     if session["waf"] is not None:
-        said += f"; write amplification {session['waf']:.2f}"
+        sentence += f"; write amplification {session['waf']:.2f}"
     lifetime = session["lifetime"]
     if lifetime is not None and lifetime["years"] is not None:
-        said += f", so the flash lasts {units.significant(lifetime['years'])} years at this rate"
-    return said
+        sentence += (
+            f", so the flash lasts {units.significant(lifetime['years'])} years at this rate"
+        )
+    return sentence

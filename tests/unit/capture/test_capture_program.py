@@ -308,7 +308,7 @@ def test_options_of_the_command_are_its_own(place: Path, capfd: pytest.CaptureFi
         ("capture --records 3 -- true", "error: --records requires --app"),
         ("capture --app rocksdb -- true", "error: a command, --app and --recover exclude each other"),
         ("capture --app rockdb", "error: --app: unknown load 'rockdb'"),
-        ("capture --app rocksdb --records 0", "error: --records is 0"),
+        ("capture --app rocksdb --records 0", "error: --records must be at least 1, not 0"),
         ("capture --recover no.events", "error: no.events: no such event file"),
     ],
 )  # fmt: skip

@@ -120,7 +120,7 @@ def test_no_rows_no_streams() -> None:
         ("rule = 3", "r.toml: no rules", "add a table [[rule]] for each rule"),
         ("[[rule]]\nstream = 1\n\n[[rule]]\npth = 'x'\nstream = 1",
          "r.toml:4: rule 2: unknown key 'pth'", "did you mean 'path'?"),
-        ("[[rule]]\npath = '*'", "r.toml:1: rule 1: 'stream' is missing", "a number, 0 is the default stream"),
+        ("[[rule]]\npath = '*'", "r.toml:1: rule 1: 'stream' is missing", "add its number; 0 is the default stream"),
         ("[[rule]]\nstream = 65536", "r.toml:1: rule 1: stream is 65536", "a number from 0 to 65535"),
         ("[[rule]]\nstream = true", "r.toml:1: rule 1: stream is True", "a number from 0 to 65535"),
         ("[[rule]]\nstream = 1\nhint = 'shrot'", "r.toml:1: rule 1: unknown hint 'shrot'", "did you mean 'short'?"),

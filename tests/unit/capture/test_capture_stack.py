@@ -69,7 +69,7 @@ def test_requests_are_of_the_program_the_kernel_the_journal_or_others() -> None:
             ("write", "backup", "metadata", 9),
         ]
     )
-    found = origins(table, requests, kind="ext4", program={7}, own=8)
+    found = origins(table, requests, kind="ext4", program={7}, capturing_pid=8)
     assert found.tolist() == [
         DATA, DATA, METADATA, WRITTEN_BACK, METADATA, JOURNAL, WRITTEN_BACK, JOURNAL, WRITTEN_BACK,
         OTHERS, OTHERS,
@@ -80,8 +80,14 @@ def test_the_log_of_xfs_is_metadata_that_must_be_durable() -> None:
     table, requests = _device(
         [("write", "db", "sync fua metadata", 7), ("write", "db", "sync metadata", 7)]
     )
-    assert origins(table, requests, kind="xfs", program={7}, own=0).tolist() == [JOURNAL, METADATA]
-    assert origins(table, requests, kind="ext4", program={7}, own=0).tolist() == [METADATA] * 2
+    assert origins(table, requests, kind="xfs", program={7}, capturing_pid=0).tolist() == [
+        JOURNAL,
+        METADATA,
+    ]
+    assert (
+        origins(table, requests, kind="ext4", program={7}, capturing_pid=0).tolist()
+        == [METADATA] * 2
+    )
 
 
 def _calls(*rows: tuple[int, str, int, int, int]) -> pa.Table:
@@ -176,7 +182,7 @@ def test_a_folder_without_a_block_device_is_refused(tmp_path: Path) -> None:
     number = f"{os.major(stat.st_dev)}:{os.minor(stat.st_dev)}"
     info = tmp_path / "mountinfo"
     info.write_text(f"22 1 {number} / / rw,relatime shared:1 - nfs server:/home rw\n")
-    with pytest.raises(TargetError, match="is on nfs, which no block device is known of"):
+    with pytest.raises(TargetError, match="is on nfs, which has no known block device"):
         file_system_of(tmp_path, info)
     info.write_text("garbage\n1 2 3\n22 1 0:99 / /x rw - ext4 /dev/x rw\n")
     with pytest.raises(TargetError, match="not mounted in this namespace"):

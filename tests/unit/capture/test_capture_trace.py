@@ -76,7 +76,7 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="no such trace"):
         read_trace(path)
     path.write_text("PAR1 not really")
-    with pytest.raises(TraceError, match="is no trace: it is not a Parquet file"):
+    with pytest.raises(TraceError, match="is not a trace: it is not a Parquet file"):
         read_trace(path)
     pq.write_table(_table(), path)
     with pytest.raises(TraceError, match="its metadata lack 'writecliff'"):
@@ -88,7 +88,7 @@ def test_files_that_are_no_traces(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="column 'hint' is missing"):
         read_trace(path)
     pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(TraceError, match="is no trace: its metadata lack"):
+    with pytest.raises(TraceError, match="is not a trace: its metadata lack"):
         read_trace(path)
     named = pa.table({"x": [1]}, metadata={"writecliff": '{"schema": "writecliff/trace/1"}'})
     pq.write_table(named, path)

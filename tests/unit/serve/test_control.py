@@ -15,7 +15,7 @@ import pytest
 from tests.support.small_drive import write_small_drive
 from writecliff.errors import ConfigError, EngineError
 from writecliff.serve import DriveServer, PowerCut, ServeOptions, control
-from writecliff.serve.addresses import place_of
+from writecliff.serve.addresses import parse_address
 from writecliff.serve.control import ControlServer, control_folder, find_served, served_drives
 
 
@@ -58,12 +58,12 @@ def test_only_the_user_reaches_it(server: DriveServer, runtime: Path) -> None:
         assert path.stat().st_mode & 0o777 == 0o600
     assert list(folder.iterdir()) == []
     folder.chmod(0o755)
-    with pytest.raises(EngineError, match="not a folder that you alone can enter"):
+    with pytest.raises(EngineError, match="other users can enter"):
         control_folder()
     folder.rmdir()
     (runtime / "elsewhere").mkdir(mode=0o700)
     folder.symlink_to(runtime / "elsewhere")
-    with pytest.raises(EngineError, match="not a folder that you alone can enter"):
+    with pytest.raises(EngineError, match="other users can enter"):
         ControlServer(server)
 
 
@@ -120,10 +120,10 @@ def test_drives_are_named_by_process_or_address(server: DriveServer) -> None:
 def test_an_address_has_several_forms(tmp_path: Path) -> None:
     path = tmp_path / "drive.sock"
     forms = (f"unix:{path}", f"nbd+unix:{path}", f"nbd+unix:///?socket={path}")
-    assert len({place_of(form) for form in forms}) == 1
-    named = place_of("nvme+tcp://[::1]:4420/nqn.2014-08.org.example:a")
-    assert named.where == place_of("nvme-tcp://[::1]:4420").where
+    assert len({parse_address(form) for form in forms}) == 1
+    named = parse_address("nvme+tcp://[::1]:4420/nqn.2014-08.org.example:a")
+    assert named.where == parse_address("nvme-tcp://[::1]:4420").where
     assert named.name == "nqn.2014-08.org.example:a"
     for wrong in ("", "drive", "http://a:1", "nbd://a", "nvme-tcp://a:b", "nbd+unix:///"):
         with pytest.raises(ConfigError, match="neither an address of a served drive"):
-            place_of(wrong)
+            parse_address(wrong)

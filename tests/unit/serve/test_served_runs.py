@@ -142,7 +142,7 @@ def test_the_trace_is_replayed_and_advised_on(run: tuple[str, Path]) -> None:
     assert (trace["written_bytes"], trace["peak_bytes"]) == (200 * 4096, 50 * 4096)
     advice = advise_streams(folder / TRACE_NAME, drive, counts=(2,), sizing=sizing, timed=False)
     assert {cell.scheme for cell in advice.cells} >= {"none", "rules", "oracle"}
-    assert advice.setup.io.rules == "the identifiers that the host gave"
+    assert advice.setup.io.rules == "the host's stream identifiers"
     assert dict(advice.setup.io.streams) == {0: "everything else", 1: "stream 1"}
 
 

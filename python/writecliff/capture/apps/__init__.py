@@ -1,7 +1,7 @@
-"""Ready loads of three databases, each captured by one command: RocksDB, PostgreSQL, Cassandra.
+"""Ready-made loads of three databases, each captured by a command: RocksDB, PostgreSQL, Cassandra.
 
-`run_app` runs one of them; each load is a module with `run`. The data are in a folder that is
-removed afterwards, and servers are stopped however the capture ends.
+`run_app` runs a load; each load is a module with a function `run`. The data are in a temporary
+folder, and servers are stopped however the capture ends.
 """
 
 from __future__ import annotations
@@ -27,29 +27,37 @@ Log = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a load; None stands for the default of each."""
+    """Size of a load; None stands for the default of the load."""
 
     records: int | None = None
     operations: int | None = None
     updates: int = 0  # cassandra: records rewritten before the operations, as preconditioning
 
     def __post_init__(self) -> None:
+        """Check the numbers.
+
+        Raises:
+            ConfigError: a number is too small.
+        """
         for name, least in (("records", 1), ("operations", 1), ("updates", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise ConfigError(f"--{name} is {value}", hint=f"at least {least}")
+                raise ConfigError(f"--{name} must be at least {least}, not {value}")
 
 
 def run_app(
     name: str, options: Options, size: Size, *, folder: Path | None = None, log: Log
 ) -> Captured:
-    """Capture the load `name`. Raises ConfigError for an unknown one, TargetError with the package
-    to install where the program is missing.
+    """Capture the load `name`.
+
+    Raises:
+        ConfigError: there is no such load.
+        TargetError: a program is not installed; names the package.
     """
     if name not in APPS:
         raise ConfigError.unknown("load", name, APPS, where="--app")
     module = import_module(f"writecliff.capture.apps.{name}")
-    # As Ctrl-C: servers are stopped and the trace is written.
+    # Termination signals act like Ctrl-C: servers are stopped and the trace is written.
     with handling(TERMINATIONS, signal.default_int_handler), _data_folder(name, folder) as data:
         done: Captured = module.run(options, size, data, log)
     return done
@@ -57,9 +65,9 @@ def run_app(
 
 @contextlib.contextmanager
 def _data_folder(name: str, folder: Path | None) -> Iterator[Path]:
-    """A new folder for the data, removed at the end."""
+    """Create a folder for the data, and remove it at the end."""
     if folder is not None:
-        folder = folder.absolute()  # programs have folders of their own to work in
+        folder = folder.absolute()  # programs use other working directories
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         prefix=f"writecliff-{name}-", dir=folder, ignore_cleanup_errors=True

@@ -1,13 +1,13 @@
 """Cassandra 5.0 on the machine's Java 17, with the load of Samsung's experiment, scaled down.
 
-The experiment (Flash Memory Summit 2016): one million records, optionally a phase of writes alone,
-then half reads and half writes. One node writes to a temporary folder; the client is `Load.java`,
-compiled on demand, with the driver that comes with Cassandra. Memtables are small (16 MiB), so that
-flushes and three tiers of compaction occur within a gigabyte.
+The experiment (Flash Memory Summit 2016) inserts a million records, optionally writes for a while,
+and then reads and writes in equal parts. A single node writes to a temporary folder. The client is
+`Load.java`, compiled on demand with the driver that Cassandra includes. Memtables are small
+(16 MiB), so flushes and three tiers of compaction occur within a gigabyte.
 
-The commit log is written directly (`commitlog_disk_access_mode: direct`): by default it goes
-through mapped memory, which a capture of calls cannot see. Where the file system has no direct I/O
-it is compressed, which is also written by calls.
+The commit log uses direct I/O (`commitlog_disk_access_mode: direct`). By default it uses mapped
+memory, which a capture of calls cannot record. If the file system does not support direct I/O, the
+log is compressed, and then also written by calls.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RECORDS = 1_000_000
 OPERATIONS = 1_000_000
 VALUE_BYTES = 300
 JAVA = 17
-_START_TIMEOUT_S = 900.0  # minutes on a busy machine; a server that fails ends before
+_START_TIMEOUT_S = 900.0  # takes minutes on a busy machine; a failing server ends earlier
 _CLIENT = Path(__file__).with_name("Load.java")
 _CONFIGURATION = Path(__file__).with_name("cassandra.yaml")
 _JVM_OPTIONS = Path(__file__).with_name("cassandra-jvm.options")
@@ -48,7 +48,11 @@ _LOGGING = f"-Dlogback.configurationFile={Path(__file__).with_name('cassandra-lo
 
 
 def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
-    """Capture the load. Raises TargetError if Java 17 or Maven is missing."""
+    """Capture the load.
+
+    Raises:
+        TargetError: Java 17 or Maven is not installed.
+    """
     from writecliff.capture.run import session
 
     node = Node.in_folder(folder, log)
@@ -75,7 +79,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
 
 @dataclass(frozen=True)
 class Node:
-    """A node of Cassandra and its client. `folder` has what is not of the database."""
+    """A node of Cassandra with its client. `folder` holds everything except the database."""
 
     folder: Path
     root: Path  # of the database
@@ -95,8 +99,17 @@ class Node:
         commit_log: Path | None = None,
         commit_log_mib: int = 256,
     ) -> Node:
-        """Compile the client and write the configuration. The folders of the database are in
-        `folder` unless they are given. Raises TargetError if Java 17 or Maven is missing.
+        """Compile the client and write the configuration.
+
+        Args:
+            folder: folder of the client and, by default, of the database.
+            log: receives messages about the progress.
+            root: folder of the database.
+            commit_log: folder of the commit log.
+            commit_log_mib: size of the commit log.
+
+        Raises:
+            TargetError: Java 17 or Maven is not installed.
         """
         java, javac = find_java()
         library = jars(log)
@@ -117,14 +130,14 @@ class Node:
 
     @contextmanager
     def running(self, environment: Mapping[str, str]) -> Iterator[None]:
-        """The node, ready inside the block and shut down afterwards."""
+        """Run the node, which is ready inside the block and shut down afterwards."""
         with server(
             [self.java, *self._options(), "-cp", self._path,
              "org.apache.cassandra.service.CassandraDaemon"],
             self.folder / "log" / "cassandra.log",
             ready=lambda: _answers(self.port),
             timeout_s=_START_TIMEOUT_S,
-            stop=signal.SIGTERM,  # its shutdown hook drains what is in memory
+            stop=signal.SIGTERM,  # its shutdown hook flushes memory
             env=_plain(environment),
         ):  # fmt: skip
             yield
@@ -132,7 +145,7 @@ class Node:
     def load(
         self, records: int, updates: int, operations: int, *, seed: int = 1, again: bool = False
     ) -> list[str]:
-        """Run the client to its end; returns what it prints. `again`: the records are there."""
+        """Run the client and return its output lines. `again`: the records exist already."""
         log = self.folder / "log" / "load.log"
         log.unlink(missing_ok=True)
         more = [str(seed), *(["again"] if again else [])]
@@ -142,11 +155,11 @@ class Node:
         return log.read_text().splitlines()
 
     def load_command(self, records: int, updates: int, operations: int) -> list[str]:
-        """The client's class and arguments."""
+        """Return the client's class and arguments."""
         return ["Load", *map(str, (self.port, records, updates, operations, VALUE_BYTES))]
 
     def _options(self) -> list[str]:
-        """Options of the JVM."""
+        """Return the options of the JVM."""
         return [
             f"@{_JVM_OPTIONS}",
             f"-javaagent:{next(self.library.glob('jamm-*.jar'))}",
@@ -174,13 +187,17 @@ class Node:
 
 
 def find_java() -> tuple[str, str]:
-    """The paths of java and javac of Java 17. Raises TargetError if they are missing."""
+    """Return the paths of java and javac of Java 17.
+
+    Raises:
+        TargetError: they are not installed.
+    """
     home = os.environ.get("JAVA_HOME")
     homes = [Path(home)] if home else []
     homes += sorted(Path("/usr/lib/jvm").glob(f"java-{JAVA}-openjdk-*"))
-    for found in found_programs(("java", "javac"), [home / "bin" for home in homes]):
-        if version_of(found["java"], "-version").split(".")[0] == str(JAVA):
-            return found["java"], found["javac"]
+    for paths in found_programs(("java", "javac"), [home / "bin" for home in homes]):
+        if version_of(paths["java"], "-version").split(".")[0] == str(JAVA):
+            return paths["java"], paths["javac"]
     raise TargetError(
         f"Cassandra {VERSION} requires a JDK of Java {JAVA}, which is not installed",
         hint=f"on Debian: apt-get install openjdk-{JAVA}-jdk-headless; JAVA_HOME takes precedence",
@@ -188,7 +205,7 @@ def find_java() -> tuple[str, str]:
 
 
 def _plain(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the variables that add options to a JVM."""
+    """Return the environment without variables that add options to a JVM."""
     others = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH")
     return {name: value for name, value in environment.items() if name not in others}
 

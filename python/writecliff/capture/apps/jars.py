@@ -1,7 +1,6 @@
-"""Cassandra's jar files: resolved by Maven, checked by SHA-256, kept in the user's cache.
+"""Jar files of Cassandra: resolved by Maven, checked by SHA-256, stored in the user's cache.
 
-Maven's own settings say where it downloads from. The files must be those of `cassandra.lock`, byte
-for byte.
+Maven's settings determine the server. The files must be equal to those of `cassandra.lock`.
 """
 
 from __future__ import annotations
@@ -27,9 +26,11 @@ _POM = LOCK.with_name("cassandra-pom.xml")
 
 
 def jars(log: Log) -> Path:
-    """The folder of the jar files; Maven downloads them if it does not exist.
+    """Return the folder of the jar files, which Maven downloads if necessary.
 
-    Raises TargetError without Maven, WritecliffError if it fails or downloads other files.
+    Raises:
+        TargetError: Maven is not installed.
+        WritecliffError: Maven fails, or downloads different files.
     """
     folder = default_folder() / f"cassandra-{VERSION}"
     wanted = locked()
@@ -47,9 +48,11 @@ def jars(log: Log) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="maven-") as work:
         _resolve(Path(work))
-        found = problem(Path(work) / "lib", wanted)
-        if found is not None:
-            raise WritecliffError(f"Maven downloaded files that differ from {LOCK.name}: {found}")
+        difference = problem(Path(work) / "lib", wanted)
+        if difference is not None:
+            raise WritecliffError(
+                f"Maven downloaded files that differ from {LOCK.name}: {difference}"
+            )
         (Path(work) / "lib").rename(folder)
     return folder
 
@@ -66,19 +69,19 @@ def _resolve(work: Path) -> None:
     if code:
         raise WritecliffError(
             f"Maven cannot download Cassandra {VERSION}: {last_lines(log)}",
-            hint="its settings (~/.m2/settings.xml) say where it downloads from",
+            hint="check the repositories in its settings (~/.m2/settings.xml)",
         )
 
 
 def locked() -> dict[str, str]:
-    """The files and their SHA-256, as `sha256sum` writes them."""
+    """Return the SHA-256 of the files by name, from a list in the format of `sha256sum`."""
     lines = LOCK.read_text(encoding="ascii").splitlines()
     pairs = (line.split() for line in lines if line and not line.startswith("#"))
     return {name: digest for digest, name in pairs}
 
 
 def problem(folder: Path, wanted: dict[str, str]) -> str | None:
-    """How the files of `folder` differ from the list; None if they do not."""
+    """Return the first difference between the files of `folder` and the list; None if equal."""
     there = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
     for name in sorted(there ^ set(wanted)):
         return f"{name} is {'not listed' if name in there else 'missing'}"

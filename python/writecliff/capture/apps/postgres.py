@@ -1,8 +1,8 @@
 """PostgreSQL: a new cluster in a temporary folder, filled and loaded by pgbench (TPC-B-like).
 
-The server gets little memory and a small log, so that a short load has the effects of a long one:
-evicted pages, checkpoints, recycled log files. It refuses root, so root runs it as `postgres`, or
-as `nobody` where there is no such user.
+The server has little memory and a small log, so a short load has the effects of a long load:
+evicted pages, checkpoints, recycled log files. The server does not run as root, so root starts it
+as the user `postgres`, or as `nobody` if there is no such user.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ _SETTINGS = {
 
 
 def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
-    """Capture the load. Raises TargetError if PostgreSQL is not installed."""
+    """Capture the load.
+
+    Raises:
+        TargetError: PostgreSQL is not installed.
+    """
     from writecliff.capture.run import session
 
     programs = installed()
@@ -53,7 +57,7 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
     for made in (root, sockets, logs):
         made.mkdir()
     if account is not None:
-        account.own(root, sockets)
+        account.take_over(root, sockets)
     options = replace(options, root=options.root or root)
     pgbench = [programs["pgbench"], "-h", str(sockets), "-U", "bench"]
     load = [*pgbench, "-c", str(CLIENTS), "-j", "2", "-t", str(each), "--random-seed=1", "bench"]
@@ -82,15 +86,15 @@ def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
 
 
 def installed() -> dict[str, str]:
-    """Paths of the programs; Debian keeps those of the server outside PATH, by version."""
+    """Return the paths of the programs; Debian installs the server outside PATH, by version."""
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"),
         key=lambda folder: float(folder.parent.name) if folder.parent.name.isdigit() else 0.0,
         reverse=True,
     )
-    found = next(found_programs(_PROGRAMS, folders), None)
-    if found is not None:
-        return found
+    paths = next(found_programs(_PROGRAMS, folders), None)
+    if paths is not None:
+        return paths
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     raise TargetError(
         f"PostgreSQL is not installed: {missing[0]} is missing",
@@ -99,7 +103,7 @@ def installed() -> dict[str, str]:
 
 
 def server_account() -> Account | None:
-    """The account to run as if this process is root, else None."""
+    """Return the account of the server if this process is root, otherwise None."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -130,6 +134,6 @@ def _server(program: str, root: Path, sockets: Path) -> list[str]:
 
 
 def is_ready(program: str, sockets: Path) -> bool:
-    """Whether the server with its socket in `sockets` takes connections."""
+    """Return `True` if the server with its socket in `sockets` accepts connections."""
     command = [program, "-q", "-h", str(sockets), "-U", "bench", "-d", "postgres"]
     return subprocess.run(command, check=False).returncode == 0

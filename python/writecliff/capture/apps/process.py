@@ -1,4 +1,4 @@
-"""Starts and stops the servers and clients of the ready loads."""
+"""Start and stop of the servers and clients of the ready-made loads."""
 
 from __future__ import annotations
 
@@ -24,46 +24,47 @@ _KILL_AFTER_S = 60.0
 
 @dataclass(frozen=True)
 class Account:
-    """The account to run a program as: some servers refuse root."""
+    """The account of a program, because some servers do not run as root."""
 
     name: str
     uid: int
     gid: int
 
-    def own(self, *folders: Path) -> None:
+    def take_over(self, *folders: Path) -> None:
+        """Make this account the owner of the folders."""
         for folder in folders:
             os.chown(folder, self.uid, self.gid)
 
 
 def last_lines(log: Path, count: int = 3) -> str:
-    """The end of a log, on one line."""
+    """Return the last lines of a log, joined into a line."""
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
-    said = [" ".join(line.split()) for line in lines if line.strip()]
-    return " | ".join(said[-count:])[-600:] or "no output"
+    shown = [" ".join(line.split()) for line in lines if line.strip()]
+    return " | ".join(shown[-count:])[-600:] or "no output"
 
 
 def found_programs(names: Sequence[str], folders: Iterable[Path]) -> Iterator[dict[str, str]]:
-    """Paths of the programs by name, for each folder that has all of them; PATH comes last."""
+    """Yield the paths of the programs by name, for each folder with all of them, PATH last."""
     for folder in (*map(str, folders), None):
-        found = {name: path for name in names if (path := shutil.which(name, path=folder))}
-        if len(found) == len(names):
-            yield found
+        paths = {name: path for name in names if (path := shutil.which(name, path=folder))}
+        if len(paths) == len(names):
+            yield paths
 
 
 def version_of(program: str, option: str = "--version") -> str:
-    """The version that a program prints: "17.0.1"; empty if it prints none."""
+    """Return the version that a program prints: "17.0.1"; empty if it prints none."""
     done = subprocess.run([program, option], capture_output=True, text=True, check=False)
-    found = re.search(r"\d+(?:\.\d+)+|(?<=\")\d+", done.stdout + done.stderr)
-    return found[0] if found else ""
+    match = re.search(r"\d+(?:\.\d+)+|(?<=\")\d+", done.stdout + done.stderr)
+    return match[0] if match else ""
 
 
 def free_ports(count: int) -> list[int]:
-    """Unused TCP ports of the loopback address."""
+    """Return unused TCP ports of the loopback address."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        for server_socket in sockets:
+            server_socket.bind(("127.0.0.1", 0))
+        return [int(server_socket.getsockname()[1]) for server_socket in sockets]
 
 
 def run_client(
@@ -73,7 +74,11 @@ def run_client(
     env: Mapping[str, str] | None = None,
     account: Account | None = None,
 ) -> None:
-    """Run a program to its end. Raises WritecliffError with the end of its log if it fails."""
+    """Run a program until it ends.
+
+    Raises:
+        WritecliffError: the program fails; includes the last lines of its log.
+    """
     with log.open("ab") as file:
         child = _start(command, file.fileno(), env, account)
         try:
@@ -96,9 +101,11 @@ def server(
     env: Mapping[str, str] | None = None,
     account: Account | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server that is ready inside the block and shut down afterwards.
+    """Run a server that is ready inside the block and shut down afterwards.
 
-    Raises WritecliffError with the end of its log if it ends early or is not ready in time.
+    Raises:
+        WritecliffError: the server ends early or is not ready in time; includes the last lines of
+            its log.
     """
     name = Path(command[0]).name
     with log.open("ab") as file:
@@ -115,7 +122,7 @@ def server(
             time.sleep(_POLL_S)
         yield child
         if child.poll() is not None:
-            raise WritecliffError(f"{name} ended in the middle of the load: {last_lines(log)}")
+            raise WritecliffError(f"{name} ended during the load: {last_lines(log)}")
     finally:
         _end(child, stop)
 
@@ -123,7 +130,7 @@ def server(
 def _start(
     command: Sequence[str], output: int, env: Mapping[str, str] | None, account: Account | None
 ) -> subprocess.Popen[bytes]:
-    """Start a program in a separate session: Ctrl-C must not reach it; `_end` stops it."""
+    """Start a program in a separate session, which Ctrl-C does not reach; `_end` stops it."""
     who: dict[str, object] = {}
     if account is not None:
         who = {"user": account.uid, "group": account.gid, "extra_groups": []}
@@ -149,7 +156,7 @@ def _end(child: subprocess.Popen[bytes], stop: signal.Signals) -> None:
         except BaseException:  # too slow, or Ctrl-C again
             _kill_group(child)
             raise
-    _kill_group(child)  # children that it left
+    _kill_group(child)  # remaining children
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:

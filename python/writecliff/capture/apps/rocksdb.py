@@ -1,8 +1,8 @@
-"""RocksDB: its own db_bench (Debian: rocksdb-tools), random loading, then random overwriting.
+"""RocksDB: load of db_bench (Debian: rocksdb-tools), random insertion and then random overwriting.
 
-The load is small and so is the tree: memtables and files of 2 MiB and a first level of 8 MiB, five
-times as much in each next one, so that a few hundred thousand records reach level 3. The run waits
-for pending compactions, which a long run would complete.
+The tree is small: memtables and files of 2 MiB, a first level of 8 MiB, and a factor of five
+between levels, so a few hundred thousand records reach level 3. The run waits for pending
+compactions, which a longer run would complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIB = 1 << 20
 
 
 def command(program: str, database: Path, records: int, operations: int) -> list[str]:
-    """The command line of db_bench."""
+    """Return the command line of db_bench."""
     return [
         program,
         "--benchmarks=fillrandom,waitforcompaction,overwrite,waitforcompaction",
@@ -47,7 +47,11 @@ def command(program: str, database: Path, records: int, operations: int) -> list
 
 
 def run(options: Options, size: Size, folder: Path, log: Log) -> Captured:
-    """Capture the load. Raises TargetError if db_bench is not installed."""
+    """Capture the load.
+
+    Raises:
+        TargetError: db_bench is not installed.
+    """
     from writecliff.capture.run import capture
 
     program = shutil.which("db_bench")

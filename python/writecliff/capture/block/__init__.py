@@ -1,1 +1,1 @@
-"""Captures what reaches a block device of a running machine, through the kernel's tracepoints."""
+"""Capture of the requests to a block device of a running machine, with kernel tracepoints."""

@@ -1,4 +1,4 @@
-"""The device that is captured: its number, which part of it, and which events tell of it."""
+"""The captured device: its number, the captured part, and the tracepoints that it needs."""
 
 from __future__ import annotations
 
@@ -24,45 +24,46 @@ REQUEST_EVENTS = (
     "block_getrq", "block_rq_issue", "block_rq_complete", "block_rq_requeue", "block_rq_merge",
     "block_bio_frontmerge",
 )  # fmt: skip
-"""A request is made, issued, completed; returned; or merged with others before it is issued."""
+"""Creation, issue, completion and requeueing of a request, and merges before its issue."""
 
 BIO_EVENTS = ("block_bio_queue", "block_bio_complete")
-"""Of devices that take bios as they come and make no requests (dm, md, zram)."""
+"""Events of devices that take bios directly, without requests (dm, md, zram)."""
 
 
 @dataclass(frozen=True)
 class TracedDevice:
-    """A whole disk, or a partition of it: addresses are relative to its begin."""
+    """A whole disk, or a partition; addresses are relative to its start."""
 
     path: Path
     device: BlockDevice
-    disk: BlockDevice  # its whole disk, which the kernel's events name
+    disk: BlockDevice  # whole disk, which the kernel's events name
     first_sector: int
     end_sector: int
     paths: tuple[DeviceNumber, ...] = ()
-    """The hidden disks of a multipath NVMe drive: they get the requests."""
+    """Hidden disks of a multipath NVMe drive, which receive the requests."""
 
     @property
     def filter(self) -> str:
-        """Lets only events through by which requests are known."""
+        """Filter that passes the requests of the disk."""
         return _filter(self.paths or (self.disk.number,))
 
     @property
     def bio_filter(self) -> str:
-        """Lets only bios for the disk through."""
+        """Filter that passes the bios of the disk."""
         return _filter((self.disk.number,))
 
     @property
     def has_requests(self) -> bool:
-        """Whether the kernel makes requests of what the disk is asked for."""
+        """`True` if the kernel creates requests for the disk."""
         return bool(self.paths) or (self.disk.directory / "mq").is_dir()
 
     @property
     def events(self) -> tuple[str, ...]:
+        """Tracepoints to record, by name."""
         return REQUEST_EVENTS if self.has_requests else BIO_EVENTS
 
     def describe(self) -> dict[str, Any]:
-        """What the metadata of a trace say of it."""
+        """Return the description of the device for the metadata of a trace."""
         major, minor = self.device.number
         return {
             "path": str(self.path),
@@ -78,7 +79,11 @@ class TracedDevice:
 
 
 def traced_device(path: Path, system: System | None = None) -> TracedDevice:
-    """The device at `path`. Raises TargetError if there is none."""
+    """Return the device at `path`.
+
+    Raises:
+        TargetError: there is no such device.
+    """
     system = system or System()
     device = device_at(system, path)
     first = read_int(device.directory / "start") or 0 if device.is_partition else 0
@@ -88,12 +93,12 @@ def traced_device(path: Path, system: System | None = None) -> TracedDevice:
 
 
 def _filter(numbers: tuple[DeviceNumber, ...]) -> str:
-    """In the kernel's own form of device numbers."""
+    """Return a filter with device numbers in the kernel's format."""
     return " || ".join(f"dev == {major << 20 | minor}" for major, minor in numbers)
 
 
 def _paths(system: System, disk: BlockDevice) -> tuple[DeviceNumber, ...]:
-    """The disk nvme0n1 has nvme0c0n1 and the like; sysfs does not tell their numbers."""
+    """Return the hidden disks of a disk, such as nvme0c0n1 of nvme0n1, from /proc/diskstats."""
     match = _MULTIPATH.fullmatch(disk.name)
     if match is None or (disk.directory / "mq").is_dir():
         return ()

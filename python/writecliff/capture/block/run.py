@@ -1,4 +1,4 @@
-"""Captures a block device for a time, or while a command runs, and writes its trace."""
+"""Capture of a block device, for some time or while a command runs."""
 
 from __future__ import annotations
 
@@ -33,18 +33,16 @@ from writecliff.native_errors import as_user_errors
 from writecliff.signals import TERMINATIONS, handling
 
 _PERIOD_S = 0.25
-_SETTLED_NS = 50_000_000  # events of all processors are in their buffers by then
+_SETTLED_NS = 50_000_000  # after this time, events of all processors are in their buffers
 NS_PER_S = 1_000_000_000
 
 
-OPS = ("read", "write", "punch", "fsync")  # by the numbers of `KernelTrace.drain`
+OPS = ("read", "write", "punch", "fsync")  # in the order of the numbers of `KernelTrace.drain`
 
 
 @dataclass(frozen=True)
 class OtherEvent:
-    """An event that is captured beside requests: its name, what the kernel lets through, and the
-    fields that are wanted.
-    """
+    """An event that is captured in addition to requests, with a filter and the fields to record."""
 
     name: str  # such as "jbd2/jbd2_run_stats"
     filter: str
@@ -53,7 +51,7 @@ class OtherEvent:
 
 @dataclass
 class Counts:
-    """What was captured: requests and bytes by operation."""
+    """Numbers of captured requests and bytes, by operation."""
 
     requests: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OPS, 0))
     bytes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OPS, 0))
@@ -68,11 +66,12 @@ class Counts:
 
     @property
     def total(self) -> int:
+        """Total number of requests."""
         return sum(self.requests.values())
 
 
 class BlockCapture:
-    """A capture that runs in a thread of its own from `start` to `stop`."""
+    """A capture that runs in a thread from `start` to `stop`."""
 
     def __init__(
         self,
@@ -82,10 +81,18 @@ class BlockCapture:
         others: Sequence[OtherEvent] = (),
         on_events: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> None:
-        """Prepare the capture of `device` to the trace `output`. `others` go to `on_events` as
-        `KernelTrace.drain` gives them; those that the kernel has not are left out.
+        """Prepare the capture of `device` to the trace `output`.
 
-        Raises TargetError (not root, no tracefs), EngineError, StoreError.
+        Args:
+            device: the device.
+            output: path of the trace.
+            others: further events; the capture skips those that the kernel does not have.
+            on_events: receives further events in the form of `KernelTrace.drain`.
+
+        Raises:
+            TargetError: the process is not root, or the kernel has no tracefs.
+            EngineError: the kernel rejects the tracing instance.
+            StoreError: the trace cannot be created.
         """
         self.device, self.output = device, output
         self.counts = Counts()
@@ -104,14 +111,14 @@ class BlockCapture:
             output.parent.mkdir(parents=True, exist_ok=True)
             self._file = TraceFile(output, FIELDS)
             self._undo = self._stack.pop_all()
-        self.others = [one for one in others if self._instance.format(one.name) is not None]
+        self.others = [event for event in others if self._instance.format(event.name) is not None]
 
     def _open(self, others: Sequence[OtherEvent]) -> _native.KernelTrace:
         formats = [_format(self._instance, f"block/{name}") for name in self.device.events]
         wanted = [
-            (text, list(one.fields))
-            for one in others
-            if (text := self._instance.format(one.name)) is not None
+            (text, list(event.fields))
+            for event in others
+            if (text := self._instance.format(event.name)) is not None
         ]
         page = (self._instance.events / "header_page").read_text()
         sectors = (self.device.first_sector, self.device.end_sector)
@@ -119,13 +126,13 @@ class BlockCapture:
             kernel = _native.KernelTrace(str(self._instance.folder), page, formats, wanted, sectors)
         for name in self.device.events:
             self._instance.enable(f"block/{name}", self.device.filter)
-        for one in others:
-            if self._instance.format(one.name) is not None:
-                self._instance.enable(one.name, one.filter)
+        for event in others:
+            if self._instance.format(event.name) is not None:
+                self._instance.enable(event.name, event.filter)
         return kernel
 
     def start(self) -> None:
-        """Begin."""
+        """Start the capture."""
         self.started = datetime.now(UTC)
         self.began_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         self._instance.record(on=True)
@@ -133,11 +140,16 @@ class BlockCapture:
 
     @property
     def failed(self) -> bool:
-        """Whether the capture ended by itself; `stop` raises why."""
+        """`True` if the capture ended by an error, which `stop` raises."""
         return self._failed is not None
 
     def stop(self) -> None:
-        """End recording and take what is left in the buffers. Raises StoreError, EngineError."""
+        """Stop recording and read the remaining events.
+
+        Raises:
+            StoreError: the trace cannot be written.
+            EngineError: the events cannot be read.
+        """
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -167,7 +179,11 @@ class BlockCapture:
             self._on_events(drained)
 
     def finish(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the trace with `more` in its metadata; all of them. Raises StoreError."""
+        """Write the trace with `more` in its metadata, and return all metadata.
+
+        Raises:
+            StoreError: the trace cannot be written.
+        """
         counts = self._kernel.counts()
         seconds = max(self.ended_ns - self.began_ns, 1) / NS_PER_S
         metadata = {
@@ -199,7 +215,7 @@ class BlockCapture:
         return metadata
 
     def close(self) -> None:
-        """Remove the instance, and what there is of a trace that was not finished."""
+        """Remove the tracing instance, and the trace if it is incomplete."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -217,14 +233,14 @@ class BlockCapture:
                 f"the kernel lost {lost:,} events: requests are missing, or lack their times"
             )
         if count := metadata["open_at_start"]:
-            notes.append(f"{count:,} requests had been issued before the capture began")
+            notes.append(f"{count:,} requests were issued before the capture started")
         if count := metadata["open_at_end"]:
             notes.append(f"{count:,} requests were open when the capture ended")
         return notes
 
 
 def _disk_of(path: Path) -> tuple[int, int] | None:
-    """The whole disk that a file is on; None where there is none."""
+    """Return the whole disk of a file; None if it is not on a block device."""
     number = path.absolute().parent.stat().st_dev
     system = System()
     try:
@@ -252,11 +268,23 @@ def capture_device(
     stdout: int | None = None,
     on_tick: Callable[[BlockCapture], None] | None = None,
 ) -> Captured:
-    """Capture the device at `path` to the trace `output`: while `command` runs, else until
-    `seconds` have passed, or until Ctrl-C or SIGTERM.
+    """Capture the device at `path` to the trace `output`.
 
-    `on_tick` is called every second while no command runs. Raises TargetError (no such device, not
-    root, no tracefs, a command that cannot be run), EngineError, StoreError.
+    The capture runs while `command` runs, otherwise for `seconds`, or until Ctrl-C or SIGTERM.
+
+    Args:
+        path: the device.
+        output: path of the trace.
+        command: command to run, if any.
+        seconds: length of the capture; None: until a signal.
+        stdout: file descriptor for the output of the command.
+        on_tick: called every second if there is no command.
+
+    Raises:
+        TargetError: there is no such device, the process is not root, the kernel has no tracefs, or
+            the command cannot be run.
+        EngineError: the kernel rejects the capture.
+        StoreError: the trace cannot be written.
     """
     device = traced_device(path)
     program = program_of(command) if command else None
@@ -282,7 +310,7 @@ def capture_device(
 def _run_for(
     capture: BlockCapture, seconds: float | None, on_tick: Callable[[BlockCapture], None] | None
 ) -> None:
-    """Start the capture and wait until the time is over, or a signal ends it."""
+    """Start the capture and wait for the given time, or for a signal."""
     ended = threading.Event()
     with handling((signal.SIGINT, *TERMINATIONS), lambda *_: ended.set()):
         capture.start()
@@ -300,7 +328,7 @@ def _run_for(
 
 FIELDS = fields(BLOCK_COLUMNS)
 FLAGS = ("sync", "fua", "preflush", "readahead", "metadata", "zeroes", "erase", "atomic")
-"""What a request may say of itself, by the bits of `KernelTrace.drain`."""
+"""Flags of a request, in the order of the bits of `KernelTrace.drain`."""
 _PROCESSES_KEPT = 100_000
 _WORDS = pa.array(
     " ".join(name for bit, name in enumerate(FLAGS) if number & 1 << bit) for number in range(256)
@@ -308,15 +336,18 @@ _WORDS = pa.array(
 
 
 class Processes:
-    """Which process a thread belongs to, asked while it lives."""
+    """Processes of threads, read from /proc while the threads live."""
 
     def __init__(self, proc: Path = Path("/proc")) -> None:
+        """Start with an empty cache."""
         self._proc = proc
         self._known: dict[tuple[int, str], tuple[int, str | None]] = {}
 
     def of(self, thread_id: int, thread: str) -> tuple[int, str | None]:
-        """The process of a thread, and its name; of one that has ended the thread itself, and
-        None. Numbers of threads are used again: the name tells them apart.
+        """Return the process of a thread, and its name.
+
+        For a thread that has ended these are the thread itself and None. The name of the thread
+        distinguishes reused thread numbers.
         """
         key = thread_id, thread
         if key not in self._known:
@@ -336,7 +367,7 @@ class Processes:
 def batch(
     drained: Mapping[str, Any], names: Sequence[str], processes: Processes, *, device: str
 ) -> pa.RecordBatch:
-    """The columns of a trace of the device of this name, from what `KernelTrace.drain` gave."""
+    """Return output of `KernelTrace.drain` as columns of a trace of the device of this name."""
     of = drained
     rows = len(of["time_ns"])
     pid, process = _processes(of["thread_id"], of["name"], names, processes)
@@ -362,19 +393,25 @@ def batch(
 def _processes(
     thread_id: Any, name: Any, names: Sequence[str], processes: Processes
 ) -> tuple[Any, pa.DictionaryArray]:
-    """Identifiers and names of the processes; a process that has ended has its thread's name."""
+    """Return the process identifiers and names; an ended process has its thread's name."""
     threads = pa.array((thread_id.astype(np.int64) << 32) | name).dictionary_encode()
     row = threads.indices.to_numpy(zero_copy_only=False)
-    known = [(one >> 32, names[one & 0xFFFFFFFF]) for one in threads.dictionary.to_pylist()]
-    found = [processes.of(number, thread) for number, thread in known]
-    words = [said or thread for (_, said), (_, thread) in zip(found, known, strict=True)]
-    pids = np.array([pid for pid, _ in found], np.int32)
+    thread_names = [
+        (thread_name >> 32, names[thread_name & 0xFFFFFFFF])
+        for thread_name in threads.dictionary.to_pylist()
+    ]
+    owners = [processes.of(number, thread) for number, thread in thread_names]
+    words = [
+        process_name or thread
+        for (_, process_name), (_, thread) in zip(owners, thread_names, strict=True)
+    ]
+    pids = np.array([pid for pid, _ in owners], np.int32)
     return pids[row], texts(row, words)
 
 
 # -- tracefs ---------------------------------------------------------------------------------------
 
-# Tracing instance of the kernel (tracefs), with its own events, filters and buffers.
+# Tracing instance of the kernel (tracefs), with separate events, filters and buffers.
 #
 # Instances do not disturb each other or the machine's global trace. The kernel keeps an instance
 # until it is removed. So each instance has the name of its process, and the next capture removes
@@ -384,14 +421,14 @@ STANDARD = Path("/sys/kernel/tracing")
 MOUNTS = Path("/proc/mounts")
 _OURS = re.compile(r"writecliff-(\d+)-(\d+)-\d+")
 _numbers = itertools.count()
-_BUFFER_MAX_BYTES = 16 << 20  # of one processor: more than a second of 50,000 requests per second
-_BUFFERS_MAX_BYTES = 512 << 20  # of all
-_STARTED_AT = 19  # of /proc/PID/stat, behind the name
+_BUFFER_MAX_BYTES = 16 << 20  # per processor: more than a second of 50,000 requests per second
+_BUFFERS_MAX_BYTES = 512 << 20  # of all processors
+_STARTED_AT = 19  # field of /proc/PID/stat after the name
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Events that the kernel could not keep, by the reason that it gives."""
+    """Events that the kernel could not record, by its reason."""
 
     overrun: int = 0
     commit_overrun: int = 0
@@ -399,22 +436,26 @@ class Losses:
 
     @property
     def total(self) -> int:
+        """Total number of lost events."""
         return self.overrun + self.commit_overrun + self.dropped
 
 
 class Instance:
-    """An instance that exists."""
+    """An existing tracing instance."""
 
     def __init__(self, folder: Path) -> None:
+        """Use the instance in `folder`."""
         self.folder = folder
 
     @property
     def events(self) -> Path:
+        """Folder of the events."""
         return self.folder / "events"
 
     def format(self, event: str) -> str | None:
-        """The kernel's description of an event such as "block/block_rq_issue"; None if this kernel
-        has no such event.
+        """Return the kernel's description of an event such as "block/block_rq_issue".
+
+        None: this kernel has no such event.
         """
         try:
             return (self.events / event / "format").read_text()
@@ -422,16 +463,24 @@ class Instance:
             return None
 
     def enable(self, event: str, filter: str) -> None:
-        """Record the events that `filter` lets through. Raises EngineError."""
+        """Record the events that pass `filter`.
+
+        Raises:
+            EngineError: the kernel rejects the filter.
+        """
         self._write(f"events/{event}/filter", filter)
         self._write(f"events/{event}/enable", "1")
 
     def record(self, *, on: bool) -> None:
-        """Begin or end recording; what is in the buffers stays. Raises EngineError."""
+        """Start or stop recording; buffered events remain.
+
+        Raises:
+            EngineError: the kernel rejects the change.
+        """
         self._write("tracing_on", "1" if on else "0")
 
     def losses(self) -> Losses:
-        """What all processors have lost so far."""
+        """Return the events that all processors have lost so far."""
         counts = dict.fromkeys(("overrun", "commit overrun", "dropped events"), 0)
         for path in self.folder.glob("per_cpu/cpu*/stats"):
             for line in path.read_text().splitlines():
@@ -445,15 +494,17 @@ class Instance:
             (self.folder / name).write_text(text)
         except OSError as error:
             raise EngineError(
-                f"{self.folder / name}: the kernel refuses {text!r}: {_reason(error)}"
+                f"{self.folder / name}: the kernel rejects {text!r}: {_reason(error)}"
             ) from None
 
 
 @contextmanager
 def instance() -> Iterator[Instance]:
-    """An instance that records nothing yet, on the monotonic clock; removed at the end.
+    """Create an instance that does not record yet, on the monotonic clock; remove it at the end.
 
-    Raises TargetError: not root, or a kernel without tracefs; EngineError.
+    Raises:
+        TargetError: the process is not root, or the kernel has no tracefs.
+        EngineError: the kernel rejects the instance.
     """
     root = find_tracefs()
     remove_stale(root)
@@ -462,12 +513,12 @@ def instance() -> Iterator[Instance]:
     try:
         folder.mkdir()
     except OSError as error:
-        raise EngineError(f"cannot make a tracing instance: {_reason(error)}") from None
+        raise EngineError(f"cannot create a tracing instance: {_reason(error)}") from None
     made = Instance(folder)
     try:
         made.record(on=False)
         made._write("trace_clock", "mono")
-        # Keep the oldest events when a buffer is full: what is lost then is one piece.
+        # Keep the oldest events when a buffer is full, so that lost events are contiguous.
         made._write("options/overwrite", "0")
         processors = len(list((folder / "per_cpu").iterdir()))
         size = min(_BUFFER_MAX_BYTES, _BUFFERS_MAX_BYTES // max(1, processors))
@@ -479,12 +530,13 @@ def instance() -> Iterator[Instance]:
 
 
 def find_tracefs() -> Path:
-    """Where tracefs is; it is mounted in its usual place if it is not, and stays so.
+    """Return the mount point of tracefs; mount it permanently if it is not mounted.
 
-    Raises TargetError.
+    Raises:
+        TargetError: the process is not root, or tracefs cannot be mounted.
     """
     if os.geteuid() != 0:
-        raise TargetError("tracing a block device needs root", hint="run it with sudo")
+        raise TargetError("tracing a block device needs root", hint="run the command with sudo")
     for line in MOUNTS.read_text().splitlines():
         _, place, kind, *_ = line.split()
         if kind == "tracefs":
@@ -501,20 +553,20 @@ def find_tracefs() -> Path:
 
 
 def remove_stale(root: Path) -> list[str]:
-    """Remove the instances of processes that have ended; their names."""
+    """Remove the instances of processes that have ended, and return their names."""
     removed = []
     for folder in sorted((root / "instances").iterdir()):
         match = _OURS.fullmatch(folder.name)
         if match is None or _started(int(match[1])) == match[2]:
             continue
-        with suppress(OSError):  # its buffers are open: not stale, but of another PID namespace
+        with suppress(OSError):  # its buffers are open: it belongs to another PID namespace
             folder.rmdir()
             removed.append(folder.name)
     return removed
 
 
 def _started(pid: int) -> str | None:
-    """When a process was started, in clock ticks since boot: its identifier may be used again."""
+    """Return the start time of a process in clock ticks since boot, because PIDs are reused."""
     try:
         behind = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
     except OSError:

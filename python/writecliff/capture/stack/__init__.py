@@ -1,1 +1,1 @@
-"""What becomes of a program's I/O on its way to the drive: calls, page cache, block layer."""
+"""Capture of a program's I/O at each layer above the drive: calls, page cache, block layer."""

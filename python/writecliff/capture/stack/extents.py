@@ -1,4 +1,4 @@
-"""Where files are on their device (FIEMAP), and how long data waited from the call to the drive."""
+"""Positions of files on their device (FIEMAP), and waiting times from call to drive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True)
 class Extent:
-    """A piece of a file, in bytes."""
+    """A contiguous part of a file, in bytes."""
 
     logical: int
     physical: int
@@ -36,8 +36,10 @@ class Extent:
 
 
 def extents(path: Path) -> Iterator[Extent]:
-    """The pieces of a file in their order. Raises OSError: no such file, or a file system that does
-    not tell.
+    """Yield the extents of a file in their order.
+
+    Raises:
+        OSError: there is no such file, or the file system does not support FIEMAP.
     """
     begin = 0
     with path.open("rb") as file:
@@ -59,16 +61,17 @@ def extents(path: Path) -> Iterator[Extent]:
 
 @dataclass(frozen=True)
 class Waits:
-    """How long pages waited from the last call that wrote to them until the driver got them."""
+    """Waiting times of pages, from the last call that wrote to a page until the driver got it."""
 
-    pages: int  # of which it is known
-    of_pages: int  # that were written to the drive
+    pages: int  # pages with a known waiting time
+    of_pages: int  # pages written to the drive
     p50_ns: int
     p90_ns: int
     p99_ns: int
     max_ns: int
 
     def mapping(self) -> dict[str, int]:
+        """Return the times as in `writecliff capture --stack --json`."""
         return dict(vars(self))
 
 
@@ -78,9 +81,16 @@ def waits(
     places: Mapping[int, list[Extent]],
     shift_ns: int,
 ) -> Waits | None:
-    """`requests`: offset, length and issue time of the writes of data. `places`: the extents of
-    files by their numbers in `calls`, whose times are `shift_ns` earlier. None where no page of
-    them is known, or there are too many.
+    """Return the waiting times of written pages.
+
+    Args:
+        calls: trace of the calls.
+        requests: offset, length and issue time of the writes of data.
+        places: extents of files, by their numbers in `calls`.
+        shift_ns: difference between the times of the device and those of `calls`.
+
+    Returns:
+        The times; None if no page can be matched, or there are too many pages.
     """
     op, words = codes(calls, "op")
     if "write" not in words:
@@ -108,7 +118,7 @@ def waits(
 
 
 def _pages(offset: Numbers, length: Numbers, time_ns: Numbers) -> tuple[Numbers, Numbers]:
-    """The pages that ranges touch, and the time of each."""
+    """Return the pages in ranges, and the time of each page."""
     first = offset // PAGE_BYTES
     count = (offset + np.maximum(length, 1) - 1) // PAGE_BYTES - first + 1
     row = np.repeat(np.arange(len(offset)), count)
@@ -119,28 +129,30 @@ def _pages(offset: Numbers, length: Numbers, time_ns: Numbers) -> tuple[Numbers,
 def _located(
     place: list[Extent], offset: Numbers, length: Numbers, time_ns: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """The pages of the device that writes to a file went to."""
+    """Return the pages of the device to which writes to a file went, with their times."""
     page, at_ns = _pages(offset, length, time_ns)
-    logical = np.array([one.logical for one in place]) // PAGE_BYTES
-    behind = logical + (np.array([one.length for one in place]) + PAGE_BYTES - 1) // PAGE_BYTES
-    physical = np.array([one.physical for one in place]) // PAGE_BYTES
+    logical = np.array([extent.logical for extent in place]) // PAGE_BYTES
+    behind = (
+        logical + (np.array([extent.length for extent in place]) + PAGE_BYTES - 1) // PAGE_BYTES
+    )
+    physical = np.array([extent.physical for extent in place]) // PAGE_BYTES
     index = np.searchsorted(logical, page, side="right") - 1
-    known = (index >= 0) & (page < behind[index])
-    index, page = index[known], page[known]
-    return physical[index] + page - logical[index], at_ns[known]
+    is_mapped = (index >= 0) & (page < behind[index])
+    index, page = index[is_mapped], page[is_mapped]
+    return physical[index] + page - logical[index], at_ns[is_mapped]
 
 
 def _since_last(
     called: Numbers, called_ns: Numbers, written: Numbers, issued_ns: Numbers
 ) -> Numbers:
-    """For each page written, the time since the last call before that wrote to it, if any."""
+    """Return the time since the last earlier call that wrote to each written page, if any."""
     page = np.concatenate((called, written))
     time_ns = np.concatenate((called_ns, issued_ns))
     is_call = np.arange(len(page)) < len(called)
     order = np.lexsort((~is_call, time_ns, page))
     page, time_ns, is_call = page[order], time_ns[order], is_call[order]
     last = np.maximum.accumulate(np.where(is_call, np.arange(len(page)), -1))
-    known = ~is_call & (last >= 0)
-    known &= page[np.maximum(last, 0)] == page
-    found: Numbers = time_ns[known] - time_ns[last[known]]
-    return found
+    is_matched = ~is_call & (last >= 0)
+    is_matched &= page[np.maximum(last, 0)] == page
+    waited_ns: Numbers = time_ns[is_matched] - time_ns[last[is_matched]]
+    return waited_ns

@@ -1,4 +1,4 @@
-"""The file system of a folder, and the block device that it is on."""
+"""The file system of a folder, and its block device."""
 
 from __future__ import annotations
 
@@ -21,41 +21,46 @@ class FileSystem:
 
     kind: str  # ext4, xfs, ...
     place: Path
-    number: tuple[int, int]  # of its files, as stat has it; not the device's on btrfs
+    number: tuple[
+        int, int
+    ]  # device number of its files, from stat; not that of the device on btrfs
     device: TracedDevice
 
     @property
     def kernel_number(self) -> int:
-        """The number in the kernel's events."""
+        """Device number in the format of the kernel's events."""
         return self.number[0] << 20 | self.number[1]
 
     def describe(self) -> dict[str, Any]:
+        """Return the description of the file system for JSON."""
         return {"type": self.kind, "mount": str(self.place), **self.device.describe()}
 
 
 def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> FileSystem:
-    """The file system that `folder` is on. Raises TargetError: no such folder, or no block device
-    behind it (tmpfs, NFS, overlay).
+    """Return the file system of `folder`.
+
+    Raises:
+        TargetError: there is no such folder, or it is not on a block device (tmpfs, NFS, overlay).
     """
     try:
         info = folder.stat()
     except OSError:
         raise TargetError(f"{folder}: no such folder", hint="give --root") from None
     number = (os.major(info.st_dev), os.minor(info.st_dev))
-    found = [
+    mounts = [
         (fields[4], rest[0], rest[1])
         for line in mountinfo.read_text().splitlines()
         if (halves := line.partition(" - "))[1]
         for fields, rest in [(halves[0].split(), halves[2].split())]
         if fields[2] == f"{number[0]}:{number[1]}"
     ]
-    if not found:
+    if not mounts:
         raise TargetError(f"{folder}: its file system is not mounted in this namespace")
-    place, kind, source = found[0]
+    place, kind, source = mounts[0]
     source = unescape(source)
     if not source.startswith("/dev/"):
         raise TargetError(
-            f"{folder} is on {kind}, which no block device is known of",
+            f"{folder} is on {kind}, which has no known block device",
             hint="give --root with a folder on a drive",
         )
     node = _node(source, number)
@@ -63,7 +68,7 @@ def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
 
 
 def _node(source: str, number: tuple[int, int]) -> Path:
-    """The device's node: `source` may be a name that is no longer there, such as /dev/root."""
+    """Return the device's node; `source` may be an obsolete name such as /dev/root."""
     by_number = Path(f"/sys/dev/block/{number[0]}:{number[1]}")
     if not Path(source).exists() and by_number.exists():
         return Path("/dev") / by_number.resolve().name.replace("!", "/")
@@ -71,8 +76,10 @@ def _node(source: str, number: tuple[int, int]) -> Path:
 
 
 def sync(folder: Path) -> None:
-    """Write back all that the file system of `folder` has in the page cache (syncfs). Raises
-    StoreError.
+    """Write back everything that the file system of `folder` has in the page cache (syncfs).
+
+    Raises:
+        StoreError: the system call fails.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,4 +1,4 @@
-"""Whom the requests to a drive are of: the program, write-back, journal, metadata, others."""
+"""Origins of the requests to a drive: program, write-back, journal, metadata, others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KERNEL = re.compile(
     r"kworker/|jbd2/|xfs|btrfs|f2fs|ext4|kswapd|ksoftirqd|kthreadd|flush|loop\d|md\d|dm"
 )
 _JOURNAL_THREAD = re.compile(r"jbd2/")
-_LOGS = ("xfs",)  # file systems that log from any thread, as metadata with FUA
+_LOGS = ("xfs",)  # file systems whose log is written by any thread, as metadata with FUA
 
 
 def origins(
@@ -32,29 +32,33 @@ def origins(
     *,
     kind: str,
     program: Collection[int],
-    own: int,
+    capturing_pid: int,
 ) -> NDArray[np.int8]:
-    """The origin of each row of a trace of the file system's device.
+    """Return the origin of each row of a trace of the file system's device.
 
-    `kind`: the type of the file system. `program`: processes that were captured. `own`: the process
-    that captured, which had the rest written back at the end.
+    Args:
+        table: the trace.
+        requests: its columns of requests.
+        kind: type of the file system.
+        program: captured processes.
+        capturing_pid: the process that captured, which wrote back the rest at the end.
     """
     thread, names = codes(table, "thread")
     flag, flags = codes(requests, "flags")
     by_kernel = np.array([bool(_KERNEL.match(name)) for name in names], bool)[thread]
     by_journal = np.array([bool(_JOURNAL_THREAD.match(name)) for name in names], bool)[thread]
     words = [set(text.split()) for text in flags]
-    is_metadata = np.array(["metadata" in said for said in words], bool)[flag]
-    is_fua = np.array([bool(said & {"fua", "preflush"}) for said in words], bool)[flag]
+    is_metadata = np.array(["metadata" in flag_words for flag_words in words], bool)[flag]
+    is_fua = np.array([bool(flag_words & {"fua", "preflush"}) for flag_words in words], bool)[flag]
     pid = requests["pid"].to_numpy()
     by_program = np.isin(pid, list(program))
-    found = np.full(table.num_rows, OTHERS, np.int8)
-    found[by_program] = DATA
-    found[by_kernel | (pid == own)] = WRITTEN_BACK
-    ours = found != OTHERS
-    found[ours & is_metadata] = METADATA
+    origin = np.full(table.num_rows, OTHERS, np.int8)
+    origin[by_program] = DATA
+    origin[by_kernel | (pid == capturing_pid)] = WRITTEN_BACK
+    ours = origin != OTHERS
+    origin[ours & is_metadata] = METADATA
     logged = by_journal & (is_metadata | (table["op"].to_numpy(zero_copy_only=False) == "fsync"))
     if kind in _LOGS:
         logged |= is_metadata & is_fua
-    found[ours & logged] = JOURNAL
-    return found
+    origin[ours & logged] = JOURNAL
+    return origin

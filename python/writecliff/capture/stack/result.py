@@ -1,4 +1,4 @@
-"""What became of a program's I/O: the steps of its way, and whose the requests to the drive are."""
+"""Result of a stack capture: I/O at each layer, and the origins of requests to the drive."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from writecliff.capture.stack.steps import Step, Traffic
 
 MEANINGS = {
     "calls": "system calls of the program on files below the root",
-    "bios": "what the file system asks the block layer for, for all programs",
-    "requests": "what the driver gets after merging, without those of other programs",
+    "bios": "I/O of the file system to the block layer, for all programs",
+    "requests": "requests to the driver after merging, without those of other programs",
 }
-"""The steps by their names."""
+"""Descriptions of the layers, by name."""
 
 
 @dataclass(frozen=True)
 class OriginRow:
-    """The requests of one origin and operation."""
+    """Requests of an origin and operation."""
 
     origin: int  # see `origins`
     name: str
@@ -32,9 +32,11 @@ class OriginRow:
 
     @property
     def is_others(self) -> bool:
+        """`True` for requests of other programs."""
         return self.origin == OTHERS
 
     def mapping(self) -> dict[str, Any]:
+        """Return the row as in `writecliff capture --stack --json`."""
         return {
             "origin": self.name,
             "op": self.op,
@@ -47,23 +49,24 @@ class OriginRow:
 
 @dataclass(frozen=True)
 class PageCache:
-    """What the page cache did, for files of the file system."""
+    """Activity of the page cache for files of the file system."""
 
-    asked_bytes: int  # read calls
-    read_in_bytes: int  # of data from the drive
-    readahead_bytes: int  # of these, read ahead
+    asked_bytes: int  # bytes of read calls
+    read_in_bytes: int  # data read from the drive
+    readahead_bytes: int  # part of it that was read ahead
     added_pages: int  # to the cache, of 4 KiB
     removed_pages: int
-    dirtied_folios: int  # times that a clean folio (a page or several) became dirty
+    dirtied_folios: int  # number of times a clean folio (one or more pages) became dirty
 
     @property
     def hit_ratio(self) -> float | None:
-        """The share of what was asked for that did not have to be read in; None without reads."""
+        """Share of read calls that did not read from the drive; None without reads."""
         if not self.asked_bytes:
             return None
         return max(0.0, 1 - self.read_in_bytes / self.asked_bytes)
 
     def mapping(self) -> dict[str, Any]:
+        """Return the activity as in `writecliff capture --stack --json`."""
         return {"hit_ratio": self.hit_ratio, **vars(self)}
 
 
@@ -72,49 +75,50 @@ class Journal:
     """Commits of the journal (jbd2: ext4)."""
 
     commits: int
-    handles: int  # operations of the file system in them
-    blocks: int  # written to the journal
+    handles: int  # operations of the file system in the commits
+    blocks: int  # blocks written to the journal
 
 
 @dataclass(frozen=True)
 class Stack:
-    """All of it. Times are since the capture began."""
+    """Result of a stack capture. Times are since the start of the capture."""
 
     command: tuple[str, ...]
     root: str
     file_system: Mapping[str, Any]
-    program_ns: int  # when the program had ended; the rest was written back then
+    program_ns: int  # end of the program; later writes are write-back
     duration_ns: int
     calls: Step
-    bios: Step | None  # None for a device without requests, which gets the bios
+    bios: Step | None  # None for a device without requests, which receives bios
     requests: Step
     origins: tuple[OriginRow, ...]
     cache: PageCache
     journal: Journal | None
     waits: Waits | None
     written: Mapping[str, tuple[list[float], list[float]]] = field(repr=False)
-    """Seconds and bytes written until then: by calls, data, metadata and journal."""
+    """Cumulative bytes written over time (seconds, bytes): calls, data, metadata and journal."""
     lost_events: int = 0
     exit_code: int = 0
     notes: tuple[str, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
+        """Captured layers, from the calls down."""
         return tuple(step for step in (self.calls, self.bios, self.requests) if step is not None)
 
     def amplification(self, step: Step) -> float | None:
-        """Bytes written in a step for each byte that the program wrote; None if it wrote none."""
+        """Return the bytes written at a layer per byte that the program wrote, or None."""
         asked = self.calls.writes.bytes
         return step.writes.bytes / asked if asked else None
 
     @property
     def data_amplification(self) -> float | None:
-        """The same of data alone, without metadata and journal."""
+        """Bytes of data written to the drive per byte that the program wrote, or None."""
         asked = self.calls.writes.bytes
         return self.written_bytes("data") / asked if asked else None
 
     def written_bytes(self, kind: str) -> int:
-        """Bytes that the drive was written: "data", "metadata", "journal"."""
+        """Return the bytes written to the drive of a kind: "data", "metadata", "journal"."""
         return sum(
             row.traffic.bytes
             for row in self.origins
@@ -122,7 +126,7 @@ class Stack:
         )
 
     def mapping(self) -> dict[str, Any]:
-        """All of it, as `writecliff capture --stack --json` prints it."""
+        """Return the result as `writecliff capture --stack --json` prints it."""
         return {
             "command": list(self.command),
             "exit_code": self.exit_code,

@@ -1,9 +1,9 @@
-"""Runs a command and captures its I/O at each step of its way to the drive.
+"""Capture of a command's I/O at each layer down to the drive.
 
-System calls come from the preloaded library, the rest from the kernel. Both traces are made in
-memory (/dev/shm) and moved at the end, because what writing them asked of the drive would be
-captured too. The file system is synced before the command and after it: what others had written
-before does not count, and what the command left in the page cache does.
+System calls come from the preload library, the rest from the kernel. Both traces are written to
+memory (/dev/shm) and moved at the end, because their own I/O would be captured too. The file system
+is synced before and after the command, so earlier writes of other programs do not count, and writes
+that the command left in the page cache do.
 """
 
 from __future__ import annotations
@@ -49,12 +49,20 @@ _MEMORY = Path("/dev/shm")
 def capture_stack(
     command: Sequence[str], folder: Path, *, root: Path, stdout: int | None = None
 ) -> Stack:
-    """Run `command`, keep the traces `calls.parquet` and `device.parquet` in `folder`, which must
-    be empty or not exist, and say what became of the I/O to files below `root`.
+    """Run `command` and capture its I/O to files below `root` at each layer.
 
-    `stdout`: a file descriptor for the output of the command. Raises TargetError (no such program
-    or folder, no block device behind it, not root, no tracefs), ConfigError, EngineError,
-    StoreError.
+    Args:
+        command: the command.
+        folder: folder for the traces `calls.parquet` and `device.parquet`, absent or empty.
+        root: folder whose files are captured.
+        stdout: file descriptor for the output of the command.
+
+    Raises:
+        TargetError: there is no such program or folder, the folder is not on a block device, the
+            process is not root, or the kernel has no tracefs.
+        ConfigError: `folder` is in use.
+        EngineError: the kernel rejects the capture.
+        StoreError: a trace cannot be written.
     """
     program = program_of(command)
     file_system = file_system_of(root)
@@ -112,10 +120,10 @@ def _captured(
             read_trace(place / DEVICE),
             kind=file_system.kind,
             program=processes(noted),
-            own=os.getpid(),
+            capturing_pid=os.getpid(),
         ),
         events=collected,
-        known=capture.others,
+        captured_events=capture.others,
         shift_ns=noted.start_ns - capture.began_ns,
     )
     notes = (*done.metadata["notes"], *metadata["notes"])
@@ -123,7 +131,7 @@ def _captured(
 
 
 def processes(noted: Events) -> set[int]:
-    """The processes that were captured."""
+    """Return the captured processes."""
     mine = noted.slots["op"] == Op.PROCESS
     return set(np.unique(noted.slots["pid"][mine]).tolist())
 
@@ -138,9 +146,9 @@ def _summed_up(
 ) -> Stack:
     calls = account.call_step()
     missing = {event.name for event in wanted(account.file_system)} - {
-        event.name for event in account.known
+        event.name for event in account.captured_events
     }
-    told = [f"this kernel has no event {name}" for name in sorted(missing)]
+    missing_notes = [f"this kernel has no event {name}" for name in sorted(missing)]
     return Stack(
         command=tuple(command),
         root=str(account.root),
@@ -157,23 +165,23 @@ def _summed_up(
         written=account.written(),
         lost_events=int(str(metadata["lost_events"])),
         exit_code=code,
-        notes=(*notes, *told),
+        notes=(*notes, *missing_notes),
     )
 
 
 # -- account ---------------------------------------------------------------------------------------
 
-# Summarises the traces and events of a capture by layer, origin, page cache and journal.
+# Summary of the traces and events of a capture by layer, origin, page cache and journal.
 
 Numbers = NDArray[Any]
 _OPS = ("read", "write", "punch", "fsync")
-_POINTS = 400  # of a line over time
+_POINTS = 400  # most points of a line over time
 _NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)
 class DriveRows:
-    """The requests to the drive as columns; times that are not known are -1."""
+    """Requests to the drive as columns; unknown times are -1."""
 
     origin: Numbers  # see `origins`
     op: Numbers  # index into `_OPS`
@@ -185,8 +193,10 @@ class DriveRows:
     readahead: Numbers
 
     @classmethod
-    def of(cls, device: Trace, *, kind: str, program: Collection[int], own: int) -> DriveRows:
-        """Those of a trace; the rest is as in `origins`."""
+    def of(
+        cls, device: Trace, *, kind: str, program: Collection[int], capturing_pid: int
+    ) -> DriveRows:
+        """Return the requests of a trace; the other arguments are those of `origins`."""
         requests = device.requests
         assert requests is not None, "a trace of a block device has the columns of one"
         op, words = codes(device.table, "op")
@@ -194,7 +204,9 @@ class DriveRows:
         flag, flags = codes(requests, "flags")
         readahead = np.array(["readahead" in text for text in flags], bool)
         return cls(
-            origin=origins(device.table, requests, kind=kind, program=program, own=own),
+            origin=origins(
+                device.table, requests, kind=kind, program=program, capturing_pid=capturing_pid
+            ),
             op=numbers[op],
             offset=device.table["offset_bytes"].to_numpy(),
             length=device.table["length_bytes"].to_numpy(),
@@ -205,31 +217,33 @@ class DriveRows:
         )
 
     def are(self, op: str, *origins: int) -> NDArray[np.bool_]:
-        """Which rows are of this operation and one of these origins; of all but other programs
-        if none are given.
+        """Return a mask of the rows with this operation and one of these origins.
+
+        Without origins, all except those of other programs match.
         """
         ours = np.isin(self.origin, origins) if origins else self.origin != OTHERS
-        found: NDArray[np.bool_] = ours & (self.op == _OPS.index(op))
-        return found
+        mask: NDArray[np.bool_] = ours & (self.op == _OPS.index(op))
+        return mask
 
     def traffic(self, mine: Numbers) -> Traffic:
+        """Return the traffic of the selected rows."""
         return traffic(self.offset[mine], self.length[mine])
 
 
 @dataclass(frozen=True)
 class Account:
-    """What was captured; `shift_ns`: from the times of the calls to those of the device."""
+    """Captured data; `shift_ns` is the difference between times of the device and of the calls."""
 
     file_system: FileSystem
     root: Path
     calls: Trace
     drive: DriveRows
     events: Collected
-    known: Sequence[OtherEvent]
+    captured_events: Sequence[OtherEvent]
     shift_ns: int
 
     def call_step(self) -> Step:
-        """The system calls on files below the root."""
+        """Return the system calls on files below the root."""
         table = self.calls.table
         op, words = codes(table, "op")
         columns = [table[name].to_numpy() for name in ("offset_bytes", "length_bytes", "file")]
@@ -243,16 +257,16 @@ class Account:
         return Step("calls", of("read"), of("write"), of("punch"), syncs)
 
     def bio_step(self) -> Step | None:
-        """What the file system asks the block layer for; None if that was not captured."""
-        _, values = self.events.of(BIO, self.known)
-        if BIO not in [event.name for event in self.known]:
+        """Return the I/O of the file system to the block layer; None if it was not captured."""
+        _, values = self.events.of(BIO, self.captured_events)
+        if BIO not in [event.name for event in self.captured_events]:
             return None
         device = self.file_system.device
         sector, sectors = values[:, 0] - device.first_sector, values[:, 1]
         words, number = np.unique(values[:, 2], return_inverse=True)
-        said = [letters(word) for word in words.tolist()]
-        kinds = np.array([_bio_kind(text) for text in said], np.int8)[number]
-        asks = np.array([text[:1] == "F" for text in said], bool)[number]
+        flags = [letters(word) for word in words.tolist()]
+        kinds = np.array([_bio_kind(text) for text in flags], np.int8)[number]
+        asks = np.array([text[:1] == "F" for text in flags], bool)[number]
         inside = (sector >= 0) & (sector < device.end_sector - device.first_sector)
         kinds = np.where(inside | (sectors == 0), kinds, -1)
 
@@ -264,13 +278,13 @@ class Account:
         return Step("bios", of("read"), of("write"), of("punch"), flushes)
 
     def request_step(self) -> Step:
-        """What the driver gets, without requests of other programs."""
+        """Return the requests to the driver, without those of other programs."""
         drive = self.drive
         read, write, punch = (drive.traffic(drive.are(op)) for op in _OPS[:3])
         return Step("requests", read, write, punch, int(drive.are("fsync").sum()))
 
     def origin_rows(self) -> Iterator[OriginRow]:
-        """A row for each origin and operation that there are requests of."""
+        """Yield a row for each origin and operation with requests."""
         drive = self.drive
         for origin, name in enumerate(NAMES):
             for op in _OPS:
@@ -292,12 +306,12 @@ class Account:
                 )
 
     def page_cache(self, asked_bytes: int) -> PageCache:
-        """What the page cache did."""
+        """Return the activity of the page cache."""
         drive = self.drive
         read_in = drive.are("read", DATA, WRITTEN_BACK)
 
         def pages(name: str) -> int:
-            _, values = self.events.of(name, self.known)
+            _, values = self.events.of(name, self.captured_events)
             return int((1 << values[:, 2]).sum())
 
         return PageCache(
@@ -306,18 +320,18 @@ class Account:
             readahead_bytes=int(drive.length[read_in & drive.readahead].sum()),
             added_pages=pages(ADDED),
             removed_pages=pages(REMOVED),
-            dirtied_folios=len(self.events.of(DIRTIED, self.known)[0]),
+            dirtied_folios=len(self.events.of(DIRTIED, self.captured_events)[0]),
         )
 
     def journal(self) -> Journal | None:
-        """The commits of jbd2; None on other file systems."""
+        """Return the commits of jbd2; None on other file systems."""
         if self.file_system.kind not in ("ext3", "ext4", "ocfs2"):
             return None
-        _, values = self.events.of(COMMITTED, self.known)
+        _, values = self.events.of(COMMITTED, self.captured_events)
         return Journal(len(values), int(values[:, 0].sum()), int(values[:, 1].sum()))
 
     def waits(self) -> Waits | None:
-        """How long written data waited, where files can be located."""
+        """Return the waiting times of written data, if files can be located."""
         drive = self.drive
         mine = drive.are("write", DATA, WRITTEN_BACK) & (drive.issue_ns >= 0)
         requests = (drive.offset[mine], drive.length[mine], drive.issue_ns[mine])
@@ -325,34 +339,34 @@ class Account:
 
     def _places(self) -> dict[int, list[Extent]]:
         if self.file_system.number != self.file_system.device.device.number:
-            return {}  # its addresses are not those of the device (btrfs)
+            return {}  # its addresses differ from those of the device (btrfs)
         table = self.calls.table
         path, words = codes(table, "path")
         last = dict(zip(table["file"].to_pylist(), path.tolist(), strict=True))
-        found = {}
+        places = {}
         for number, name in last.items():
             try:
-                found[number] = list(extents(self.root / words[name]))
-            except (OSError, ValueError):  # removed meanwhile, or no such answer
+                places[number] = list(extents(self.root / words[name]))
+            except (OSError, ValueError):  # removed, or FIEMAP is not supported
                 continue
-        return found
+        return places
 
     def written(self) -> dict[str, tuple[list[float], list[float]]]:
-        """Bytes written over time."""
+        """Return the cumulative bytes written over time."""
         op, words = codes(self.calls.table, "op")
         table = self.calls.table
         mine = op == words.index("write") if "write" in words else np.zeros(len(op), bool)
         called = table["time_ns"].to_numpy()[mine] + self.shift_ns
-        found = {"calls": _summed(called, table["length_bytes"].to_numpy()[mine])}
+        written = {"calls": _summed(called, table["length_bytes"].to_numpy()[mine])}
         kinds = {"data": (DATA, WRITTEN_BACK), "metadata": (METADATA,), "journal": (JOURNAL,)}
         for name, numbers in kinds.items():
             mine = self.drive.are("write", *numbers)
-            found[name] = _summed(self.drive.time_ns[mine], self.drive.length[mine])
-        return found
+            written[name] = _summed(self.drive.time_ns[mine], self.drive.length[mine])
+        return written
 
 
 def _bio_kind(text: str) -> int:
-    """The operation of a bio by its letters; -1 for commands that move no data."""
+    """Return the operation of a bio from its letters; -1 for commands that move no data."""
     rest = text[1:] if text[:1] == "F" and text[1:2] in set("WRDFN") else text
     return {"R": 0, "W": 2 if rest[1:2] == "Z" else 1, "D": 2, "N": 2, "F": 3}.get(rest[:1], -1)
 
@@ -364,7 +378,7 @@ def _quantile(values: Numbers, percent: int) -> int | None:
 
 
 def _summed(time_ns: Numbers, length: Numbers) -> tuple[list[float], list[float]]:
-    """Seconds and bytes until then, at so many points that a line shows them all."""
+    """Return seconds and cumulative bytes at enough points for a smooth line."""
     if not len(time_ns):
         return [], []
     total = np.cumsum(length)
@@ -374,7 +388,7 @@ def _summed(time_ns: Numbers, length: Numbers) -> tuple[list[float], list[float]
 
 # -- kernel events ---------------------------------------------------------------------------------
 
-# The kernel's events between system calls and requests: page cache, journal, bios.
+# Events of the kernel between system calls and requests: page cache, journal, bios.
 
 ADDED = "filemap/mm_filemap_add_to_page_cache"
 REMOVED = "filemap/mm_filemap_delete_from_page_cache"
@@ -384,36 +398,37 @@ BIO = "block/block_bio_queue"
 
 
 def wanted(file_system: FileSystem) -> list[OtherEvent]:
-    """The events that tell of `file_system`. A kernel may lack some of them."""
+    """Return the events of `file_system`. A kernel may lack some of them."""
     number, device = file_system.kernel_number, file_system.device
     major, minor = device.disk.number
     journal = device.device.number[0] << 20 | device.device.number[1]
-    found = [
+    events = [
         OtherEvent(ADDED, f"s_dev == {number}", ("i_ino", "index", "order")),
         OtherEvent(REMOVED, f"s_dev == {number}", ("i_ino", "index", "order")),
         OtherEvent(DIRTIED, f'name == "{major}:{minor}"', ("ino", "index")),
         OtherEvent(COMMITTED, f"dev == {journal}", ("handle_count", "blocks_logged", "logging")),
     ]
     if device.has_requests:
-        found.append(OtherEvent(BIO, device.bio_filter, ("sector", "nr_sector", "rwbs")))
-    return found
+        events.append(OtherEvent(BIO, device.bio_filter, ("sector", "nr_sector", "rwbs")))
+    return events
 
 
 class Collected:
-    """Keeps events as they come."""
+    """Collector of events."""
 
     def __init__(self) -> None:
+        """Start without events."""
         self._parts: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
 
     def add(self, drained: Mapping[str, Any]) -> None:
-        """Take what `KernelTrace.drain` gave."""
+        """Add output of `KernelTrace.drain`."""
         count = len(drained["event_kind"])
         if count:
             values = drained["event_values"].reshape(count, -1)
             self._parts.append((drained["event_kind"], drained["event_time_ns"], values))
 
     def of(self, name: str, events: Sequence[OtherEvent]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Times and fields of the events of one name; empty if the kernel has none such."""
+        """Return times and fields of the events of a name; empty if the kernel has none."""
         names = [event.name for event in events]
         if name not in names or not self._parts:
             return np.zeros(0, np.int64), np.zeros((0, 3), np.int64)
@@ -423,6 +438,6 @@ class Collected:
 
 
 def letters(rwbs: int) -> str:
-    """The letters of a bio, which the kernel's event has as bytes."""
+    """Return the letters of a bio, which the kernel's event stores as bytes."""
     raw = int(rwbs).to_bytes(8, "little", signed=True)
     return raw.partition(b"\0")[0].decode("ascii", "replace")

@@ -1,4 +1,4 @@
-"""The I/O of one step of the way: how much, in which sizes, in which order."""
+"""I/O at a layer: amount, sizes and order."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from numpy.typing import NDArray
 Numbers = NDArray[Any]
 _SIZES_SHOWN = 8
 _STREAMS = 8  # interleaved sequential streams that are recognised
-_FILE_SPAN = 1 << 44  # apart from each other, addresses of several files are one space
+_FILE_SPAN = 1 << 44  # distance of files in a joint address space
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """I/Os of one direction."""
+    """I/Os of a direction."""
 
     count: int = 0
     bytes: int = 0
     median_bytes: int = 0
     sequential_share: float | None = None  # None without I/Os
-    sizes: Mapping[int, int] = field(default_factory=dict)  # the most frequent, with their counts
+    sizes: Mapping[int, int] = field(default_factory=dict)  # counts of the most frequent sizes
 
     @property
     def mean_bytes(self) -> float | None:
+        """Mean size; None without I/Os."""
         return self.bytes / self.count if self.bytes else None
 
     def mapping(self) -> dict[str, Any]:
+        """Return the traffic as in `writecliff capture --stack --json`."""
         return {
             "count": self.count,
             "bytes": self.bytes,
@@ -41,7 +43,7 @@ class Traffic:
 
 
 def traffic(offset_bytes: Numbers, length_bytes: Numbers, file: Numbers | None = None) -> Traffic:
-    """Sum I/Os up, which are in the order of their times; `file`: the file of each."""
+    """Summarise I/Os, which are in the order of time; `file` is the file of each I/O."""
     count = len(length_bytes)
     if not count:
         return Traffic()
@@ -57,7 +59,7 @@ def traffic(offset_bytes: Numbers, length_bytes: Numbers, file: Numbers | None =
 
 
 def _sequential(offset: Numbers, length: Numbers, file: Numbers | None) -> float:
-    """The share of I/Os that begin where one of the last few ended."""
+    """Return the share of I/Os that start at the end of one of the previous I/Os."""
     begin = offset.astype(np.int64)
     if file is not None:
         begin = begin + file.astype(np.int64) * _FILE_SPAN
@@ -70,15 +72,16 @@ def _sequential(offset: Numbers, length: Numbers, file: Numbers | None) -> float
 
 @dataclass(frozen=True)
 class Step:
-    """All I/O of one step of the way."""
+    """All I/O at a layer."""
 
     name: str
     reads: Traffic = Traffic()
     writes: Traffic = Traffic()
     discards: Traffic = Traffic()
-    syncs: int = 0  # fsync and the like; flushes of a drive
+    syncs: int = 0  # fsync and similar calls; flushes of a drive
 
     def mapping(self) -> dict[str, Any]:
+        """Return the layer as in `writecliff capture --stack --json`."""
         return {
             "name": self.name,
             "reads": self.reads.mapping(),

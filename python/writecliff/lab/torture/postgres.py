@@ -31,7 +31,7 @@ def _started(*, sync: bool) -> Iterator[list[str]]:
     with TemporaryDirectory(prefix="writecliff-postgres-") as made:
         sockets = Path(made)
         if account is not None:
-            account.own(sockets)
+            account.take_over(sockets)
         settings = [*_SETTINGS, "listen_addresses=", f"unix_socket_directories={sockets}"]
         settings.append(f"fsync={'on' if sync else 'off'}")
         given = [word for setting in settings for word in ("-c", setting)]
@@ -59,7 +59,7 @@ def prepare() -> None:
     folder = Path.cwd() / _FOLDER
     folder.mkdir()
     if account is not None:
-        account.own(folder)
+        account.take_over(folder)
     new = ["-D", str(folder), "-U", _USER, "-A", "trust", "--no-locale", "-E", "UTF8", "-k"]
     run_client([programs["initdb"], *new], Path("initdb.log"), account=account)
     with _started(sync=True) as psql:
