@@ -1,6 +1,6 @@
 """writecliff: an SSD performance laboratory.
 
-The industry's tests on simulated and real drives. From Python:
+The industry's tests, on simulated and real drives. From Python:
 
 >>> from writecliff import Job, SimEngine, Workload
 >>> engine = SimEngine("sata-tlc-120")
@@ -8,12 +8,12 @@ The industry's tests on simulated and real drives. From Python:
 >>> engine.run(load).total("read")
 (1000, 4096000)
 
-The functions do what the commands do: `run_test`, `run_workload`, `run_suite`, `run_sweep`,
+These functions correspond to commands: `run_test`, `run_workload`, `run_suite`, `run_sweep`,
 `choose_drive`, `compare`, `write_report`, `capture_program`, `capture_device`, `capture_stack`,
 `convert_trace`, `characterise_trace`, `synthesise_trace`, `replay_trace`, `advise_streams`,
 `make_twin`.
 `load_run` opens a run directory, `open_store` a store of runs. The guide is docs/guides/python.md.
-Names are imported when they are first used, so that `writecliff --help` stays quick.
+Names are imported at their first use, so `writecliff --help` stays fast.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ __all__ = [*sorted(_MODULE_OF), "version"]  # noqa: PLE0604 - names, all of them
 
 
 def version() -> str:
-    """The version of the installed package; "unknown" in a source tree that was never installed."""
+    """Return the version of the installed package; "unknown" in a tree that is not installed."""
     from importlib import metadata
 
     try:

@@ -1,15 +1,14 @@
-"""Independent runs on a Dask scheduler: one that exists, or one inside this process.
+"""Independent runs on a Dask scheduler: an existing scheduler, or a scheduler in this process.
 
-A Dask scheduler runs any code that a client sends it, and asks nobody who they are unless it has
-TLS keys. The local one therefore listens to nothing: scheduler and workers are objects of this
-process, connected by queues (Dask's "inproc"). Its workers are threads, which suffice, because
-simulated drives are native code that releases the interpreter, and members of sets have processes
-of their own.
+A Dask scheduler runs any code that a client sends, without authentication unless it has TLS keys.
+So the local scheduler has no ports: scheduler and workers are objects of this process, connected by
+queues (Dask's "inproc"). Its workers are threads, which suffice, because simulated drives are
+native code that releases the interpreter, and members of sets have their own processes.
 
-A task takes as much of the worker resource "memory" (bytes) as it needs, so a scheduler never
-starts more on a worker than fit. Workers of an existing scheduler declare it:
+A task reserves the worker resource "memory" (bytes), so a scheduler never starts more tasks on a
+worker than fit. Workers of an existing scheduler declare it:
 `dask worker tcp://HOST:PORT --nthreads 8 --resources memory=16e9`. A task whose worker dies runs
-again on another one; results are the same wherever it runs.
+again on another worker. Results do not depend on the worker.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ T = TypeVar("T")
 
 LOCAL = "local"
 MEMORY = "memory"
-ATTEMPTS = 20  # of a task whose workers die
+ATTEMPTS = 20  # most attempts of a task whose workers die
 _CONNECT_S = 10
 _POLL_S = 0.05
-_STOP_S = 20.0  # in which tasks that are told to stop have stored what they have
+_STOP_S = 20.0  # time in which stopped tasks store their results
 _ASK_S, _ALONE_S = 5.0, 60.0
 # Local workers have no dashboard; by default they monitor themselves 50 times a second.
 _QUIET = {
@@ -54,17 +53,17 @@ _QUIET = {
 def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cluster | None]:
     """Connect to the cluster at `address`.
 
-    A scheduler at an address, its workers and whoever can connect to them run code as this user.
-    Use a network that is trusted, or "tls://HOST:PORT" and the keys of Dask's configuration
+    A scheduler at an address, its workers and everyone who can connect to them run code as this
+    user. Use a trusted network, or "tls://HOST:PORT" and the keys of Dask's configuration
     (`distributed.comm.tls`).
 
     Args:
-        address: "local", or that of a scheduler, "tcp://HOST:PORT"; None yields None.
+        address: "local", or the address of a scheduler, "tcp://HOST:PORT"; None yields None.
         workers: threads of a local scheduler (default: one per core).
 
     Raises:
-        ConfigError: Dask is not installed, no such scheduler, `workers` for one that has its own,
-            workers with another version of writecliff.
+        ConfigError: Dask is not installed, the scheduler does not answer, `workers` is given for an
+            existing scheduler, or workers have another version of writecliff.
     """
     if address is None:
         yield None
@@ -77,13 +76,13 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
         ) from None
     if address != LOCAL and "://" not in address:
         hint = "give local, or the address that `dask scheduler` prints: tcp://HOST:PORT"
-        raise ConfigError(f"--scheduler '{address}' is no address", hint=hint)
+        raise ConfigError(f"--scheduler '{address}' is not an address", hint=hint)
     if address == LOCAL:
         with _local(workers or os.cpu_count() or 1) as client:
             yield Cluster(client)
         return
     if workers is not None:
-        hint = "start as many workers as are wanted, with `dask worker`"
+        hint = "start the number of workers that you want with `dask worker`"
         raise ConfigError("--jobs cannot be given with the address of a scheduler", hint=hint)
     try:
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
@@ -97,15 +96,17 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
 
 
 def _check_versions(client: Client, address: str) -> None:
-    """All workers must have this version: another one gives other results."""
+    """Check that all workers have this version, because another version gives other results."""
     ours = version("writecliff")
     try:
         theirs: Mapping[str, str] = client.run(version, "writecliff")
-    except Exception as error:  # whatever a worker raises: it lacks the package
-        raise ConfigError(f"a worker of {address} has no writecliff: {error}") from error
-    for worker, found in theirs.items():
-        if found != ours:
-            raise ConfigError(f"worker {worker} has writecliff {found}, this is {ours}")
+    except Exception as error:  # any error means that the worker lacks the package
+        raise ConfigError(f"a worker of {address} does not have writecliff: {error}") from error
+    for worker, worker_version in theirs.items():
+        if worker_version != ours:
+            raise ConfigError(
+                f"worker {worker} has writecliff {worker_version}, this machine has {ours}"
+            )
 
 
 @contextmanager
@@ -145,11 +146,11 @@ def _portless(server: type) -> type:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where tasks run."""
+    """An executor of tasks on a Dask scheduler."""
 
     client: Client
     stopping: str = field(default_factory=lambda: f"writecliff-stop-{uuid4().hex}")
-    """What tasks ask a `StopSign` of while they run."""
+    """Name of the `StopSign` that tasks check while they run."""
 
     def run(
         self,
@@ -157,11 +158,13 @@ class Cluster:
         *,
         stop: Event | None = None,
     ) -> list[T]:
-        """Run the `remote` of all tasks and return their results in order. What is done when a
-        result arrives is done at once, by the calling thread.
+        """Run the `remote` of all tasks, and return their results in order.
 
-        Raises ConfigError, before anything runs, if a task needs more memory than any worker has.
-        The first error of a task is raised; tasks that have not begun then are not run.
+        The calling thread handles each result as it arrives. The first error of a task is raised,
+        and tasks that have not started are not run.
+
+        Raises:
+            ConfigError: a task needs more memory than any worker has. Nothing runs in this case.
         """
         from distributed import as_completed
 
@@ -197,36 +200,40 @@ class Cluster:
                     if _was_killed(future) and attempt < ATTEMPTS:
                         running.add(submitted(number, attempt + 1))
                         continue
-                    found, arrived = _result(future, tasks[number].name), tasks[number].arrived
-                    results[number] = found if arrived is None else arrived(found)
+                    answer, arrived = _result(future, tasks[number].name), tasks[number].arrived
+                    results[number] = answer if arrived is None else arrived(answer)
         except BaseException:
             self._stop(running, {key: tasks[number] for key, (number, _) in attempts.items()})
             raise
         return [results[number] for number in range(len(tasks))]
 
     def _stop(self, running: Any, tasks: Mapping[Any, Task[Any]]) -> None:
-        """Tell tasks to stop, and take what they have made by then."""
+        """Stop the tasks, and handle the results that they stored."""
         self.client.run(_stop, self.stopping, wait=False)  # does not wait for workers that died
         until_s = time.monotonic() + _STOP_S
         while not running.is_empty() and time.monotonic() < until_s:
             for future in running.next_batch(block=False):
                 arrived = tasks[future.key].arrived
                 if future.status == "finished" and arrived is not None:
-                    with suppress(WritecliffError):  # why it was stopped is being raised
+                    with suppress(WritecliffError):  # the reason for the stop is being raised
                         arrived(future.result())
             time.sleep(_POLL_S)
         self.client.cancel(list(running.futures))
 
 
 class _Watch:
-    """Whether a scheduler still has workers, asked from time to time."""
+    """Regular check that a scheduler still has workers."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._seen_s = self._asked_s = time.monotonic()
 
     def look(self) -> None:
-        """Raises EngineError if there was none for `_ALONE_S`."""
+        """Check the workers, unless the last check is recent.
+
+        Raises:
+            EngineError: the scheduler had no worker for `_ALONE_S`.
+        """
         now_s = time.monotonic()
         if now_s < self._asked_s + _ASK_S:
             return
@@ -238,16 +245,17 @@ class _Watch:
             raise EngineError(f"the scheduler has had no worker for {_ALONE_S:.0f} s", hint=hint)
 
 
-_stopping: set[str] = set()  # of a worker: names of clusters whose tasks are to stop
+_stopping: set[str] = set()  # in a worker: names of clusters whose tasks must stop
 
 
 @dataclass(frozen=True)
 class StopSign:
-    """In a task: whether the tasks of the cluster of this name are to stop."""
+    """A flag in a task: set if the tasks of this cluster must stop."""
 
     name: str
 
     def is_set(self) -> bool:
+        """Return `True` if the tasks must stop."""
         return self.name in _stopping
 
 
@@ -256,7 +264,7 @@ async def _stop(name: str) -> None:
 
 
 def _was_killed(future: Any) -> bool:
-    """Whether a task ended because too many of its workers died."""
+    """Return `True` if a task ended because too many of its workers died."""
     from distributed import KilledWorker
 
     return future.status == "error" and isinstance(future.exception(), KilledWorker)
@@ -264,7 +272,7 @@ def _was_killed(future: Any) -> bool:
 
 def _result(future: Any, name: str) -> Any:
     if future.status == "cancelled":
-        raise EngineError(f"{name}: the scheduler has lost it", hint="is it still running?")
+        raise EngineError(f"{name}: the scheduler lost this run", hint="is it still running?")
     error = future.exception()
     if error is None:
         return future.result()
@@ -275,7 +283,7 @@ def _result(future: Any, name: str) -> Any:
 
 def _check_memory(client: Client, tasks: Sequence[Task[Any]]) -> None:
     workers: Mapping[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
-    most_bytes = max((one["resources"].get(MEMORY, 0) for one in workers.values()), default=0)
+    most_bytes = max((worker["resources"].get(MEMORY, 0) for worker in workers.values()), default=0)
     if not most_bytes:
         raise ConfigError(
             "no worker of the scheduler declares memory",

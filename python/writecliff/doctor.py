@@ -1,4 +1,4 @@
-"""What this machine can do with writecliff, and how to get what is missing."""
+"""Check of this machine: features of writecliff that work here, and how to get the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from writecliff.parallel import MAP_BYTES_PER_SLOT, SLOT_BYTES, available_memory
 
 State = Literal["ok", "limited", "missing"]
 
-# Program, what needs it, and the Debian package that has it.
+# Programs, the features that need them, and their Debian packages.
 _PROGRAMS = (
     ("nvme", "purge, identity, FDP and streams of NVMe drives; `attach`", "nvme-cli"),
     ("smartctl", "health and temperature of drives", "smartmontools"),
@@ -43,19 +43,19 @@ _EXTRAS = (
     ("rocksdict", "rocksdb", "`torture` of RocksDB"),
     ("bokeh", "ui", "the dashboard"),
 )
-# What the kernel offers, what needs it, where it shows, and how to get it.
+# Kernel features, the features that need them, their paths, and how to get them.
 _NODES = (
     ("FUSE", "served drives as files", ("/dev/fuse",), "modprobe fuse"),
     ("loop devices", "file systems on served drives", ("/dev/loop-control",), "modprobe loop"),
     ("tracefs", "block traces and the I/O stack",
      ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"), "a kernel with CONFIG_FTRACE"),
 )  # fmt: skip
-_HINTS_KERNEL = (6, 16)  # the block layer's write streams: hints reach FDP and stream drives
+_HINTS_KERNEL = (6, 16)  # first version with write streams in the block layer
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked for: what it is for, what was found, and what to do about it."""
+    """A check of a feature: its purpose, its state, and a remedy if something is missing."""
 
     name: str
     purpose: str
@@ -65,7 +65,7 @@ class Check:
 
 
 def checks() -> list[Check]:
-    """Everything, in groups: the program, real drives, the kernel, extras. Changes nothing."""
+    """Run all checks in groups: program, tools, rights, kernel, extras. Nothing is changed."""
     tools = [_fio(), _preload(), *_programs()]
     return [*_program(), *tools, _rights(), *_kernel(), *map(_extra, _EXTRAS)]
 
@@ -84,23 +84,23 @@ def _program() -> Iterator[Check]:
         f"{units.size(memory_bytes)} free, for a drive of up to {units.size(largest_bytes)}",
         "" if memory_bytes > 4e9 else "use --quick, smaller drives, or --jobs 1",
     )
-    yield Check("cores", "runs side by side", "ok", f"{os.cpu_count() or 1}")
+    yield Check("cores", "parallel runs", "ok", f"{os.cpu_count() or 1}")
     yield _cache()
 
 
 def _cache() -> Check:
-    purpose = "prepared drives are kept"
+    purpose = "stores prepared drives"
     try:
         cache = StateCache.of_user()
     except WritecliffError as error:
         return Check("cache", purpose, "limited", str(error), error.hint or "")
     there = next(path for path in (cache.folder, *cache.folder.parents) if path.exists())
     free_bytes = shutil.disk_usage(there).free
-    found = f"{cache.folder}, {units.size(free_bytes)} free"
+    state_text = f"{cache.folder}, {units.size(free_bytes)} free"
     if not os.access(there, os.W_OK):
-        remedy = "name a folder that you may write to: WRITECLIFF_CACHE"
-        return Check("cache", purpose, "limited", f"{found}, not writable", remedy)
-    return Check("cache", purpose, "ok" if free_bytes > 5e9 else "limited", found)
+        remedy = "set WRITECLIFF_CACHE to a writable folder"
+        return Check("cache", purpose, "limited", f"{state_text}, not writable", remedy)
+    return Check("cache", purpose, "ok" if free_bytes > 5e9 else "limited", state_text)
 
 
 def _fio() -> Check:
@@ -136,18 +136,18 @@ def _rights() -> Check:
     purpose = "tests on real drives, block traces, `attach`"
     if os.geteuid() == 0:
         return Check("rights", purpose, "ok", "root")
-    return Check("rights", purpose, "limited", f"user {os.geteuid()}", "run those with sudo")
+    return Check("rights", purpose, "limited", f"user {os.geteuid()}", "run these with sudo")
 
 
 def _kernel() -> Iterator[Check]:
     release = platform.release()
     numbers = tuple(int(part) for part in release.split("-")[0].split(".")[:2] if part.isdigit())
-    purpose, found = "write hints that reach FDP and stream drives", f"Linux {release}"
+    purpose, release_text = "write hints that reach FDP and stream drives", f"Linux {release}"
     if numbers >= _HINTS_KERNEL:
-        yield Check("kernel", purpose, "ok", found)
+        yield Check("kernel", purpose, "ok", release_text)
     else:
-        remedy = "Linux 6.16 or later; NVMe passthrough works with older ones"
-        yield Check("kernel", purpose, "limited", found, remedy)
+        remedy = "Linux 6.16 or later; NVMe passthrough works with older kernels"
+        yield Check("kernel", purpose, "limited", release_text, remedy)
     remedy = "sysctl kernel.io_uring_disabled=0; a container may forbid it too"
     yield _seen("io_uring", "fio's faster engine; passthrough", kernel_has_io_uring(), remedy)
     for name, purpose, paths, remedy in _NODES:
@@ -157,12 +157,12 @@ def _kernel() -> Iterator[Check]:
 
 
 def _seen(name: str, purpose: str, there: bool, remedy: str) -> Check:
-    found = "available" if there else "not available"
-    return Check(name, purpose, "ok" if there else "missing", found, "" if there else remedy)
+    state_text = "available" if there else "not available"
+    return Check(name, purpose, "ok" if there else "missing", state_text, "" if there else remedy)
 
 
 def _has_module(name: str) -> bool:
-    """Whether the kernel has a module, loaded or to be loaded."""
+    """Return `True` if the kernel has a module, loaded or loadable."""
     if Path(f"/sys/module/{name}").exists():
         return True
     folder = Path("/lib/modules") / platform.release()
@@ -179,16 +179,18 @@ def _has_module(name: str) -> bool:
 def _extra(extra: tuple[str, str, str]) -> Check:
     module, name, purpose = extra
     remedy = f"pip install 'writecliff[{name}]'"
-    found = _imported(lambda: importlib.import_module(module))
-    if found is None:
+    reason = _imported(lambda: importlib.import_module(module))
+    if reason is None:
         return Check(module, purpose, "ok", version(module))
-    if module in sys.modules or "No module named" not in found:
-        return Check(module, purpose, "missing", found, "install Pango: apt install libpango-1.0-0")
+    if module in sys.modules or "No module named" not in reason:
+        return Check(
+            module, purpose, "missing", reason, "install Pango: apt install libpango-1.0-0"
+        )
     return Check(module, purpose, "missing", "not installed", remedy)
 
 
 def _imported(load: Callable[[], object]) -> str | None:
-    """Why a module cannot be imported; None: it can."""
+    """Return the reason why a module cannot be imported; None if it can."""
     try:
         load()
     except (ImportError, OSError) as error:

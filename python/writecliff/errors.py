@@ -1,28 +1,29 @@
-"""The errors that users see: one clear line (what, where, what would be right), no traceback."""
+"""Errors for users: a clear line (problem, place, remedy) without a traceback."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-TYPE_CHECKING = False  # of type checkers; to import typing takes a tenth of `--help`
+TYPE_CHECKING = False  # for type checkers; importing typing takes a tenth of `--help`
 if TYPE_CHECKING:
     from typing import Any, Self
 
 # Drives without flash, in messages.
 A_HARD_DISK, AN_SCM_DRIVE = "a hard disk", "a drive of storage-class memory"
-NO_SPACE_HINT = "free some space and try again; a run that has begun goes on with --resume RUN"
+NO_SPACE_HINT = "free some space and try again; continue an interrupted run with --resume RUN"
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
-    """A hint: the name in `known` nearest to `name`, or that `name` begins; if there is none,
-    `otherwise` or all of them.
+def did_you_mean(name: str, names: Iterable[str], otherwise: str | None = None) -> str:
+    """Return a hint with the nearest of `names`, or a name that starts with `name`.
+
+    If there is none, return `otherwise`, or a list of all names.
     """
     from difflib import get_close_matches
 
-    names = [str(one) for one in known]
-    near = get_close_matches(name, names, n=1)
-    near = near or [one for one in names if len(name) > 2 and one.startswith(name)]
-    return f"did you mean '{near[0]}'?" if near else otherwise or f"known: {', '.join(names)}"
+    texts = [str(candidate) for candidate in names]
+    near = get_close_matches(name, texts, n=1)
+    near = near or [text for text in texts if len(name) > 2 and text.startswith(name)]
+    return f"did you mean '{near[0]}'?" if near else otherwise or f"known: {', '.join(texts)}"
 
 
 class WritecliffError(Exception):
@@ -31,35 +32,41 @@ class WritecliffError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        """Create an error with a message and, if possible, a hint with the remedy."""
         super().__init__(message)
         self.hint = hint
 
     @classmethod
-    def unknown(cls, what: str, name: str, known: Iterable[str], *, where: object = "") -> Self:
-        """The error for a `what` called `name` that is not among `known`; hints at the nearest.
+    def unknown(cls, what: str, name: str, names: Iterable[str], *, where: object = "") -> Self:
+        """Return the error for a `what` with an unknown name, with the nearest name as a hint.
 
-        `where` is the file or table that has the name.
+        Args:
+            what: kind of name, such as "key".
+            name: the unknown name.
+            names: the valid names.
+            where: file or table that contains the name.
         """
         start = f"{where}: " if where else ""
-        return cls(f"{start}unknown {what} '{name}'", hint=did_you_mean(name, known))
+        return cls(f"{start}unknown {what} '{name}'", hint=did_you_mean(name, names))
 
 
 class ConfigError(WritecliffError):
-    """A device file, job file, workload file or option that cannot mean anything."""
+    """An invalid device file, job file, workload file or option."""
 
     exit_code = 2
 
 
 class TargetError(WritecliffError):
-    """A target that is not there, or that must not be touched."""
+    """A target that does not exist or must not be accessed."""
 
     exit_code = 2
 
 
 class EngineError(WritecliffError):
-    """The engine failed while running; `partial` is the StepResult until then, or None."""
+    """A failure of the engine; `partial` is the StepResult until then, or None."""
 
     def __init__(self, message: str, *, hint: str | None = None, partial: Any = None) -> None:
+        """Create an error with the partial result of the step, if any."""
         super().__init__(message, hint=hint)
         self.partial = partial
 
@@ -68,6 +75,7 @@ class InternalError(Exception):
     """A bug in writecliff; `details` are printed after the traceback."""
 
     def __init__(self, message: str, *, details: str = "") -> None:
+        """Create an error with details for the report."""
         super().__init__(message)
         self.details = details
 
@@ -77,12 +85,12 @@ class StoreError(WritecliffError):
 
 
 def encoded(text: str) -> bytes:
-    """The text in UTF-8; the bytes of a name that are no text become escapes such as \\\\udcff."""
+    r"""Return the text in UTF-8; bytes of a name that are not text become escapes (\udcff)."""
     return text.encode("utf-8", "backslashreplace")
 
 
 def texts_only(value: Any) -> Any:
-    """A JSON value whose texts all have UTF-8: in names, bytes that are no text become escapes."""
+    """Return a JSON value with valid UTF-8 only; bytes that are not text become escapes."""
     if isinstance(value, str):
         return value if value.isascii() else encoded(value).decode()
     if isinstance(value, dict):
@@ -93,8 +101,9 @@ def texts_only(value: Any) -> Any:
 
 
 def printable(text: str) -> str:
-    """The text without what moves a terminal's cursor or ends a line: control characters, line
-    separators and marks of direction become escapes such as \\\\x1b.
+    r"""Return the text with control characters as escapes such as \x1b.
+
+    Line separators and direction marks are escaped too, so text cannot move a terminal's cursor.
     """
     if text.isprintable():
         return text

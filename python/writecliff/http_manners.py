@@ -17,9 +17,9 @@ HEADERS = {
 
 
 def is_own_host(host: str, names: Iterable[str] = ()) -> bool:
-    """Return whether a `Host` header, with or without a port, names this machine.
+    """Return `True` if a `Host` header, with or without a port, names this machine.
 
-    An attacker can point a foreign host name at our address ("DNS rebinding"); the browser then
+    An attacker can point a foreign host name at this machine ("DNS rebinding"); the browser then
     sends that name. So only IP addresses, which cannot be redirected, `localhost`, the name of
     this machine and `names` are accepted.
     """

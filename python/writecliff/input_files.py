@@ -1,7 +1,7 @@
-"""Files that people give to writecliff: text of a bounded size, TOML, values of the right types.
+"""Input files of users: text of a bounded size, TOML, and values of the right types.
 
-A file that somebody sent may be a pipe, endless, of a million brackets, or have a list where a
-number belongs. Each reader of such a file begins here, so that all of them refuse it the same way.
+A file from elsewhere may be a pipe, endless, deeply nested, or have a list in place of a number.
+All readers of such files use these functions, so they reject them in the same way.
 """
 
 from __future__ import annotations
@@ -19,14 +19,18 @@ from writecliff.errors import ConfigError, printable
 
 T = TypeVar("T")
 
-TEXT_BYTES_MAX = 16 << 20  # of a file that is read whole; job files of 10,000 jobs have 1 MB
-DIGITS_MAX = 20  # of a whole number as text: 2^64 has 20
-_SHOWN = 60  # characters of a value in a message
+TEXT_BYTES_MAX = 16 << 20  # largest file that is read; a job file with 10,000 jobs has 1 MB
+DIGITS_MAX = 20  # most digits of a whole number; 2^64 has 20
+_SHOWN = 60  # most characters of a value in a message
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """A regular file for reading. Raises ConfigError: there is none, a folder, a pipe, a device."""
+    """Open a regular file for reading.
+
+    Raises:
+        ConfigError: the file does not exist, or is a folder, pipe or device.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
@@ -40,7 +44,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_bytes(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:
-    """The content of a file that is read whole. Raises ConfigError: as `opened`, or too large."""
+    """Return the content of a file.
+
+    Raises:
+        ConfigError: the file cannot be opened, or is too large.
+    """
     try:
         with opened(path) as file:
             data = file.read(bytes_max + 1)
@@ -52,7 +60,11 @@ def read_bytes(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:
 
 
 def read_text(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> str:
-    """The text of a file in UTF-8. Raises ConfigError: as `read_bytes`, or no text."""
+    """Return the text of a file in UTF-8.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not text.
+    """
     try:
         return read_bytes(path, bytes_max).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -60,26 +72,37 @@ def read_text(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> str:
 
 
 def parse_toml(text: str, where: object) -> dict[str, object]:
-    """A TOML document. Raises ConfigError with `where`: no TOML, too deep, a number too long."""
+    """Parse a TOML document.
+
+    Raises:
+        ConfigError: the document is not TOML, nested too deep, or has a number that is too long;
+            names `where`.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said = str(error)
-        raise ConfigError(f"{where}: {said[:1].lower()}{said[1:]}") from None
+        message = str(error)
+        raise ConfigError(f"{where}: {message[:1].lower()}{message[1:]}") from None
     except RecursionError:
         raise ConfigError(f"{where}: brackets are nested too deep") from None
-    except ValueError as error:  # a number or date that Python cannot hold
+    except ValueError as error:  # a number or date out of Python's range
         raise ConfigError(f"{where}: {error}") from None
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file. Raises ConfigError."""
+    """Read a TOML file.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not TOML.
+    """
     return parse_toml(read_text(path), path)
 
 
 def as_type(document: Any, kind: type[T], where: object) -> T:
-    """`document` as `kind`, a dataclass, a TypedDict or another type that msgspec knows; keys that
-    it does not have are left out. Raises ConfigError: "file: rule[2].stream: Expected `int`".
+    """Convert `document` to `kind`, a type that msgspec supports; ignore unknown keys.
+
+    Raises:
+        ConfigError: a value has another type: "file: rule[2].stream: Expected `int`".
     """
     import msgspec
 
@@ -90,19 +113,23 @@ def as_type(document: Any, kind: type[T], where: object) -> T:
 
 
 def placed(error: Exception) -> str:
-    """What msgspec says of a value, its place first: "device.serial: Expected `str`"."""
+    """Return an error of msgspec with the place first: "device.serial: Expected `str`"."""
     why, _, place = str(error).partition(" - at `$")
     at = place.rstrip("`").removeprefix(".")
     return f"{at}: {why}" if at else why
 
 
-# What code raises that is given values of which it counts on others.
+# Exceptions of code that receives values of unexpected types.
 STUMBLES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @contextmanager
 def understood(path: Path, what: str) -> Iterator[None]:
-    """Where the block stumbles over the document in a file, raise ConfigError: it is not `what`."""
+    """Convert exceptions of the block about the document in a file.
+
+    Raises:
+        ConfigError: the block failed, so the file is not `what`.
+    """
     try:
         yield
     except STUMBLES as error:
@@ -112,7 +139,11 @@ def understood(path: Path, what: str) -> Iterator[None]:
 
 
 def parse_json(data: bytes, where: object) -> Any:
-    """A JSON document. Raises ConfigError with `where`: no JSON, or nested too deep."""
+    """Parse a JSON document.
+
+    Raises:
+        ConfigError: the document is not JSON, or nested too deep; names `where`.
+    """
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -120,30 +151,34 @@ def parse_json(data: bytes, where: object) -> Any:
 
 
 def whole_number(text: str) -> int | None:
-    """The value of ASCII digits; None for anything else, a sign and 21 digits among it."""
+    """Return the value of up to 20 ASCII digits; None for any other text."""
     if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX:
         return int(text)
     return None
 
 
 def shortened(value: object) -> str:
-    """A value of a file for a message: one line of some sixty characters."""
-    said = (
+    """Return a value of a file for a message: a line of about sixty characters."""
+    text_ = (
         value
         if isinstance(value, str)
         else str(value)
         if isinstance(value, Exception)
         else repr(value)
     )
-    text = printable(said)
+    text = printable(text_)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def only_keys(table: Mapping[str, Any], known: tuple[str, ...], where: object) -> None:
-    """Raises ConfigError, naming the nearest, for a key that is not `known`."""
+def only_keys(table: Mapping[str, Any], names: tuple[str, ...], where: object) -> None:
+    """Check the keys of a table.
+
+    Raises:
+        ConfigError: a key is unknown; suggests the nearest name.
+    """
     for key in table:
-        if key not in known:
-            raise ConfigError.unknown("key", key, known, where=where)
+        if key not in names:
+            raise ConfigError.unknown("key", key, names, where=where)
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> ConfigError:

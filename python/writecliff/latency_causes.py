@@ -1,8 +1,9 @@
-"""Latency by cause: what the time of the I/Os of an operation was spent on.
+"""Latency by cause: the causes on which the I/Os of an operation spent their time.
 
-A simulated drive that records it charges every nanosecond between issue and completion of a command
-to one cause. What arrives here are sums by latency bucket, from which any band of percentiles can
-be formed afterwards. Real drives do not tell, and simulated hard disks do not record it.
+If requested, a simulated drive attributes every nanosecond between issue and completion of a
+command to a cause. The data are sums by latency bucket, from which bands of percentiles are formed
+later.
+Real drives do not report causes, and simulated hard disks do not record them.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from itertools import pairwise
 
 import numpy as np
 
-_ENDS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)  # of the bands, as shares of the I/Os
+_ENDS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)  # bounds of the bands, as shares of the I/Os
 SLOWEST = "slowest"
 
 
 @cache
 def causes() -> Mapping[str, str]:
-    """All causes by name, from the host inwards, with their meaning."""
+    """Return all causes by name, from the host inwards, with their meaning."""
     from writecliff._native import latency_causes
 
     return dict(latency_causes())
 
 
 def band_name(low: float, high: float) -> str:
-    """The name of the I/Os between two quantiles of latency.
+    """Return the name of the I/Os between two quantiles of latency.
 
     >>> [band_name(0, 0.5), band_name(0.9, 0.99), band_name(0.9999, 1)]
     ['to p50', 'p90-p99', 'from p99.99']
@@ -39,7 +40,7 @@ def band_name(low: float, high: float) -> str:
 
 
 def reference() -> str:
-    """The page docs/reference/latency-causes.md."""
+    """Return the page docs/reference/latency-causes.md."""
     lines = [
         "# Causes of latency",
         "",
@@ -62,17 +63,18 @@ class Band:
     """I/Os between two percentiles of latency; `mean_ns` is their mean time by cause."""
 
     name: str
-    ios: float  # not whole where a bucket belongs to two bands
+    ios: float  # not whole if a bucket belongs to two bands
     mean_ns: Mapping[str, float]
 
     @property
     def latency_ns(self) -> float:
-        """Their mean latency: the sum over all causes."""
+        """Mean latency in ns, the sum over all causes."""
         return sum(self.mean_ns.values())
 
     def largest(self, least_pct: float = 1.0) -> list[tuple[str, float]]:
-        """The causes of at least `least_pct` of the time with their shares in percent, the largest
-        first.
+        """Return the causes with at least `least_pct` of the time, and their shares in percent.
+
+        The largest comes first.
         """
         shares = {name: 100 * ns / self.latency_ns for name, ns in self.mean_ns.items() if ns}
         return sorted(
@@ -81,7 +83,7 @@ class Band:
         )
 
     def mapping(self) -> dict[str, object]:
-        """The band as JSON-able values."""
+        """Return the band as JSON values."""
         return {
             "band": self.name,
             "ios": self.ios,
@@ -92,8 +94,10 @@ class Band:
 
 @dataclass(frozen=True)
 class LatencyCauses:
-    """Sums by latency bucket, ascending: bounds (inclusive) and number of its I/Os, and their time
-    by cause (a row per bucket, a column per cause in the order of `causes`).
+    """Sums by latency bucket, ascending.
+
+    A bucket has bounds (inclusive), a number of I/Os, and their time by cause: `spent_ns` has a row
+    per bucket, and a column per cause in the order of `causes`.
     """
 
     lower_ns: np.ndarray
@@ -103,29 +107,30 @@ class LatencyCauses:
 
     @classmethod
     def of(cls, columns: Mapping[str, np.ndarray]) -> LatencyCauses:
-        """From a column for each field and cause, by its name."""
+        """Create the sums from a column for each field and cause, by name."""
         spent = np.column_stack([columns[name] for name in causes()])
         return cls(columns["lower_ns"], columns["upper_ns"], columns["ios"], spent)
 
     def bands(self) -> tuple[Band, ...]:
-        """Bands of percentiles, as far as the number of I/Os supports them, and the I/Os of the
-        slowest bucket, whose latencies differ by less than 2 %. A bucket that lies across the end
-        of a band is divided in proportion to its I/Os.
+        """Return bands of percentiles, and the I/Os of the slowest bucket.
+
+        The number of I/Os limits the percentiles. A bucket across a bound is divided in proportion
+        to its I/Os. Latencies within a bucket differ by less than 2 %.
         """
         total = int(self.ios.sum())
         if not total:
             return ()
         reached = np.concatenate([[0], np.cumsum(self.ios)]).astype(np.float64)
-        found = [
+        bands = [
             self._band(band_name(low, high), np.diff(np.clip(reached, low * total, high * total)))
             for low, high in pairwise(_ENDS)
             if total * (1 - low) >= 1
         ]
         slowest = np.where(np.arange(len(self.ios)) == len(self.ios) - 1, self.ios, 0)
-        return (*found, self._band(SLOWEST, slowest))
+        return (*bands, self._band(SLOWEST, slowest))
 
     def _band(self, name: str, within: np.ndarray) -> Band:
-        """The band with so many I/Os `within` each bucket."""
+        """Return the band with `within` I/Os of each bucket."""
         ios = float(within.sum())
         means = (within / self.ios) @ self.spent_ns.astype(np.float64) / ios
         return Band(name, round(ios, 3), dict(zip(causes(), means.tolist(), strict=True)))

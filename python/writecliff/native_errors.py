@@ -1,4 +1,4 @@
-"""Errors of the native module as errors for users."""
+"""Conversion of errors of the native module to errors for users."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ from writecliff.errors import ConfigError, EngineError, InternalError, printable
 
 T = TypeVar("T")
 
-_NUMBER = re.compile(r" \(os error \d+\)")  # what Rust adds to the words
+_NUMBER = re.compile(r" \(os error \d+\)")  # suffix that Rust adds to the message
 
 
 @contextmanager
 def as_user_errors() -> Iterator[None]:
-    """Turn what the native module raises into ConfigError (bad input), EngineError (system) or
-    InternalError (a panic).
+    """Convert exceptions of the native module.
+
+    Raises:
+        ConfigError: the input is invalid.
+        EngineError: a system call failed.
+        InternalError: the native module panicked.
     """
     try:
         yield
     except NativeConfigError as error:
         message, hint = error.args
         raise ConfigError(message, hint=hint) from None
-    except UnicodeEncodeError as error:  # a name as bytes that are no text
+    except UnicodeEncodeError as error:  # a name that is not valid text
         raise ConfigError(f"'{printable(error.object)}' is not a name in UTF-8") from None
     except PanicException as panic:
         raise internal_error(panic) from panic
@@ -44,7 +48,7 @@ def internal_error(panic: BaseException) -> InternalError:
 
 
 def with_user_errors(native: T) -> T:
-    """An object of the native module whose methods raise as under `as_user_errors`."""
+    """Return a proxy of a native object whose methods raise errors for users."""
     return cast(T, _WithUserErrors(native))
 
 

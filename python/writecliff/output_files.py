@@ -1,7 +1,7 @@
-"""Files that writecliff makes: never in the place of a device, and never through a link.
+"""Output files: they never replace a device, and are never written through a symbolic link.
 
-As root, a name such as /dev/sda or /dev/null is as easily given to --output as to --on, and a run
-directory that somebody sent may hold links where a file is to be written.
+As root, a user can mistakenly give /dev/sda or /dev/null as --output, and a run directory from
+elsewhere may contain links in place of files.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ _HINT = "name a new file or folder"
 
 
 def check_output(path: Path) -> None:
-    """Raise ConfigError if a device, a pipe or a socket is at `path`, also through links, or a file
-    that a loop device or swap stands on. Files and folders are the caller's to judge.
+    """Check that `path` can be an output; the caller handles existing files and folders.
+
+    Raises:
+        ConfigError: `path` is a device, pipe or socket, also through links, or a file in use by a
+            loop device or as swap.
     """
     check_kind(path)
     if path.is_file() and (user := _mapped_by(path)) is not None:
@@ -33,20 +36,22 @@ def check_output(path: Path) -> None:
 
 
 def check_kind(path: Path) -> None:
-    """Raise ConfigError if a device, a pipe or a socket is at `path`, also through links."""
+    """Check the kind of file at `path`.
+
+    Raises:
+        ConfigError: `path` is a device, pipe or socket, also through links.
+    """
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
-        return  # nothing is there, or nothing that could be written
+        return  # does not exist, or cannot be accessed
     for is_kind, name in _KINDS:
         if is_kind(mode):
-            raise ConfigError(
-                f"{printable(str(path))} is {name}, and no place for a file", hint=_HINT
-            )
+            raise ConfigError(f"{printable(str(path))} is {name}, not a file", hint=_HINT)
 
 
 def _mapped_by(path: Path) -> str | None:
-    """The loop device, or the swap, that stands on a file; None if there is none."""
+    """Return the loop device or swap that uses a file; None if there is none."""
     name = str(path.resolve())
     for file in Path("/sys/block").glob("loop*/loop/backing_file"):
         with suppress(OSError):
@@ -60,8 +65,11 @@ def _mapped_by(path: Path) -> str | None:
 
 
 def part_of(path: Path) -> Path:
-    """Where to write what is then renamed to `path`: nothing is there, no link that leads
-    elsewhere either. Raises ConfigError as `check_kind`, OSError.
+    """Return the path of a temporary file that is later renamed to `path`; remove a link there.
+
+    Raises:
+        ConfigError: `path` is a device, pipe or socket.
+        OSError: a link cannot be removed.
     """
     check_kind(path)
     part = path.with_name(path.name + PART_SUFFIX)
@@ -72,14 +80,19 @@ def part_of(path: Path) -> Path:
 
 
 def remove_part(part: Path) -> None:
-    """Remove what was not renamed. That it cannot be removed, on a disk that is read-only by now,
-    is less than why it was not renamed.
+    """Remove a temporary file that was not renamed.
+
+    Errors are ignored, because the reason why it was not renamed is more important.
     """
     with suppress(OSError):
         part.unlink(missing_ok=True)
 
 
 def open_part(part: Path) -> int:
-    """A descriptor of the file at `part`, empty, which is no link. Raises OSError."""
+    """Open the file at `part` for writing, truncated, unless it is a link.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(part, flags, 0o666)

@@ -1,9 +1,9 @@
-"""Independent simulations side by side, within a memory budget.
+"""Parallel runs of independent simulations, within a memory budget.
 
-Each simulated drive is one thread of native code that has released the interpreter, so threads use
-all cores. A drive needs 8 bytes of memory per 4 KiB of flash (2 GB per terabyte), so memory limits
-how many run at a time before cores do. Results are in the order of the tasks and do not depend on
-how many ran at a time.
+A simulated drive is a thread of native code that has released the interpreter, so threads use all
+cores. A drive needs 8 bytes of memory per 4 KiB of flash (2 GB per terabyte), so memory often
+limits the number of parallel runs before the cores do. Results are in the order of the tasks and do
+not depend on the number of parallel runs.
 """
 
 from __future__ import annotations
@@ -30,15 +30,19 @@ FIXED_BYTES = 64 << 20  # interpreter's share of a run: histograms, series, tabl
 
 
 class Stopped(WritecliffError):
-    """A run was not started, or not finished, because another one failed or the user stopped it."""
+    """A run was not started or not finished, because another run failed or the user stopped it."""
 
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
-    """One independent run: its name, the memory that it needs, and the function that runs it.
+    """An independent run.
 
-    `remote` does the same in another process, on any machine; None: it cannot be sent there. What
-    it returns is made into the result, and told to those who watch, by `arrived`.
+    Attributes:
+        name: name of the run.
+        memory_bytes: memory that it needs.
+        run: function that runs it.
+        remote: function that runs it in another process on any machine; None: not possible.
+        arrived: converts the return value of `remote` to the result, and reports it.
     """
 
     name: str
@@ -49,12 +53,12 @@ class Task(Generic[T]):
 
 
 def drive_memory_bytes(capacity_bytes: int, raw_bytes: int) -> int:
-    """Memory that a simulated drive needs while it runs."""
+    """Return the memory that a simulated drive needs while it runs."""
     return (capacity_bytes + raw_bytes) // SLOT_BYTES * MAP_BYTES_PER_SLOT + FIXED_BYTES
 
 
 class _Budget:
-    """Memory for the tasks under way."""
+    """Memory budget of the running tasks."""
 
     def __init__(self, total_bytes: int) -> None:
         self._free_bytes = total_bytes
@@ -62,7 +66,7 @@ class _Budget:
 
     @contextmanager
     def reserved(self, size_bytes: int) -> Iterator[None]:
-        """Wait until `size_bytes` are free and hold them while the block runs."""
+        """Wait until `size_bytes` are free, and reserve them while the block runs."""
         with self._changed:
             self._changed.wait_for(lambda: self._free_bytes >= size_bytes)
             self._free_bytes -= size_bytes
@@ -75,7 +79,7 @@ class _Budget:
 
 
 def available_memory_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """Four fifths of the memory that programs can have now, cached files not counted as used."""
+    """Return four fifths of the available memory, in which cached files count as free."""
     with suppress(OSError):
         for line in meminfo.read_text().splitlines():
             name, _, value = line.partition(":")
@@ -85,12 +89,13 @@ def available_memory_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
 
 
 class Elsewhere(Protocol):
-    """Where tasks with a `remote` run instead: `cluster.Cluster`."""
+    """An executor of tasks with a `remote`: `cluster.Cluster`."""
 
-    def run(self, tasks: Sequence[Task[T]], *, stop: Event | None = None) -> list[T]: ...
+    def run(self, tasks: Sequence[Task[T]], *, stop: Event | None = None) -> list[T]:
+        """Run all tasks and return their results in order."""
 
 
-# Per thread, because tasks on workers of this process must not be placed again.
+# Per thread, because tasks on workers of this process must not be sent elsewhere again.
 _elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
 Watch = Callable[[int], Callable[[int], None]]
 _watches: list[Watch] = []
@@ -99,8 +104,9 @@ _LOOK_S = 1.0
 
 @contextmanager
 def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
-    """Run tasks that have a `remote` there while the block runs, if this thread runs them; None
-    changes nothing.
+    """Run tasks that have a `remote` on `elsewhere` while the block runs, in this thread.
+
+    None has no effect.
     """
     if elsewhere is None:
         yield
@@ -114,8 +120,10 @@ def placed(elsewhere: Elsewhere | None) -> Iterator[None]:
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
-    """While the block runs, `watch` gets the number of tasks of each set that runs here, and what
-    it returns is called every second with the number of those that are done.
+    """Watch the tasks that run while the block runs.
+
+    `watch` receives the number of tasks of each set, and returns a function that is called every
+    second with the number of completed tasks.
     """
     _watches.append(watch)
     try:
@@ -131,11 +139,14 @@ def run_side_by_side(
     workers: int | None = None,
     stop: Event | None = None,
 ) -> list[T]:
-    """Run all tasks and return their results in order, here or where `placed` says.
+    """Run all tasks and return their results in order, here or as `placed` determines.
 
-    Raises ConfigError, before anything runs, if a task alone exceeds the budget (default:
-    `available_memory_bytes`). The first error of a task is raised once the running ones have ended.
-    Tasks can check `stop`, which an error and Ctrl-C set, and end early by raising `Stopped`.
+    An error stops the tasks that have not started; the first error is raised after the running
+    tasks have ended. Tasks can check `stop`, which an error and Ctrl-C set, and raise `Stopped`.
+
+    Raises:
+        ConfigError: a task exceeds the memory budget (default: `available_memory_bytes`). Nothing
+            runs in this case.
     """
     elsewhere = _elsewhere.get()
     if elsewhere is not None and tasks and all(task.remote is not None for task in tasks):
@@ -150,7 +161,7 @@ def run_side_by_side(
     budget = _Budget(budget_bytes)
     stopped = stop or Event()
 
-    def one(task: Task[T]) -> T:
+    def run_task(task: Task[T]) -> T:
         with budget.reserved(task.memory_bytes):
             if stopped.is_set():
                 raise Stopped(f"{task.name} was not run: another run failed or was stopped")
@@ -161,10 +172,10 @@ def run_side_by_side(
                 raise
 
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count()) as pool:
-        futures = [pool.submit(one, task) for task in tasks]
+        futures = [pool.submit(run_task, task) for task in tasks]
         try:
             _wait(futures)
-        except BaseException:  # Ctrl-C reaches this thread alone
+        except BaseException:  # only this thread receives Ctrl-C
             stopped.set()
             raise
     errors = [error for future in futures if (error := future.exception()) is not None]
@@ -186,8 +197,9 @@ def map_side_by_side(
     memory_bytes: int,
     tell: Callable[[str], None] | None = None,
 ) -> list[T]:
-    """`function(*case)` of every case, in order; each takes `memory_bytes` while it runs. `tell`
-    gets a line about each case that is done, with an estimate of the time left.
+    """Return `function(*case)` for every case, in order; each takes `memory_bytes`.
+
+    `tell` receives a line about each completed case, with an estimate of the remaining time.
     """
     named = [(_name(case) or f"run {n}", case) for n, case in enumerate(cases, 1)]
     view = _Done(len(named), tell)
@@ -199,7 +211,7 @@ def map_side_by_side(
 
 
 class _Done:
-    """Counts the cases that are done."""
+    """Counter of completed cases."""
 
     def __init__(self, count: int, tell: Callable[[str], None] | None) -> None:
         self._count = count
@@ -226,6 +238,6 @@ def _then(run: Callable[[], T], done: Callable[[T], T]) -> T:
 
 
 def _name(case: tuple[Any, ...]) -> str:
-    """The arguments, but for those that are whole files."""
+    """Return the arguments, without texts of whole files."""
     words = [str(argument) for argument in case]
     return " ".join(word for word in words if len(word) <= 80 and "\n" not in word)

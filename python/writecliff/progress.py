@@ -40,6 +40,7 @@ class WorkProgress:
     """Reports long work part by part; each part has its own share and pace."""
 
     def __init__(self, hook: WorkHook = _unseen, what: str = "") -> None:
+        """Start the work, and its first part if `what` is given."""
         self._hook, self._what = hook, what
         self._span, self._ios, self._ios_before = (0.0, 1.0), 0, 0
         self._began_s = time.monotonic()
@@ -52,7 +53,7 @@ class WorkProgress:
         return time.monotonic() - self._began_s
 
     def part(self, what: str) -> None:
-        """Report the start of a part, such as "laying the trace out"."""
+        """Report the start of a part, such as "laying out the files"."""
         self._what, self._span, self._ios, self._ios_before = what, (0.0, 1.0), 0, 0
         self._hook(Work(what))
 
@@ -68,17 +69,18 @@ class WorkProgress:
 
 
 UNSEEN = WorkProgress()
-"""Reports to nobody."""
+"""A progress without display."""
 
 
 class Silence:
     """Schedules lines about running work for a log without other news."""
 
     def __init__(self) -> None:
+        """Start the clock."""
         self._began_s = self._said_s = time.monotonic()
         self._most_s = SILENCE_S
 
-    def said(self) -> None:
+    def note_line(self) -> None:
         """Note that a line was logged."""
         self._said_s = time.monotonic()
 
@@ -96,6 +98,7 @@ class Pace:
     """Estimates the remaining time from the elapsed time. `at_most`: the work may end early."""
 
     def __init__(self, *, at_most: bool = False) -> None:
+        """Start the clock."""
         self._began_s = time.monotonic()
         self._about = "at most" if at_most else "about"
 
@@ -110,12 +113,12 @@ class Pace:
         return f"[{units.duration(round(self.taken_s) * 1e9)}]"
 
     def left(self, share: float) -> str:
-        """Return the remaining time in words; empty while the share is 0."""
+        """Return the remaining time as text; empty while the share is 0."""
         left_s = self.taken_s * (1 / share - 1) if share > 0 else 0.0
         return f"{self._about} {units.duration(round(left_s) * 1e9)} left" if left_s else ""
 
     def how_far(self, share: float) -> str:
-        """Return the completed share and the remaining time in words."""
+        """Return the completed share and the remaining time as text."""
         return "  ".join(filter(None, (f"{100 * share:.0f} %", self.left(share))))
 
 
@@ -123,12 +126,14 @@ class PacedLog:
     """Logs at most one line per `PACED_S`, with the elapsed time. Thread-safe."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
+        """Log to `log`."""
         self.pace = Pace(at_most=True)
         self._log = log
         self._lock = Lock()
         self._said_s = time.monotonic()
 
     def __call__(self, text: str) -> None:
+        """Log a line, unless the previous line is too recent."""
         with self._lock:
             now_s = time.monotonic()
             if now_s - self._said_s < PACED_S:

@@ -1,4 +1,4 @@
-"""Keeps remarks of libraries to developers out of the user's terminal."""
+"""Suppression of developer messages of libraries on the user's terminal."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import logging
 import sys
 import warnings
 
-_TALKATIVE = ("matplotlib", "fontTools", "PIL")
+_VERBOSE = ("matplotlib", "fontTools", "PIL")
 
 
 def silence_libraries() -> None:
-    """Show no warnings and log messages of libraries, unless Python is asked to (`-W`).
+    """Suppress warnings and log messages of libraries, unless Python was started with `-W`.
 
-    Once in a process that users see; as a library, writecliff leaves both as they are.
+    Commands call it once. As a library, writecliff does not change warnings or logs.
     """
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
-    for name in _TALKATIVE:
+    for name in _VERBOSE:
         logger = logging.getLogger(name)
         logger.addHandler(logging.NullHandler())
         logger.propagate = False

@@ -1,7 +1,7 @@
-"""How results show themselves: as text, and as HTML in a notebook.
+"""Display of results as text, and as HTML in a notebook.
 
-A class says once what it shows (`Shows._shown`): a title, lines, grids of cells. Everything in them
-is data, names of runs and drives too, so all of it is escaped.
+A class defines its content once (`Shows._shown`): a title, lines, and grids of cells. All texts,
+including names of runs and drives, are escaped.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 
 from writecliff.errors import printable
 
-ROWS = 20  # of a grid; a notebook with thousands of rows helps nobody
+ROWS = 20  # most rows of a grid
 _CELL = "padding:.15em .8em;border-bottom:1px solid rgba(128,128,128,.35)"
 _ALIGN = {"l": "left", "r": "right"}
 
 
 class Grid(NamedTuple):
-    """Cells under a head. `align` has "l" or "r" for each column. `total`: rows in all, where the
-    grid has only the first of them.
+    """Cells below a head.
+
+    `align` has "l" or "r" for each column. `total` is the total number of rows if the grid has only
+    the first of them.
     """
 
     head: Sequence[str]
@@ -29,7 +31,7 @@ class Grid(NamedTuple):
     total: int | None = None
 
     def html(self) -> str:
-        """A table."""
+        """Return the grid as an HTML table."""
         styles = [f"{_CELL};text-align:{_ALIGN[side]}" for side in self.align]
         lines = ["<table style='border-collapse:collapse'>", "<thead><tr>"]
         lines += [
@@ -46,7 +48,7 @@ class Grid(NamedTuple):
         return "\n".join(lines)
 
     def text(self) -> str:
-        """Lines with columns of one width."""
+        """Return the grid as lines with aligned columns."""
         lines = [self.head, *self.rows]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
         sides = [{"l": "<", "r": ">"}[side] for side in self.align]
@@ -62,31 +64,31 @@ class Grid(NamedTuple):
     def _more(self) -> str:
         if self.total is None or self.total <= len(self.rows):
             return ""
-        return f"… {self.total:,} rows in all"
+        return f"… {self.total:,} rows in total"
 
 
 class Shown(NamedTuple):
-    """What is shown of a thing."""
+    """Content of an object for display."""
 
     title: str = ""
     lines: Sequence[str] = ()
     grids: Sequence[Grid] = ()
 
     def html(self) -> str:
-        """A part of a page, without scripts; its colours are those of the page around."""
+        """Return the content as HTML without scripts, in the colours of the page."""
         parts = [f"<strong>{escape(self.title)}</strong>"] if self.title else []
         parts += [f"<div>{escape(line)}</div>" for line in self.lines if line]
         parts += [grid.html() for grid in self.grids]
         return "<div>" + "\n".join(parts) + "</div>"
 
     def text(self) -> str:
-        """The same on a terminal."""
+        """Return the content as text for a terminal."""
         head = "\n".join(map(printable, filter(None, [self.title, *self.lines])))
         return "\n\n".join(filter(None, [head, *(grid.text() for grid in self.grids)]))
 
 
 class Shows(ABC):
-    """Has `str()` and notebooks show what `_shown` says."""
+    """Base class of objects that `str()` and notebooks display by `_shown`."""
 
     __slots__ = ()
 
@@ -94,11 +96,12 @@ class Shows(ABC):
     def _shown(self) -> Shown: ...
 
     def __str__(self) -> str:
+        """Return the content as text."""
         return self._shown().text()
 
     def _repr_html_(self) -> str:
         return self._shown().html()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython prints on a terminal."""
+        """Print the content in IPython on a terminal."""
         printer.text(str(self))

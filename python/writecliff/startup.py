@@ -1,6 +1,6 @@
-"""What a process that is all ours sets when it starts: a command, or a member of a suite.
+"""Settings for processes of writecliff: a command, or a member of a suite.
 
-As a library writecliff leaves these as they are.
+As a library writecliff does not change them.
 """
 
 from __future__ import annotations
@@ -8,25 +8,25 @@ from __future__ import annotations
 import gc
 import sys
 
-# Almost all that such a process makes lives until it ends: collecting at Python's 700 new objects
-# finds nothing, and takes a tenth of the time of `runs list`.
+# Most objects of such a process live until it ends. Garbage collection after every 700 new objects,
+# Python's default, finds nothing and takes a tenth of the time of `runs list`.
 _NEW_OBJECTS = 50_000
 
 
 class _WithoutPandas:
-    """A finder of modules that finds no pandas.
+    """A module finder that hides pandas.
 
-    pyarrow loads it, where it is installed, to learn whether a list is one of its columns. That
-    takes 0.2 s in every process that stores a run, and no command uses it.
+    pyarrow imports pandas, if it is installed, to check if a list is one of its columns. The import
+    takes 0.2 s in every process that stores a run, and no command uses pandas.
     """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError("commands do without pandas", name=name)
+            raise ModuleNotFoundError("commands do not use pandas", name=name)
 
 
 def lean() -> None:
-    """Do without what costs time in a short-lived process and finds or brings nothing."""
+    """Disable work that costs time in a short-lived process without any benefit."""
     gc.set_threshold(_NEW_OBJECTS)
     sys.meta_path.insert(0, _WithoutPandas)

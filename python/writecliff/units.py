@@ -1,7 +1,7 @@
-"""Numbers as people read them: always with a unit, and one unit throughout a plot or a table.
+"""Formatting of numbers for readers: with a unit, and a single unit in a plot or table.
 
-Reports, the command line and the catalogue format their figures here and nowhere else. Unknown
-values (None, NaN, infinity) are shown as `UNKNOWN`. `parse_size` reads a size that a user wrote.
+Reports, the command line and the catalogue all format their figures here. Unknown values (None,
+NaN, infinity) are shown as `UNKNOWN`. `parse_size` and `parse_time` parse values of users.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ _MINUTES_FROM, _HOURS_FROM = 2 * 60e9, 3 * 3600e9
 
 
 def common_unit(values: Iterable[float], units: Sequence[Unit]) -> Unit:
-    """The unit in which the median of `values` reads best."""
-    known = sorted(v for v in values if math.isfinite(v) and v > 0)
-    if not known:
+    """Return the best unit for the median of `values`."""
+    positive = sorted(v for v in values if math.isfinite(v) and v > 0)
+    if not positive:
         return units[0]
-    return _largest(known[len(known) // 2], units)
+    return _largest(positive[len(positive) // 2], units)
 
 
 def _largest(value: float, units: Sequence[Unit], digits: int | None = None) -> Unit:
-    """The largest unit that `value` reaches, after rounding to `digits` significant digits."""
+    """Return the largest unit that `value` reaches when rounded to `digits` significant digits."""
     rounding = 1.0 if digits is None else 1 - 0.5 * 10.0**-digits
     fitting = [unit for unit in units if abs(value) >= unit.size * rounding]
     return fitting[-1] if fitting else units[0]
 
 
 def time_unit(duration_ns: float) -> Unit:
-    """The unit of a time axis: seconds below 2 min, hours from 3 h on, minutes between."""
+    """Return the unit of a time axis: seconds below 2 min, hours from 3 h, otherwise minutes."""
     if duration_ns < _MINUTES_FROM:
         return TIME_UNITS[0]
     return TIME_UNITS[2] if duration_ns >= _HOURS_FROM else TIME_UNITS[1]
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """`value` with thousands separators and `digits` decimals: "81,250"."""
+    """Return `value` with thousands separators and `digits` decimals: "81,250"."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     return f"{value:,.{digits}f}"
@@ -73,7 +73,7 @@ def plural(number: int, word: str) -> str:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """`value` with at least `digits` significant digits; the integer part is never rounded."""
+    """Return `value` with at least `digits` significant digits; integer parts are not rounded."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     if value == 0:
@@ -84,7 +84,7 @@ def significant(value: float | None, digits: int = 3) -> str:
 
 
 def latency(value_ns: float | None, unit: Unit | None = None, *, digits: int = 4) -> str:
-    """A latency in `unit`, or in the one that suits it: "10.49 ms"."""
+    """Return a latency in `unit`, or in the best unit: "10.49 ms"."""
     if value_ns is None or not math.isfinite(value_ns):
         return UNKNOWN
     unit = unit or _largest(value_ns, LATENCY_UNITS, digits)
@@ -92,7 +92,7 @@ def latency(value_ns: float | None, unit: Unit | None = None, *, digits: int = 4
 
 
 def size(value_bytes: float | None) -> str:
-    """Bytes in decimal units as drives are sold: "120 GB", "1.92 TB", "4.1 kB"."""
+    """Return bytes in decimal units, as drives are sold: "120 GB", "1.92 TB", "4.1 kB"."""
     if value_bytes is None or not math.isfinite(value_bytes):
         return UNKNOWN
     unit = _largest(value_bytes, SIZE_UNITS, 3)
@@ -101,12 +101,12 @@ def size(value_bytes: float | None) -> str:
 
 
 def throughput(bytes_per_s: float | None) -> str:
-    """A throughput in the unit of the standard: "551.3 MB/s"."""
+    """Return a throughput in the unit of the standard: "551.3 MB/s"."""
     return UNKNOWN if bytes_per_s is None else f"{number(bytes_per_s / MB_S.size, 1)} {MB_S.name}"
 
 
 def duration(value_ns: float | None) -> str:
-    """A time as people say it: "45 s", "12 min 5 s", "3 h 20 min"."""
+    """Return a time in one or two units: "45 s", "12 min 5 s", "3 h 20 min"."""
     if value_ns is None or not math.isfinite(value_ns):
         return UNKNOWN
     seconds = round(value_ns / 1e9)
@@ -118,32 +118,32 @@ def duration(value_ns: float | None) -> str:
 
 
 def minutes(value_min: float) -> str:
-    """A time that is given in minutes, like `duration`: "30 min", "2 s"."""
+    """Return a time in minutes like `duration`: "30 min", "2 s"."""
     return duration(value_min * 60e9)
 
 
 def block(size_bytes: int) -> str:
-    """A block size in binary units: "0.5 KiB", "1024 KiB"."""
+    """Return a block size in binary units: "0.5 KiB", "1024 KiB"."""
     return f"{size_bytes / KIB:g} KiB"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share of 1 in percent."""
+    """Return a share of 1 in percent."""
     return pct(None if share is None else 100 * share, digits)
 
 
 def pct(value_pct: float | None, digits: int = 2) -> str:
-    """A value that is already in percent."""
+    """Return a value in percent with a percent sign."""
     return UNKNOWN if value_pct is None else f"{value_pct:.{digits}f} %"
 
 
 def nines(q: float) -> str:
-    """0.9999 as "99.99 %"."""
+    """Return a quantile in percent: "99.99 %" for 0.9999."""
     return f"{100 * q:.6f}".rstrip("0").rstrip(".") + " %"
 
 
 def date_time(iso: str) -> str:
-    """The standard's "mm/dd/yyyy hh:mm AM", with the zone that the standard leaves out."""
+    """Return a time in the standard's format "mm/dd/yyyy hh:mm AM", with the zone added."""
     moment = datetime.fromisoformat(iso)
     zone = moment.strftime("%z")
     zone = "UTC" if zone in ("+0000", "") else f"UTC{zone[:3]}:{zone[3:]}"
@@ -151,7 +151,11 @@ def date_time(iso: str) -> str:
 
 
 def parse_time(text: str) -> int:
-    """Nanoseconds of a time such as "30 s", "1.5 ms" or "2 min". Raises ConfigError."""
+    """Return the nanoseconds of a time such as "30 s", "1.5 ms" or "2 min".
+
+    Raises:
+        ConfigError: the text is not a time.
+    """
     from writecliff import _native
 
     try:
@@ -162,13 +166,16 @@ def parse_time(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size such as "500 MB", "8GiB" or "4096". Raises ConfigError.
+    """Return the bytes of a size such as "500 MB", "8GiB" or "4096".
 
-    A bare k, M or G is refused: it means a power of 1000 to some and of 1024 to others.
+    A bare k, M or G is rejected, because it may mean a power of 1000 or of 1024.
+
+    Raises:
+        ConfigError: the text is not a size.
     """
     from writecliff import _native
 
-    if text.strip().isdecimal() and len(text) < 20:  # longer ones are beyond 64 bits
+    if text.strip().isdecimal() and len(text) < 20:  # longer numbers exceed 64 bits
         return int(text)
     try:
         return int(_native.parse_size(text))

@@ -209,7 +209,7 @@ class ProgressView(FollowedRun):
         super().step_end(row, history, again=again)
         self._row = row
         if not self._samples_only and not self._screen.terminal:
-            self._silence.said()
+            self._silence.note_line()
             self._screen.log(step_line(row) + ("  (repeated, same result)" if again else ""))
 
     def round_end(self, round_number: int, decision: Decision | None) -> None:

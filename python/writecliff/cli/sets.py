@@ -123,7 +123,7 @@ class SetView:
         if self._screen.terminal:
             return
         if event.kind == "line":
-            self._silence.said()
+            self._silence.note_line()
         elif not self._silence.too_long():
             return
         clock = units.duration((now_s - self._start_s) * 1e9)

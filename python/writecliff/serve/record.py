@@ -238,9 +238,9 @@ def _written(at: Snapshot) -> int:
 # Block trace of a served drive, in the format of captured traces, which replays read.
 #
 # The drive is a single file, which exists before the trace starts, so repeated rounds overwrite
-# its addresses. A request's `thread` is its stream, by which rules separate writes. Two more columns
-# are for other readers: `stream`, the stream or placement identifier, and `session`, the number of
-# the connection.
+# its addresses. A request's `thread` is its stream, by which rules separate writes. Two columns are
+# for other readers: `stream`, the stream or placement identifier, and `session`, the number of the
+# connection.
 
 TRACE_NAME = "trace.parquet"
 PATH, PROCESS = "drive", "clients"

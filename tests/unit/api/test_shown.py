@@ -73,7 +73,7 @@ def test_everything_in_a_fragment_is_escaped() -> None:
     tags = Tags(shown.html())
     assert "script" not in tags.tags
     assert tags.text.count(NASTY) == 4
-    assert "… 7 rows in all" in tags.text
+    assert "… 7 rows in total" in tags.text
 
 
 def test_text_has_no_control_characters() -> None:
@@ -145,7 +145,7 @@ def test_a_missing_library_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -
 def test_a_long_table_is_shown_in_part() -> None:
     table = Table(pa.table({"n": range(1000)}))
     assert page_of(table).tags.count("tr") == 1 + ROWS
-    assert str(table).endswith("… 1,000 rows in all")
+    assert str(table).endswith("… 1,000 rows in total")
     assert len(table) == 1000
 
 

@@ -184,7 +184,7 @@ def test_full_disk_is_one_line(cli: CommandLine, drive: FakeEngine) -> None:
     assert said.code == 1
     assert said.err == snapshot("""\
 error: no space left on device: r/rows
-hint: free some space and try again; a run that has begun goes on with --resume RUN
+hint: free some space and try again; continue an interrupted run with --resume RUN
 """)
 
 

@@ -75,7 +75,7 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
 def test_a_device_is_no_place_for_a_file(path: str) -> None:
     before = os.stat(path)
     for write in (lambda one: write_atomically(one, b""), part_of, check_output):
-        with pytest.raises(ConfigError, match="is a device, and no place for a file"):
+        with pytest.raises(ConfigError, match="is a device, not a file"):
             write(Path(path))
     assert os.stat(path).st_ino == before.st_ino
 

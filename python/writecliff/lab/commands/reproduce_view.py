@@ -49,7 +49,7 @@ class ReproduceView(MeasurementObserver):
         if not self._quiet:
             with self._lock:
                 self._output_s = time.monotonic()
-                self._silence.said()
+                self._silence.note_line()
                 output.log(f"{self._head()}  {text}")
 
     def preparing(self, drive: str, state: State, share: float) -> None:
