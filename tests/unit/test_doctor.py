@@ -12,8 +12,8 @@ from writecliff.cli.main import main
 from writecliff.doctor import Check, checks
 
 
-def found() -> dict[str, Check]:
-    return {one.name: one for one in checks()}
+def checks_by_name() -> dict[str, Check]:
+    return {check.name: check for check in checks()}
 
 
 def test_a_machine_without_tools_is_told_where_to_get_them(
@@ -25,16 +25,19 @@ def test_a_machine_without_tools_is_told_where_to_get_them(
     monkeypatch.setattr(doctor, "kernel_has_io_uring", lambda: False)
     monkeypatch.setattr("platform.release", lambda: "6.1.0-13-cloud-amd64")
     monkeypatch.setattr(doctor, "available_memory_bytes", lambda: 1_000_000_000)
-    told = found()
-    assert (told["fio"].state, told["fio"].found) == ("missing", "fio is not installed")
-    assert "package 'fio'" in told["fio"].remedy
-    assert told["nvme"].remedy == "Debian, Ubuntu: apt install nvme-cli"
-    assert (told["rights"].state, told["rights"].found) == ("limited", "user 1000")
-    assert told["kernel"].state == "limited" and "6.16" in told["kernel"].remedy
-    assert told["io_uring"].state == "missing"
-    assert told["memory"].state == "limited"
-    assert told["NVMe/TCP"].state == "missing", "no modules of that kernel are here"
-    assert all(one.remedy for one in told.values() if one.state == "missing")
+    results = checks_by_name()
+    assert (results["fio"].state, results["fio"].found) == (
+        "missing",
+        "fio is not installed",
+    )
+    assert "package 'fio'" in results["fio"].remedy
+    assert results["nvme"].remedy == "Debian, Ubuntu: apt install nvme-cli"
+    assert (results["rights"].state, results["rights"].found) == ("limited", "user 1000")
+    assert results["kernel"].state == "limited" and "6.16" in results["kernel"].remedy
+    assert results["io_uring"].state == "missing"
+    assert results["memory"].state == "limited"
+    assert results["NVMe/TCP"].state == "missing", "no modules of that kernel are here"
+    assert all(check.remedy for check in results.values() if check.state == "missing")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +47,7 @@ def test_kernels_are_compared_by_number(
     release: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.release", lambda: release)
-    assert found()["kernel"].state == state
+    assert checks_by_name()["kernel"].state == state
 
 
 def test_a_module_counts_if_it_can_be_loaded(
@@ -65,16 +68,16 @@ def test_a_module_counts_if_it_can_be_loaded(
 def test_a_cache_that_cannot_be_written_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WRITECLIFF_CACHE", "/proc/writecliff")
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    cache = found()["cache"]
+    cache = checks_by_name()["cache"]
     assert cache.state == "limited" and "not writable" in cache.found
     monkeypatch.setenv("WRITECLIFF_CACHE_LIMIT", "much")
-    assert found()["cache"].state == "limited"
+    assert checks_by_name()["cache"].state == "limited"
 
 
 def test_the_command_prints_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    names = [one["name"] for one in answer["checks"]]
+    names = [row["name"] for row in answer["checks"]]
     assert {"writecliff", "memory", "fio", "nvme", "rights", "kernel", "weasyprint"} <= set(names)
     assert main(["doctor"]) == 0
     screen = capsys.readouterr().out

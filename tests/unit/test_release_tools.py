@@ -45,16 +45,16 @@ def test_licence_expressions(expression: str, allowed: bool) -> None:
 
 def test_texts_of_crates_are_kept_once() -> None:
     tool = load("licences")
-    found = tool.crates()
-    names = {crate["name"] for crate in found}
+    crates = tool.crates()
+    names = {crate["name"] for crate in crates}
     assert {"pyo3", "toml_edit", "libc"} <= names
     assert not names & {"proptest", "syn", "writecliff-ssd"}, "only what is linked"
-    text = tool.document(found)
-    texts = {one for crate in found for one in tool.texts_of(crate)}
-    assert len(texts) < sum(len(tool.texts_of(crate)) for crate in found)
+    text = tool.document(crates)
+    texts = {text_ for crate in crates for text_ in tool.texts_of(crate)}
+    assert len(texts) < sum(len(tool.texts_of(crate)) for crate in crates)
     assert text.count(tool.RULE) == 2 * len(texts)
-    assert all(one in text for one in texts)
-    assert all(f"{crate['name']} {crate['version']}" in text for crate in found)
+    assert all(text_ in text for text_ in texts)
+    assert all(f"{crate['name']} {crate['version']}" in text for crate in crates)
 
 
 # -- wheels ---------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ GOOD = "writecliff-1-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 )
 def test_wheels(tmp_path: Path, name: str, library: bytes, missing: str, fault: str | None) -> None:
     faults = load("check-wheel").faults(wheel(tmp_path, name, library, missing))
-    assert (faults == []) if fault is None else any(fault in one for one in faults)
+    assert (faults == []) if fault is None else any(fault in fault_ for fault_ in faults)
 
 
 # -- releases -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The ready loads, made tiny: RocksDB and PostgreSQL are run, of Cassandra what is ours."""
+"""The ready-made loads in small: RocksDB and PostgreSQL run; parts of Cassandra are tested."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def _bytes_by_stream(trace: Trace, rules: str) -> dict[int, int]:
 
 
 def _run(name: str, output: Path, folder: Path, size: Size) -> Trace:
-    said: list[str] = []
-    done = run_app(name, Options(output), size, folder=folder, log=said.append)
-    assert done.exit_code == 0, said
+    lines: list[str] = []
+    done = run_app(name, Options(output), size, folder=folder, log=lines.append)
+    assert done.exit_code == 0, lines
     assert list(folder.iterdir()) == []
     trace = read_trace(done.output)
     assert trace.metadata["bytes_written"] == sum(_bytes_by_stream(trace, "postgres").values())
@@ -41,7 +41,7 @@ def test_rocksdb(tmp_path: Path) -> None:
     trace = _run("rocksdb", tmp_path / "t.parquet", tmp_path / "data", Size(30_000, 30_000))
     streams = _bytes_by_stream(trace, "rocksdb-native")
     user = 60_000 * 416
-    assert user < streams[1] < 1.2 * user  # the log has every record once, with its frame
+    assert user < streams[1] < 1.2 * user  # the log contains every record once, with its frame
     assert streams[2] > user  # flushed once, and compacted
     threads = set(trace.table.column("thread").to_pylist())
     assert {"db_bench", "rocksdb:high", "rocksdb:low"} <= threads
@@ -50,7 +50,7 @@ def test_rocksdb(tmp_path: Path) -> None:
 
 
 def test_postgres(tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory() as place:  # pytest's own folders are closed to others
+    with tempfile.TemporaryDirectory() as place:  # other users cannot enter pytest's folders
         Path(place).chmod(0o755)
         folder = Path(place) / "data"
         try:

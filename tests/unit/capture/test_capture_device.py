@@ -1,4 +1,4 @@
-"""Which device a capture is of, on a simulated sysfs."""
+"""Captured devices, on a simulated sysfs."""
 
 from __future__ import annotations
 
@@ -48,26 +48,26 @@ def _traced(system: System, name: str) -> TracedDevice:
 
 
 def test_a_disk_with_queues_has_requests(system: System) -> None:
-    found = _traced(system, "sda")
-    assert (found.events, found.filter) == (REQUEST_EVENTS, f"dev == {8 << 20}")
-    assert (found.first_sector, found.end_sector) == (0, 1000)
+    device = _traced(system, "sda")
+    assert (device.events, device.filter) == (REQUEST_EVENTS, f"dev == {8 << 20}")
+    assert (device.first_sector, device.end_sector) == (0, 1000)
 
 
 def test_a_partition_is_known_by_the_number_of_its_disk(system: System) -> None:
-    found = _traced(system, "nvme0n1p2")
-    assert found.bio_filter == f"dev == {259 << 20}"
-    assert (found.first_sector, found.end_sector) == (64, 1064)
+    device = _traced(system, "nvme0n1p2")
+    assert device.bio_filter == f"dev == {259 << 20}"
+    assert (device.first_sector, device.end_sector) == (64, 1064)
 
 
 def test_a_multipath_drive_has_the_requests_of_its_paths(system: System) -> None:
-    found = _traced(system, "nvme0n1")
-    assert found.paths == ((259, 1), (259, 3))
-    assert found.events == REQUEST_EVENTS
-    assert found.filter == f"dev == {259 << 20 | 1} || dev == {259 << 20 | 3}"
-    assert found.bio_filter == f"dev == {259 << 20}"
+    device = _traced(system, "nvme0n1")
+    assert device.paths == ((259, 1), (259, 3))
+    assert device.events == REQUEST_EVENTS
+    assert device.filter == f"dev == {259 << 20 | 1} || dev == {259 << 20 | 3}"
+    assert device.bio_filter == f"dev == {259 << 20}"
 
 
 def test_a_mapped_device_has_bios(system: System) -> None:
-    found = _traced(system, "dm-0")
-    assert (found.events, found.paths) == (BIO_EVENTS, ())
-    assert not found.describe()["requests"]
+    device = _traced(system, "dm-0")
+    assert (device.events, device.paths) == (BIO_EVENTS, ())
+    assert not device.describe()["requests"]

@@ -286,18 +286,18 @@ memory = mmap.mmap(fd, 8192); memory[:3] = b"abc"; memory.flush()
 
 def test_the_exit_code_is_passed_on(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "-o", "t.parquet", "--", "sh", "-c", "echo out; exit 7"]) == 7
-    said = capfd.readouterr()
-    assert said.out == "out\n"
-    assert "hints    none given" in said.err
+    output = capfd.readouterr()
+    assert output.out == "out\n"
+    assert "hints    none given" in output.err
     assert main(["capture", "-o", "t.parquet", "--", "sh", "-c", "kill -9 $$"]) == 128 + 9
     assert read_trace(place / "t.parquet").metadata["exit_code"] == 137
 
 
 def test_options_of_the_command_are_its_own(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "--json", "-o", "t.parquet", "--", "echo", "--debug", "--json"]) == 0
-    said = capfd.readouterr()
-    assert said.err == "--debug --json\n"
-    assert '"command": [\n    "echo",\n    "--debug",\n    "--json"\n  ]' in said.out
+    output = capfd.readouterr()
+    assert output.err == "--debug --json\n"
+    assert '"command": [\n    "echo",\n    "--debug",\n    "--json"\n  ]' in output.out
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,6 @@ def test_a_trace_has_rules_of_its_own() -> None:
     hinted = of([None, 5, 2, 0], "anything")
     assert hinted is not None
     assert [(rule.hint, rule.stream) for rule in hinted.rules] == [(2, 1), (5, 2)]
-    known = of([None, 1], "PostgreSQL 15.1")
-    assert known is not None and known.name == "postgres"
+    by_program = of([None, 1], "PostgreSQL 15.1")
+    assert by_program is not None and by_program.name == "postgres"
     assert of([None], "cp") is None

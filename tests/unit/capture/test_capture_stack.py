@@ -1,4 +1,4 @@
-"""The accounts of the I/O stack, on rows and events that were made up."""
+"""Summaries of the I/O stack, from constructed rows and events."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def _numbers(*values: int) -> Any:
 
 def test_sequential_streams_are_recognised_when_they_interleave() -> None:
     offsets = _numbers(0, 1 << 20, 4096, (1 << 20) + 4096, 8192, (1 << 20) + 8192)
-    found = traffic(offsets, np.full(6, 4096))
-    assert found.sequential_share == pytest.approx(4 / 6)
-    assert (found.count, found.bytes, found.median_bytes) == (6, 6 * 4096, 4096)
+    streams = traffic(offsets, np.full(6, 4096))
+    assert streams.sequential_share == pytest.approx(4 / 6)
+    assert (streams.count, streams.bytes, streams.median_bytes) == (6, 6 * 4096, 4096)
     backwards = traffic(offsets[::-1], np.full(6, 4096))
     assert backwards.sequential_share == 0
 
@@ -42,8 +42,8 @@ def test_the_same_offsets_of_other_files_are_not_sequential() -> None:
 
 
 def test_sizes_are_the_most_frequent_ones_first() -> None:
-    found = traffic(_numbers(*range(6)), _numbers(8, 8, 8, 4, 4, 2))
-    assert list(found.sizes.items()) == [(8, 3), (4, 2), (2, 1)]
+    sizes = traffic(_numbers(*range(6)), _numbers(8, 8, 8, 4, 4, 2))
+    assert list(sizes.sizes.items()) == [(8, 3), (4, 2), (2, 1)]
     assert traffic(_numbers(), _numbers()) == Traffic()
 
 
@@ -69,8 +69,8 @@ def test_requests_are_of_the_program_the_kernel_the_journal_or_others() -> None:
             ("write", "backup", "metadata", 9),
         ]
     )
-    found = origins(table, requests, kind="ext4", program={7}, capturing_pid=8)
-    assert found.tolist() == [
+    origin = origins(table, requests, kind="ext4", program={7}, capturing_pid=8)
+    assert origin.tolist() == [
         DATA, DATA, METADATA, WRITTEN_BACK, METADATA, JOURNAL, WRITTEN_BACK, JOURNAL, WRITTEN_BACK,
         OTHERS, OTHERS,
     ]  # fmt: skip
@@ -117,10 +117,10 @@ def test_data_wait_from_their_last_call_until_the_driver_gets_them() -> None:
         _numbers(4096, 4096, 4096, 4096),
         _numbers(1250, 1320, 1290, 2000),  # one of them before the call
     )
-    found = waits(calls, requests, places, shift_ns=1000)
-    assert found is not None
-    assert (found.pages, found.of_pages) == (2, 4)
-    assert (found.p50_ns, found.max_ns) == (20, 50)
+    waiting = waits(calls, requests, places, shift_ns=1000)
+    assert waiting is not None
+    assert (waiting.pages, waiting.of_pages) == (2, 4)
+    assert (waiting.p50_ns, waiting.max_ns) == (20, 50)
 
 
 def test_without_located_files_no_wait_is_known() -> None:
@@ -136,12 +136,12 @@ def test_extents_cover_a_file(tmp_path: Path) -> None:
         file.write(os.urandom(64 * KIB))
         os.fsync(file.fileno())
     try:
-        found = list(extents(path))
+        listed = list(extents(path))
     except OSError as error:
         pytest.skip(f"this file system does not tell where its files are: {error}")
-    assert sum(one.length for one in found) >= 64 * KIB
-    assert found[0].logical == 0
-    assert all(one.physical % 512 == 0 for one in found)
+    assert sum(extent.length for extent in listed) >= 64 * KIB
+    assert listed[0].logical == 0
+    assert all(extent.physical % 512 == 0 for extent in listed)
 
 
 def test_hits_are_what_was_not_read_in() -> None:
@@ -162,7 +162,7 @@ def test_letters_of_bios_are_bytes_in_a_number() -> None:
 
 def test_events_are_kept_by_their_names() -> None:
     collected = Collected()
-    known = [OtherEvent("a/b", "", ("x",)), OtherEvent("c/d", "", ("x", "y", "z"))]
+    events = [OtherEvent("a/b", "", ("x",)), OtherEvent("c/d", "", ("x", "y", "z"))]
     for kind, time_ns, values in (([1, 0], [5, 6], [1, 2, 3, 4, 0, 0]), ([1], [7], [5, 6, 7])):
         collected.add(
             {
@@ -171,10 +171,10 @@ def test_events_are_kept_by_their_names() -> None:
                 "event_values": np.array(values, np.int64),
             }
         )
-    times, values = collected.of("c/d", known)
+    times, values = collected.of("c/d", events)
     assert (times.tolist(), values.tolist()) == ([5, 7], [[1, 2, 3], [5, 6, 7]])
-    assert len(collected.of("not/there", known)[0]) == 0
-    assert Collected().of("a/b", known)[1].shape == (0, 3)
+    assert len(collected.of("not/there", events)[0]) == 0
+    assert Collected().of("a/b", events)[1].shape == (0, 3)
 
 
 def test_a_folder_without_a_block_device_is_refused(tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def test_lines_are_put_together_and_taken_apart() -> None:
     8<c> 10.800000 +++ exited with 0 +++
     8<c> 10.900000 mmap(NULL, 8192, PROT_WRITE, MAP_SHARED, 4</d/q>, 0x1000) = 0x7f0000000000
     """
-    found = list(calls(line.strip() for line in text.splitlines()))
-    assert [call.name for call in found] == ["openat", "write", "close", "mmap"]
-    opened, written, closed, mapped = found
+    parsed = list(calls(line.strip() for line in text.splitlines()))
+    assert [call.name for call in parsed] == ["openat", "write", "close", "mmap"]
+    opened, written, closed, mapped = parsed
     assert opened.text(1) == 'q"é,('.encode() and opened.opened() == b"/d/q"
     assert (written.tid, written.comm, written.time_ns) == (7, b"a b", 10_500_000_000)
     assert written.descriptor(0) == (3, b'/d/x, "y"') and written.number(2) == 9

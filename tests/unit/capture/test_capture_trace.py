@@ -62,12 +62,12 @@ def test_an_empty_trace_is_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_table_that_cannot_be_right_is_not_written(
-    tmp_path: Path, changed: dict[str, list[object]], said: str
+    tmp_path: Path, changed: dict[str, list[object]], message: str
 ) -> None:
     path = tmp_path / "t.parquet"
     with pytest.raises(TraceError) as caught:
         write_trace(path, _table(**changed), {})
-    assert str(caught.value) == f"{path}: {said}"
+    assert str(caught.value) == f"{path}: {message}"
     assert not path.exists()
 
 

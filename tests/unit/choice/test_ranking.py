@@ -31,7 +31,7 @@ from writecliff.workload.model import Addresses, HostZones, IoLog, Job
 GIB = 1 << 30
 MIX = LoadKinds(("mixes",), ("reads", "writes"))
 TAILS = ("p99.99 of reads beside writes, at full rate", "p99.99 of writes, at full rate")
-KNOWN = ModelError(
+KNOWN_ERRORS = ModelError(
     MIX, {kind: KindError(kind, 10.0, 9, "family") for kind in TAILS}, rated_life=True
 )
 WEIGHTS = {"p99.99": 1.0, "life": 1.0}
@@ -58,7 +58,7 @@ def figures(
 def ranked(
     question: Question,
     weights: dict[str, float] = WEIGHTS,
-    error: ModelError = KNOWN,
+    error: ModelError = KNOWN_ERRORS,
     **drives: dict[str, Headline],
 ) -> list[Ranked]:
     return rank({name: (name, of, error) for name, of in drives.items()}, question, weights)
@@ -122,8 +122,8 @@ def test_a_weight_of_an_unknown_figure_is_rejected() -> None:
 @pytest.mark.parametrize(
     ("behind", "error", "sure"),
     [
-        (1.05, KNOWN, "within the model's error"),
-        (2.0, KNOWN, "clear"),
+        (1.05, KNOWN_ERRORS, "within the model's error"),
+        (2.0, KNOWN_ERRORS, "clear"),
         (2.0, ModelError(MIX), "error unknown"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_buffered_log_is_coalesced_unless_it_is_synced() -> None:
 
     log = [("write", 0, "a.log", n * 64, 64, "t") for n in range(256)]
     assert (written(log, "page-cache"), written(log, "immediate")) == (4, 256)
-    synced = [row for one in log for row in (one, ("fsync", 0, "a.log", 0, 0, "t"))]
+    synced = [row for row in log for row in (row, ("fsync", 0, "a.log", 0, 0, "t"))]
     assert written(synced, "page-cache") == 256
 
 
@@ -161,8 +161,10 @@ def test_separate_streams_help_and_no_block_is_lost(setup: ReplaySetup) -> None:
 
 
 def test_the_oracle_is_no_worse_than_any_other(setup: ReplaySetup) -> None:
-    """With streams enough. With two, rules that keep the log apart are better by a percent here:
-    buckets of death times are not all that could be done with them.
+    """The oracle is best with enough streams.
+
+    With two streams, rules that separate the log are better by a percent here, because buckets of
+    overwrite times are not the best use of two streams.
     """
     for streams, slack in ((2, 1.02), (4, 1.0), (8, 1.0)):
         oracle = replay(setup, "oracle", streams)
@@ -238,29 +240,29 @@ def test_median_lifetimes_interpolate_in_their_bucket() -> None:
 
 
 def test_the_best_is_what_a_host_can_do(setup: ReplaySetup) -> None:
-    found = compare(Path("store.parquet"), setup, (2, 8), timed=False)
-    assert found.best is best_of([c for c in found.cells if c.scheme == "rules"])
-    assert found.best.scheme == "rules"
-    assert [m.mistag_pct for m in found.mistagged] == [1, 2, 5, 10]
-    said = " ".join(verdict(found))
-    assert f"{found.best.waf:.3f}" in said and "rules" in said
-    mapping = advice_mapping(found)
+    advice = compare(Path("store.parquet"), setup, (2, 8), timed=False)
+    assert advice.best is best_of([c for c in advice.cells if c.scheme == "rules"])
+    assert advice.best.scheme == "rules"
+    assert [m.mistag_pct for m in advice.mistagged] == [1, 2, 5, 10]
+    text = " ".join(verdict(advice))
+    assert f"{advice.best.waf:.3f}" in text and "rules" in text
+    mapping = advice_mapping(advice)
     assert mapping["schema"] == "writecliff/stream-advice/1"
     assert len(mapping["cells"]) == 1 + 2 * 4 + 1
-    assert mapping["best"]["years"] == pytest.approx(setup.years(found.best.waf))
+    assert mapping["best"]["years"] == pytest.approx(setup.years(advice.best.waf))
 
 
 def test_without_rules_nothing_is_recommended() -> None:
     table = synthetic_table(table_bytes=64 << 10, chunk_bytes=16 << 10, logged_bytes=40 << 20)
     plain = lay_out(file_io(table), DRIVE, Sizing(fill_pct=90, fills=4), streams=8)
-    found = compare(Path("store.parquet"), plain, (2, 8), timed=False)
-    assert found.best is found.none and found.mistagged == ()
-    assert "nothing to switch on yet" in verdict(found)[0]
-    assert found.automatic is not None and found.automatic.waf > found.none.waf
-    assert "with automatic stream detection would gain nothing" in " ".join(verdict(found))
-    cells = advice_mapping(found)["cells"]
+    advice = compare(Path("store.parquet"), plain, (2, 8), timed=False)
+    assert advice.best is advice.none and advice.mistagged == ()
+    assert "nothing to switch on yet" in verdict(advice)[0]
+    assert advice.automatic is not None and advice.automatic.waf > advice.none.waf
+    assert "with automatic stream detection would gain nothing" in " ".join(verdict(advice))
+    cells = advice_mapping(advice)["cells"]
     assert [cell["bound"] for cell in cells] == [cell["assign"] != "none" for cell in cells]
-    assert "Tagging errors" not in {one.title for one in advice_page(found).sections}
+    assert "Tagging errors" not in {section.title for section in advice_page(advice).sections}
 
 
 def test_the_synthetic_store_is_a_valid_trace() -> None:

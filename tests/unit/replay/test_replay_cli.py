@@ -27,18 +27,18 @@ def _words(folder: Path, command: str, *more: str) -> list[str]:
 
 def test_replay_reports_the_gain_of_streams(cli: CommandLine, trace_folder: Path) -> None:
     rules = str(trace_folder / "rules.toml")
-    said = cli(_words(trace_folder, "replay", "--streams", rules, "--no-timed"))
-    assert said.code == 0, said.err
-    assert "write amplification" in said.out and "writer: .log" in said.out
-    found = json.loads(cli(_words(trace_folder, "replay", "--streams", rules, "--json")).out)
-    assert found["schema"] == "writecliff/replay/1"
-    assert found["assign"] == "rules" and 1.0 <= found["waf"] < 2.0
-    assert found["reads"] > 0 and found["read_mean_ns"] > 50_000
-    assert [row["name"] for row in found["by_stream"]][:2] == ["log", "flush"]
-    assert (found["trace"]["writeback"], found["trace"]["write_rate_from"]) == (
+    output = cli(_words(trace_folder, "replay", "--streams", rules, "--no-timed"))
+    assert output.code == 0, output.err
+    assert "write amplification" in output.out and "writer: .log" in output.out
+    answer = json.loads(cli(_words(trace_folder, "replay", "--streams", rules, "--json")).out)
+    assert answer["schema"] == "writecliff/replay/1"
+    assert answer["assign"] == "rules" and 1.0 <= answer["waf"] < 2.0
+    assert answer["reads"] > 0 and answer["read_mean_ns"] > 50_000
+    assert [row["name"] for row in answer["by_stream"]][:2] == ["log", "flush"]
+    assert (answer["trace"]["writeback"], answer["trace"]["write_rate_from"]) == (
         "page-cache", "trace",
     )  # fmt: skip
-    assert "from the page cache: at fsync" in said.out
+    assert "from the page cache: at fsync" in output.out
 
 
 def test_replays_answer_in_their_last_line_and_are_compared(
@@ -51,18 +51,20 @@ def test_replays_answer_in_their_last_line_and_are_compared(
     runs = [json.loads(path.read_text())["run"] for path in saved]
     last = cli(_words(trace_folder, "replay", "--no-timed", *rules)).out.splitlines()[-1]
     page = str(tmp_path / "c.html")
-    found = json.loads(cli(["compare", *map(str, saved), "--output", page, "--json"]).out)
-    assert [one["label"] for one in found["contenders"]] == ["none.json", "rules.json"]
-    figures = {figure["key"]: figure for figure in found["figures"]}
+    answer = json.loads(cli(["compare", *map(str, saved), "--output", page, "--json"]).out)
+    assert [contender["label"] for contender in answer["contenders"]] == ["none.json", "rules.json"]
+    figures = {figure["key"]: figure for figure in answer["figures"]}
     assert figures["waf"]["best"] == "rules.json"
     rules_waf = figures["waf"]["values"][1]["value"]
     assert f"written in its life: WAF {rules_waf:.3f} with" in last
-    assert {"what": "assign", "values": ["none", "rules"], "tests": []} in found["differences"]
-    kept = json.loads(cli(["compare", *runs, "--output", page, "--json"]).out)
-    assert [one["label"] for one in kept["contenders"]] == [Path(run).name for run in runs]
-    assert kept["figures"] == [
-        {**figure, "best": kept["figures"][number]["best"]}
-        for number, figure in enumerate(found["figures"])
+    assert {"what": "assign", "values": ["none", "rules"], "tests": []} in answer["differences"]
+    from_runs = json.loads(cli(["compare", *runs, "--output", page, "--json"]).out)
+    assert [contender["label"] for contender in from_runs["contenders"]] == [
+        Path(run).name for run in runs
+    ]
+    assert from_runs["figures"] == [
+        {**figure, "best": from_runs["figures"][number]["best"]}
+        for number, figure in enumerate(answer["figures"])
     ]
 
 
@@ -87,16 +89,18 @@ def test_a_replay_is_kept_with_its_report(cli: CommandLine, trace_folder: Path) 
 def test_replay_reports_a_file_system_without_trim(cli: CommandLine, trace_folder: Path) -> None:
     words = ("--no-trim", "--allocator", "first-fit", "--copies", "2", "--no-timed")
     words += ("--writeback", "immediate", "--writes-per-day", "1TB")
-    said = cli(_words(trace_folder, "replay", *words))
-    assert said.code == 0 and "first-fit, without TRIM, 2 copies" in said.out
-    assert "at once, as with direct" in said.out and "years at 1 TB written a day," in said.out
-    found = json.loads(cli(_words(trace_folder, "replay", *words, "--json")).out)
-    assert found["trace"]["trim"] is False and found["trace"]["copies"] == 2
+    output = cli(_words(trace_folder, "replay", *words))
+    assert output.code == 0 and "first-fit, without TRIM, 2 copies" in output.out
+    assert "at once, as with direct" in output.out and "years at 1 TB written a day," in output.out
+    answer = json.loads(cli(_words(trace_folder, "replay", *words, "--json")).out)
+    assert answer["trace"]["trim"] is False and answer["trace"]["copies"] == 2
     assert (
-        found["trace"]["mean_bytes"] <= found["trace"]["peak_bytes"] <= found["mapped_bytes"] * 1.2
+        answer["trace"]["mean_bytes"]
+        <= answer["trace"]["peak_bytes"]
+        <= answer["mapped_bytes"] * 1.2
     )
     with_trim = json.loads(cli(_words(trace_folder, "replay", "--no-timed", "--json")).out)
-    assert with_trim["waf"] < found["waf"]
+    assert with_trim["waf"] < answer["waf"]
 
 
 def test_advise_streams_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_path: Path) -> None:
@@ -109,15 +113,15 @@ def test_advise_streams_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_
         "--output",
         str(page),
     )
-    said = cli(_words(trace_folder, "advise-streams", *words, "--json"))
-    assert said.code == 0, said.err
-    found = json.loads(said.out)
-    assert found["report"] == str(page)
-    assert {cell["assign"] for cell in found["cells"]} == {
+    output = cli(_words(trace_folder, "advise-streams", *words, "--json"))
+    assert output.code == 0, output.err
+    answer = json.loads(output.out)
+    assert answer["report"] == str(page)
+    assert {cell["assign"] for cell in answer["cells"]} == {
         "none", "rules", "sfr", "multi-queue", "sepbit", "oracle",
     }  # fmt: skip
     text = page.read_text()
-    assert found["verdict"][0] in text and "stream-contents" in text
+    assert answer["verdict"][0] in text and "stream-contents" in text
     assert "http://" not in text.replace("http://www.w3.org", "")
 
 
@@ -130,5 +134,5 @@ def test_advise_streams_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_
     ],
 )
 def test_mistakes_are_one_clear_line(cli: CommandLine, words: str, expected: str) -> None:
-    said = cli(words)
-    assert said.code == 2 and expected in said.err and said.out == ""
+    output = cli(words)
+    assert output.code == 2 and expected in output.err and output.out == ""

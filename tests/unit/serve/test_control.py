@@ -27,18 +27,18 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[DriveServer]:
-    one = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
-    one.listen_nbd("127.0.0.1:0")
-    yield one
-    one.end()
+    server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
+    server.listen_nbd("127.0.0.1:0")
+    yield server
+    server.end()
 
 
 def test_power_is_cut_from_outside(server: DriveServer) -> None:
     server.seed_cuts(7)
     with ControlServer(server):
-        (found,) = served_drives()
-        assert (found.pid, found.addresses) == (os.getpid(), tuple(server.addresses))
-        answer = found.power_cut()
+        (drive,) = served_drives()
+        assert (drive.pid, drive.addresses) == (os.getpid(), tuple(server.addresses))
+        answer = drive.power_cut()
     assert answer["number"] == 1
     assert PowerCut(**answer["cut"]) == server.power_cuts[0]
     assert server.power_cuts[0].seed == 7
@@ -47,7 +47,7 @@ def test_power_is_cut_from_outside(server: DriveServer) -> None:
     }  # fmt: skip
     assert served_drives() == []
     with pytest.raises(EngineError, match="the server has ended"):
-        found.power_cut()
+        drive.power_cut()
 
 
 def test_only_the_user_reaches_it(server: DriveServer, runtime: Path) -> None:

@@ -146,10 +146,10 @@ def test_a_host_of_nvme_tcp_is_answered(drive: str) -> None:
     request = bytes([0, 0, 128, 0, 128]).ljust(128, b"\0")  # ICReq: no digests
     with serving(drive) as server:
         (uri,) = server.listen_nvme(["127.0.0.1:0"], hosts=["nqn.2014-08.org.example:host"])
-        found = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(nqn\.2014-08\..*:uuid:.{36})", uri)
-        assert found is not None
+        match = re.fullmatch(r"nvme\+tcp://127\.0\.0\.1:(\d+)/(nqn\.2014-08\..*:uuid:.{36})", uri)
+        assert match is not None
         assert server.addresses == [uri]
-        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=WAIT_LIMIT_S) as host:
+        with socket.create_connection(("127.0.0.1", int(match[1])), timeout=WAIT_LIMIT_S) as host:
             host.sendall(request)
             answer = host.recv(128, socket.MSG_WAITALL)
         assert (answer[0], answer[2], len(answer)) == (1, 128, 128)
@@ -176,8 +176,10 @@ def test_a_power_cut_says_why_it_may_undo_pages(protected: bool, tmp_path: Path)
             assert cut.pages_undone <= cut.pages_open <= (1 if protected else 5)
             undone += cut.pages_undone
             with NbdClient(uri) as client:
-                kept = [client.read(page * 4096, 512)[:1] for page in range(4)] if protected else []
-                assert all(data == bytes([seed + 1]) for data in kept), "it was acknowledged"
+                contents = (
+                    [client.read(page * 4096, 512)[:1] for page in range(4)] if protected else []
+                )
+                assert all(data == bytes([seed + 1]) for data in contents), "it was acknowledged"
     assert undone > 0
     shown = cut_text(cut)
     why = "unacknowledged writes" if protected else "writes without a flush"

@@ -37,24 +37,28 @@ def test_figures_have_names_units_and_labels(tmp_path: Path) -> None:
             assert metrics.url.startswith("http://127.0.0.1:")
             with urlopen(metrics.url) as answer:
                 families = list(text_string_to_metric_families(answer.read().decode()))
-        found = {
-            (one.name, one.labels.get("operation") or one.labels.get("stream") or ""): one.value
+        samples = {
+            (
+                sample.name,
+                sample.labels.get("operation") or sample.labels.get("stream") or "",
+            ): sample.value
             for family in families
-            for one in family.samples
-            if not one.name.endswith("_bucket")
+            for sample in family.samples
+            if not sample.name.endswith("_bucket")
         }
-        assert found["writecliff_requests_total", "read"] == 2
-        assert found["writecliff_request_bytes_total", "write"] == 8192
-        assert found["writecliff_request_latency_seconds_count", "read"] == 2
-        assert 0 < found["writecliff_request_latency_seconds_sum", "read"] < 1
-        assert found["writecliff_stream_bytes_total", "0"] == 8192
-        assert found["writecliff_write_amplification", ""] >= 1
-        assert found["writecliff_power_cycles_total", ""] == 1
+        assert samples["writecliff_requests_total", "read"] == 2
+        assert samples["writecliff_request_bytes_total", "write"] == 8192
+        assert samples["writecliff_request_latency_seconds_count", "read"] == 2
+        assert 0 < samples["writecliff_request_latency_seconds_sum", "read"] < 1
+        assert samples["writecliff_stream_bytes_total", "0"] == 8192
+        assert samples["writecliff_write_amplification", ""] >= 1
+        assert samples["writecliff_power_cycles_total", ""] == 1
         reads = [
-            one.value
+            sample.value
             for family in families
-            for one in family.samples
-            if one.name.endswith("latency_seconds_bucket") and one.labels["operation"] == "read"
+            for sample in family.samples
+            if sample.name.endswith("latency_seconds_bucket")
+            and sample.labels["operation"] == "read"
         ]
         assert reads == sorted(reads) and reads[-1] == 2
         declared = {figure.full_name.removesuffix("_total") for figure in METRICS}

@@ -1,6 +1,4 @@
-"""How long a drive of 960 GB takes to find its mapping after a power cut, and what it costs to
-simulate that.
-"""
+"""Time that a drive of 960 GB takes to rebuild its mapping after a power cut, simulated."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ _MIB = 1 << 20
 @pytest.mark.parametrize("protected", [False, True], ids=["no capacitors", "capacitors"])
 def test_a_drive_of_960_gb_is_rebuilt_in_its_time(protected: bool, tmp_path: Path) -> None:
     text = (FOLDER / "nvme-tlc-960.toml").read_text()
-    said = "power_loss_protection = true"
-    assert said in text
+    setting = "power_loss_protection = true"
+    assert setting in text
     path = tmp_path / "drive.toml"
-    path.write_text(text.replace(said, f"power_loss_protection = {str(protected).lower()}"))
+    path.write_text(text.replace(setting, f"power_loss_protection = {str(protected).lower()}"))
     begun = time.process_time()
     server = DriveServer(f"sim:{path}", ServeOptions(slow_down=1.0))
     try:

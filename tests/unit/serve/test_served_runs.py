@@ -79,23 +79,23 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
 
 
 def test_a_session_is_a_run_of_its_requests(run: tuple[str, Path]) -> None:
-    found = RunDirectory.open(run[1])
-    assert found.status == "complete"
-    session = found.manifest.options["session"]
+    stored = RunDirectory.open(run[1])
+    assert stored.status == "complete"
+    session = stored.manifest.options["session"]
     assert session["operations"]["write"]["requests"] == 200
     assert session["transports"] == ["nbd+unix", "nvme+tcp"]
-    (row,) = found.rounds().to_pylist()
+    (row,) = stored.rounds().to_pylist()
     done = [
         row[f"{name}_{what}"] for name in ("read", "write", "trim") for what in ("ios", "bytes")
     ]
     assert done == [1, 8192, 200, 200 * 4096, 1, 8192]
-    intervals = found.intervals().to_pylist()
-    assert sum(one["ios"] for one in intervals) == 202
+    intervals = stored.intervals().to_pylist()
+    assert sum(row["ios"] for row in intervals) == 202
     assert intervals[-1]["end_ns"] == row["elapsed_ns"] > 0
-    assert all(one["free_units"] > 0 for one in intervals)
-    writes = [one for one in intervals if one["operation"] == 1]
-    assert all(0 < one["latency_p50_ns"] <= one["latency_max_ns"] for one in writes)
-    histogram = found.histogram(operation="write")
+    assert all(row["free_units"] > 0 for row in intervals)
+    writes = [row for row in intervals if row["operation"] == 1]
+    assert all(0 < row["latency_p50_ns"] <= row["latency_max_ns"] for row in writes)
+    histogram = stored.histogram(operation="write")
     assert histogram is not None and histogram.count == 200
     late = session["histograms"]["lateness"]
     assert sum(late["count"]) == 203  # and the flush
@@ -104,11 +104,13 @@ def test_a_session_is_a_run_of_its_requests(run: tuple[str, Path]) -> None:
 
 def test_streams_have_their_own_write_amplification(run: tuple[str, Path]) -> None:
     streams = summarise(run[1])["session"]["streams"]
-    assert [(one["numbers"], one["written_bytes"]) for one in streams] == [
+    assert [(stream["numbers"], stream["written_bytes"]) for stream in streams] == [
         ([0], 150 * 4096),
         ([1], 50 * 4096),
     ]
-    assert all(one["moved_bytes"] == 0 and one["waf"] == 1 for one in streams), "a new drive"
+    assert all(stream["moved_bytes"] == 0 and stream["waf"] == 1 for stream in streams), (
+        "a new drive"
+    )
     lifetime = summarise(run[1])["session"]["lifetime"]
     rate = lifetime["write_bytes_per_s"]
     assert lifetime["years"] == pytest.approx(lifetime["endurance_bytes"] / rate / 31_557_600)
@@ -171,8 +173,8 @@ def test_the_live_view_names_the_streams_in_use(tmp_path: Path) -> None:
             assert streams_text(server.snapshot()) == ("handles", "0 used, drive has 4")
             for placement in (0, 2, 2, 2):
                 host.write(0, BLOCK, placement=placement)
-            said = streams_text(server.snapshot())
-        assert said == ("handles", "2 used, drive has 4; 2: 75 %, 0: 25 %")
+            text = streams_text(server.snapshot())
+        assert text == ("handles", "2 used, drive has 4; 2: 75 %, 0: 25 %")
     finally:
         server.end()
 
@@ -214,8 +216,8 @@ def test_a_signal_completes_the_run(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0, err
-    said: dict[str, Any] = json.loads(out)
-    assert (said["run"], said["report"]) == (str(run), str(run / "report.html"))
+    answer: dict[str, Any] = json.loads(out)
+    assert (answer["run"], answer["report"]) == (str(run), str(run / "report.html"))
     assert (run / "report.html").stat().st_size > 0
     assert read_trace(run / TRACE_NAME).rows == 1
     assert RunDirectory.open(run).status == "complete"
@@ -228,8 +230,8 @@ def test_a_killed_server_leaves_a_run_that_says_so(tmp_path: Path) -> None:
         client.write(0, BLOCK)
         process.kill()
         process.communicate(timeout=WAIT_LIMIT_S)
-    found = RunDirectory.open(run)
-    assert (found.status, found.steps) == ("interrupted", 0)
+    stored = RunDirectory.open(run)
+    assert (stored.status, stored.steps) == ("interrupted", 0)
     assert not (run / TRACE_NAME).exists()
     with pytest.raises(StoreError, match="no complete step to report"):
         write_report(run)

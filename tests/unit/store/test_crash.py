@@ -60,10 +60,10 @@ def test_kill_loses_at_most_the_step_in_progress(tmp_path: Path) -> None:
     path = tmp_path / "run"
     process = writer(path)
     assert process.stdout is not None
-    told = 0
+    reported = 0
     for line in process.stdout:
-        told = int(line)
-        if told == 5:
+        reported = int(line)
+        if reported == 5:
             break
     with pytest.raises(StoreError, match=f"another process \\(process {process.pid}\\)"):
         RunDirectory.open(path, write=True)
@@ -72,13 +72,13 @@ def test_kill_loses_at_most_the_step_in_progress(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     rest = process.stdout.read().split()
     process.wait()
-    told = int(rest[-1]) if rest else told
+    reported = int(rest[-1]) if rest else reported
     run = RunDirectory.open(path)
     assert run.status == "interrupted"
-    assert run.steps in (told, told + 1)
+    assert run.steps in (reported, reported + 1)
     assert run.rounds().column("seq").to_pylist() == list(range(1, run.steps + 1))
-    kept = run.histograms_by_step()
-    assert sorted(kept) == list(range(1, run.steps + 1))
+    histograms = run.histograms_by_step()
+    assert sorted(histograms) == list(range(1, run.steps + 1))
     with RunDirectory.open(path, write=True) as again:
         all_records = records(rounds=100_000, steps_per_round=3, step_s=2.0)
         expected = list(islice(all_records, again.steps + 1))

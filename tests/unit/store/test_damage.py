@@ -45,7 +45,7 @@ def test_no_flipped_bit_changes_a_figure(tmp_path: Path, merged: bool, flips_per
     rng = random.Random(12)
     files = sorted(file for file in path.rglob("*") if file.is_file() and file.name != ".lock")
     assert {"manifest.json", "000002.json.gz"} < {file.name for file in files}
-    found = 0
+    detected = 0
     for file in files:
         content = file.read_bytes()
         for _ in range(flips_per_file):
@@ -57,11 +57,11 @@ def test_no_flipped_bit_changes_a_figure(tmp_path: Path, merged: bool, flips_per
                 assert figures(path) == before, f"{file}, bit {bit}"
             except StoreError as error:
                 assert str(file) in str(error), f"{file}, bit {bit}"
-                found += 1
+                detected += 1
         file.write_bytes(content)
     # The load generator's own output is kept for cross-checks; no figure comes from it.
     tables = [file for file in files if file.suffix == ".parquet"]
-    assert found >= flips_per_file * len(tables)
+    assert detected >= flips_per_file * len(tables)
 
 
 @pytest.mark.parametrize("keep", [0, 3, 8, 100, -1])

@@ -18,12 +18,12 @@ from writecliff.report.pages import check_page
 from writecliff.report.table import DataFile
 from writecliff.store.files import FolderLock, write_atomically
 
-KEPT = b"the victim's own\n"
+UNCHANGED = b"the victim's own\n"
 
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    (path := tmp_path / "victim").write_bytes(KEPT)
+    (path := tmp_path / "victim").write_bytes(UNCHANGED)
     return path
 
 
@@ -50,7 +50,7 @@ def test_a_link_where_the_new_file_is_written_is_replaced(
     (folder := tmp_path / "run").mkdir()
     (folder / "report.html.tmp").symlink_to(victim)
     write(folder)
-    assert victim.read_bytes() == KEPT
+    assert victim.read_bytes() == UNCHANGED
     assert not (folder / "report.html.tmp").exists()
 
 
@@ -59,7 +59,7 @@ def test_a_link_in_place_of_the_lock_is_refused(victim: Path, tmp_path: Path) ->
     (folder / ".lock").symlink_to(victim)
     with pytest.raises(StoreError, match="symbolic links"):
         FolderLock(folder)
-    assert victim.read_bytes() == KEPT
+    assert victim.read_bytes() == UNCHANGED
 
 
 def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
@@ -67,14 +67,14 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
 ) -> None:
     (page := tmp_path / "report.html").symlink_to(victim)
     write_atomically(page, b"new")
-    assert (victim.read_bytes(), page.read_bytes()) == (KEPT, b"new")
+    assert (victim.read_bytes(), page.read_bytes()) == (UNCHANGED, b"new")
     assert not page.is_symlink()
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "/dev/tty", "/dev/zero"])
 def test_a_device_is_no_place_for_a_file(path: str) -> None:
     before = os.stat(path)
-    for write in (lambda one: write_atomically(one, b""), part_of, check_output):
+    for write in (lambda path: write_atomically(path, b""), part_of, check_output):
         with pytest.raises(ConfigError, match="is a device, not a file"):
             write(Path(path))
     assert os.stat(path).st_ino == before.st_ino

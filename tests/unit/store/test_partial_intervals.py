@@ -26,8 +26,8 @@ from writecliff.ui.series import lines_of
 def test_a_partial_interval_belongs_to_its_neighbour(
     seq: list[int], ends: list[float], whole: list[float]
 ) -> None:
-    found = whole_ends(np.array(seq, dtype=np.int64), np.array(ends, dtype=np.float64))
-    assert found.tolist() == whole
+    merged_ends = whole_ends(np.array(seq, dtype=np.int64), np.array(ends, dtype=np.float64))
+    assert merged_ends.tolist() == whole
 
 
 def test_the_dashboard_draws_no_rate_of_a_drain() -> None:
@@ -75,7 +75,7 @@ def test_the_dashboard_draws_latencies_from_arrival() -> None:
         "response_max_ns": column([np.nan, 9e6, np.nan, 9e6]),
     }  # fmt: skip
     unknown = ("latency_p99_ns", "waf", "watts", "temperature_c", "free_units")
-    lines = {one.key: one.y.tolist() for one in lines_of(rows | {n: np.full(4, np.nan)
+    lines = {line.key: line.y.tolist() for line in lines_of(rows | {n: np.full(4, np.nan)
                                                                  for n in unknown})}  # fmt: skip
     assert lines["latency_mean.read"] == pytest.approx([(10 + 180) / 40, (20 + 160) / 40])
     assert lines["service_mean.read"] == pytest.approx([(10 + 60) / 40, (20 + 40) / 40])

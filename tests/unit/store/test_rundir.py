@@ -189,7 +189,7 @@ def test_steps_that_are_stored_together_read_like_those_stored_one_by_one(tmp_pa
                 assert reader.rows_after(table, 2).equals(later)
         run.finish("complete")
     for table in tables:
-        merged = [(one.path / f"{table}.parquet").read_bytes() for one in (alone, run)]
+        merged = [(directory.path / f"{table}.parquet").read_bytes() for directory in (alone, run)]
         assert merged[0] == merged[1]
 
 
@@ -219,8 +219,8 @@ def test_raw_output_of_the_load_generator_is_kept(tmp_path: Path) -> None:
     step = replace(step, result=replace(step.result, raw={"fio version": "fio-3.33"}))
     with RunDirectory.create(tmp_path / "run", manifest()) as run:
         run.append_round(step)
-    kept = gzip.decompress((tmp_path / "run" / "raw" / "000001.json.gz").read_bytes())
-    assert json.loads(kept) == {"fio version": "fio-3.33"}
+    raw = gzip.decompress((tmp_path / "run" / "raw" / "000001.json.gz").read_bytes())
+    assert json.loads(raw) == {"fio version": "fio-3.33"}
 
 
 def test_queries_see_three_views(tmp_path: Path) -> None:

@@ -50,16 +50,16 @@ def test_a_manifest_is_read_as_it_says_or_refused() -> None:
     refused = 0
     for document in changed(listed(asdict(manifest()))):
         try:
-            found = parse_manifest(sealed_document(SCHEMA, document), Path("manifest.json"))
+            parsed = parse_manifest(sealed_document(SCHEMA, document), Path("manifest.json"))
         except StoreError as error:
             refused += 1
             assert str(error).startswith("damaged: manifest.json: ")
         else:
-            kept = listed(asdict(found))
+            stored = listed(asdict(parsed))
             for key, value in document.items():
                 # A dataclass has more keys than the document, where those have defaults.
-                same = value.items() <= kept[key].items() if key in NESTED and value else None
-                assert kept[key] == value if same is None else same
+                same = value.items() <= stored[key].items() if key in NESTED and value else None
+                assert stored[key] == value if same is None else same
     assert refused > 500
 
 
@@ -99,12 +99,12 @@ def test_a_suite_is_read_as_it_says_or_refused(tmp_path: Path) -> None:
     for document in changed(sound):
         path.write_bytes(sealed_document(suite.SCHEMA, document))
         try:
-            found = SuiteFolder.open(folder.path)
+            reopened = SuiteFolder.open(folder.path)
         except StoreError:
             refused += 1
         else:
-            assert {key: asdict(one) for key, one in found.members.items()} == {
-                key: {"settings": {}, **one} for key, one in document["members"].items()
+            assert {key: asdict(member) for key, member in reopened.members.items()} == {
+                key: {"settings": {}, **member} for key, member in document["members"].items()
             }
     assert refused > 60
 

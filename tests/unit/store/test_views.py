@@ -41,7 +41,7 @@ def test_another_file_of_the_same_size_time_and_descriptor_is_read(
     ours: bool, tmp_path: Path
 ) -> None:
     """As a catalogue that has been replaced."""
-    descriptors, found = set(), []
+    descriptors, sums = set(), []
     for number in (1, 2):
         path = tmp_path / f"{number}.parquet"
         pq.write_table(pa.table({"n": [number] * 1000}), path)
@@ -49,8 +49,8 @@ def test_another_file_of_the_same_size_time_and_descriptor_is_read(
         with path.open("rb") as file, views(ours=ours) as database:
             descriptors.add(file.fileno())
             database.add_files("t", [file])
-            found += database.rows("select sum(n) from t")[1]
-    assert found == [(1000,), (2000,)]
+            sums += database.rows("select sum(n) from t")[1]
+    assert sums == [(1000,), (2000,)]
     assert len(descriptors) == 1 and len({path.stat().st_size for path in tmp_path.iterdir()}) == 1
 
 

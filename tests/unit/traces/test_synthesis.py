@@ -177,7 +177,7 @@ def jobs_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def test_the_fio_job_has_mix_and_rates(database: tuple[Path, Synthesised], tmp_path: Path) -> None:
-    """writecliff's own reader of fio job files reads the job."""
+    """The reader of fio job files reads the job."""
     synthesised = database[1]
     _, file = synthesised.write(tmp_path)
     text = file.read_text().replace("${DRIVE}", "/dev/drive")

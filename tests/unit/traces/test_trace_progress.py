@@ -87,7 +87,9 @@ def test_a_replay_reports_the_progress_of_each_part(tmp_path: Path) -> None:
     for what in ("measuring the writes", "laying out the files", "replaying its end with timing"):
         assert rises(seen.parts[what]), (what, seen.parts[what])
         assert 0.8 < seen.parts[what][-1] <= 1.0, (what, seen.parts[what])
-    assert [round(share, 1) for share in seen.parts["replaying the trace"]] == [0.5]  # of a million I/Os
+    assert [round(share, 1) for share in seen.parts["replaying the trace"]] == [
+        0.5
+    ]  # of a million I/Os
     assert replayed.waf == replay_trace(tmp_path / "a.parquet", DRIVE).waf
 
 
