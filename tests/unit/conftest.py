@@ -1,4 +1,4 @@
-"""For unit tests: how long a drawn case takes says what else the machine does, and fails nothing."""
+"""Settings of unit tests: no deadline for drawn cases, because the machine may be busy."""
 
 from __future__ import annotations
 

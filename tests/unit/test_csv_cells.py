@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet would take for a formula."""
+"""Cells that a spreadsheet would interpret as a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `writecliff doctor` finds on machines that have less than this one."""
+"""`writecliff doctor` on machines with missing features."""
 
 from __future__ import annotations
 

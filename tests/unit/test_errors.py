@@ -1,4 +1,4 @@
-"""The one error for a name that is not known."""
+"""The error for unknown names."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_mutated_inputs_are_read_or_refused(
 
 @pytest.mark.parametrize("text", [WORKLOAD, *JOBS])
 def test_what_is_mutated_is_itself_accepted(text: str, tmp_path: Path) -> None:
-    """Else each case would be refused for the same reason, and reach nothing."""
+    """Otherwise each case would be rejected early, for the same reason."""
     path = tmp_path / ("case.toml" if text == WORKLOAD else "case.fio")
     path.write_text(text)
     assert load_workload(path, capacity_bytes=960_000_000).steps

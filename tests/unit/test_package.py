@@ -1,4 +1,4 @@
-"""The installed program: its version, what it imports, the files that it reads, their sizes."""
+"""The installed program: version, imports, data files and their sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from writecliff.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "python" / "writecliff"
-# What decides how long these take; Python's own modules count as one with those that they import.
+# Modules that determine the start time; standard modules count with their imports.
 IMPORTED = {
     "import writecliff": {"importlib", "writecliff"},
     "from writecliff.cli.main import main; main(['--help'])": {
@@ -49,7 +49,7 @@ def test_data_files_are_resources_of_the_package(package: str, names: set[str]) 
 
 
 def new_modules(code: str) -> set[str]:
-    """The modules that an interpreter with nothing of its own has after `code`."""
+    """Return the modules that a fresh interpreter has imported after `code`."""
     lines = [
         "import sys",
         f"sys.path.insert(0, {str(ROOT / 'python')!r})",
@@ -80,7 +80,7 @@ def test_start_needs_everything_on_its_list() -> None:
 
 
 def test_a_wheel_stays_small(tmp_path: Path) -> None:
-    """Compressed, these are 3.6 MB; a wheel may have 15 MB (tools/check-wheel)."""
+    """Compressed, they take 3.6 MB; a wheel may have 15 MB (tools/check-wheel)."""
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "python"], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""The tools of a release: what they refuse, and what they leave behind."""
+"""Tools of a release: rejected input, and output."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def git(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a crate and everything around it that a release calls."""
+    """Create a repository with a crate and the programs that a release calls."""
     for who in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{who}_NAME", "somebody")
         monkeypatch.setenv(f"GIT_{who}_EMAIL", "somebody@example.invalid")

@@ -1,4 +1,4 @@
-"""Processes of ours start lean, and as a library writecliff changes nothing."""
+"""Settings of writecliff's processes at startup; as a library it changes none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers for people."""
+"""Formatting of numbers."""
 
 from __future__ import annotations
 

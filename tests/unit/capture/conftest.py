@@ -1,4 +1,4 @@
-"""Fixtures of the captures."""
+"""Fixtures for captures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with `data` to be captured."""
+    """Create a working folder with a folder `data` to capture."""
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path

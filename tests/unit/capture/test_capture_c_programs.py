@@ -46,7 +46,7 @@ def _compile(place: Path, source: str, *libraries: str) -> None:
 
 
 def test_streams_of_the_c_library(place: Path) -> None:
-    """`FILE *` writes past every hook; what it wrote is found from where its file stands."""
+    """`FILE *` bypasses all hooks; its writes are derived from the position of the file."""
     _compile(place, C_PROGRAM)
     done = capture(["./p"], Options(place / "t.parquet", place / "data"))
     assert done.exit_code == 5

@@ -37,7 +37,7 @@ def _program(place: Path, text: str) -> list[str]:
 def _captured(
     place: Path, text: str, **options: Any
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Rows and metadata of what a program of Python did below `data`."""
+    """Return rows and metadata of the I/O of a Python program below `data`."""
     output = place / "t.parquet"
     capture(_program(place, text), Options(output, place / "data", **options))
     trace = read_trace(output)
@@ -93,7 +93,7 @@ fd = make("data/a")
 os.write(fd, b"1")
 print(hint(fd, struct.pack("Q", 2)))
 os.write(fd, b"2")
-print(hint(fd, struct.pack("II", 4, 7)))  # a 32-bit number with something behind it
+print(hint(fd, struct.pack("II", 4, 7)))  # a 32-bit number followed by other data
 os.write(fd, b"3")
 """
 
@@ -161,7 +161,7 @@ os.mkdir("data/d"); os.rename("data/b", "data/d/c"); os.write(fd, b"3")
 os.rename("data/d", "data/e"); os.write(fd, b"4")
 other = make("data/a"); os.write(other, b"5")
 os.link("data/a", "data/l"); os.unlink("data/a"); os.write(other, b"6")
-os.rename("data/l", "data/e/c")   # takes the place of the first
+os.rename("data/l", "data/e/c")   # replaces the first file
 os.close(fd); os.write(other, b"7"); os.truncate("data/e/c", 1)
 """,
     )
@@ -364,13 +364,13 @@ def test_a_killed_capture_is_recovered(place: Path) -> None:
 
 
 def test_a_program_may_lock_its_memory(place: Path) -> None:
-    """Cassandra does: it must not bring the whole mapping of the events into memory."""
+    """Locking memory, as Cassandra does, must not load the whole mapping of the events."""
     rows, metadata = _captured(
         place,
         """
 done = libc.mlockall(3)
 fd = make("data/a"); os.write(fd, b"1")
-# Not ru_maxrss: a child inherits that of the test's own process.
+# Not ru_maxrss, because a child inherits the value of the test process.
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line)
 os.write(fd, b"x" * (2 if done == 0 and peak > 500_000 else 1))
 """,
@@ -380,7 +380,7 @@ os.write(fd, b"x" * (2 if done == 0 and peak > 500_000 else 1))
 
 
 def test_many_events_of_many_threads(place: Path) -> None:
-    """More than the first stretch of the file of events, from threads and processes at once."""
+    """Threads and processes record more events than the file's first segment holds."""
     _, metadata = _captured(
         place,
         """

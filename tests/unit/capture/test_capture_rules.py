@@ -1,4 +1,4 @@
-"""Rule files: what they mean, how they fail, and that a table gets what each row would get alone."""
+"""Rule files: meaning, errors, and equal results for tables and single rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 
 def _table(*rows: dict[str, object]) -> pa.Table:
-    """Writes of one byte at 0 unless said otherwise."""
+    """Build a table of writes, by default of one byte at offset 0."""
     full = [
         {
             "time_ns": number,

@@ -115,7 +115,7 @@ def test_data_wait_from_their_last_call_until_the_driver_gets_them() -> None:
     requests = (
         _numbers(1 << 20, 5 << 20, 5 << 20, 9 << 20),
         _numbers(4096, 4096, 4096, 4096),
-        _numbers(1250, 1320, 1290, 2000),  # one of them before the call
+        _numbers(1250, 1320, 1290, 2000),  # one is before the call
     )
     waiting = waits(calls, requests, places, shift_ns=1000)
     assert waiting is not None
@@ -149,7 +149,7 @@ def test_hits_are_what_was_not_read_in() -> None:
         return PageCache(asked, read_in, 0, 0, 0, 0).hit_ratio
 
     assert ratio(100, 25) == 0.75
-    assert ratio(100, 130) == 0  # readahead in vain
+    assert ratio(100, 130) == 0  # useless readahead
     assert ratio(0, 10) is None
 
 
@@ -199,8 +199,8 @@ def test_threads_are_of_processes_while_they_live(tmp_path: Path) -> None:
     (tmp_path / "71/status").write_text("Name:\tserver\nno more")
     processes = Processes(tmp_path)
     assert processes.of(72, "worker") == (71, "server")
-    assert processes.of(71, "server") == (71, None)  # half written: it ends
+    assert processes.of(71, "server") == (71, None)  # incomplete: the process is ending
     assert processes.of(73, "ended") == (73, None)
     (tmp_path / "71/comm").write_text("next\n")
-    assert processes.of(72, "worker") == (71, "server")  # as it was asked
-    assert processes.of(72, "other") == (71, "next")  # the number is used again
+    assert processes.of(72, "worker") == (71, "server")  # as first read
+    assert processes.of(72, "other") == (71, "next")  # the number was reused

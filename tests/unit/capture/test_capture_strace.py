@@ -1,4 +1,4 @@
-"""Captures with strace: what its lines mean, and that real programs come out as they were."""
+"""Captures with strace: parsing of its lines, and traces of real programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Seen = list[tuple[str, str, int, int]]
 
 
 def _rows(text: str) -> tuple[Seen, list[str]]:
-    """Operations of a program in /d, with paths below /d."""
+    """Return the operations of a program in /d, with paths below /d."""
     lines = [f"{line.strip()}\n" for line in text.strip().splitlines()]
     read = events_of(lines, folder=Path("/d"))
     table = convert(read.events, root=Path("/d")).table.to_pylist()

@@ -1,4 +1,4 @@
-"""The trace file: it comes back as written, and what is no trace is refused in one line."""
+"""The trace file: a round trip, and short errors for files that are not traces."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_empty_trace_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"time_ns": [0, 5, 4]}, "row 2: time_ns decreases"),
         ({"op": ["create", "wriet", "unlink"]}, "unknown operation 'wriet'"),

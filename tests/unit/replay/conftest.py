@@ -1,4 +1,4 @@
-"""A trace of the synthetic store, and the rules that know it."""
+"""Trace of the synthetic store, and its rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def store_rules() -> Rules:
 
 @pytest.fixture(scope="session")
 def store(store_rules: Rules) -> FileIO:
-    """Tables of 64 KiB: about 600 of them, 40 MB of files."""
+    """Create about 600 tables of 64 KiB, 40 MB in total."""
     table = synthetic_table(table_bytes=64 << 10, chunk_bytes=16 << 10, logged_bytes=48 << 20)
     return file_io(table, store_rules)
 
@@ -34,7 +34,7 @@ def setup(store: FileIO) -> ReplaySetup:
 
 @pytest.fixture(scope="session")
 def trace_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a trace and its rules."""
+    """Create a folder with a trace and its rules."""
     folder = tmp_path_factory.mktemp("trace")
     table = synthetic_table(table_bytes=64 << 10, chunk_bytes=16 << 10, logged_bytes=40 << 20)
     write_trace(folder / "store.parquet", table, {"command": ["store"], "program": "store 1.0"})

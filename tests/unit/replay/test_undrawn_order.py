@@ -1,4 +1,4 @@
-"""Traces that do not show in which order their data are overwritten next."""
+"""Traces that do not show the order of the next overwrites of their data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _words(codes: np.ndarray, names: list[str]) -> pa.Array:
 
 
 def _trace(path: Path, blocks: np.ndarray, *, created: bool = False, files: int = 1) -> Path:
-    """Write the blocks of a file, or of as many files of equal size, with 4 KiB each."""
+    """Write the blocks of a file, or of `files` files of equal size, 4 KiB each."""
     op = np.concatenate([np.zeros(int(created)), np.ones(len(blocks))])
     blocks = np.concatenate([np.zeros(int(created), np.int64), blocks])
     file, block = np.divmod(blocks, BLOCKS // files)
@@ -95,7 +95,7 @@ def test_orders_that_are_drawn_or_seen_are_quoted(cli: CommandLine, tmp_path: Pa
     order = np.random.default_rng(3).permutation(BLOCKS)
     recurring = _trace(tmp_path / "recurring.parquet", np.tile(order, 3), created=True)
     sequential = _trace(tmp_path / "sequential.parquet", np.arange(BLOCKS), created=True)
-    # Overwritten 12 times on average: the trace shows most deaths itself.
+    # Overwritten 12 times on average, so the trace shows most overwrites.
     long = _trace(tmp_path / "long.parquet", _uniform(12 * BLOCKS), created=True)
     for name, trace in (("o", recurring), ("s", sequential), ("l", long)):
         answer = _replay(cli, trace, "--output", name)

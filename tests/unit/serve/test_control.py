@@ -1,4 +1,4 @@
-"""Finding the drives that a user serves, and cutting their power from another process."""
+"""Served drives of a user: listing, and power cuts from another process."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_drives_are_named_by_process_or_address(server: DriveServer) -> None:
         for other in ("nbd://127.0.0.1:1", "4000000", "nvme-tcp://127.0.0.1:4420"):
             with pytest.raises(ConfigError, match=f"no drive is served at '{other}'"):
                 find_served(only, other)
-    with pytest.raises(ConfigError, match="no drive is served by you"):
+    with pytest.raises(ConfigError, match="you do not serve a drive"):
         find_served([], None)
 
 

@@ -1,4 +1,4 @@
-"""A served drive from Python: data, state, figures, what cannot be."""
+"""Served drives in Python: data, state, figures, and errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_drive_takes_its_time(drive: str, tmp_path: Path) -> None:
         client.write(0, bytes(range(256)) * 256)
         client.flush()
         assert client.read(0, 4096) == bytes(range(256)) * 16
-        # It is measured when a reply has been sent, so the client may be faster.
+        # Lateness is measured after a reply was sent, so the client may be faster.
         require(lambda: server.snapshot().lateness.count == 3)
         figures = difference(server.first, server.snapshot())
     read = figures.operations["read"]
@@ -137,7 +137,7 @@ def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
         with pytest.raises(EngineError, match="No such file"):
             server.listen_nbd(f"unix:{tmp_path}/none/nbd.sock")
         server.end()
-        server.end()  # it has ended
+        server.end()  # a second call
         with pytest.raises(RuntimeError, match="has ended"):
             server.snapshot()
 

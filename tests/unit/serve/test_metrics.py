@@ -1,4 +1,4 @@
-"""What Prometheus sees of a served drive."""
+"""Metrics of served drives for Prometheus."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_addresses_that_cannot_be_had_are_explained(tmp_path: Path) -> None:
     server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
     try:
         for text in ("nowhere", "1:2:3", "70000", ""):
-            with pytest.raises(ConfigError, match="--metrics is"):
+            with pytest.raises(ConfigError, match="--metrics .* is not an address"):
                 MetricsServer(server, text)
         with MetricsServer(server, "127.0.0.1:0") as first:
             port = first.url.split(":")[2].split("/")[0]
@@ -86,7 +86,7 @@ def test_the_reference_lists_every_metric() -> None:
 
 
 def _get(address: str, request: str) -> bytes:
-    """The answer to a request that is sent as it is."""
+    """Send a raw request and return the answer."""
     host, _, port = address.removeprefix("http://").removesuffix("/metrics").rpartition(":")
     with socket.create_connection((host, int(port)), timeout=WAIT_LIMIT_S) as connection:
         connection.sendall(request.encode())

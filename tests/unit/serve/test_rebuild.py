@@ -48,7 +48,7 @@ def test_a_drive_of_960_gb_is_rebuilt_in_its_time(protected: bool, tmp_path: Pat
     # 4 bytes a page of 960 GB, read by all channels at once.
     assert cut.rebuild_parts_ns["checkpoint"] > 100e6
     assert sum(cut.rebuild_parts_ns.values()) == cut.rebuild_ns
-    # What was written since the checkpoint is in the journal; open reclaim units are scanned.
+    # The journal has the writes since the checkpoint; open reclaim units are scanned.
     since = [cut.rebuild_parts_ns[part] for part in ("journal", "scan")]
     assert all(ns == 0 for ns in since) if protected else all(ns > 0 for ns in since)
     assert waited_ns >= cut.rebuild_ns

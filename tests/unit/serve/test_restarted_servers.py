@@ -1,4 +1,4 @@
-"""Servers that are stopped and killed under clients that connect again: no errors, nothing lost."""
+"""Servers that are stopped and killed while clients reconnect: no errors, no lost data."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def content(page: int, version: int) -> bytes:
 
 
 class Writer(Thread):
-    """A client that writes pages until `ended` is set, and repeats a write that had no answer."""
+    """A client that writes pages until `ended` is set, and repeats unanswered writes."""
 
     def __init__(self, connect: Callable[[], NbdClient | NvmeTcpHost], pages: range) -> None:
         super().__init__(daemon=True)
@@ -92,14 +92,14 @@ class Writer(Thread):
                 client = None
                 time.sleep(0.02)
                 continue
-            except Exception as error:  # an answer that is no success
+            except Exception as error:  # an error of the server
                 self.failure = error
                 return
             self.acknowledged[page] = self.count
             self.count += 1
 
     def write_more(self) -> None:
-        """Wait until it has written more. Raises what it was answered."""
+        """Wait until the client has written more, and raise its error if it has any."""
         enough = self.count + WRITES_BETWEEN
         deadline = time.monotonic() + WAIT_LIMIT_S
         while self.count < enough and self.failure is None:
@@ -136,7 +136,7 @@ def test_clients_lose_nothing_when_the_server_restarts(
                 assert len(writer.acknowledged) >= 2 * WRITES_BETWEEN
                 for page, version in writer.acknowledged.items():
                     data = client.read(page * PAGE, PAGE)
-                    # A last write without an answer may have happened.
+                    # The last write may have succeeded without an answer.
                     assert data in (content(page, version), content(page, writer.count))
     finally:
         server.end()

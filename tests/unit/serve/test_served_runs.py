@@ -1,4 +1,4 @@
-"""The run directory of a served drive: figures, streams, trace, report, what a kill leaves."""
+"""Run directories of served drives: figures, streams, trace, report, and kills."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BLOCK = b"\1" * 4096
 
 
 def _fdp_drive(folder: Path) -> str:
-    """A small drive with placement handles, each with units of its own."""
+    """Create a small drive with placement handles."""
     path = write_small_drive(folder, streams="4")
     with_fdp = '[data_placement]\ninterface = "nvme-fdp"\n\n[controller]'
     path.write_text(path.read_text().replace("[controller]", with_fdp, 1))
@@ -42,14 +42,14 @@ def _fdp_drive(folder: Path) -> str:
 
 
 def _session(drive: str, run: Path, *, slow_down: float | None = None, writes: int = 200) -> None:
-    """Write by two placement identifiers, flush, read and trim, and keep the session."""
+    """Write with two placement identifiers, flush, read and trim, and store the session."""
     server = DriveServer(drive, ServeOptions(slow_down=slow_down))
     recorder = SessionRecorder(run, server)
     (uri,) = server.listen_nvme(["127.0.0.1:0"])
     nbd = server.listen_nbd(f"unix:{run.parent / 'nbd.sock'}")
 
     def all_are_counted() -> bool:
-        """How late a reply was is counted once it is sent."""
+        """Return `True` once all replies are counted, which happens after they were sent."""
         snapshot = server.snapshot()
         recorder.look(snapshot)
         return snapshot.lateness.count == writes + 3
@@ -149,7 +149,7 @@ def test_the_trace_is_replayed_and_advised_on(run: tuple[str, Path]) -> None:
 
 
 def test_a_request_across_regions_is_replayed_once(tmp_path: Path) -> None:
-    """Replays keep the regions of a drive apart."""
+    """Replays distinguish the regions of a drive."""
     region, size = 64 << 20, 1 << 20
     rows = [(region - size // 2, size, 1), (0, 3 * region, 2), (2 * region - 4096, 8192, 1)]
     offset, length, operation = np.array(rows, np.uint64).T

@@ -1,4 +1,4 @@
-"""Lets these tests import `tests.support` wherever pytest is started."""
+"""Import path of `tests.support`, from any working folder."""
 
 from __future__ import annotations
 

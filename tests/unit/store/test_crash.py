@@ -34,7 +34,7 @@ from writecliff.errors import StoreError
 from writecliff.store.rundir import RunDirectory
 path, limit = Path(sys.argv[1]), int(sys.argv[2])
 with RunDirectory.create(path, manifest()) as run:
-    # So many that they last for minutes: the test kills it before.
+    # Enough for minutes; the test kills the process before.
     for record in records(rounds=100_000, steps_per_round=3, step_s=2.0):
         if limit and run.steps == 2:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -91,7 +91,7 @@ def test_kill_loses_at_most_the_step_in_progress(tmp_path: Path) -> None:
 def test_torn_and_temporary_files_are_ignored(tmp_path: Path) -> None:
     path = build_run(tmp_path / "run", finish=None, **SMALL)
     before = RunDirectory.open(path).rounds()
-    # A step whose part of `rounds` never came: killed between the tables.
+    # A step without its part of `rounds`: killed between the tables.
     shutil.copy(path / "intervals" / "000006.parquet", path / "intervals" / "000007.parquet")
     (path / "histograms" / "000007-000009.parquet").write_bytes(b"PAR1 torn")
     (path / "rounds" / "000007.parquet.tmp").write_bytes(b"PAR1 torn")
@@ -132,7 +132,7 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
     with RunDirectory.open(path, write=True) as run, pytest.raises(KeyboardInterrupt):
         run.finish("complete")
     monkeypatch.undo()
-    path.chmod(0o500)  # nothing can be changed here: it reads the same
+    path.chmod(0o500)  # read-only, with the same content
     for _ in range(2):
         reader = RunDirectory.open(path)
         assert reader.status == "complete"
@@ -140,7 +140,7 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
         assert reader.intervals().equals(intervals)
         assert reader.histogram().count == count
         path.chmod(0o700)
-    # Opening it has completed the merge.
+    # Opening the run completed the merge.
     assert sorted(item.name for item in path.iterdir() if item.name != LOCK_NAME) == [
         "histograms.parquet", "intervals.parquet", "manifest.json", "rounds.parquet",
     ]  # fmt: skip
@@ -219,7 +219,7 @@ def test_a_reader_sees_the_steps_that_were_complete_when_it_first_looked(tmp_pat
         reader, merged = RunDirectory.open(path), RunDirectory.open(path)
         assert reader.rounds().num_rows == merged.rounds().num_rows == 2
         run.append_round(steps[2])
-        # Two of the tables of the next step are there, the third is not.
+        # Two tables of the next step exist, the third does not.
         shutil.copy(path / "intervals" / "000003.parquet", path / "intervals" / "000004.parquet")
         assert reader.intervals().column("seq").to_pylist() == [1, 1, 2, 2]
         assert list(reader.histograms_by_step()) == [1, 2]

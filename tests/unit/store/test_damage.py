@@ -1,4 +1,4 @@
-"""A single flipped bit in any file of a run is found, or changes nothing that is read."""
+"""A flipped bit in any file of a run is detected, or has no effect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make(path: Path, *, merged: bool) -> Path:
 
 
 def figures(path: Path) -> tuple[Any, ...]:
-    """All that is read of a run: the tables are those that queries are made of."""
+    """Read all data of a run; queries use the same tables."""
     run = RunDirectory.open(path)
     return run.manifest, *(run.table(name) for name in TABLE_NAMES)
 
@@ -59,7 +59,7 @@ def test_no_flipped_bit_changes_a_figure(tmp_path: Path, merged: bool, flips_per
                 assert str(file) in str(error), f"{file}, bit {bit}"
                 detected += 1
         file.write_bytes(content)
-    # The load generator's own output is kept for cross-checks; no figure comes from it.
+    # The load generator's output is for cross-checks only; figures do not use it.
     tables = [file for file in files if file.suffix == ".parquet"]
     assert detected >= flips_per_file * len(tables)
 

@@ -1,4 +1,4 @@
-"""Links in run directories that somebody sent: what they lead to is never written."""
+"""Links in run directories from elsewhere: their targets are never written."""
 
 from __future__ import annotations
 

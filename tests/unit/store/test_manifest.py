@@ -1,4 +1,4 @@
-"""The manifest and the list of runs."""
+"""Manifests, and the list of runs."""
 
 from __future__ import annotations
 

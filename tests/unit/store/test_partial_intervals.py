@@ -1,4 +1,4 @@
-"""One rule for partial intervals: they belong to their neighbours."""
+"""Partial intervals are merged into their neighbours."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_dashboard_draws_no_rate_of_a_drain() -> None:
 
 
 def test_the_dashboard_draws_latencies_from_arrival() -> None:
-    """An open and a closed load have latencies of their own basis, beside service times."""
+    """Open and closed loads have latencies of different bases, and service times."""
     column = np.array
     rows = {
         "seq": column([1.0] * 4), "end_ns": column([1e9, 1e9, 2e9, 2e9]),

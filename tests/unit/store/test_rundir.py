@@ -1,4 +1,4 @@
-"""A run directory: what is put in comes out, running, merged, reopened and from several readers."""
+"""Run directories: stored data are read unchanged while running, merged and reopened."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_is_stored_is_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_the_data_placement_interface_is_stored_by_step(tmp_path: Path) -> None:
-    """What a drive with FDP counted in each step; null of one without an interface."""
+    """Counters of FDP in each step; null for a drive without such an interface."""
     first, second, *_ = small()
     looks = []
     for written in (0, 1000, 5000):
@@ -282,7 +282,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 def test_a_run_is_read_by_its_very_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Not as a pattern, which other runs may match, nor as a URI; merged or not."""
+    """A name is not a pattern that other runs match, nor a URI; merged or not."""
     monkeypatch.chdir(tmp_path)
     build_run(Path("y1"), rounds=1, steps_per_round=2, step_s=2.0)
     path = build_run(Path(name), finish="interrupted", **SMALL)
@@ -298,7 +298,7 @@ def test_a_run_is_read_by_its_very_name(
 
 
 def test_a_run_that_had_no_manifest_yet_is_begun_anew(tmp_path: Path) -> None:
-    """Killed, or without space, between its directory and its manifest."""
+    """A run was killed, or its disk was full, before its manifest was written."""
     path = tmp_path / "run"
     path.mkdir()
     (path / ".lock").touch()

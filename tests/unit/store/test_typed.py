@@ -1,4 +1,4 @@
-"""Sealed documents with values of other types: said when they are read, with the place."""
+"""Sealed documents with values of wrong types: errors at reading, with the place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRANGE = (None, True, -1, 0, 1.5, 1e308, 10**22, "", "²", "../x", "\0", [], [[
 
 
 def changed(document: Any) -> Iterator[Any]:
-    """The document with one of its values, at any depth, replaced by a strange one, or left out."""
+    """Yield the document with a value, at any depth, replaced or omitted."""
     keys = list(document) if isinstance(document, dict) else range(len(document))
     for key in keys:
         for strange in STRANGE:
@@ -40,7 +40,7 @@ def changed(document: Any) -> Iterator[Any]:
 
 
 def listed(value: Any) -> Any:
-    """With lists for tuples, as JSON has them."""
+    """Convert tuples to lists, as in JSON."""
     if isinstance(value, dict):
         return {key: listed(inner) for key, inner in value.items()}
     return [listed(inner) for inner in value] if isinstance(value, tuple | list) else value
@@ -57,7 +57,7 @@ def test_a_manifest_is_read_as_it_says_or_refused() -> None:
         else:
             stored = listed(asdict(parsed))
             for key, value in document.items():
-                # A dataclass has more keys than the document, where those have defaults.
+                # A dataclass may have more keys than the document, with defaults.
                 same = value.items() <= stored[key].items() if key in NESTED and value else None
                 assert stored[key] == value if same is None else same
     assert refused > 500

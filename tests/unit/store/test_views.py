@@ -1,4 +1,4 @@
-"""Databases of views: what one call sees is nothing of another's, also where they share a database."""
+"""Databases of views: calls are isolated, even in a shared database."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_a_user_leaves_behind_is_gone() -> None:
 def test_another_file_of_the_same_size_time_and_descriptor_is_read(
     ours: bool, tmp_path: Path
 ) -> None:
-    """As a catalogue that has been replaced."""
+    """Read a catalogue that was replaced."""
     descriptors, sums = set(), []
     for number in (1, 2):
         path = tmp_path / f"{number}.parquet"

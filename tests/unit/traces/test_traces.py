@@ -249,7 +249,7 @@ def test_options_are_checked_before_a_file_is_read(tmp_path: Path) -> None:
 
 
 def test_volumes_of_a_trace_have_different_addresses_on_a_drive(tmp_path: Path) -> None:
-    """The same addresses of two volumes are different data."""
+    """Equal addresses of two volumes are different data."""
     both = tmp_path / "both.csv"
     first, second = msr(tmp_path / "a.csv"), msr(tmp_path / "b.csv", volume=1)
     lines = sorted([*first.read_text().splitlines(), *second.read_text().splitlines()])
