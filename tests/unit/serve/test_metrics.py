@@ -71,7 +71,7 @@ def test_addresses_that_cannot_be_had_are_explained(tmp_path: Path) -> None:
     server = DriveServer(f"sim:{write_small_drive(tmp_path)}", ServeOptions(slow_down=None))
     try:
         for text in ("nowhere", "1:2:3", "70000", ""):
-            with pytest.raises(ConfigError, match="--metrics .* is not an address"):
+            with pytest.raises(ConfigError, match="is not an address"):
                 MetricsServer(server, text)
         with MetricsServer(server, "127.0.0.1:0") as first:
             port = first.url.split(":")[2].split("/")[0]

@@ -112,6 +112,6 @@ def test_a_suite_is_read_as_it_says_or_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../out-side", "/tmp/x", "", ".", "..", "a/b", ".hidden", "a\0b"])
 def test_no_member_leaves_its_suite(tmp_path: Path, name: str) -> None:
     member = Member("wsat", {}, "sim:x")
-    with pytest.raises(StoreError, match="not the name of a folder"):
+    with pytest.raises(StoreError, match="not a plain folder name"):
         folder = SuiteFolder.create(tmp_path / "suite", "suite", "PTS-E", {name: member})
         SuiteFolder.open(folder.path)
