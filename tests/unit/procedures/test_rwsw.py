@@ -119,7 +119,7 @@ def test_the_replay_is_held_against_the_capture(
     [
         ("", "the test needs an I/O capture"),
         ("--capture {portal} --speed-up 10000", "would take less than 0.01 s"),
-        ("--capture {portal} --capture-step 60", "has steps of its own"),
+        ("--capture {portal} --capture-step 60", "defines its own steps"),
         ("--capture nowhere.csv", "nowhere.csv"),
     ],
 )
