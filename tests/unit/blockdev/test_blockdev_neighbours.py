@@ -21,9 +21,9 @@ def uses(machine: Machine, name: str = "sda") -> tuple[Use, ...]:
 def stack(machine: Machine, upper: str, *lower: str) -> None:
     """`upper` is built on `lower`."""
     for name in lower:
-        one, other = machine.sys / "devices" / upper, machine.sys / "devices" / name
-        (one / "slaves" / name).symlink_to(other)
-        (other / "holders" / upper).symlink_to(one)
+        upper_folder, other = machine.sys / "devices" / upper, machine.sys / "devices" / name
+        (upper_folder / "slaves" / name).symlink_to(other)
+        (other / "holders" / upper).symlink_to(upper_folder)
 
 
 def mapped(machine: Machine, name: str, minor: int, title: str, *lower: str) -> None:
@@ -57,7 +57,7 @@ def test_a_mount_through_another_path_counts(two_paths: Machine) -> None:
     named = "sdb1 (another path to the same drive)"
     assert uses(two_paths) == (Use("mount", named, "is mounted at /data"),)
     disk = device_at(two_paths.system, two_paths.dev / "sda")
-    assert [one.name for one in neighbours(two_paths.system, disk)] == ["sdb", "sdb1"]
+    assert [relative.name for relative in neighbours(two_paths.system, disk)] == ["sdb", "sdb1"]
 
 
 def test_a_path_that_multipath_holds_counts(two_paths: Machine) -> None:
@@ -178,8 +178,8 @@ def test_two_namespaces_of_one_drive_are_told_apart(machine: Machine) -> None:
         machine.attributes(f"nvme0n{number}", nsid=str(number))
         disk = device_at(machine.system, machine.dev / f"nvme0n{number}")
         identities.append(identify_device(machine.system, disk, f"/dev/nvme0n{number}"))
-    assert [one.serial for one in identities] == ["S1", "S1"]
-    assert [one.backing for one in identities] == ["namespace 1", "namespace 2"]
+    assert [identity.serial for identity in identities] == ["S1", "S1"]
+    assert [identity.backing for identity in identities] == ["namespace 1", "namespace 2"]
 
 
 # -- names and condition --------------------------------------------------------------------------

@@ -30,8 +30,8 @@ def test_the_status_of_a_drive(machine: Machine, version: str) -> None:
     after = read_vitals(machine.system, disk, NODE).data_placement
     assert before is not None and after is not None
     assert (after.interface, after.enabled, after.limit) == ("nvme-fdp", True, 8)
-    assert [one.placement_id for one in after.handles] == list(range(8))
-    assert [one.available_blocks for one in after.handles[1:]] == [BLOCKS] * 7
+    assert [handle_row.placement_id for handle_row in after.handles] == list(range(8))
+    assert [handle_row.available_blocks for handle_row in after.handles[1:]] == [BLOCKS] * 7
     assert before.handles[0].available_blocks != after.handles[0].available_blocks
     grown = after.statistics.since(before.statistics)
     assert (grown.hbmw, round(grown.dlwa or 0, 3)) == (
@@ -74,7 +74,7 @@ def test_events_are_those_of_the_log(machine: Machine) -> None:
     machine.answer(f"{log} --lsp=1 --raw-binary", data=page(4096, both))
     after = fdp.read_status(drive)
     assert before is not None and after is not None
-    assert [one.kind for one in after.log] == [
+    assert [logged_event.kind for logged_event in after.log] == [
         "invalid placement identifier", "media reallocated", "event 70h",
     ]  # fmt: skip
     invalid, moved_event, _ = after.log
@@ -142,7 +142,7 @@ def test_media_writes_that_stand_still_are_unknown() -> None:
 
 
 def test_a_simulated_drive_still_counts_its_events() -> None:
-    one = DataPlacementStatus(
+    placement_status = DataPlacementStatus(
         "nvme-fdp",
         True,
         (),
@@ -156,9 +156,9 @@ def test_a_simulated_drive_still_counts_its_events() -> None:
         (),
         {"media reallocated": 3},
     )
-    more = replace(one, events={"media reallocated": 5}, streams_opened=4)
-    assert more.events_since(one) == {"media reallocated": 2}
-    assert more.mapping(one)["streams_opened"] == 3
+    more = replace(placement_status, events={"media reallocated": 5}, streams_opened=4)
+    assert more.events_since(placement_status) == {"media reallocated": 2}
+    assert more.mapping(placement_status)["streams_opened"] == 3
 
 
 def test_events_are_enabled_for_runs_that_write_once(

@@ -60,29 +60,29 @@ def opened(machine: Machine, **options: bool) -> tuple[Drive, NvmeDrive]:
 
 def test_states_are_as_the_descriptors_say(machine: Machine) -> None:
     _, nvme = opened(machine)
-    found = power_states(nvme)
-    assert found is not None and (found.state, found.autonomous) == (0, True)
-    assert found.states == (
+    power_now = power_states(nvme)
+    assert power_now is not None and (power_now.state, power_now.autonomous) == (0, True)
+    assert power_now.states == (
         PowerState(0, 8.25, True, 0, 0),
         PowerState(1, 4.6, True, 0, 0),
         PowerState(2, None, True, 5, 5),
         PowerState(3, 0.05, False, 210, 1200),
     )
-    assert found.text == "0 of 0 to 3, 8.25 W at most"
+    assert power_now.text == "0 of 0 to 3, 8.25 W at most"
 
 
 def test_a_state_is_set_and_set_back(machine: Machine) -> None:
     drive, nvme = opened(machine)
-    found = set_power_state(nvme, "/dev/nvme0n1", 1)
-    assert (found.state, found.before, found.watts_max) == (1, 0, 4.6)
+    power_now = set_power_state(nvme, "/dev/nvme0n1", 1)
+    assert (power_now.state, power_now.before, power_now.watts_max) == (1, 0, 4.6)
     assert restore_power_state(nvme, 0) == ""
     assert (drive.state, drive.set_to) == (0, [1, 0])
 
 
 def test_a_drive_in_the_wanted_state_is_left_alone(machine: Machine) -> None:
     drive, nvme = opened(machine)
-    found = set_power_state(nvme, "/dev/nvme0n1", 0)
-    assert (found.state, found.before, drive.set_to) == (0, 0, [])
+    power_now = set_power_state(nvme, "/dev/nvme0n1", 0)
+    assert (power_now.state, power_now.before, drive.set_to) == (0, 0, [])
 
 
 @pytest.mark.parametrize(("watts", "text"), [(8.25, "8.25 W at most"),

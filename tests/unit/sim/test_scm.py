@@ -111,8 +111,8 @@ def test_what_was_written_before_changes_nothing() -> None:
         for name, of_new in new.jobs[0].operations.items():
             of_aged = aged.jobs[0].operations[name]
             for share in (0.5, 0.99, 0.999):
-                found, expected = (o.service.quantile(share) for o in (of_aged, of_new))
-                assert found.value_ns == pytest.approx(expected.value_ns, rel=0.03)
+                aged_quantile, expected = (o.service.quantile(share) for o in (of_aged, of_new))
+                assert aged_quantile.value_ns == pytest.approx(expected.value_ns, rel=0.03)
 
 
 def test_reads_of_a_mix_wait_for_no_garbage_collection() -> None:

@@ -117,8 +117,8 @@ def test_every_campaign_has_its_page(name: str, runs: dict[str, Path]) -> None:
 
 def test_the_white_paper_has_figures_of_every_part(runs: dict[str, Path]) -> None:
     run = runs["datacentre"]
-    found = summary(run)["results"]
-    assert {item["item"] for item in found} == {
+    campaign_figures = summary(run)["results"]
+    assert {item["item"] for item in campaign_figures} == {
         "basic", "mixes", "consistency", "messenger", "servers"
     }  # fmt: skip
     read = values(run, item="basic", access="random", block_kib=4.0, read_pct=100.0, oio=32)
@@ -131,7 +131,7 @@ def test_the_white_paper_has_figures_of_every_part(runs: dict[str, Path]) -> Non
     assert steady["iops_consistency"] == pytest.approx(100 * steady["iops_p99.9"] / steady["iops"])
     messenger = values(run, item="messenger")
     assert messenger["read_iops_per_thread"] * 20 > messenger["write_iops"]
-    (servers, *_) = [item for item in found if item["access"] == "web-server"]
+    (servers, *_) = [item for item in campaign_figures if item["access"] == "web-server"]
     assert servers["oio"] == 1
 
 
@@ -192,10 +192,14 @@ def test_the_limited_range_is_faster_and_a_price_gives_iops_per_dollar(
 def test_act_passes_its_own_load_and_prints_it(
     runs: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = summary(runs["act"])["act"]
-    assert (found["load"], found["passed"], found["stopped"]) == (1, True, False)
-    assert [item["slice"] for item in found["slices"]] == [1, 2]
-    assert [item["reads"] for item in found["slices"]] == [4000, 4000]
+    campaign_figures = summary(runs["act"])["act"]
+    assert (campaign_figures["load"], campaign_figures["passed"], campaign_figures["stopped"]) == (
+        1,
+        True,
+        False,
+    )
+    assert [item["slice"] for item in campaign_figures["slices"]] == [1, 2]
+    assert [item["reads"] for item in campaign_figures["slices"]] == [4000, 4000]
     assert main(["lab", "act", "log", str(runs["act"])]) == 0
     log = capsys.readouterr().out
     assert log.count("\nafter ") == 4
@@ -315,13 +319,17 @@ def test_power_of_a_run_that_begins_untimed_is_known(drive: Path, tmp_path: Path
 
 
 def test_endurance_is_the_formula_of_what_was_measured(runs: dict[str, Path]) -> None:
-    found = values(runs["endurance"], item="endurance")
+    campaign_figures = values(runs["endurance"], item="endurance")
     capacity = 960e6
-    assert found["waf"] > 1.5
-    assert found["tbw"] == pytest.approx(capacity * 3000 / found["waf"] / 1e12, rel=1e-3)
-    assert found["dwpd"] == pytest.approx(found["tbw"] * 1e12 / (capacity * 365 * 5), rel=1e-3)
-    assert found["lifetime"] == pytest.approx(5 * found["dwpd"], rel=1e-3)
-    assert found["dollars_per_tbw"] == pytest.approx(100 / found["tbw"])
+    assert campaign_figures["waf"] > 1.5
+    assert campaign_figures["tbw"] == pytest.approx(
+        capacity * 3000 / campaign_figures["waf"] / 1e12, rel=1e-3
+    )
+    assert campaign_figures["dwpd"] == pytest.approx(
+        campaign_figures["tbw"] * 1e12 / (capacity * 365 * 5), rel=1e-3
+    )
+    assert campaign_figures["lifetime"] == pytest.approx(5 * campaign_figures["dwpd"], rel=1e-3)
+    assert campaign_figures["dollars_per_tbw"] == pytest.approx(100 / campaign_figures["tbw"])
     with RunDirectory.open(runs["endurance"]) as run:
         rounds = run.query("select * from rounds where phase = 'rounds' order by seq").to_pylist()
     assert all(row["elapsed_ns"] == 0 and row["host_write_bytes"] > 0 for row in rounds)
@@ -467,10 +475,12 @@ def test_a_state_is_that_of_a_new_drive(drive: Path, tmp_path: Path) -> None:
 
 def test_campaigns_can_be_estimated(drive: Path) -> None:
     engine = SimEngine(str(drive))
-    found = estimate(Endurance(EnduranceOptions(quick=True)), engine, budget_s=1.0)
-    assert found is not None and found.rounds["rounds"] >= 5
-    found = estimate(consistency(), engine, budget_s=1.0)
-    assert found is not None and found.device_time_ns == pytest.approx(4e9, rel=0.05)
+    campaign_figures = estimate(Endurance(EnduranceOptions(quick=True)), engine, budget_s=1.0)
+    assert campaign_figures is not None and campaign_figures.rounds["rounds"] >= 5
+    campaign_figures = estimate(consistency(), engine, budget_s=1.0)
+    assert campaign_figures is not None and campaign_figures.device_time_ns == pytest.approx(
+        4e9, rel=0.05
+    )
     assert Act(ActOptions(quick=True)).plan(engine.identify()).steps_max == 12
 
 
@@ -504,10 +514,10 @@ def test_one_drive_over_another(
     capsys.readouterr()
     pair = [str(runs["datacentre"]), str(tmp_path / "r")]
     assert main(["compare", *pair, "--output", str(page), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {figure["test"] for figure in found["figures"]} == {"datacentre"}
-    labels = [contender["label"] for contender in found["contenders"]]
-    by_key = {figure["key"]: figure for figure in found["figures"]}
+    campaign_figures = json.loads(capsys.readouterr().out)
+    assert {figure["test"] for figure in campaign_figures["figures"]} == {"datacentre"}
+    labels = [contender["label"] for contender in campaign_figures["contenders"]]
+    by_key = {figure["key"]: figure for figure in campaign_figures["figures"]}
     of = "basic: random, 4 KiB, 100 % read, OIO 1"
     speed, latency = by_key[f"{of}: iops"], by_key[f"{of}: latency_avg"]
     fast, slow = (value["value"] for value in speed["values"])
@@ -516,7 +526,7 @@ def test_one_drive_over_another(
     assert latency["margin_pct"] == pytest.approx(100 * (1 - fast / slow))
     assert speed["margin_pct"] > 10 and latency["margin_pct"] > 10
     assert speed["best"] == latency["best"] == labels[0]
-    assert speed["noise"] == "unknown" and "single values" in found["verdict"]
+    assert speed["noise"] == "unknown" and "single values" in campaign_figures["verdict"]
     assert "times as good as" in page.read_text()
     assert "NOT AS PUBLISHED" in page.read_text()
 
