@@ -1,5 +1,6 @@
-"""Commands in odd surroundings: names that are no text or move the cursor, locales, terminals,
-several starts in one second.
+"""Commands with names that are no text or move the cursor, other locales and odd terminals.
+
+Several starts in a second too.
 """
 
 from __future__ import annotations

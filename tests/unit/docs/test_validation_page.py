@@ -46,8 +46,10 @@ def _reproduction(figures: list[tuple[PublishedFigure, float | None]]) -> str:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Theory off once; fitted figures 10 % too high but one, which is twice as high; figures of
-    other sources 30 % too low; nothing of streams.
+    """Write the page of a validation with known errors.
+
+    Theory misses its tolerance once. Fitted figures are 10 % too high, the first is 100 % too
+    high. Figures of other sources are 30 % too low. There are no streams.
     """
     folder = tmp_path_factory.mktemp("validation")
     rows = [{"error_pct": -0.2}, {"error_pct": 0.7}]

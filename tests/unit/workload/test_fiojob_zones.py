@@ -168,7 +168,7 @@ def test_a_drive_at_a_fraction_of_its_size_has_zones_too(tmp_path: Path) -> None
 
 @pytest.mark.skipif(FIO is None, reason="fio is not installed: no cross-check with it")
 def test_fio_keeps_the_same_rules(tmp_path: Path) -> None:
-    """fio has the properties that the test of `host_zones` checks.
+    """Runs of fio have the properties that the test of `host_zones` checks.
 
     Writes continue or restart a zone, within its capacity and the limit of open zones. A mix starts
     with a write and reads written data.
