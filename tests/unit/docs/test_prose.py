@@ -34,7 +34,7 @@ def sections() -> dict[str, str]:
         ("Hint", "write it as 30 s, 1.5 ms or 2 min (python/writecliff/units.py:"),
         ("Hint", "choose another with --format, or --columns (crates/traces/src/reader.rs:"),
         ("Warning", "in fio, the {zones.count} segments are evenly spaced (python/"),
-        ("Progress", "converting it for the replay (python/writecliff/api/block_traces.py:"),
+        ("Progress", "converting the trace for the replay (python/writecliff/api/block_traces.py:"),
     ],
 )
 def test_a_message_of_each_kind_is_listed(
