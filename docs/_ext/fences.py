@@ -27,26 +27,26 @@ class Fence:
     """A code block of a page."""
 
     line: int
-    """The line in the page that opens it, from 1."""
+    """Line of the page that opens the block, counted from 1."""
 
     language: str
     words: Mapping[str, str]
-    """What follows the language: a flag has the value ""."""
+    """Words after the language; a flag has the value ""."""
 
     body: str
 
 
 def fences(text: str) -> list[Fence]:
-    """All fenced code blocks of a page, in order."""
-    found = []
+    """Return the fenced code blocks of a page, in order."""
+    blocks = []
     for match in _FENCE.finditer(text):
         language, *words = shlex.split(match["info"]) or [""]
         named = dict(word.partition("=")[::2] for word in words)
         line = text.count("\n", 0, match.start()) + 1
         dent = match["dent"]
-        body = "".join(one.removeprefix(dent) for one in match["body"].splitlines(keepends=True))
-        found.append(Fence(line, language, named, body))
-    return found
+        body = "".join(code.removeprefix(dent) for code in match["body"].splitlines(keepends=True))
+        blocks.append(Fence(line, language, named, body))
+    return blocks
 
 
 _ANNOTATED = re.compile(r"^(?P<dent> *)```(?P<info>\w+ +\S.*)$", re.MULTILINE)

@@ -13,20 +13,20 @@ from typing import Any
 
 
 def fields_of(kind: type) -> list[tuple[str, str, str]]:
-    """Name, declaration (type and default) and comment of each field that has no text below it."""
+    """Return name, declaration (type, default) and comment of fields without a docstring."""
     text = inspect.cleandoc(inspect.getsource(kind))
     lines = text.splitlines()
     (body,) = (node for node in ast.parse(text).body if isinstance(node, ast.ClassDef))
-    found = []
+    fields = []
     for here, after in zip(body.body, [*body.body[1:], None], strict=True):
         if not isinstance(here, ast.AnnAssign) or not isinstance(here.target, ast.Name):
             continue
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-            continue  # autodoc shows the text
+            continue  # autodoc shows the docstring
         declared = ast.unparse(here).partition(": ")[2]
         beside = lines[(here.end_lineno or here.lineno) - 1][here.end_col_offset or 0 :]
-        found.append((here.target.id, declared, _comment(beside) or _above(lines, here.lineno)))
-    return found
+        fields.append((here.target.id, declared, _comment(beside) or _above(lines, here.lineno)))
+    return fields
 
 
 def _comment(text: str) -> str:
@@ -34,13 +34,13 @@ def _comment(text: str) -> str:
 
 
 def _above(lines: list[str], line: int) -> str:
-    """The lines of comment that end above a line, counted from 1."""
-    found: list[str] = []
+    """Return the comment directly above a line (counted from 1)."""
+    comments: list[str] = []
     for text in reversed(lines[: line - 1]):
         if not text.strip().startswith("#"):
             break
-        found.insert(0, _comment(text))
-    return " ".join(found)
+        comments.insert(0, _comment(text))
+    return " ".join(comments)
 
 
 def _process(_app: Any, what: str, _name: str, thing: Any, _options: Any, text: list[str]) -> None:

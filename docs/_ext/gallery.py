@@ -29,26 +29,26 @@ class Entry:
 
     @property
     def folder(self) -> Path:
-        """Where its reports are."""
+        """Folder of the reports."""
         return MADE / "pages" / "gallery" / self.name
 
 
 def entries() -> list[Entry]:
-    """The entries of docs/gallery.toml, in order."""
-    found = tomllib.loads(LIST.read_text(encoding="utf-8"))["entry"]
+    """Return the entries of docs/gallery.toml, in order."""
+    tables = tomllib.loads(LIST.read_text(encoding="utf-8"))["entry"]
     return [
-        Entry(one["name"], one["about"], one["commands"], tuple(one["pages"].items()))
-        for one in found
+        Entry(table["name"], table["about"], table["commands"], tuple(table["pages"].items()))
+        for table in tables
     ]
 
 
 def picture(page: str) -> str:
-    """The path of the picture of a report."""
+    """Return the path of the picture of a report."""
     return f"{page.removesuffix('.html')}.png"
 
 
 def html_of(entry: Entry) -> str:
-    """Pictures that lead to the reports; nothing where they have not been made."""
+    """Return pictures with links to the reports, or a note if they have not been made."""
     cards = [
         f'<a class="card" href="gallery/{entry.name}/{page}">'
         f'<img src="gallery/{entry.name}/{picture(page)}" alt="{escape(title)}" loading="lazy" '
@@ -62,23 +62,23 @@ def html_of(entry: Entry) -> str:
 
 
 def setup(app: Any) -> dict[str, Any]:
-    """Registers the directive `gallery` with Sphinx."""
+    """Register the directive `gallery` with Sphinx."""
     from docutils import nodes
     from docutils.parsers.rst import Directive
 
     class Gallery(Directive):
-        """All entries: what each shows, its reports, and the commands that made them."""
+        """All entries, each with its subject, its reports and the commands that made them."""
 
         def run(self) -> list[nodes.Node]:
-            found: list[nodes.Node] = []
+            rendered: list[nodes.Node] = []
             for entry in entries():
                 commands = nodes.literal_block(entry.commands, entry.commands, language="sh")
-                found += [
+                rendered += [
                     nodes.paragraph(text=entry.about),
                     nodes.raw("", html_of(entry), format="html"),
                     commands,
                 ]
-            return found
+            return rendered
 
     app.add_directive("gallery", Gallery)
     return {"parallel_read_safe": True}

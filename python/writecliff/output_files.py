@@ -1,7 +1,7 @@
 """Output files: they never replace a device, and are never written through a symbolic link.
 
-As root, a user can mistakenly give /dev/sda or /dev/null as --output, and a run directory from
-elsewhere may contain links in place of files.
+A user with root rights can mistakenly give /dev/sda or /dev/null as --output, and a run directory
+from elsewhere may contain links in place of files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings for processes of writecliff: a command, or a member of a suite.
 
-As a library writecliff does not change them.
+The library does not change them.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Job:
         self._terminal = terminal
 
     def __enter__(self) -> Job:
-        self._kept = termios.tcgetattr(sys.stdin) if self._terminal else None
+        self._settings = termios.tcgetattr(sys.stdin) if self._terminal else None
         for _ in range(_STARTS):
             self._process = self._machine.start(terminal=self._terminal)
             if self._has_started():
@@ -107,8 +107,8 @@ class Job:
         self.cut_power()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        if self._kept is not None:
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._kept)
+        if self._settings is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._settings)
 
     def lines(self) -> Iterator[str]:
         """Yield the job's output, line by line."""

@@ -88,8 +88,8 @@ class Baseline:
         from writecliff.report.comparison.contenders import contenders_in
 
         self._path = path
-        self._known: dict[Path, ComparedRun] = {}
-        contenders_in([path], self._known)
+        self._runs: dict[Path, ComparedRun] = {}
+        contenders_in([path], self._runs)
 
     def compare(self, path: Path, run: Run | None = None) -> BaselineComparison:
         """Compare the run or suite in `path` with the baseline and write the page into it.
@@ -102,8 +102,8 @@ class Baseline:
         from writecliff.report.pages import write_page
 
         if run is not None:
-            self._known[path.resolve()] = run_of(run.report)
-        comparison = compare([self._path, path], self._known)
+            self._runs[path.resolve()] = run_of(run.report)
+        comparison = compare([self._path, path], self._runs)
         return BaselineComparison(
             comparison, write_page(comparison_page(comparison), path / PAGE_NAME)
         )

@@ -75,7 +75,7 @@ class Views:
         self._connection = connection
         self._closing = closing  # closes copies of files; None: files are read directly
         self._copies: list[str] = []
-        self._known = suggested
+        self._suggested = suggested
 
     def add_table(self, name: str, table: Any) -> None:
         """Add an Arrow table or dataset."""
@@ -127,7 +127,7 @@ class Views:
         relation = self._run(sql, parameters)
         if relation is None:
             return [], []
-        with _errors(self._known):
+        with _errors(self._suggested):
             return list(relation.columns), relation.fetchall()
 
     def arrow(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table | None:
@@ -137,11 +137,11 @@ class Views:
             QueryError: DuckDB rejects the query.
         """
         relation = self._run(sql, parameters)
-        with _errors(self._known):
+        with _errors(self._suggested):
             return None if relation is None else relation.to_arrow_table()
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        with _errors(self._known):
+        with _errors(self._suggested):
             return self._connection.sql(sql, params=list(parameters) or None)
 
 

@@ -271,7 +271,7 @@ class _ParquetSource:
         except (pa.ArrowInvalid, OSError) as error:
             text = " ".join(str(error).split())[:200]
             raise ConfigError(f"{path} is not a Parquet file: {text}") from None
-        self._own = columns is None
+        self._is_captured = columns is None
         with as_user_errors():
             self._columns = _CAPTURED_COLUMNS if columns is None else _native.trace_columns(columns)
         names = self._file.schema_arrow.names
@@ -281,7 +281,7 @@ class _ParquetSource:
             if name not in names:
                 hint = f"columns: {', '.join(names)}" if columns else "give --columns"
                 raise ConfigError(f"{path} has no column '{name}'", hint=hint)
-        if self._own and METADATA_KEY not in (self._file.metadata.metadata or {}):
+        if self._is_captured and METADATA_KEY not in (self._file.metadata.metadata or {}):
             raise ConfigError(
                 f"{path} is not a trace of `writecliff capture`",
                 hint="give --columns to read it as a table",
@@ -294,7 +294,7 @@ class _ParquetSource:
 
     @property
     def formats(self) -> list[str]:
-        return [CAPTURED_TRACE if self._own else PARQUET]
+        return [CAPTURED_TRACE if self._is_captured else PARQUET]
 
     @property
     def volumes(self) -> list[str]:
@@ -330,7 +330,7 @@ class _ParquetSource:
 
     def batches(self) -> Iterator[dict[str, Any]]:
         wanted = [name for _, name, _ in self._columns]
-        if self._own and "complete_ns" in self._file.schema_arrow.names:
+        if self._is_captured and "complete_ns" in self._file.schema_arrow.names:
             wanted.append("complete_ns")
         try:
             for batch in self._file.iter_batches(batch_size=_ROWS, columns=wanted):
@@ -407,7 +407,7 @@ class _ParquetSource:
         return np.where(column.is_null().to_numpy(), np.uint8(_LEFT_OUT), operations)
 
     def _operation(self, word: str | None) -> int:
-        if self._own:
+        if self._is_captured:
             return _CAPTURED_OPS.get(word or "", _LEFT_OUT)
         try:
             return _native.trace_operation(word or "")
@@ -425,7 +425,7 @@ class _ParquetSource:
         self._rows += len(operation)
         keep = np.ones(len(operation), bool)
         for reason, is_bad, expected in (
-            ("operation that moves no data", operation == _LEFT_OUT, self._own),
+            ("operation that moves no data", operation == _LEFT_OUT, self._is_captured),
             ("missing number, or number out of range", bad, False),
             ("length of 0", moves & (length == 0), False),
             ("length over 1 GiB", moves & (length > _LENGTH_MAX_BYTES), False),

@@ -48,7 +48,7 @@ class Library:
         self._catalogue = Catalogue(self.place, ours=True)
         self._lock = threading.Lock()
         self._looked_s = float("-inf")
-        self._known: set[str] = set()  # names of runs, exactly as in the catalogue
+        self._names: set[str] = set()  # names of runs, exactly as in the catalogue
 
     @contextmanager
     def catalogue(self, *, figures: bool = False) -> Iterator[Views]:
@@ -99,10 +99,10 @@ class Library:
             NoSuchRun: the store does not have the run.
             OutsideError: the run has a link out of the store.
         """
-        if not (run in self._known and self._is_there(run)):
+        if not (run in self._names and self._is_there(run)):
             with self.catalogue() as database:
-                self._known = {name for (name,) in database.rows("select run from runs")[1]}
-        if run not in self._known:
+                self._names = {name for (name,) in database.rows("select run from runs")[1]}
+        if run not in self._names:
             raise self._gone(run)
         if self.leads_outside(run):
             raise OutsideError(

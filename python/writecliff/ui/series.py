@@ -297,7 +297,7 @@ class Shelf:
 
     def __init__(self, kept_bytes: int = _KEPT_BYTES) -> None:
         """Make an empty cache of at most this size in bytes."""
-        self._kept: OrderedDict[str, _CachedSeries] = OrderedDict()
+        self._cached: OrderedDict[str, _CachedSeries] = OrderedDict()
         self._kept_bytes = kept_bytes
         self._lock = threading.Lock()
         self._reading: dict[str, threading.Lock] = {}
@@ -316,23 +316,23 @@ class Shelf:
             run = RunDirectory.open(folder)
             state: tuple[str, ...] = (run.manifest.created, str(len(run.manifest.interruptions)))
             with self._lock:
-                cached = self._kept.get(name)
+                cached = self._cached.get(name)
             ended = run.status != "running"
             if ended:
                 state = (*state, run.manifest.updated)
             if cached is None or cached.state != state or cached.steps != run.steps:
                 cached = self._read(run, state, cached)
         with self._lock:
-            self._kept[name] = cached
-            self._kept.move_to_end(name)
-            while len(self._kept) > 1 and self._size() > self._kept_bytes:
-                self._kept.popitem(last=False)
+            self._cached[name] = cached
+            self._cached.move_to_end(name)
+            while len(self._cached) > 1 and self._size() > self._kept_bytes:
+                self._cached.popitem(last=False)
             if not reading.locked():
                 self._reading.pop(name, None)
         return cached.series
 
     def _size(self) -> int:
-        return sum(cached.series.size_bytes for cached in self._kept.values())
+        return sum(cached.series.size_bytes for cached in self._cached.values())
 
     @staticmethod
     def _read(

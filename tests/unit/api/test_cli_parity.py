@@ -295,7 +295,7 @@ def unstamped(name: str, data: bytes) -> Any:
 def _without_stamps(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _without_stamps(v) for k, v in value.items() if k not in STAMP_KEYS}
-    return [_without_stamps(one) for one in value] if isinstance(value, list) else value
+    return [_without_stamps(element) for element in value] if isinstance(value, list) else value
 
 
 class _StopsAfterAStep(RunProgress):
@@ -338,7 +338,7 @@ def test_a_run_from_python_has_the_events_of_the_drive(inputs: Inputs, tmp_path:
 def test_runs_that_need_too_much_memory_are_refused_before_any_begins(
     output: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with the commands, neither the named output nor a default folder remains."""
+    """Neither the named output nor a default folder remains, as with the commands."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("writecliff.suite.memory.available_memory_bytes", lambda: 100 << 20)
     with pytest.raises(writecliff.WritecliffError, match="not enough memory: iops requires"):

@@ -21,14 +21,14 @@ TEST = "test wsat --on sim:fake --end time --time-hours 0.02 --quiet"
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Reports that are built, Parquet files and manifests that are read."""
-    found: Counter[str] = Counter()
+    reads: Counter[str] = Counter()
 
     def counted(place: Any, name: str, what: str) -> None:
         original: Callable[..., Any] = getattr(place, name)
 
         def count(*values: Any, **named: Any) -> Any:
             result = original(*values, **named)
-            found[what] += 1
+            reads[what] += 1
             return result
 
         monkeypatch.setattr(place, name, count)
@@ -41,11 +41,11 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     @contextmanager
     def count_opened(path: Path) -> Iterator[Any]:
         with opened(path) as file:
-            found["Parquet files"] += 1
+            reads["Parquet files"] += 1
             yield file
 
     monkeypatch.setattr(rundir, "_opened", count_opened)
-    return found
+    return reads
 
 
 def test_limits_baseline_and_report_of_a_new_run_read_it_once(
@@ -59,8 +59,8 @@ def test_limits_baseline_and_report_of_a_new_run_read_it_once(
     cli = CommandLine(capsys)
     assert cli(f"{TEST} --output base").code == 0
     counts.clear()
-    said = cli(f"{TEST} --output new --expect waf<=99 --baseline base --json")
-    assert said.code == 0, said.err
+    completed = cli(f"{TEST} --output new --expect waf<=99 --baseline base --json")
+    assert completed.code == 0, completed.err
     # One report of the run and one of the baseline.
     assert counts["reports"] == 2
     assert counts["Parquet files"] <= 6

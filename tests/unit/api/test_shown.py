@@ -1,4 +1,4 @@
-"""What results show: text on a terminal, HTML in a notebook, nothing of it markup by accident."""
+"""Results as text on a terminal and as HTML in a notebook, with names escaped."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_figures_are_a_tuple_with_keys_and_a_table() -> None:
 def test_tables_become_frames(run: Run) -> None:
     rounds = run.rounds
     assert rounds.to_pandas().shape == rounds.to_polars().shape == rounds.shape
-    assert run.figures.to_pandas()["key"].tolist() == [one.key for one in run.figures]
+    assert run.figures.to_pandas()["key"].tolist() == [figure.key for figure in run.figures]
     assert pa.table(rounds) == rounds.arrow
 
 
@@ -171,9 +171,9 @@ def test_the_store_answers_as_the_commands_do(store: Store) -> None:
 
 
 def test_differences_of_runs(store: Store) -> None:
-    found = store.diff("run-1", "run-2")
-    page = page_of(found)
-    assert "seed" in page.text and f"B in all: {found.judgement}" in page.text
+    comparison = store.diff("run-1", "run-2")
+    page = page_of(comparison)
+    assert "seed" in page.text and f"B in all: {comparison.judgement}" in page.text
     assert "b" not in page.tags
     same = store.diff("run-1", "run-1")
     assert same.judgement == "equal"

@@ -103,14 +103,14 @@ def changing(machine: Machine, command: str, *answers: ToolResult) -> None:
 
 
 @pytest.mark.parametrize(
-    ("after", "said"),
+    ("after", "message"),
     [
         (namespace_page(blocks=256, flbas=2), r"LBA format 0 \(512 bytes\) to LBA format 2 \(4096"),
         (namespace_page(blocks=1024), "changed its capacity from 1048576 to 524288 bytes"),
     ],
 )
 def test_a_format_that_changes_the_drive_ends_the_test(
-    machine: Machine, after: bytes, said: str
+    machine: Machine, after: bytes, message: str
 ) -> None:
     disk = alone(machine)
     answer_controller(machine)
@@ -119,7 +119,7 @@ def test_a_format_that_changes_the_drive_ends_the_test(
     changing(
         machine, "id-ns", ToolResult(0, "", "", namespace_page()), ToolResult(0, "", "", after)
     )
-    with pytest.raises(EngineError, match=said):
+    with pytest.raises(EngineError, match=message):
         nvme_erase(machine.system, disk)
 
 

@@ -81,7 +81,7 @@ def test_damaged_workload_files(seed: int, tmp_path: Path) -> None:
 
 
 def refusals(read: Callable[[], object], path: Path, rng: random.Random) -> int:
-    """How many of the damaged files `read` refused, all of them clearly."""
+    """Count the damaged files that `read` refuses, each with a clear error."""
     refused = 0
     for _ in range(EDITS):
         text = damaged(WORKLOAD, rng)

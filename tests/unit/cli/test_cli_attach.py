@@ -74,8 +74,8 @@ def initiator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Initiator:
 
 def test_a_drive_is_attached_and_detached(cli: CommandLine, initiator: Initiator) -> None:
     device = str(initiator.machine.dev / "nvme0n1")
-    said = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (said.code, said.out, said.err) == (0, f"{device}\n", "")
+    completed = cli("attach nvme-tcp://127.0.0.1:4420")
+    assert (completed.code, completed.out, completed.err) == (0, f"{device}\n", "")
     where = ["-t", "tcp", "-a", "127.0.0.1", "-s", "4420"]
     assert initiator.calls == [
         ["modprobe", "nvme-tcp"],
@@ -84,15 +84,15 @@ def test_a_drive_is_attached_and_detached(cli: CommandLine, initiator: Initiator
     ]
     again = cli("attach nvme-tcp://127.0.0.1:4420")
     assert (again.code, f"is attached already as {device}" in again.err) == (2, True)
-    said = cli(f"attach --detach {device}")
-    assert (said.code, said.out) == (0, f"{device} detached\n")
+    completed = cli(f"attach --detach {device}")
+    assert (completed.code, completed.out) == (0, f"{device} detached\n")
     assert initiator.calls[-1] == ["nvme", "disconnect", "-n", NQN]
 
 
 def test_json_and_a_name(cli: CommandLine, initiator: Initiator) -> None:
     device = str(initiator.machine.dev / "nvme0n1")
-    said = json.loads(cli(f"attach nvme+tcp://[::1]:4420/{NQN} --json").out)
-    assert said == {
+    answer = json.loads(cli(f"attach nvme+tcp://[::1]:4420/{NQN} --json").out)
+    assert answer == {
         "schema": "writecliff/attach/1",
         "device": device,
         "devices": [device],
@@ -101,8 +101,8 @@ def test_json_and_a_name(cli: CommandLine, initiator: Initiator) -> None:
     assert [call[1] for call in initiator.calls] == ["nvme-tcp", "connect"], "nothing to discover"
     assert initiator.calls[-1][5] == "::1"
     assert "--hostnqn" not in initiator.calls[-1]
-    said = json.loads(cli(f"attach --detach {NQN} --json").out)
-    assert said == {"schema": "writecliff/detach/1", "devices": [device], "nqn": NQN}
+    answer = json.loads(cli(f"attach --detach {NQN} --json").out)
+    assert answer == {"schema": "writecliff/detach/1", "devices": [device], "nqn": NQN}
 
 
 def test_the_name_of_the_host(cli: CommandLine, initiator: Initiator) -> None:
@@ -119,11 +119,15 @@ def test_the_name_of_the_host(cli: CommandLine, initiator: Initiator) -> None:
 
 def test_several_drives_need_a_name(cli: CommandLine, initiator: Initiator) -> None:
     initiator.served = [OTHER, NQN]
-    said = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (said.code, "2 drives are served there" in said.err, NQN in said.err) == (2, True, True)
+    completed = cli("attach nvme-tcp://127.0.0.1:4420")
+    assert (completed.code, "2 drives are served there" in completed.err, NQN in completed.err) == (
+        2,
+        True,
+        True,
+    )
     initiator.served = [DISCOVERY]
-    said = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (said.code, "no drive is served there" in said.err) == (2, True)
+    completed = cli("attach nvme-tcp://127.0.0.1:4420")
+    assert (completed.code, "no drive is served there" in completed.err) == (2, True)
 
 
 REFUSED = "Failed to write to /dev/nvme-fabrics: Connection refused"
@@ -167,27 +171,31 @@ def test_failures_are_explained(
     words: list[str],
 ) -> None:
     initiator.failures[step] = failure
-    said = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (said.code, said.out) == (code, "")
-    assert all(word in said.err for word in words), said.err
+    completed = cli("attach nvme-tcp://127.0.0.1:4420")
+    assert (completed.code, completed.out) == (code, "")
+    assert all(word in completed.err for word in words), completed.err
 
 
 def test_mistakes_are_explained(
     cli: CommandLine, initiator: Initiator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for address in ("127.0.0.1:4420", "nvme-tcp://127.0.0.1", "nvme-tcp://:1", "nbd://host:1"):
-        said = cli(f"attach {address}")
-        assert (said.code, f"'{address}' is not an address" in said.err) == (2, True)
+        completed = cli(f"attach {address}")
+        assert (completed.code, f"'{address}' is not an address" in completed.err) == (2, True)
     initiator.has_namespace = False
-    said = cli("attach nvme-tcp://127.0.0.1:4420")
-    assert (said.code, "no block device has appeared" in said.err) == (1, True)
-    said = cli(f"attach --detach {OTHER}")
-    assert (said.code, f"attached over NVMe/TCP: {NQN}" in said.err) == (2, True)
+    completed = cli("attach nvme-tcp://127.0.0.1:4420")
+    assert (completed.code, "no block device has appeared" in completed.err) == (1, True)
+    completed = cli(f"attach --detach {OTHER}")
+    assert (completed.code, f"attached over NVMe/TCP: {NQN}" in completed.err) == (2, True)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     before = len(initiator.calls)
     for words in ("attach nvme-tcp://127.0.0.1:4420", f"detach {NQN}"):
-        said = cli(words)
-        assert (said.code, "needs root" in said.err, "sudo" in said.err) == (2, True, True)
+        completed = cli(words)
+        assert (completed.code, "needs root" in completed.err, "sudo" in completed.err) == (
+            2,
+            True,
+            True,
+        )
     assert len(initiator.calls) == before
 
 
@@ -195,16 +203,16 @@ def test_a_drive_in_use_or_of_this_machine_stays(cli: CommandLine, initiator: In
     device = initiator.machine.dev / "nvme0n1"
     cli("attach nvme-tcp://127.0.0.1:4420")
     initiator.machine.mount("259:0", "/mnt", str(device))
-    said = cli(f"attach --detach {device}")
-    assert (said.code, "in use" in said.err, "/mnt" in said.err) == (2, True, True)
+    completed = cli(f"attach --detach {device}")
+    assert (completed.code, "in use" in completed.err, "/mnt" in completed.err) == (2, True, True)
     (initiator.machine.sys / "devices/virtual/nvme0/transport").write_text("pcie\n")
-    said = cli(f"attach --detach {device}")
-    assert (said.code, "is not attached over NVMe/TCP" in said.err) == (2, True)
+    completed = cli(f"attach --detach {device}")
+    assert (completed.code, "is not attached over NVMe/TCP" in completed.err) == (2, True)
     assert initiator.calls[-1][1] == "connect", "nothing was disconnected"
 
 
 def test_a_drive_that_stays_is_an_error(cli: CommandLine, initiator: Initiator) -> None:
     cli("attach nvme-tcp://127.0.0.1:4420")
     initiator.disconnects = False
-    said = cli(f"attach --detach {NQN}")
-    assert (said.code, "is still attached" in said.err) == (1, True)
+    completed = cli(f"attach --detach {NQN}")
+    assert (completed.code, "is still attached" in completed.err) == (1, True)

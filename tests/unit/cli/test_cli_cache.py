@@ -32,22 +32,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def answer(cli: CommandLine, words: str) -> dict[str, Any]:
-    said = cli(words)
-    assert said.code == 0, said.err
-    found: dict[str, Any] = json.loads(said.out)
-    return found
+    completed = cli(words)
+    assert completed.code == 0, completed.err
+    document: dict[str, Any] = json.loads(completed.out)
+    return document
 
 
 def test_states_are_listed_with_what_they_are(cli: CommandLine, folder: Path) -> None:
-    found = answer(cli, "device cache list --json")
-    old, new = found["states"]
+    listing = answer(cli, "device cache list --json")
+    old, new = listing["states"]
     assert (old["current"], new["current"]) == (False, True)
     assert old["drive"] == new["drive"] != "unknown"
     assert old["used"].startswith("2023-11-1")
     assert [step.split(": ")[-1] for step in new["steps"]] == ["fill", "random"]
     sizes = sorted(path.stat().st_size for path in folder.glob("*.wcs"))
-    assert sorted(one["size_bytes"] for one in found["states"]) == sizes
-    assert found["size_bytes"] == sum(sizes)
+    assert sorted(state["size_bytes"] for state in listing["states"]) == sizes
+    assert listing["size_bytes"] == sum(sizes)
     shown = cli("device cache list").out
     assert "from another build" in shown
     assert "2 states, " in shown and "at most 20" in shown
@@ -70,7 +70,7 @@ def test_all_can_be_removed(cli: CommandLine, folder: Path) -> None:
 def test_a_state_without_its_label_is_listed_and_removed(cli: CommandLine, folder: Path) -> None:
     for label in folder.glob("*.json"):
         label.write_text("{")
-    assert {one["drive"] for one in answer(cli, "device cache list --json")["states"]} == {
+    assert {state["drive"] for state in answer(cli, "device cache list --json")["states"]} == {
         "unknown"
     }
     assert len(answer(cli, "device cache prune --json")["removed"]) == 2
@@ -82,9 +82,9 @@ def test_the_limit_may_be_set(
     monkeypatch.setenv("WRITECLIFF_CACHE_LIMIT", "5 GB")
     assert answer(cli, "device cache list --json")["limit_bytes"] == 5_000_000_000
     monkeypatch.setenv("WRITECLIFF_CACHE_LIMIT", "much")
-    said = cli("device cache list")
-    assert said.code == 2
-    assert "WRITECLIFF_CACHE_LIMIT: invalid size 'much'" in said.err
+    completed = cli("device cache list")
+    assert completed.code == 2
+    assert "WRITECLIFF_CACHE_LIMIT: invalid size 'much'" in completed.err
 
 
 def test_a_cache_that_is_not_there_is_empty(

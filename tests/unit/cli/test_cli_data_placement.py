@@ -1,4 +1,4 @@
-"""What commands show of a drive's data placement interface."""
+"""Output of commands about a drive's data placement interface."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from writecliff.lab.validate.theory import POLICIES, REDUCED_LOADS, TheoryCase
 
 
 def test_device_list(cli: CommandLine) -> None:
-    said = cli("device list")
-    assert (said.code, said.err) == (0, "")
-    head, *names = (line.split()[0] for line in said.out.splitlines())
+    completed = cli("device list")
+    assert (completed.code, completed.err) == (0, "")
+    head, *names = (line.split()[0] for line in completed.out.splitlines())
     assert head == "name"
     assert names == sorted(set(names)), "each drive once, in the order of names"
     files = {path.stem for path in FOLDER.glob("*.toml")}
@@ -32,16 +32,16 @@ def test_device_list(cli: CommandLine) -> None:
         device["name"]: device["least_scale"] for device in devices if device["least_scale"] > 1
     }
     assert small["micron-6500-ion-30720"] == 16 and small["d5-p5336-61440"] == 32
-    marks = {line.split()[0]: line.rsplit("  ", 1)[1] for line in said.out.splitlines()}
+    marks = {line.split()[0]: line.rsplit("  ", 1)[1] for line in completed.out.splitlines()}
     assert marks.pop("name") == "simulated"
     assert {name for name, mark in marks.items() if mark != "whole"} == set(small)
     assert {name: marks[name] for name in small} == {n: f"at 1/{s:g}" for n, s in small.items()}
 
 
 def test_device_show_gives_every_number_with_its_source(cli: CommandLine) -> None:
-    said = cli("device show sim:sata-tlc-120")
-    assert said.code == 0
-    lines = said.out.splitlines()
+    completed = cli("device show sim:sata-tlc-120")
+    assert completed.code == 0
+    lines = completed.out.splitlines()
     assert "name                      sata-tlc-120" in lines
     erase = next(line for line in lines if line.startswith("flash.erase "))
     assert '"5 ms"' in erase and "SimpleSSD" in erase
@@ -63,8 +63,8 @@ def test_an_exported_drive_is_the_same_drive(
     )
     assert len(set(hashes)) == 1
     assert json.loads(cli("device export pm863-800 --json").out)["text"] == printed
-    said = cli("device export sata-tlc-120 --output my.toml")
-    assert said.code == 2 and "my.toml exists" in said.err
+    completed = cli("device export sata-tlc-120 --output my.toml")
+    assert completed.code == 2 and "my.toml exists" in completed.err
     assert Path("my.toml").read_text() == printed
 
 
@@ -85,10 +85,10 @@ def test_device_hash_is_of_behaviour(cli: CommandLine, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_names(cli: CommandLine, name: str, message: str, hint: str | None) -> None:
-    said = cli(f"device show {name}")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.splitlines()[0] == message
-    assert hint is None or hint in said.err
+    completed = cli(f"device show {name}")
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.splitlines()[0] == message
+    assert hint is None or hint in completed.err
 
 
 def test_a_malformed_device_file_gives_file_line_and_nearest_key(
@@ -96,11 +96,11 @@ def test_a_malformed_device_file_gives_file_line_and_nearest_key(
 ) -> None:
     path = write_small_drive(tmp_path)
     path.write_text(path.read_text().replace("latency =", "latncy ="))
-    said = cli(["device", "show", str(path)])
-    assert said.code == 2
-    assert said.err.startswith(f"error: {path}:")
-    assert "'latency'" in said.err
-    assert len(said.err.splitlines()) == 2
+    completed = cli(["device", "show", str(path)])
+    assert completed.code == 2
+    assert completed.err.startswith(f"error: {path}:")
+    assert "'latency'" in completed.err
+    assert len(completed.err.splitlines()) == 2
 
 
 def test_validate_waf_holds_every_row_to_half_a_percent(
@@ -108,9 +108,9 @@ def test_validate_waf_holds_every_row_to_half_a_percent(
 ) -> None:
     monkeypatch.setattr(theory, "BLOCKS", 2048)
     monkeypatch.setattr(theory, "OVERPROVISIONS", (0.28,))
-    said = cli("lab validate waf --json")
-    assert said.code == 0
-    answer = json.loads(said.out)
+    completed = cli("lab validate waf --json")
+    assert completed.code == 0
+    answer = json.loads(completed.out)
     assert answer["ok"] is True
     rows = answer["rows"]
     wanted = {(policy, op) for policy in (*POLICIES, "streams") for op in theory.OVERPROVISIONS}
@@ -127,9 +127,9 @@ def test_validate_reduction_holds_every_row_to_half_a_percent(
 ) -> None:
     monkeypatch.setattr(theory, "REDUCTION_BLOCKS", blocks)
     monkeypatch.setattr(theory, "REDUCTION_OVERPROVISIONS", (0.28,))
-    said = cli("lab validate reduction --json")
-    answer = json.loads(said.out)
-    assert (said.code, answer["ok"]) == (0, True)
+    completed = cli("lab validate reduction --json")
+    answer = json.loads(completed.out)
+    assert (completed.code, answer["ok"]) == (0, True)
     rows = answer["rows"]
     assert [row["data"] for row in rows] == [load.name for load in REDUCED_LOADS]
     assert all(abs(row["error_pct"]) <= 0.5 for row in rows)
@@ -143,10 +143,10 @@ def test_validate_reduction_fails_when_a_row_is_off(
     conditions = {"data": "half", "policy": "greedy", "overprovision": 0.28}
     bad = TheoryCase(conditions, 0.56, 0.55)
     monkeypatch.setattr(theory, "reduction_cases", lambda: [bad])
-    said = cli("lab validate reduction")
-    assert said.code == 1
-    assert "OFF" in said.out
-    assert "an error exceeds 0.5 %" in said.err
+    completed = cli("lab validate reduction")
+    assert completed.code == 1
+    assert "OFF" in completed.out
+    assert "an error exceeds 0.5 %" in completed.err
 
 
 def test_validate_waf_fails_when_a_row_is_off(
@@ -155,7 +155,10 @@ def test_validate_waf_fails_when_a_row_is_off(
     conditions = {"policy": "greedy", "overprovision": 0.07}
     good, bad = TheoryCase(conditions, 7.6, 7.6), TheoryCase(conditions, 3.2, 3.15)
     monkeypatch.setattr(theory, "waf_cases", lambda: [good, bad])
-    said = cli("lab validate waf")
-    assert said.code == 1
-    assert [line.rstrip().rpartition(" ")[2] for line in said.out.splitlines()[1:]] == ["ok", "OFF"]
-    assert "an error exceeds 0.5 %" in said.err
+    completed = cli("lab validate waf")
+    assert completed.code == 1
+    assert [line.rstrip().rpartition(" ")[2] for line in completed.out.splitlines()[1:]] == [
+        "ok",
+        "OFF",
+    ]
+    assert "an error exceeds 0.5 %" in completed.err

@@ -27,10 +27,10 @@ def write_small_disk(folder: Path) -> Path:
 
 def test_a_test_of_the_standard_runs_and_is_reported(cli: CommandLine, tmp_path: Path) -> None:
     disk, run = write_small_disk(tmp_path), tmp_path / "run"
-    said = cli(f"test lat --on sim:{disk} --output {run} --step-seconds 4 --json")
-    assert said.code == 0, said.err
-    assert json.loads(said.out)["status"] == "complete"
-    assert "purge: not applicable (hard disk)" in said.err and "WAF -" in said.err
+    completed = cli(f"test lat --on sim:{disk} --output {run} --step-seconds 4 --json")
+    assert completed.code == 0, completed.err
+    assert json.loads(completed.out)["status"] == "complete"
+    assert "purge: not applicable (hard disk)" in completed.err and "WAF -" in completed.err
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "not applicable (hard disk)" in page
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
@@ -38,9 +38,9 @@ def test_a_test_of_the_standard_runs_and_is_reported(cli: CommandLine, tmp_path:
 
 
 def test_a_dry_run_estimates_time_and_volume(cli: CommandLine, tmp_path: Path) -> None:
-    said = cli(f"test lat --on sim:{write_small_disk(tmp_path)} --dry-run --json")
-    assert said.code == 0, said.err
-    estimate = json.loads(said.out)["plan"]["estimate"]
+    completed = cli(f"test lat --on sim:{write_small_disk(tmp_path)} --dry-run --json")
+    assert completed.code == 0, completed.err
+    estimate = json.loads(completed.out)["plan"]["estimate"]
     assert estimate["drive_fills"] > 2 and estimate["device_time_ns"] > 1800e9
 
 
@@ -61,7 +61,7 @@ def test_device_show(cli: CommandLine) -> None:
     ],
 )
 def test_what_needs_flash_says_so(cli: CommandLine, tmp_path: Path, words: str, says: str) -> None:
-    said = cli(words.format(tmp_path / "sweep"))
-    assert (said.code, said.out) == (2, "")
-    assert said.err.splitlines()[0] == f"error: hdd-15k-80 is a hard disk; {says}"
+    completed = cli(words.format(tmp_path / "sweep"))
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.splitlines()[0] == f"error: hdd-15k-80 is a hard disk; {says}"
     assert not (tmp_path / "sweep").exists()

@@ -41,9 +41,9 @@ def test_dry_run_and_run_agree(cli: CommandLine, tmp_path: Path) -> None:
 
 
 def test_dry_run_says_how_it_knows(cli: CommandLine) -> None:
-    said = cli(f"{RUN} --dry-run")
-    assert (said.code, said.err) == (0, "")
-    lines = said.out.splitlines()
+    completed = cli(f"{RUN} --dry-run")
+    assert (completed.code, completed.err) == (0, "")
+    lines = completed.out.splitlines()
     (first,) = (number for number, line in enumerate(lines) if line.startswith("expected"))
     assert re.search(r"of device time, .* GB written \(\d\.\d\d drive fills\)$", lines[first])
     assert re.search(r"^ +\d+ steps; complete rounds: rounds \d+$", lines[first + 1])

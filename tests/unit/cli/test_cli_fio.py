@@ -20,23 +20,23 @@ JOB = "--name=x --rw=randwrite --bs=4k --ioengine=libaio --iodepth=4 --time_base
 
 
 def test_text(cli: CommandLine) -> None:
-    said = cli(f"fio --on sim:fake --quiet {JOB}")
-    assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("fio-3.41 (writecliff ")
-    assert "x: (groupid=0, jobs=1): err= 0" in said.out
-    assert "  write: IOPS=79.3k, BW=310MiB/s (325MB/s)" in said.out
-    assert "Run status group 0 (all jobs):" in said.out
-    assert "Disk stats (read/write):\n  fake: ios=0/2379" in said.out
+    completed = cli(f"fio --on sim:fake --quiet {JOB}")
+    assert (completed.code, completed.err) == (0, "")
+    assert completed.out.startswith("fio-3.41 (writecliff ")
+    assert "x: (groupid=0, jobs=1): err= 0" in completed.out
+    assert "  write: IOPS=79.3k, BW=310MiB/s (325MB/s)" in completed.out
+    assert "Run status group 0 (all jobs):" in completed.out
+    assert "Disk stats (read/write):\n  fake: ios=0/2379" in completed.out
 
 
 def test_json_goes_to_a_file_and_json_plus_has_the_bins(cli: CommandLine) -> None:
-    said = cli(f"fio {JOB} --output-format=json --output=r.json --on=sim:fake --quiet")
-    assert (said.code, said.out, said.err) == (0, "", "")
+    completed = cli(f"fio {JOB} --output-format=json --output=r.json --on=sim:fake --quiet")
+    assert (completed.code, completed.out, completed.err) == (0, "", "")
     plain = json.loads(Path("r.json").read_text())
     full = json.loads(cli(f"fio {JOB} --output-format=json+ --on sim:fake --quiet").out)
     assert json.loads(cli(f"fio {JOB} --json --on sim:fake --quiet").out)["jobs"]
     latency = (document["jobs"][0]["write"]["clat_ns"] for document in (plain, full))
-    assert [("bins" in one, "percentile" in one) for one in latency] == [
+    assert [("bins" in percentiles, "percentile" in percentiles) for percentiles in latency] == [
         (False, True), (True, True)
     ]  # fmt: skip
     (disk,) = plain["disk_util"]
@@ -45,10 +45,10 @@ def test_json_goes_to_a_file_and_json_plus_has_the_bins(cli: CommandLine) -> Non
 
 
 def test_notes_logs_and_parse_only(cli: CommandLine, drive: FakeEngine) -> None:
-    said = cli(f"fio --on sim:fake {JOB} --write_iops_log=log --parse-only")
-    assert (said.code, said.out) == (0, "") and drive.clock_ns == 0
-    assert "note: job x: blocks are drawn with repetition" in said.err
-    said = cli(f"fio --on sim:fake --quiet {JOB} --write_iops_log=log --aux-path=logs")
+    completed = cli(f"fio --on sim:fake {JOB} --write_iops_log=log --parse-only")
+    assert (completed.code, completed.out) == (0, "") and drive.clock_ns == 0
+    assert "note: job x: blocks are drawn with repetition" in completed.err
+    completed = cli(f"fio --on sim:fake --quiet {JOB} --write_iops_log=log --aux-path=logs")
     rows = Path("logs/log_iops.1.log").read_text().splitlines()
     assert [row.split(", ")[0] for row in rows] == ["1000", "2000", "3000"]
 
@@ -63,9 +63,9 @@ def test_notes_logs_and_parse_only(cli: CommandLine, drive: FakeEngine) -> None:
 def test_a_drive_is_filled_before_reads_of_the_unwritten(
     words: str, filled: bool, cli: CommandLine, drive: FakeEngine
 ) -> None:
-    said = cli(f"fio --on sim:fake --size=64m --bs=64k --name=x {words}")
-    assert said.code == 0
-    assert ("the drive is filled first" in said.err) == filled
+    completed = cli(f"fio --on sim:fake --size=64m --bs=64k --name=x {words}")
+    assert completed.code == 0
+    assert ("the drive is filled first" in completed.err) == filled
     assert (drive.written_bytes > drive.capacity_bytes / 2) == filled
 
 
@@ -81,8 +81,8 @@ def test_a_drive_is_filled_before_reads_of_the_unwritten(
     ],
 )
 def test_mistakes(words: str, message: str, cli: CommandLine, drive: FakeEngine) -> None:
-    said = cli(words)
-    assert said.code == 2 and message in said.err and said.out == ""
+    completed = cli(words)
+    assert completed.code == 2 and message in completed.err and completed.out == ""
     assert drive.clock_ns == 0
 
 

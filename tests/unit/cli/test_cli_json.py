@@ -60,11 +60,11 @@ def _leaves() -> Iterator[tuple[str, ...]]:
 
 def test_every_command_takes_json(cli: CommandLine) -> None:
     for words in _leaves():
-        said = cli([*words, "--help"])
+        completed = cli([*words, "--help"])
         option = (
             "--output-format" if words == ("fio",) else "--json"
         )  # fio has an option of its own
-        assert option in said.out, " ".join(words)
+        assert option in completed.out, " ".join(words)
 
 
 @pytest.mark.parametrize("words", LISTS)
@@ -72,9 +72,9 @@ def test_an_answer_is_of_its_type(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
     monkeypatch.setenv("WRITECLIFF_CACHE", str(tmp_path))
-    found = json.loads(cli(f"{words} --json").out)
-    assert next(iter(found)) == "schema"
-    check_answer(found, LISTS[words])
+    document = json.loads(cli(f"{words} --json").out)
+    assert next(iter(document)) == "schema"
+    check_answer(document, LISTS[words])
 
 
 def test_a_key_without_a_description_is_refused() -> None:

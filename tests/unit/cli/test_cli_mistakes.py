@@ -30,24 +30,24 @@ ROOT = Path(__file__).resolve().parents[3]
     ],
 )
 def test_a_word_that_is_no_command(cli: CommandLine, words: str, hint: str) -> None:
-    said = cli(words)
-    assert (said.code, said.out) == (2, "")
-    assert said.err.splitlines()[1] == f"hint: {hint}"
+    completed = cli(words)
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.splitlines()[1] == f"hint: {hint}"
 
 
 @pytest.mark.parametrize("option", ["--threads", "--queue-depth", "--max-rounds", "--seed"])
 @pytest.mark.parametrize("value", ["2.7", "5.", "0x10", "1e3", "many"])
 def test_whole_numbers_are_not_rounded(cli: CommandLine, option: str, value: str) -> None:
-    said = cli(f"test wsat --on sim:fake --dry-run {option} {value}")
-    assert (said.code, said.out) == (2, "")
-    assert f"invalid value '{value}' for {option}: not a whole number" in said.err
+    completed = cli(f"test wsat --on sim:fake --dry-run {option} {value}")
+    assert (completed.code, completed.out) == (2, "")
+    assert f"invalid value '{value}' for {option}: not a whole number" in completed.err
 
 
 def test_the_seed_of_run_is_not_rounded(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "w.toml").touch()
-    said = cli(["run", str(tmp_path / "w.toml"), "--on", "sim:fake", "--seed", "1.5"])
-    assert (said.code, said.out) == (2, "")
-    assert "invalid value '1.5' for --seed: not a whole number" in said.err
+    completed = cli(["run", str(tmp_path / "w.toml"), "--on", "sim:fake", "--seed", "1.5"])
+    assert (completed.code, completed.out) == (2, "")
+    assert "invalid value '1.5' for --seed: not a whole number" in completed.err
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_the_seed_of_run_is_not_rounded(cli: CommandLine, tmp_path: Path) -> Non
     ],
 )
 def test_options_of_another_kind_of_target(cli: CommandLine, words: str, message: str) -> None:
-    said = cli(f"test wsat --dry-run {words}")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"error: {message}\nhint: it applies only to ")
+    completed = cli(f"test wsat --dry-run {words}")
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.startswith(f"error: {message}\nhint: it applies only to ")
 
 
 def test_refusals_of_drives_name_options_that_exist(cli: CommandLine) -> None:
-    known = set(cli("test wsat --help").out.split())
-    assert {SERIAL_FLAG, SIGNATURE_FLAG} <= known
+    help_words = set(cli("test wsat --help").out.split())
+    assert {SERIAL_FLAG, SIGNATURE_FLAG} <= help_words
 
 
 def test_json_lists_the_tests(cli: CommandLine) -> None:
@@ -87,9 +87,9 @@ def test_output_that_is_a_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("taken").touch()
-    said = cli("test wsat --on sim:fake --output taken")
-    assert said.code == 2
-    assert said.err == "error: taken is a file\nhint: give a new directory\n"
+    completed = cli("test wsat --on sim:fake --output taken")
+    assert completed.code == 2
+    assert completed.err == "error: taken is a file\nhint: give a new directory\n"
 
 
 @pytest.mark.parametrize(("closed", "code"), [("1>&-", 0), ("2>&-", 0), ("1>&- 2>&-", 0)])

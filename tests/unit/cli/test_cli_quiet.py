@@ -1,4 +1,4 @@
-"""What is said on stderr: no warnings of libraries, and where a long step is."""
+"""Output on stderr: no warnings of libraries, and the progress of long steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logging.getLogger("matplotlib.font_manager").warning("findfont: no such font")
 """
 
 
-def said(*options: str) -> str:
+def stderr_of(*options: str) -> str:
     done = subprocess.run(
         [sys.executable, *options, "-c", WARN], capture_output=True, text=True, check=True
     )
@@ -33,11 +33,11 @@ def said(*options: str) -> str:
 
 
 def test_users_see_none() -> None:
-    assert said() == ""
+    assert stderr_of() == ""
 
 
 def test_developers_can_ask_for_them() -> None:
-    assert "identical low and high ylims" in said("-W", "default")
+    assert "identical low and high ylims" in stderr_of("-W", "default")
 
 
 def test_a_log_says_where_a_long_step_is(
@@ -94,8 +94,8 @@ def test_a_run_of_a_set_says_where_a_long_step_is(
     for tenth in range(1000):
         now_s = tenth / 10
         child.step_progress(Progress(elapsed_ns=0, ios=1, iops=1.0, fraction=now_s / 100))
-    assert len(pipe.sent) == 99, [one.text for one in pipe.sent]  # not every look
-    assert all(one.fraction is None for one in pipe.sent)  # the load has not begun
+    assert len(pipe.sent) == 99, [step_event.text for step_event in pipe.sent]  # not every look
+    assert all(step_event.fraction is None for step_event in pipe.sent)  # the load has not begun
     for second, event in enumerate(pipe.sent, 1):
         now_s = second
         view.log(event)

@@ -19,27 +19,27 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the first test leaves its run for the others."""
     return tmp_path_factory.mktemp("kept") / "r"
 
 
 @pytest.fixture
-def stored(cli: CommandLine, kept: Path) -> Path:
-    if kept.exists():
-        return Path(shutil.copytree(kept, "r"))
-    said = cli("test wsat --on sim:fake --end time --time-hours 0.1 --output r --quiet")
-    assert said.code == 0
-    shutil.copytree("r", kept)
+def stored(cli: CommandLine, template: Path) -> Path:
+    if template.exists():
+        return Path(shutil.copytree(template, "r"))
+    completed = cli("test wsat --on sim:fake --end time --time-hours 0.1 --output r --quiet")
+    assert completed.code == 0
+    shutil.copytree("r", template)
     return Path("r")
 
 
 def test_report_is_written_beside_the_run(cli: CommandLine, stored: Path) -> None:
     at_the_end = (stored / "report.html").read_bytes()
     (stored / "report.html").unlink()
-    said = cli("report r")
-    path, verdict = said.out.splitlines()
-    assert (said.code, path, said.err) == (0, "r/report.html", "")
+    completed = cli("report r")
+    path, verdict = completed.out.splitlines()
+    assert (completed.code, path, completed.err) == (0, "r/report.html", "")
     assert verdict.startswith("Ended by 0.1 h of writes before a round was complete. At the end ")
     assert (stored / "report.html").read_bytes() == at_the_end, "the same run, the same bytes"
     page = (stored / "report.html").read_text()
@@ -59,17 +59,17 @@ def test_a_run_is_resumed_and_reported_by_its_very_name(
     drive.before_run = None
     assert cli(f"test wsat --resume {name} --quiet").code == 0
     at_the_end = Path(name, "report.html").read_bytes()
-    said = cli(f"report {name} --json")
-    assert said.code == 0, said.err
-    assert json.loads(said.out)["summary"]["figures"]["steps"] == 6
+    completed = cli(f"report {name} --json")
+    assert completed.code == 0, completed.err
+    assert json.loads(completed.out)["summary"]["figures"]["steps"] == 6
     assert Path(name, "report.html").read_bytes() == at_the_end
 
 
 def test_report_elsewhere_and_as_json(cli: CommandLine, stored: Path) -> None:
     (stored / "report.html").unlink()
-    said = cli("report r --output mine.html --json")
-    assert said.code == 0
-    answer = json.loads(said.out)
+    completed = cli("report r --output mine.html --json")
+    assert completed.code == 0
+    answer = json.loads(completed.out)
     assert answer["report"] == "mine.html"
     assert answer["summary"]["run"]["procedure"] == "wsat"
     assert Path("mine.html").is_file()
@@ -91,16 +91,16 @@ def test_report_elsewhere_and_as_json(cli: CommandLine, stored: Path) -> None:
     ],
 )
 def test_refusals(cli: CommandLine, stored: Path, words: str, message: str) -> None:
-    said = cli(words)
-    assert (said.code, said.out) == (2, "")
-    assert message in said.err
+    completed = cli(words)
+    assert (completed.code, completed.out) == (2, "")
+    assert message in completed.err
 
 
 def test_report_as_pdf_and_numbers(cli: CommandLine, stored: Path) -> None:
     pytest.importorskip("weasyprint", reason="needs the extra pdf and Pango")
-    said = cli("report r --pdf --csv numbers")
-    assert (said.code, said.err) == (0, "")
-    assert said.out.startswith(
+    completed = cli("report r --pdf --csv numbers")
+    assert (completed.code, completed.err) == (0, "")
+    assert completed.out.startswith(
         "r/report.html\nr/report.pdf\nnumbers\nEnded by 0.1 h of writes before"
     )
     assert (stored / "report.pdf").read_bytes().startswith(b"%PDF-")
@@ -114,19 +114,19 @@ def test_no_weasyprint_writes_nothing(
     cli: CommandLine, stored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "weasyprint", None)
-    said = cli("report r --output new.html --pdf --csv numbers")
-    assert (said.code, said.out) == (1, "")
-    assert "a report as PDF needs WeasyPrint, which is not installed" in said.err
-    assert 'pip install "writecliff[pdf]"' in said.err
+    completed = cli("report r --output new.html --pdf --csv numbers")
+    assert (completed.code, completed.out) == (1, "")
+    assert "a report as PDF needs WeasyPrint, which is not installed" in completed.err
+    assert 'pip install "writecliff[pdf]"' in completed.err
     assert not Path("new.html").exists()
     assert not Path("numbers").exists()
 
 
 def test_demo_shows_a_cliff(cli: CommandLine, drive: FakeEngine) -> None:
     drive.capacity_bytes = 60_000_000_000
-    said = cli("demo --on sim:fake --json --quiet")
-    assert (said.code, said.err) == (0, "")
-    answer = json.loads(said.out)
+    completed = cli("demo --on sim:fake --json --quiet")
+    assert (completed.code, completed.err) == (0, "")
+    answer = json.loads(completed.out)
     assert answer["run"] == "demo"
     assert Path(answer["report"]).is_file()
     assert answer["summary"]["run"]["status"] == "complete"

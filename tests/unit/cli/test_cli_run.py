@@ -36,9 +36,9 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_table(cli: CommandLine) -> None:
-    said = cli("run two.fio --on sim:fake --quiet --output r")
-    assert (said.code, said.err) == (0, "")
-    assert said.out == snapshot("""\
+    completed = cli("run two.fio --on sim:fake --quiet --output r")
+    assert (completed.code, completed.err) == (0, "")
+    assert completed.out == snapshot("""\
 two-1
 job    operation    IOPS   MB/s     mean      p50      p99    p99.9  p99.99     max
 first  write      79,316  324.9  12.6 µs  13.3 µs  18.4 µs  18.4 µs  127 µs  682 µs
@@ -57,9 +57,9 @@ verdict  first: 79,316 writes/s, p99.99 127 µs; second: 79,316 writes/s, p99.99
 
 
 def test_json(cli: CommandLine) -> None:
-    said = cli("run two.fio --on sim:fake --json --quiet")
-    assert said.code == 0
-    answer = json.loads(said.out)
+    completed = cli("run two.fio --on sim:fake --json --quiet")
+    assert completed.code == 0
+    answer = json.loads(completed.out)
     assert answer["file"] == "two.fio"
     assert answer["target"] == "sim:fake"
     assert [step["workload"] for step in answer["steps"]] == ["two-1", "two-2"]
@@ -77,12 +77,12 @@ def test_seed_of_the_command_line_counts(cli: CommandLine) -> None:
 
 def test_interrupted(cli: CommandLine, drive: FakeEngine) -> None:
     drive.before_run = interrupted_at(2)
-    said = cli("run two.fio --on sim:fake --quiet")
-    assert (said.code, said.out) == (130, "")
-    assert said.err.startswith("error: stopped; 1 complete step stored in runs/two-sim-fake-")
+    completed = cli("run two.fio --on sim:fake --quiet")
+    assert (completed.code, completed.out) == (130, "")
+    assert completed.err.startswith("error: stopped; 1 complete step stored in runs/two-sim-fake-")
     assert drive.closed
     (run,) = Path("runs").iterdir()
-    assert f"hint: resume with `writecliff run --resume {run}`" in said.err
+    assert f"hint: resume with `writecliff run --resume {run}`" in completed.err
     drive.before_run = None
     resumed = json.loads(cli(f"run --resume {run} --json --quiet --on sim:fake").out)
     whole = json.loads(cli("run two.fio --on sim:fake --json --quiet").out)
@@ -102,31 +102,31 @@ def test_a_run_has_a_report_and_can_be_compared(cli: CommandLine) -> None:
     assert (summary["schema"], summary["steps"]) == ("writecliff/workload/1", answer["steps"])
     Path("a.json").write_text(json.dumps(answer))
     cli("run two.fio --on sim:fake --quiet --output s --seed 5")
-    found = json.loads(cli("compare r s --json").out)
-    assert {d["what"] for d in found["differences"]} == {"seed", "definition"}
-    means = [f for f in found["figures"] if f["key"].endswith(("/iops", "/mb_per_s", "/mean"))]
+    comparison = json.loads(cli("compare r s --json").out)
+    assert {d["what"] for d in comparison["differences"]} == {"seed", "definition"}
+    means = [f for f in comparison["figures"] if f["key"].endswith(("/iops", "/mb_per_s", "/mean"))]
     assert len(means) == 6 and {figure["noise"] for figure in means} <= {"within", "more"}
     assert json.loads(cli("compare r a.json --json").out)["figures"]
 
 
 def test_a_run_ends_with_the_comparison_to_its_baseline(cli: CommandLine) -> None:
     cli("run two.fio --on sim:fake --quiet --output a")
-    said = cli("run two.fio --on sim:fake --quiet --seed 5 --output b --baseline a")
-    last = said.out.splitlines()[-1]
+    completed = cli("run two.fio --on sim:fake --quiet --seed 5 --output b --baseline a")
+    last = completed.out.splitlines()[-1]
     compared = json.loads(cli("compare a b --json").out)
     assert last == f"compared    {compared['verdict']}"
     assert Path("b/comparison.html").is_file()
     words = "run two.fio --on sim:fake --quiet --seed 6 --output c --baseline a --json"
-    found = json.loads(cli(words).out)["comparison"]
-    assert found["figures"] and found["report"] == "c/comparison.html"
+    comparison = json.loads(cli(words).out)["comparison"]
+    assert comparison["figures"] and comparison["report"] == "c/comparison.html"
     assert json.loads(cli("report c --json").out)["summary"]["steps"]  # the page is no damage
 
 
 def test_a_baseline_is_looked_at_before_anything_is_run(cli: CommandLine) -> None:
-    said = cli("run two.fio --on sim:fake --quiet --output b --baseline nowhere")
-    assert (said.code, "nowhere contains no run" in said.err) == (2, True)
-    said = cli("run two.fio --on sim:fake --quiet --baseline . --output-format fio-json")
-    assert (said.code, "--baseline" in said.err) == (2, True)
+    completed = cli("run two.fio --on sim:fake --quiet --output b --baseline nowhere")
+    assert (completed.code, "nowhere contains no run" in completed.err) == (2, True)
+    completed = cli("run two.fio --on sim:fake --quiet --baseline . --output-format fio-json")
+    assert (completed.code, "--baseline" in completed.err) == (2, True)
     assert not Path("b").exists()
 
 
@@ -146,8 +146,8 @@ def test_what_cannot_be_resumed_or_preconditioned(cli: CommandLine) -> None:
         ("run two.fio --on sim:fake --precondition half", "unknown preconditioning 'half'"),
         ("run two.fio --on sim:fake --precondition used:0%", "'used:0%' does not have a"),
     ):
-        said = cli(words)
-        assert (said.code, text in said.err) == (2, True), said.err
+        completed = cli(words)
+        assert (completed.code, text in completed.err) == (2, True), completed.err
 
 
 @pytest.mark.parametrize(
@@ -160,16 +160,16 @@ def test_what_cannot_be_resumed_or_preconditioned(cli: CommandLine) -> None:
 )
 def test_malformed_job_files(cli: CommandLine, drive: FakeEngine, text: str, message: str) -> None:
     Path("two.fio").write_text(text)
-    said = cli("run two.fio --on sim:fake")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("error: ")
-    assert message in said.err.splitlines()[0]
+    completed = cli("run two.fio --on sim:fake")
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.startswith("error: ")
+    assert message in completed.err.splitlines()[0]
     assert drive.calls == []
     assert drive.closed
 
 
 def test_fio_json_is_for_fio_files(cli: CommandLine) -> None:
     Path("w.toml").write_text("")
-    said = cli("run w.toml --on sim:fake --output-format fio-json")
-    assert said.code == 2
-    assert "is for fio job files" in said.err
+    completed = cli("run w.toml --on sim:fake --output-format fio-json")
+    assert completed.code == 2
+    assert "is for fio job files" in completed.err

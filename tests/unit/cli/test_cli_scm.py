@@ -26,13 +26,13 @@ def test_write_saturation_is_steady_at_once(cli: CommandLine, tmp_path: Path) ->
     slow = text.replace('"400 GB"', '"100 GB"').replace("banks = 7", "banks = 1")
     (tmp_path / "slow.toml").write_text(slow.replace('"0.578 us"', '"4 us"'), encoding="utf-8")
     run = tmp_path / "run"
-    said = cli(f"test wsat --on sim:{tmp_path / 'slow.toml'} --quick --output {run} --json")
-    assert said.code == 0, said.err
-    answer = json.loads(said.out)
+    completed = cli(f"test wsat --on sim:{tmp_path / 'slow.toml'} --quick --output {run} --json")
+    assert completed.code == 0, completed.err
+    answer = json.loads(completed.out)
     assert (answer["status"], answer["ended_by"]) == ("complete", "steady")
     (stage,) = answer["stages"]
     assert stage["first_reached_at_round"] == 5, "the first rounds that can be"
-    assert "purge: simulated purge (a new key)" in said.err and "WAF -" in said.err
+    assert "purge: simulated purge (a new key)" in completed.err and "WAF -" in completed.err
     rounds = pq.read_table(run / "rounds.parquet").to_pydict()
     assert len(rounds["iops"]) > 100
     assert max(rounds["iops"]) < 1.01 * min(rounds["iops"]), "no cliff, from the first minute on"
@@ -58,8 +58,8 @@ def test_device_show_and_list(cli: CommandLine) -> None:
     ],
 )
 def test_what_needs_flash_says_so(cli: CommandLine, tmp_path: Path, words: str, says: str) -> None:
-    said = cli(words.format(tmp_path / "sweep"))
-    assert (said.code, said.out) == (2, "")
+    completed = cli(words.format(tmp_path / "sweep"))
+    assert (completed.code, completed.out) == (2, "")
     expected = f"error: p5800x-400 is a drive of storage-class memory; {says}"
-    assert said.err.splitlines()[0] == expected
+    assert completed.err.splitlines()[0] == expected
     assert not (tmp_path / "sweep").exists()

@@ -1,4 +1,4 @@
-"""What the command line shows and says: help screens, usage errors, exit codes."""
+"""Help screens, usage errors and exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ def test_module_runs(tmp_path: Path) -> None:
 
 
 def test_root_screen(cli: CommandLine) -> None:
-    said = cli("--help")
-    assert said.err == ""
-    assert said.out == snapshot("""\
+    completed = cli("--help")
+    assert completed.err == ""
+    assert completed.out == snapshot("""\
 Usage: writecliff COMMAND
 
 An SSD performance laboratory: the SNIA tests on simulated and real drives.
@@ -229,8 +229,8 @@ Examples:
 
 def wsat_screen(cli: CommandLine) -> tuple[str, str]:
     """The help in two parts: what all tests have, and the options of the test."""
-    own, mark, shared = cli("test wsat --help").out.partition("Drive:\n")
-    return mark + shared, own
+    options, mark, shared = cli("test wsat --help").out.partition("Drive:\n")
+    return mark + shared, options
 
 
 def test_shared_options_of_a_test(cli: CommandLine) -> None:
@@ -461,17 +461,17 @@ def test_usage_errors(
     cli: CommandLine, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = cli(words)
-    assert said.code == 2
-    assert said.out == ""
-    assert said.err == USAGE_ERRORS[words]
+    completed = cli(words)
+    assert completed.code == 2
+    assert completed.out == ""
+    assert completed.err == USAGE_ERRORS[words]
     assert not any(tmp_path.iterdir())
 
 
 def test_errors_as_json(cli: CommandLine) -> None:
-    said = cli("test wsat --edtion pts-c --json")
-    assert said.code == 2
-    assert json.loads(said.err) == snapshot(
+    completed = cli("test wsat --edtion pts-c --json")
+    assert completed.code == 2
+    assert json.loads(completed.err) == snapshot(
         {
             "error": {
                 "message": "unknown option '--edtion' for `writecliff test wsat`",
@@ -491,10 +491,10 @@ def test_unexpected_errors_leave_a_traceback_file(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr("tests.support.fake_engine.FakeEngine.identify", explode)
-    said = cli("test wsat --on sim:fake --dry-run")
-    assert said.code == 1
+    completed = cli("test wsat --on sim:fake --dry-run")
+    assert completed.code == 1
     (file,) = tmp_path.glob("writecliff-*.traceback")
-    assert said.err == (
+    assert completed.err == (
         "error: internal error: ZeroDivisionError: two lines\n"
         f"hint: this is a bug in writecliff, please report it with {file}\n"
     )

@@ -48,12 +48,12 @@ def test_a_signal_ends_it_with_a_summary_and_the_state(
         process.send_signal(number)
         out, err = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0, err
-    said = json.loads(out)
-    assert said["schema"] == "writecliff/serve/1"
-    assert said["operations"]["write"]["bytes"] == 65536
-    assert said["slow_down"] is None
-    assert said["waf"] >= 1
-    assert said["state"] == str(state) and state.stat().st_size > 0
+    answer = json.loads(out)
+    assert answer["schema"] == "writecliff/serve/1"
+    assert answer["operations"]["write"]["bytes"] == 65536
+    assert answer["slow_down"] is None
+    assert answer["waf"] >= 1
+    assert answer["state"] == str(state) and state.stat().st_size > 0
 
 
 def _cpu_s(process: subprocess.Popen[str]) -> float:
@@ -77,21 +77,21 @@ def test_an_idle_server_takes_no_cpu_and_says_what_it_did(tmp_path: Path) -> Non
 
 def test_mistakes_are_explained(cli: CommandLine, tmp_path: Path) -> None:
     drive = f"sim:{write_small_drive(tmp_path)}"
-    said = cli(f"serve {drive}")
-    assert (said.code, "no address to serve at" in said.err) == (2, True)
-    said = cli(f"serve {drive} --nbd unix:{tmp_path}/s --fast --slow-down 2")
-    assert (said.code, "--slow-down cannot be given with --fast" in said.err) == (2, True)
-    said = cli(f"serve {drive} --nbd unix:{tmp_path}/s --allow-host nqn.host")
-    assert (said.code, "give --listen, too" in said.err) == (2, True)
+    completed = cli(f"serve {drive}")
+    assert (completed.code, "no address to serve at" in completed.err) == (2, True)
+    completed = cli(f"serve {drive} --nbd unix:{tmp_path}/s --fast --slow-down 2")
+    assert (completed.code, "--slow-down cannot be given with --fast" in completed.err) == (2, True)
+    completed = cli(f"serve {drive} --nbd unix:{tmp_path}/s --allow-host nqn.host")
+    assert (completed.code, "give --listen, too" in completed.err) == (2, True)
     for address in ("nowhere", f"unix:{tmp_path}/s", "unix:4420", "host:70000", "::1:4420"):
-        said = cli(f"serve {drive} --listen {address}")
+        completed = cli(f"serve {drive} --listen {address}")
         message = f"'{address}' is not an address of NVMe/TCP, which needs HOST:PORT"
-        assert (said.code, message in said.err) == (2, True), said.err
-        assert said.err.count("unix") == address.count("unix")
-    said = cli(f"serve {drive} --nbd nonsense")
-    assert (said.code, "'nonsense' is not an address" in said.err) == (2, True)
-    said = cli(f"serve /dev/null --nbd unix:{tmp_path}/s")
-    assert (said.code, "not simulated" in said.err) == (2, True)
+        assert (completed.code, message in completed.err) == (2, True), completed.err
+        assert completed.err.count("unix") == address.count("unix")
+    completed = cli(f"serve {drive} --nbd nonsense")
+    assert (completed.code, "'nonsense' is not an address" in completed.err) == (2, True)
+    completed = cli(f"serve /dev/null --nbd unix:{tmp_path}/s")
+    assert (completed.code, "not simulated" in completed.err) == (2, True)
 
 
 def test_addresses_that_other_machines_reach_are_warned_of(tmp_path: Path) -> None:
@@ -174,15 +174,15 @@ def test_power_is_cut_after_times_and_by_the_command(
         pass
     done = cli(["serve", "power-cut", address, "--json"])
     assert done.code == 0, done.err
-    said = json.loads(done.out)
-    assert (said["pid"], said["addresses"], said["number"]) == (process.pid, [address], 3)
+    answer = json.loads(done.out)
+    assert (answer["pid"], answer["addresses"], answer["number"]) == (process.pid, [address], 3)
     assert cli(f"serve power-cut {process.pid}").out.startswith("sim:")
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=WAIT_LIMIT_S)
     assert process.returncode == 0, err
     cuts = json.loads(out)["power_cuts"]
     assert [cut["seed"] for cut in cuts] == [1, 2, 3, 4]
-    assert cuts[0]["wall_ns"] >= 1e6 and cuts[2] == said["cut"]
+    assert cuts[0]["wall_ns"] >= 1e6 and cuts[2] == answer["cut"]
     assert cli("serve power-cut").code == 2
 
 

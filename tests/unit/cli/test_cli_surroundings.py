@@ -34,8 +34,8 @@ def start(folder: Path, *words: str, **more: str) -> subprocess.Popen[bytes]:
     )
 
 
-def said(folder: Path, *words: str, code: int = 0, **more: str) -> str:
-    """What a command says, without anything that a terminal would act on."""
+def run_program(folder: Path, *words: str, code: int = 0, **more: str) -> str:
+    """Run a command and return its output, which must hold no control characters."""
     child = start(folder, *words, **more)
     text = b"".join(child.communicate()).decode("utf-8", "strict")
     assert child.returncode == code, text
@@ -67,32 +67,34 @@ def test_names_that_are_no_plain_text(
     for kind in ("small", "w"):
         (folder / f"{kind}.toml").rename(folder / f"{kind}{name}.toml")
     run = ("run", f"w{name}.toml", "--on", f"sim:small{name}.toml", "--output", f"r{name}")
-    assert "IOPS" in said(folder, *run, **surroundings)
+    assert "IOPS" in run_program(folder, *run, **surroundings)
     assert (folder / f"r{name}" / "report.html").read_bytes().rstrip().endswith(b"</html>")
-    assert "complete" in said(folder, "runs", "list", "--store", ".", **surroundings)
-    said(folder, "report", f"r{name}", "--output", f"{name}.html", **surroundings)
+    assert "complete" in run_program(folder, "runs", "list", "--store", ".", **surroundings)
+    run_program(folder, "report", f"r{name}", "--output", f"{name}.html", **surroundings)
 
 
 def test_a_device_whose_fields_move_the_cursor(folder: Path) -> None:
     """Its texts are shown by commands and pages that a device of somebody else comes to."""
     text = (folder / "small.toml").read_text()
-    odd = "".join(f"\\u{ord(one):04x}" for one in f"{ODD}<script>")
+    odd = "".join(f"\\u{ord(character):04x}" for character in f"{ODD}<script>")
     for key in ("name", "description", "model"):
-        text, found = re.subn(rf'(?m)^{key} = ".*?"', lambda _, key=key: f'{key} = "{odd}"', text)
-        assert found == 1
+        text, replaced = re.subn(
+            rf'(?m)^{key} = ".*?"', lambda _, key=key: f'{key} = "{odd}"', text
+        )
+        assert replaced == 1
     (folder / "small.toml").write_text(text)
-    said(folder, "run", "w.toml", "--on", "sim:small.toml", "--output", "run", **UTF_8)
+    run_program(folder, "run", "w.toml", "--on", "sim:small.toml", "--output", "run", **UTF_8)
     page = (folder / "run/report.html").read_text()
     assert "sm\u00e4ll" in page and f"{ODD[-5:]}<script>" not in page
     for words in ("device show small.toml", "device show small.toml --sheet", "runs list --store .",
                   "runs show run", "report run"):  # fmt: skip
-        said(folder, *words.split(), **UTF_8)
+        run_program(folder, *words.split(), **UTF_8)
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "-5", "x", "1000000"])
 def test_help_at_any_width(tmp_path: Path, columns: str) -> None:
     for words in (["--help"], ["run", "--help"]):
-        text = said(tmp_path, *words, COLUMNS=columns)
+        text = run_program(tmp_path, *words, COLUMNS=columns)
         assert "Usage: writecliff" in text
         assert "--help" in text or "--on" in text
 
@@ -100,7 +102,7 @@ def test_help_at_any_width(tmp_path: Path, columns: str) -> None:
 @pytest.mark.parametrize("size", ["999999999999TB", "1e30TB", "0", "\u00b2TB", "-1GB", "9" * 5000])
 def test_sizes_that_no_file_has(folder: Path, size: str) -> None:
     run = ("run", "w.toml", "--on", "file:new.img", f"--size={size}", "--output", "out", "--quiet")
-    assert said(folder, *run, code=2).startswith("error: ")
+    assert run_program(folder, *run, code=2).startswith("error: ")
     assert not (folder / "new.img").exists() and not (folder / "out").exists()
 
 
@@ -109,8 +111,8 @@ def test_sizes_that_no_file_has(folder: Path, size: str) -> None:
 )
 def test_a_refused_file_leaves_no_run_directory(folder: Path, command: tuple[str, ...]) -> None:
     (folder / "mine.img").write_bytes(b"\x5a" * (20 << 20))
-    said(folder, *command, "--on", "file:mine.img", "--quiet", code=2)
-    said(folder, *command, "--on", "file:mine.img", "--output", "out", code=2)
+    run_program(folder, *command, "--on", "file:mine.img", "--quiet", code=2)
+    run_program(folder, *command, "--on", "file:mine.img", "--output", "out", code=2)
     assert not list(folder.glob("runs/*")) and not (folder / "out").exists()
     assert (folder / "mine.img").read_bytes() == b"\x5a" * (20 << 20)
 

@@ -27,9 +27,9 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_dry_run_writes_nothing(cli: CommandLine, drive: FakeEngine, tmp_path: Path) -> None:
-    said = cli("test wsat --on sim:fake --edition pts-c --queue-depth 8 --dry-run")
-    assert (said.code, said.err) == (0, "")
-    assert said.out == snapshot("""\
+    completed = cli("test wsat --on sim:fake --edition pts-c --queue-depth 8 --dry-run")
+    assert (completed.code, completed.err) == (0, "")
+    assert completed.out == snapshot("""\
 Write Saturation Test, PTS-C 1.2 on sim:fake: Fake Formula 480 FAKE0001, 480 GB
 
 1. purge the drive
@@ -52,17 +52,17 @@ nothing was done (--dry-run)
 
 
 def test_dry_run_as_json(cli: CommandLine, drive: FakeEngine) -> None:
-    said = cli("test wsat --on sim:fake --end time --dry-run --json")
-    plan = json.loads(said.out)["plan"]
+    completed = cli("test wsat --on sim:fake --end time --dry-run --json")
+    plan = json.loads(completed.out)["plan"]
     assert (plan["steps_min"], plan["steps_max"]) == (1440, 1440)
     assert plan["deviations"] == []
     assert drive.calls == []
 
 
 def test_run_in_lines(cli: CommandLine, tmp_path: Path) -> None:
-    said = cli(SHORT + " --output r")
-    assert said.code == 0
-    assert said.out == snapshot("""\
+    completed = cli(SHORT + " --output r")
+    assert completed.code == 0
+    assert completed.out == snapshot("""\
 run           r
 ended by      0.05 h of writes
 steady state  not reached; ended by 0.05 h of writes
@@ -72,7 +72,7 @@ last step     80,554 IOPS
 report        r/report.html
 verdict       Ended by 0.05 h of writes before a round was complete. At the end 80,554 IOPS; p99.99 15.99 (2.294 to 15.99) ms; Average latency 1.590 ms
 """)
-    talk = re.sub("complete after .* of wall", "complete after T of wall", said.err)
+    talk = re.sub("complete after .* of wall", "complete after T of wall", completed.err)
     assert talk == snapshot("""\
 Write Saturation Test, PTS-E 1.1 on sim:fake: Fake Formula 480 FAKE0001, 480 GB
 run directory: r
@@ -88,9 +88,9 @@ complete after T of wall time: 0.05 h of writes
 
 
 def test_run_as_json(cli: CommandLine) -> None:
-    said = cli(SHORT + " --output r --json --quiet")
-    assert (said.code, said.err) == (0, "")
-    outcome = json.loads(said.out)
+    completed = cli(SHORT + " --output r --json --quiet")
+    assert (completed.code, completed.err) == (0, "")
+    outcome = json.loads(completed.out)
     assert outcome["run"] == "r"
     assert outcome["status"] == "complete"
     assert outcome["ended_by"] == "time"
@@ -106,24 +106,24 @@ def test_default_directory_names_test_and_target(cli: CommandLine, tmp_path: Pat
 
 def test_interrupt_and_resume(cli: CommandLine, drive: FakeEngine) -> None:
     drive.before_run = interrupted_at(2)
-    said = cli(SHORT + " --output r")
-    assert said.code == 130
-    assert said.err.endswith(
+    completed = cli(SHORT + " --output r")
+    assert completed.code == 130
+    assert completed.err.endswith(
         "error: stopped; 1 complete step stored in r\n"
         "hint: resume with `writecliff test wsat --resume r`\n"
     )
     fresh = FakeEngine()
     drive.__dict__.update(fresh.__dict__)
-    said = cli("test wsat --resume r --json")
-    assert said.code == 0
-    assert json.loads(said.out)["steps"] == 3
+    completed = cli("test wsat --resume r --json")
+    assert completed.code == 0
+    assert json.loads(completed.out)["steps"] == 3
 
 
 def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
     drive.before_run = failing_at(2)
-    said = cli(SHORT + " --output r --quiet")
-    assert (said.code, said.out) == (1, "")
-    assert said.err == (
+    completed = cli(SHORT + " --output r --quiet")
+    assert (completed.code, completed.out) == (1, "")
+    assert completed.err == (
         "error: fake drive gone\n"
         "hint: 1 complete step stored; once the cause is removed, "
         "resume with `writecliff test wsat --resume r`\n"
@@ -141,18 +141,18 @@ def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
 )
 def test_refusals_about_the_directory(cli: CommandLine, words: str, message: str) -> None:
     assert cli(SHORT + " --output r --quiet").code == 0
-    said = cli(words)
-    assert said.code == 2
-    assert message in said.err
+    completed = cli(words)
+    assert completed.code == 2
+    assert message in completed.err
 
 
 def test_damaged_run_is_one_line(cli: CommandLine, tmp_path: Path) -> None:
     assert cli(SHORT + " --output r --quiet").code == 0
     for path in (tmp_path / "r").rglob("manifest*"):
         path.write_text('{"half": ')
-    said = cli("test wsat --resume r")
-    assert said.code == 2
-    assert said.err.startswith("error: damaged: r/manifest.json: not JSON")
+    completed = cli("test wsat --resume r")
+    assert completed.code == 2
+    assert completed.err.startswith("error: damaged: r/manifest.json: not JSON")
 
 
 def test_a_closed_terminal_does_not_stop_the_test(
@@ -169,9 +169,9 @@ def test_a_closed_terminal_does_not_stop_the_test(
             return False
 
     monkeypatch.setattr("sys.stderr", Gone())
-    said = cli(SHORT + " --output r --json")
-    assert said.code == 0
-    assert json.loads(said.out)["status"] == "complete"
+    completed = cli(SHORT + " --output r --json")
+    assert completed.code == 0
+    assert json.loads(completed.out)["status"] == "complete"
 
 
 def test_full_disk_is_one_line(cli: CommandLine, drive: FakeEngine) -> None:
@@ -180,9 +180,9 @@ def test_full_disk_is_one_line(cli: CommandLine, drive: FakeEngine) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "r/rows")
 
     drive.before_run = full
-    said = cli(SHORT + " --output r --quiet")
-    assert said.code == 1
-    assert said.err == snapshot("""\
+    completed = cli(SHORT + " --output r --quiet")
+    assert completed.code == 1
+    assert completed.err == snapshot("""\
 error: no space left on device: r/rows
 hint: free some space and try again; continue an interrupted run with --resume RUN
 """)
@@ -214,8 +214,10 @@ def test_live_view_shows_where_the_test_is(
 
     progress = Recorded(Screen(console=console))
     monkeypatch.setattr("writecliff.cli.runner.ProgressView", lambda screen: progress)
-    said = cli("test wsat --on sim:fake --end time --time-hours 0.2 --round-minutes 2 --output r")
-    assert said.code == 0
+    completed = cli(
+        "test wsat --on sim:fake --end time --time-hours 0.2 --round-minutes 2 --output r"
+    )
+    assert completed.code == 0
     assert len(screens) == 12
     without_time_left = re.sub(r"about .* left", "about T left", screens[-1])
     screen = "\n".join(line.rstrip() for line in without_time_left.splitlines())
@@ -239,9 +241,9 @@ def test_a_real_drive_needs_its_serial_number(
         sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
     )
     drive.write_refusal = TargetError("this run destroys all data", hint="give --destroy FAKE0001")
-    said = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
-    assert said.code == 2
-    assert said.err == snapshot("""\
+    completed = cli("test wsat --on /dev/fake --end time --time-hours 0.05")
+    assert completed.code == 2
+    assert completed.err == snapshot("""\
 error: this run destroys all data
 hint: give --destroy FAKE0001
 """)
@@ -249,14 +251,14 @@ hint: give --destroy FAKE0001
     assert not any(tmp_path.iterdir())
     drive.write_refusal = None
     drive.before_run = interrupted_at(2)
-    said = cli(
+    completed = cli(
         "test wsat --on /dev/fake --end time --time-hours 0.05 --output r --destroy FAKE0001"
     )
-    assert said.code == 130
-    assert said.err.endswith(
+    assert completed.code == 130
+    assert completed.err.endswith(
         "hint: resume with `writecliff test wsat --resume r --destroy FAKE0001`\n"
     )
-    assert "all data on /dev/fake will be lost\n" in said.err
+    assert "all data on /dev/fake will be lost\n" in completed.err
 
 
 @pytest.mark.parametrize("command", ["test wsat --end time", "suite pts-e --tests wsat"])
@@ -295,17 +297,17 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
         sys.modules["writecliff.engines.target"], "open_target", lambda text, **options: drive
     )
     drive.before_run = interrupted_at(2)
-    said = cli(
+    completed = cli(
         ["test", "wsat", "--on", "/dev/fake", "--end", "time", "--time-hours", "0.05"]
         + ["--output", "r 1", "--destroy", "/dev/fake"]
     )
-    assert said.err.endswith(
+    assert completed.err.endswith(
         "hint: resume with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
     )
     drive.before_run = failing_at(drive.runs + 1, "fio failed: killed by SIGKILL")
-    said = cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"])
-    assert said.code == 1
-    assert said.err.endswith(
+    completed = cli(["test", "wsat", "--resume", "r 1", "--destroy", "/dev/fake"])
+    assert completed.code == 1
+    assert completed.err.endswith(
         "error: fio failed: killed by SIGKILL\n"
         "hint: 1 complete step stored; once the cause is removed, "
         "resume with `writecliff test wsat --resume 'r 1' --destroy /dev/fake`\n"
@@ -315,9 +317,9 @@ def test_a_drive_without_serial_number_is_confirmed_by_its_path(
 
 
 def test_no_purge_is_a_flag_that_simulated_drives_refuse(cli: CommandLine) -> None:
-    said = cli("test wsat --on sim:fake --no-purge --dry-run")
-    assert said.code == 2
-    assert "--no-purge is for real drives: a simulated drive is new" in said.err
+    completed = cli("test wsat --on sim:fake --no-purge --dry-run")
+    assert completed.code == 2
+    assert "--no-purge is for real drives: a simulated drive is new" in completed.err
     help_text = " ".join(cli("test wsat --help").out.split())
     assert "--no-purge Start without a purge, for a real drive that was purged" in help_text
     assert "--no-purge" in cli("suite --help").out

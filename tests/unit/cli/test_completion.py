@@ -1,4 +1,4 @@
-"""What a Tab completes: in the program's own words, and typed into real shells."""
+"""Completion of words by Tab: the words that the program offers, and Tabs in real shells."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def test_commands_and_their_commands() -> None:
 
 
 def test_options_with_their_help() -> None:
-    found = dict(answer(["test", "wsat", "--"]).words)
-    assert found["--on"] == "The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."
-    assert {"--quick", "--seed", "--json", "--help"} <= found.keys()
-    assert "--no-json" not in found
+    options = dict(answer(["test", "wsat", "--"]).words)
+    assert options["--on"] == "The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."
+    assert {"--quick", "--seed", "--json", "--help"} <= options.keys()
+    assert "--no-json" not in options
     assert {"--trim", "--no-trim"} <= {*completed("replay", "--")}
 
 

@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def said(*command: str) -> str:
+def output_of(*command: str) -> str:
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "100"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     return done.stdout + done.stderr
@@ -39,7 +39,9 @@ def test_there_is_a_page_for_each_command() -> None:
 def test_mandoc_finds_nothing(folder: Path) -> None:
     if shutil.which("mandoc") is None:
         pytest.skip("mandoc is not installed")
-    lines = said("mandoc", "-T", "lint", "-W", "warning", *map(str, folder.iterdir())).splitlines()
+    lines = output_of(
+        "mandoc", "-T", "lint", "-W", "warning", *map(str, folder.iterdir())
+    ).splitlines()
     # Pages have no date, so that the same source gives the same pages.
     assert [line for line in lines if "missing date" not in line] == []
 
@@ -48,10 +50,12 @@ def test_man_finds_nothing_and_shows_every_option(folder: Path) -> None:
     if shutil.which("man") is None or shutil.which("groff") is None:
         pytest.skip("man and groff are not installed")
     for path in folder.iterdir():
-        assert "warning" not in said(
+        assert "warning" not in output_of(
             "sh", "-c", 'man --warnings -l -Z "$1" 2>&1 >&-', "", str(path)
         )
-    shown = re.sub("\x1b\\[[0-9;]*m|.\b", "", said("man", "-l", str(folder / "writecliff-runs.1")))
+    shown = re.sub(
+        "\x1b\\[[0-9;]*m|.\b", "", output_of("man", "-l", str(folder / "writecliff-runs.1"))
+    )
     app = build_app()["runs"]
     for name in ("list", "sql", "export"):
         for argument in app[name].assemble_argument_collection():

@@ -22,6 +22,6 @@ def test_the_package_itself_has_an_example() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples(module: str) -> None:
-    found = doctest.testmod(importlib.import_module(module), raise_on_error=False)
-    assert found.attempted > 0
-    assert found.failed == 0
+    outcome = doctest.testmod(importlib.import_module(module), raise_on_error=False)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0

@@ -76,10 +76,10 @@ def test_enough_guides_have_examples_that_run() -> None:
 @pytest.mark.parametrize("page", [*TUTORIAL, *GUIDES], ids=lambda page: page.stem)
 def test_every_block_has_a_language_and_every_one_that_does_not_run_a_reason(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    found = fences(text)
-    assert {fence.language for fence in found if fence.language[:1] != "{"} <= LANGUAGES
-    assert len(found) * 2 == len(re.findall(r"^ *```", text, re.M))
-    for fence in found:
+    blocks = fences(text)
+    assert {fence.language for fence in blocks if fence.language[:1] != "{"} <= LANGUAGES
+    assert len(blocks) * 2 == len(re.findall(r"^ *```", text, re.M))
+    for fence in blocks:
         assert fence.words.get("not-run", "reason"), f"{page.name}:{fence.line}"
     for line in re.findall(r"(?:\n\n|\A)    (?! |[-*] ).*", text):
         pytest.fail(f"{page.name}: write an indented block as a fence: {line.strip()}")
@@ -87,14 +87,14 @@ def test_every_block_has_a_language_and_every_one_that_does_not_run_a_reason(pag
 
 def _commands() -> list[str]:
     """Every command line of writecliff in tutorial, guides and README, without redirections."""
-    found: dict[str, None] = {}
+    commands: dict[str, None] = {}
     for page in [*TUTORIAL, *GUIDES, ROOT / "README.md"]:
         for fence in fences(page.read_text(encoding="utf-8")):
             if fence.language in ("sh", ""):
                 for line in re.sub(r" *\\\n *", " ", fence.body).splitlines():
                     if (words := line.strip()).startswith("writecliff "):
-                        found[re.split(r" [>|&] ?", words)[0]] = None
-    return [line for line in found if line.count('"') % 2 == 0]
+                        commands[re.split(r" [>|&] ?", words)[0]] = None
+    return [line for line in commands if line.count('"') % 2 == 0]
 
 
 @pytest.mark.parametrize("line", _commands())

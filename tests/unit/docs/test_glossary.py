@@ -21,7 +21,7 @@ def _rows() -> list[list[str]]:
 
 
 def _names() -> list[str]:
-    """What the column "in writecliff" puts in code quotes; the column before the source."""
+    """Return the names in code quotes of the column "in writecliff", the last but one."""
     return [name for row in _rows() for name in re.findall(r"`([^`]+)`", row[-2])]
 
 
@@ -64,5 +64,5 @@ def test_every_name_of_the_glossary_is_in_the_code(name: str) -> None:
 )
 def test_words_that_the_glossary_replaced_do_not_come_back(word: str, now: str) -> None:
     pattern = rf"^.*(?<![A-Za-z_])(?:{word})(?![A-Za-z_]).*$"
-    found = [match[0].strip() for match in re.finditer(pattern, _sources(), re.M)]
-    assert found == [], f"write {now}"
+    matches = [match[0].strip() for match in re.finditer(pattern, _sources(), re.M)]
+    assert matches == [], f"write {now}"

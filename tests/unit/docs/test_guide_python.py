@@ -51,7 +51,7 @@ GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "python.md"
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the examples have made, run one after the other in a folder of their own."""
+    """Run the examples in order in a folder of their own, and return their variables."""
     folder = tmp_path_factory.mktemp("guide")
     drive = write_small_drive(folder)
     made: dict[str, Any] = {"folder": folder}
@@ -91,8 +91,8 @@ def test_the_command_line_gives_the_same(
     assert json.loads(capsys.readouterr().out)["summary"] == names["run"].summary
     words = f"replay store.parquet --on sim:{names['folder'] / 'small.toml'} --fills 2 --no-timed"
     assert main([*words.split(), "--writes-per-day", "500GB", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["waf"], found["years"]) == (names["replay"].waf, names["replay"].years)
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["waf"], answer["years"]) == (names["replay"].waf, names["replay"].years)
 
 
 def test_every_function_of_the_package_is_in_the_guide_and_documented() -> None:
@@ -114,10 +114,10 @@ def test_every_field_is_explained(kind: type) -> None:
     for here, after in pairwise([*body.body, None]):
         if not isinstance(here, ast.AnnAssign) or not isinstance(here.target, ast.Name):
             continue
-        own = "".join(lines[here.lineno - 2 : here.end_lineno])
+        declaration = "".join(lines[here.lineno - 2 : here.end_lineno])
         below = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-        told = f"`{here.target.id}`" in (kind.__doc__ or "")
-        assert "# " in own or below or told, here.target.id
+        documented = f"`{here.target.id}`" in (kind.__doc__ or "")
+        assert "# " in declaration or below or documented, here.target.id
 
 
 def test_a_job_takes_one_block_size_as_a_file_does() -> None:

@@ -40,16 +40,18 @@ def ask(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # t
     drive = write_small_drive(tmp_path)
 
     def run(word: str) -> list[str]:
-        (commands,) = (found for title, found in questions().items() if word in title)
+        (commands,) = (
+            commands_of_title for title, commands_of_title in questions().items() if word in title
+        )
         assert 1 <= len(commands) <= 2
         for command in commands:
             words = [command]
             words += [more for start, more in SHORTER.items() if command.startswith(start)]
             if command.startswith("sweep"):  # blocks of the small drive are too large for 7 %
                 words[0] = command.replace("sata-tlc-120", str(drive)).replace("7,", "20,")
-            said = cli(" ".join(words))
-            assert said.code == 0, said.err
-        return said.out.strip().splitlines()
+            completed = cli(" ".join(words))
+            assert completed.code == 0, completed.err
+        return completed.out.strip().splitlines()
 
     return run
 

@@ -80,7 +80,7 @@ def test_a_key_of_a_workload_file_has_a_kind_a_default_and_a_meaning() -> None:
     ["devices.md", "device-failures.md", "mapping-cache.md", "storage-class-memory.md"],
 )
 def test_guides_name_only_keys_that_the_program_knows(guide_name: str) -> None:
-    known = {
+    documented_keys = {
         key
         for _, sections in _native.device_keys()
         for section, _, rows in sections
@@ -91,4 +91,4 @@ def test_guides_name_only_keys_that_the_program_knows(guide_name: str) -> None:
     tables = re.findall(r"(?m)^\| key \|.*\n((?:\|.*\n)+)", "\n".join(sections))
     cells = re.findall(r"(?m)^\| ([^|]*) \|", "".join(tables))
     named = re.findall(r"`(?:\[\[)?(?:\w+\.)?(\w+)(?:\]\])?`", "\n".join(cells))
-    assert named and set(named) <= known
+    assert named and set(named) <= documented_keys

@@ -54,12 +54,12 @@ def test_every_option_of_a_test_is_in_its_reference(test: str) -> None:
     text = cli_reference()
     kind = "campaign" if PROCEDURES[test].campaign else "test of the standard"
     common = text.split(f"### Options of every {kind}\n", 1)[1].split("\n### ", 1)[0]
-    own = text.split(f"\n### `writecliff test {test}`", 1)[1].split("\n### ", 1)[0]
+    help_text = text.split(f"\n### `writecliff test {test}`", 1)[1].split("\n### ", 1)[0]
     for item in fields(procedure_class(test).options_type):
         if item.metadata["measured"]:  # found by the test, not given
             continue
         name = item.name.replace("_", "-")
-        assert (f"--{name}" in common) or (f"--{name}" in own), name
+        assert (f"--{name}" in common) or (f"--{name}" in help_text), name
 
 
 def _documented(heading: str) -> set[str]:
@@ -88,8 +88,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 @pytest.mark.parametrize("table", ["rounds", "intervals", "histograms"])
 def test_every_column_that_a_run_writes_is_documented(run: RunDirectory, table: str) -> None:
     written = set(run.query(f"select * from {table}").column_names)
-    known = _documented(f"`{table}`") | _documented("Columns of every table")
-    assert written == (known | declared().keys() if table == "rounds" else known)
+    columns = _documented(f"`{table}`") | _documented("Columns of every table")
+    assert written == (columns | declared().keys() if table == "rounds" else columns)
 
 
 def test_the_reference_of_limits_is_what_the_program_refuses() -> None:
@@ -119,5 +119,5 @@ def test_help_names_options_as_they_are_given() -> None:
     for section in re.split(r"^##+ ", text, flags=re.M):
         options = re.findall(r"^  --([a-z]+(?:-[a-z]+)+)", section, flags=re.M)
         for name in {option.replace("-", "_") for option in options}:
-            found = re.search(rf'(?<![\w."]){name}(?!\w)', section)
-            assert found is None, (section.splitlines()[0], name)
+            match = re.search(rf'(?<![\w."]){name}(?!\w)', section)
+            assert match is None, (section.splitlines()[0], name)

@@ -23,7 +23,7 @@ from tests.browser.visit import Visit
 
 ROOT = Path(__file__).parents[3]
 KINDS = ("tutorial", "guides", "reference", "explanation")
-# What makes a browser fetch something when it shows the page; a link that is followed does not.
+# Attributes that make a browser fetch a file when it shows the page, unlike links.
 FETCHING = {
     ("script", "src"), ("img", "src"), ("img", "srcset"), ("iframe", "src"), ("source", "src"),
     ("embed", "src"), ("object", "data"), ("video", "src"), ("audio", "src"), ("use", "href"),
@@ -56,7 +56,7 @@ def _build(folder: Path) -> Path:
 
 
 class _Page(HTMLParser):
-    """What a page fetches, where it leads, and its anchors."""
+    """Files that a page fetches, its links, and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -134,14 +134,14 @@ def test_every_name_of_the_package_is_in_the_reference(site: Path) -> None:
 
 
 def test_every_field_of_a_job_is_in_the_reference_with_its_comment(site: Path) -> None:
-    known = fields_of(writecliff.Job)
-    assert {name for name, _, _ in known} >= {
+    fields = fields_of(writecliff.Job)
+    assert {name for name, _, _ in fields} >= {
         field.name for field in dataclasses.fields(writecliff.Job)
     }
     text = (site / "reference" / "python-api.html").read_text(encoding="utf-8")
-    for name, declared, _ in known:
+    for name, declared, _ in fields:
         assert f"{name}: {declared}" in html.unescape(re.sub("<[^>]+>", "", text)), name
-    assert ("read_pct", "float = 0.0") in {(name, declared) for name, declared, _ in known}
+    assert ("read_pct", "float = 0.0") in {(name, declared) for name, declared, _ in fields}
 
 
 def test_a_block_that_is_not_run_says_why_on_the_site(site: Path) -> None:
@@ -184,6 +184,6 @@ def test_the_search_needs_no_server(browser: Any, site: Path) -> None:
         visit.page.fill("input[name=q]", "knee")
         visit.page.press("input[name=q]", "Enter")
         visit.page.wait_for_selector("#search-results li a", timeout=30_000)
-        found = visit.page.inner_text("#search-results")
-        assert "The answer" in found
+        results = visit.page.inner_text("#search-results")
+        assert "The answer" in results
         assert [url for url in visit.requests if not url.startswith("file:")] == []

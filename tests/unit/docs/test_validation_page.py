@@ -16,9 +16,11 @@ from writecliff.published.figures import OTHERS, PublishedFigure, read_figures
 from writecliff.published.kinds import PURE, kind_of
 
 ROOT = Path(__file__).parents[3]
-PURE_FIGURES = [one for one in read_figures() if kind_of(one) is PURE and not one.baseline]
-OTHER_FIGURES = [one for one in read_figures(OTHERS) if kind_of(one) is PURE]
-NOTED = next(one for one in read_figures() if note_of(one))
+PURE_FIGURES = [
+    figure for figure in read_figures() if kind_of(figure) is PURE and not figure.baseline
+]
+OTHER_FIGURES = [figure for figure in read_figures(OTHERS) if kind_of(figure) is PURE]
+NOTED = next(figure for figure in read_figures() if note_of(figure))
 
 
 def _page(folder: Path) -> str:
@@ -56,9 +58,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "waf.json").write_text(json.dumps({"tolerance_pct": 0.5, "rows": rows}))
     (folder / "reduction.json").write_text(json.dumps({"tolerance_pct": 0.5, "rows": rows[:1]}))
     first, *rest = PURE_FIGURES[:5]
-    fitted = [(first, 2 * first.value), *((one, 1.1 * one.value) for one in rest), (NOTED, None)]
+    fitted = [
+        (first, 2 * first.value),
+        *((figure, 1.1 * figure.value) for figure in rest),
+        (NOTED, None),
+    ]
     (folder / "reproduce-all.json").write_text(_reproduction(fitted))
-    others = [(one, 0.7 * one.value) for one in OTHER_FIGURES]
+    others = [(figure, 0.7 * figure.value) for figure in OTHER_FIGURES]
     (folder / "reproduce-others.json").write_text(_reproduction(others))
     return _page(folder)
 

@@ -19,7 +19,7 @@ from writecliff.engines.disturbance import (
 )
 
 MB = 10**6
-OWN: dict[Operation, int] = {"read": 0, "write": 400 * MB, "trim": 0}
+OF_JOB: dict[Operation, int] = {"read": 0, "write": 400 * MB, "trim": 0}
 IDLE = CpuTimes(busy=1000, waiting=100, stolen=50, total=9000)
 
 
@@ -36,15 +36,17 @@ def reading(
     return Reading(Sample(cpu, throttles, None, disk, scheduler), vitals or Vitals())
 
 
-def texts(before: Reading, after: Reading, own: dict[Operation, int] | None = OWN) -> list[str]:
-    drops, _ = between(before, after, own, "sda")
+def texts(
+    before: Reading, after: Reading, of_job: dict[Operation, int] | None = OF_JOB
+) -> list[str]:
+    drops, _ = between(before, after, of_job, "sda")
     assert all(text.startswith(PREFIX) for text in drops)
     return [text.removeprefix(PREFIX) for text in drops]
 
 
 def test_a_quiet_step_has_figures_and_no_texts() -> None:
     after = CpuTimes(busy=1500, waiting=200, stolen=51, total=10_000)
-    drops, figures = between(reading(IDLE), reading(after, written=400 * MB), OWN, "sda")
+    drops, figures = between(reading(IDLE), reading(after, written=400 * MB), OF_JOB, "sda")
     assert drops == []
     assert figures["cpu_busy_pct"] == 50.0
     assert figures["cpu_waiting_pct"] == 10.0
@@ -59,7 +61,7 @@ def test_a_scheduler_that_starves_jobs_is_named_where_io_goes_through_it() -> No
     assert "/sys/block/sda/queue/scheduler" in text
     assert texts(reading(IDLE), after, None) == []  # passthrough
     usual = reading(IDLE, written=400 * MB, scheduler="mq-deadline")
-    drops, figures = between(reading(IDLE), usual, OWN, "sda")
+    drops, figures = between(reading(IDLE), usual, OF_JOB, "sda")
     assert (drops, figures["io_scheduler"]) == ([], "mq-deadline")
 
 
@@ -81,15 +83,17 @@ def test_io_of_others_is_named_by_operation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "own"),
+    ("written", "of_job"),
     [
-        (401 * MB, OWN),  # udev looks at a device that was closed
-        (0, OWN),  # statistics are switched off
+        (401 * MB, OF_JOB),  # udev looks at a device that was closed
+        (0, OF_JOB),  # statistics are switched off
         (900 * MB, None),  # the I/Os of a failed step are not known
     ],
 )
-def test_io_that_is_not_held_against_others(written: int, own: dict[Operation, int] | None) -> None:
-    assert texts(reading(), reading(written=written), own) == []
+def test_io_that_is_not_held_against_others(
+    written: int, of_job: dict[Operation, int] | None
+) -> None:
+    assert texts(reading(), reading(written=written), of_job) == []
 
 
 def test_heat_errors_and_links() -> None:

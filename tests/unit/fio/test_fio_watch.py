@@ -94,9 +94,9 @@ def test_other_io_of_a_failed_step_is_unknown() -> None:
     assert (partial, figures["foreign_bytes"]) == ([], None)
 
 
-@pytest.mark.parametrize(("late_ms", "found"), [(0.0, [True]), (60_000.0, [])])
+@pytest.mark.parametrize(("late_ms", "warned"), [(0.0, [True]), (60_000.0, [])])
 def test_a_cut_forgives_what_was_done_until_the_drive_was_read(
-    late_ms: float, found: list[bool]
+    late_ms: float, warned: list[bool]
 ) -> None:
     """32,000 MB in 60 s, and 500 MB more by the kernel's count: 0.25 s of the load are 133 MB."""
     step = falling(FILL, Reading(Sample(disk=DiskIo({"read": 0, "write": 0})), Vitals()))
@@ -104,5 +104,5 @@ def test_a_cut_forgives_what_was_done_until_the_drive_was_read(
     after = Reading(Sample(disk=DiskIo({"read": 0, "write": 32_500 * MB})), Vitals())
     watch = DisturbanceWatch("sdx", 10**12)
     texts, figures = watch.conclude(step, after, step.columns(), complete=True)
-    assert ["other I/O on sdx" in text for text in texts] == found
+    assert ["other I/O on sdx" in text for text in texts] == warned
     assert figures["foreign_bytes"] is None

@@ -62,8 +62,10 @@ def test_two_benches_at_once_make_a_part_once() -> None:
 
 
 def test_mirrors_are_those_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "http://a.example/debian-security/\nhttp://b.example/debian/\nhttp://b.example/debian/\n"
-    monkeypatch.setattr(debian, "_run", lambda words: said)
+    addresses = (
+        "http://a.example/debian-security/\nhttp://b.example/debian/\nhttp://b.example/debian/\n"
+    )
+    monkeypatch.setattr(debian, "_run", lambda words: addresses)
     assert debian.mirrors() == ["http://b.example/debian"]
     monkeypatch.setattr(debian, "_run", lambda words: "http://a.example/security/\nfile:/srv/m/\n")
     assert debian.mirrors() == ["file:/srv/m"]
@@ -92,9 +94,11 @@ def test_a_program_runs_through_its_own_loader(tmp_path: Path) -> None:
     names = ("usr/sbin/lvm", "usr/sbin/vgs", "usr/sbin/gone", "bin/static", "bin/script")
     programs.wrap(tree, names, commands, final=tree)
     assert sorted(path.name for path in commands.iterdir()) == ["lvm", "script", "static", "vgs"]
-    said = subprocess.run([commands / "vgs", "--all"], capture_output=True, text=True, check=True)
-    assert said.stdout.startswith("loader --inhibit-cache --library-path ")
-    assert said.stdout.endswith(f"--argv0 vgs {tree}/usr/sbin/lvm --all\n")
+    completed = subprocess.run(
+        [commands / "vgs", "--all"], capture_output=True, text=True, check=True
+    )
+    assert completed.stdout.startswith("loader --inhibit-cache --library-path ")
+    assert completed.stdout.endswith(f"--argv0 vgs {tree}/usr/sbin/lvm --all\n")
     assert (commands / "static").readlink() == tree / "bin/static"
 
 
@@ -107,7 +111,7 @@ def test_a_program_runs_through_its_own_loader(tmp_path: Path) -> None:
     ],
 )
 def test_a_skip_is_loud(words: list[str], environment: dict[str, str], status: int) -> None:
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tests.guest", *words],
         cwd=ROOT,
         env=environment,
@@ -115,6 +119,6 @@ def test_a_skip_is_loud(words: list[str], environment: dict[str, str], status: i
         text=True,
         check=False,
     )
-    assert said.returncode == status
+    assert completed.returncode == status
     reason = "WRITECLIFF_NO_GUEST is set" if "PATH" not in environment else "apt-get is not"
-    assert said.stderr.startswith(f"drive tests SKIPPED: {reason}")
+    assert completed.stderr.startswith(f"drive tests SKIPPED: {reason}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def unpacked(archive: bytes) -> dict[str, tuple[int, bytes]]:
     """Names with mode and content of a cpio archive in the format newc."""
-    found, at = {}, 0
+    members, at = {}, 0
     while True:
         assert archive[at : at + 6] == b"070701"
         fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
@@ -34,8 +34,8 @@ def unpacked(archive: bytes) -> dict[str, tuple[int, bytes]]:
         name = archive[at + 110 : at + 110 + length - 1].decode()
         start = at + (110 + length + 3) // 4 * 4
         if name == "TRAILER!!!":
-            return found
-        found[name] = fields[1], archive[start : start + size]
+            return members
+        members[name] = fields[1], archive[start : start + size]
         at = start + (size + 3) // 4 * 4
 
 
@@ -52,12 +52,12 @@ def test_the_first_root_loads_modules_after_what_they_need(tmp_path: Path) -> No
     place = tmp_path / "root"
     load = {"built_in": "", "b_b": "size=1 fast=1", "a": ""}
     first_root.write(place, busybox=busybox, modules=modules, load=load)
-    found = unpacked(place.read_bytes())
-    assert found["modules/order"][1] == b"c.ko\nb-b.ko size=1 fast=1\na.ko\n"
-    assert found["modules/a.ko"] == (0o100755, b"a")
-    assert found["bin/sh"] == (0o120777, b"busybox")
-    assert found["proc"] == (0o040755, b"")
-    assert found["init"][1].startswith(b"#!/bin/sh\n")
+    members = unpacked(place.read_bytes())
+    assert members["modules/order"][1] == b"c.ko\nb-b.ko size=1 fast=1\na.ko\n"
+    assert members["modules/a.ko"] == (0o100755, b"a")
+    assert members["bin/sh"] == (0o120777, b"busybox")
+    assert members["proc"] == (0o040755, b"")
+    assert members["init"][1].startswith(b"#!/bin/sh\n")
 
 
 Answer = Callable[[dict[str, object]], list[dict[str, object]]]
@@ -72,9 +72,9 @@ def monitor(answer: Answer) -> Qmp:
             lines.write('{"QMP": {"version": {}}}\n')
             for line in lines:
                 command = json.loads(line)
-                said = answer(command)
+                replies = answer(command)
                 lines.write(
-                    "".join(json.dumps({"id": command["id"], **one}) + "\n" for one in said)
+                    "".join(json.dumps({"id": command["id"], **reply}) + "\n" for reply in replies)
                 )
                 lines.flush()
 
@@ -154,8 +154,8 @@ class Hanging:
     def start(self, *, terminal: bool = False) -> subprocess.Popen[str]:
         words = ["sleep", "60"]
         self.started.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
-        said = "hpet0: 3 comparators" if len(self.started) <= self._hangs else job.STARTED
-        self.console.write_text(f"{said}\n")
+        line = "hpet0: 3 comparators" if len(self.started) <= self._hangs else job.STARTED
+        self.console.write_text(f"{line}\n")
         return self.started[-1]
 
 

@@ -76,7 +76,7 @@ def test_the_stub_and_the_module_have_the_same_names_and_signatures(tmp_path: Pa
     settings = tmp_path / "mypy.ini"
     settings.write_text(_STUB_ALONE)
     words = ["-m", "mypy.stubtest", "writecliff._native", "--mypy-config-file", str(settings)]
-    said = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, *words],
         cwd=ROOT,
         capture_output=True,
@@ -84,7 +84,7 @@ def test_the_stub_and_the_module_have_the_same_names_and_signatures(tmp_path: Pa
         timeout=WAIT_LIMIT_S,
         check=False,
     )
-    assert said.returncode == 0, said.stdout + said.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 def test_there_are_classes_to_check() -> None:
@@ -119,11 +119,11 @@ def test_histograms_travel_between_processes() -> None:
     assert pickle.loads(pickle.dumps(histogram)) == histogram
     for value_ns, count in ((90_000, 5), (20_000_000_000, 1)):
         histogram.record(value_ns, count)
-    found = pickle.loads(pickle.dumps(histogram))
-    assert found == histogram
-    assert found.to_bytes() == histogram.to_bytes()
+    copy = pickle.loads(pickle.dumps(histogram))
+    assert copy == histogram
+    assert copy.to_bytes() == histogram.to_bytes()
     with pytest.raises(ValueError, match="histogram"):
-        found.__setstate__(b"something else")
+        copy.__setstate__(b"something else")
 
 
 def test_an_error_carries_a_message_and_a_hint() -> None:

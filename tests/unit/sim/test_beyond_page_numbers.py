@@ -87,9 +87,9 @@ def test_it_is_not_simulated_whole_and_the_refusal_says_what_is() -> None:
     engine = SimEngine(LARGEST)
     with pytest.raises(ConfigError) as refused:
         engine.purge()
-    said = f"{refused.value} {refused.value.hint}"
-    assert "128 TiB of flash cannot be simulated whole" in said and "reach 16 TiB" in said
-    assert "1/64 of its capacity" in said and "engine.scaled(64," in said
+    message = f"{refused.value} {refused.value.hint}"
+    assert "128 TiB of flash cannot be simulated whole" in message and "reach 16 TiB" in message
+    assert "1/64 of its capacity" in message and "engine.scaled(64," in message
     small = engine.scaled(64, largest_io_bytes=1 << 20)
     assert small.identify().capacity_bytes == show_device(LARGEST).capacity_bytes
     assert small.identify().scale_text == "simulated at 1/64 of its capacity"
@@ -98,9 +98,9 @@ def test_it_is_not_simulated_whole_and_the_refusal_says_what_is() -> None:
 def test_commands_that_simulate_whole_drives_refuse_it_in_a_line(
     tmp_path: Path, cli: CommandLine
 ) -> None:
-    said = cli(["serve", f"sim:{LARGEST}", "--listen", "127.0.0.1:0"])
-    assert said.code == 2 and "cannot be simulated whole" in said.err, said.err
-    assert "Traceback" not in said.err
+    completed = cli(["serve", f"sim:{LARGEST}", "--listen", "127.0.0.1:0"])
+    assert completed.code == 2 and "cannot be simulated whole" in completed.err, completed.err
+    assert "Traceback" not in completed.err
 
 
 def test_what_is_simulated_has_the_write_amplification_of_a_small_drive(tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ def test_a_run_says_how_small_the_drive_was(tmp_path: Path, cli: CommandLine, lo
 
     run_procedure(replace(procedure, scale=8192.0), engine, tmp_path / "run")
     report = report_of(RunDirectory.open(tmp_path / "run"))
-    said = disclosures(report.data)
-    assert said[0].startswith("The drive was simulated at 1/8192 of its capacity")
+    notes = disclosures(report.data)
+    assert notes[0].startswith("The drive was simulated at 1/8192 of its capacity")
     assert report.data.manifest.device.scale == 8192
     assert report.data.manifest.device.capacity_bytes == 21_000_000_000_000
 
@@ -177,12 +177,12 @@ def test_run_simulates_it_smaller_and_says_so(
     """At a larger scale than it needs, which would take some GB of memory."""
     monkeypatch.setattr(SimEngine, "least_scale", lambda self: 8192.0)
     words = ["run", str(load), "--on", f"sim:{large_drive(tmp_path)}", "--precondition", "none"]
-    said = cli([*words, "--output", str(tmp_path / "one")])
-    assert said.code == 0, said.err
-    assert "the drive is simulated at 1/8192 of its capacity" in said.err
-    assert "scale    simulated at 1/8192 of its capacity" in said.out
-    said = cli([*words, "--output", str(tmp_path / "two"), "--json", "--quiet"])
-    assert json.loads(said.out)["scale"] == 8192
+    completed = cli([*words, "--output", str(tmp_path / "one")])
+    assert completed.code == 0, completed.err
+    assert "the drive is simulated at 1/8192 of its capacity" in completed.err
+    assert "scale    simulated at 1/8192 of its capacity" in completed.out
+    completed = cli([*words, "--output", str(tmp_path / "two"), "--json", "--quiet"])
+    assert json.loads(completed.out)["scale"] == 8192
 
 
 def test_a_trace_is_not_run_on_it(tmp_path: Path) -> None:
@@ -222,8 +222,8 @@ def test_the_flash_of_a_model_is_a_usual_amount() -> None:
 def test_device_show_says_how_small_it_is_simulated(cli: CommandLine) -> None:
     shown = json.loads(cli(["device", "show", LARGEST, "--json"]).out)
     assert shown["least_scale"] == 64
-    said = cli(["device", "show", LARGEST]).out
-    assert "64 (page numbers of 32 bits reach 16 TiB of flash)" in said
+    screen = cli(["device", "show", LARGEST]).out
+    assert "64 (page numbers of 32 bits reach 16 TiB of flash)" in screen
 
 
 def test_large_files_are_refused_at_their_key(tmp_path: Path) -> None:

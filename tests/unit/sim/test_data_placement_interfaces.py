@@ -132,11 +132,11 @@ def test_drives_without_an_interface_are_as_before(tmp_path: Path) -> None:
 
 
 def test_fewer_streams_keep_what_still_fits_of_the_section(tmp_path: Path) -> None:
-    for section, kept in (
+    for section, feature in (
         ('interface = "nvme-fdp"\nhandles = [6, 2, 0]', "handles = [2, 0]"),
         ('interface = "nvme-fdp"\nhandles = [6]', "handles = [0]"),
         ('interface = "nvme-streams"\nopen_streams = 7', "open_streams = 3"),
     ):
         fewer = engine(tmp_path, section).device.for_streams(4)
-        assert kept in fewer.text
+        assert feature in fewer.text
         SimEngine.from_device(fewer)

@@ -64,7 +64,7 @@ def test_planes_read_by_themselves_where_reads_need_it() -> None:
         return Reads(iops, 0.0, 42_000, alone_us * 1000, 256)
 
     few, many, none = reads(50_000), reads(800_000), reads(0.0)
-    for usual, own, want in (
+    for usual, stated, want in (
         (few, few, (16, 4, False, 1)),  # dies of 512 Gbit, as made
         (many, none, (16, 4, True, 1)),
         (many, many, (16, 4, True, 1)),
@@ -72,7 +72,7 @@ def test_planes_read_by_themselves_where_reads_need_it() -> None:
         # 80 us, so at most 5.3 us remain for waiting. Only smaller, slower dies wait less.
         (many, reads(3_000_000, 80), (128, 4, True, 8)),
     ):
-        dies = dies_of(raw, newest, bits, usual, own)
+        dies = dies_of(raw, newest, bits, usual, stated)
         assert (dies.count, dies.planes, dies.independent, dies.slower) == want
     assert dies.why == "as many as 3,000,000 reads a second at queue depth 256 need"
     assert not dies_of(raw, GENERATIONS[3], bits, many, none).independent
@@ -167,9 +167,9 @@ def test_theory_of_uniform_writes(spare: float) -> None:
 def test_mistakes_in_a_sheet(
     capsys: pytest.CaptureFixture[str], words: str, message: str, hint: str
 ) -> None:
-    said = CommandLine(capsys)(f"device new x {words}")
-    assert said.code == 2 and said.out == ""
-    assert f"error: {message}" in said.err and hint in said.err
+    completed = CommandLine(capsys)(f"device new x {words}")
+    assert completed.code == 2 and completed.out == ""
+    assert f"error: {message}" in completed.err and hint in completed.err
 
 
 def test_an_unknown_answer_is_named() -> None:

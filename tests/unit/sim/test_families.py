@@ -176,17 +176,17 @@ def test_values_of_all_kinds_are_written_as_toml(family_folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("dies = 12", "mine.toml: mine has 12 dies on 8 channels"),
         ('"motor.rpm" = 7200', "mine.toml: the device file has no table for motor.rpm"),
     ],
 )
-def test_what_cannot_be_is_refused(family_folder: Path, text: str, said: str) -> None:
+def test_what_cannot_be_is_refused(family_folder: Path, text: str, message: str) -> None:
     _with_variant(family_folder, text)
     with pytest.raises(ConfigError) as caught:
         variant_text(variants()["mine"])
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_a_family_without_variants_is_refused(family_folder: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_state_with_fewer_active_dies_is_slower_and_the_report_names_it(
 
 
 @pytest.mark.parametrize(
-    ("state", "has_states", "said"),
+    ("state", "has_states", "message"),
     [
         ("3", True, "no power state 3"),
         ("-1", True, "no power state -1"),
@@ -54,7 +54,7 @@ def test_a_state_with_fewer_active_dies_is_slower_and_the_report_names_it(
 def test_a_state_that_the_drive_lacks_is_refused_before_a_run_exists(
     state: str,
     has_states: bool,
-    said: str,
+    message: str,
     drive: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -62,7 +62,7 @@ def test_a_state_that_the_drive_lacks_is_refused_before_a_run_exists(
     target = drive if has_states else write_small_drive(tmp_path)
     words = ["test", "iops", "--on", f"sim:{target}", "--power-state", state]
     assert main([*words, "--output", str(tmp_path / "r")]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 
 

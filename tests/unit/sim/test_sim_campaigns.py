@@ -532,12 +532,14 @@ def test_one_drive_over_another(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "answer_pattern"),
     [
         ("endurance", r"written in its life \(TBW\), .* (years|days) at .* per day; .*WAF "),
         ("act", r"(PASS|FAIL) at load factor \d+x.*% over 8 ms \(limit 1 %\)"),
     ],
 )
-def test_a_campaign_ends_with_its_answer(runs: dict[str, Path], name: str, said: str) -> None:
+def test_a_campaign_ends_with_its_answer(
+    runs: dict[str, Path], name: str, answer_pattern: str
+) -> None:
     answer = report_of(RunDirectory.open(runs[name])).answer()
-    assert re.search(said, answer), answer
+    assert re.search(answer_pattern, answer), answer

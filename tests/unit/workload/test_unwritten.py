@@ -28,7 +28,7 @@ def part(job: Job, offset_mib: int, length_mib: int) -> Job:
 
 
 @pytest.mark.parametrize(
-    ("steps", "found"),
+    ("steps", "reads"),
     [
         ([step(READS)], True),
         ([step(FILL), step(READS)], False),
@@ -48,5 +48,5 @@ def part(job: Job, offset_mib: int, length_mib: int) -> Job:
         ([step(Job(ios=5))], False),
     ],
 )
-def test_of_a_new_drive(steps: list[LoadStep], found: bool) -> None:
-    assert reads_unwritten(steps, CAPACITY) is found
+def test_of_a_new_drive(steps: list[LoadStep], reads: bool) -> None:
+    assert reads_unwritten(steps, CAPACITY) is reads

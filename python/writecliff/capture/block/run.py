@@ -341,7 +341,7 @@ class Processes:
     def __init__(self, proc: Path = Path("/proc")) -> None:
         """Start with an empty cache."""
         self._proc = proc
-        self._known: dict[tuple[int, str], tuple[int, str | None]] = {}
+        self._identities: dict[tuple[int, str], tuple[int, str | None]] = {}
 
     def of(self, thread_id: int, thread: str) -> tuple[int, str | None]:
         """Return the process of a thread, and its name.
@@ -350,11 +350,11 @@ class Processes:
         distinguishes reused thread numbers.
         """
         key = thread_id, thread
-        if key not in self._known:
-            if len(self._known) >= _PROCESSES_KEPT:
-                self._known.clear()
-            self._known[key] = self._ask(thread_id)
-        return self._known[key]
+        if key not in self._identities:
+            if len(self._identities) >= _PROCESSES_KEPT:
+                self._identities.clear()
+            self._identities[key] = self._ask(thread_id)
+        return self._identities[key]
 
     def _ask(self, thread_id: int) -> tuple[int, str | None]:
         with suppress(OSError, ValueError, IndexError):
