@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import statistics
 import subprocess
+import tokenize
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,16 +25,16 @@ THIS = str(Path(__file__).relative_to(ROOT))
 def _files(*suffixes: str) -> list[str]:
     """The files of the repository, or of the source archive if it is no checkout."""
     if (ROOT / ".git").exists():
-        said = subprocess.run(
+        completed = subprocess.run(
             ["git", "ls-files", "--cached"], cwd=ROOT, capture_output=True, text=True, check=True
         )
-        names = said.stdout.splitlines()
+        names = completed.stdout.splitlines()
     else:
         places = ("crates", "docs", "python", "tests", "tools")
         names = [str(p.relative_to(ROOT)) for place in places for p in (ROOT / place).rglob("*")]
-    found = [n for n in names if n.endswith(suffixes) and (ROOT / n).is_file()]
-    assert found, f"no files of {suffixes}: this test looks in the wrong place"
-    return found
+    files = [n for n in names if n.endswith(suffixes) and (ROOT / n).is_file()]
+    assert files, f"no files of {suffixes}: this test looks in the wrong place"
+    return files
 
 
 def _text(name: str) -> str:
@@ -39,6 +42,12 @@ def _text(name: str) -> str:
 
 
 PYTHON = _files(".py", ".pyi")
+SCRIPTS = [  # of Python, without a suffix
+    name
+    for name in _files("")
+    if "." not in Path(name).name
+    and (ROOT / name).read_bytes().startswith(b"#!/usr/bin/env python")
+]
 RUST = _files(".rs")
 PROSE = _files(".md", ".toml", ".j2", ".css")
 
@@ -63,20 +72,20 @@ def test_a_usual_file_is_one_idea(files: list[str], folder: str) -> None:
     assert 100 <= median <= 250
 
 
-def _imported_modules(name: str, known: dict[str, str]) -> set[str]:
-    """Return the modules of `known` that a Python file imports by their full name."""
+def _imported_modules(name: str, package: dict[str, str]) -> set[str]:
+    """Return the modules of `package` that a Python file imports by their full name."""
     modules: set[str] = set()
     for node in ast.walk(ast.parse(_text(name))):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
-                modules.add(full if full in known else node.module)
-    return modules & known.keys()
+                modules.add(full if full in package else node.module)
+    return modules & package.keys()
 
 
 def test_few_modules_serve_one_other_module_of_their_package() -> None:
     """A module with one user in its package usually belongs into that user."""
-    known = {
+    package = {
         name.removeprefix("python/")
         .removesuffix(".py")
         .removesuffix("/__init__")
@@ -85,13 +94,13 @@ def test_few_modules_serve_one_other_module_of_their_package() -> None:
         if name.startswith("python/writecliff/") and name.endswith(".py")
     }
     users: dict[str, set[str]] = {}
-    for user, name in known.items():
-        for module in _imported_modules(name, known) - {user}:
+    for user, name in package.items():
+        for module in _imported_modules(name, package) - {user}:
             users.setdefault(module, set()).add(user)
     fragments = []
     for module, (user, *others) in users.items():
         siblings = module.rpartition(".")[0] in (user, user.rpartition(".")[0])
-        if siblings and not others and not known[module].endswith("__init__.py"):
+        if siblings and not others and not package[module].endswith("__init__.py"):
             fragments.append(module)
     assert len(fragments) <= FRAGMENTS, sorted(fragments)
 
@@ -162,13 +171,13 @@ def test_no_rust_function_is_over_long() -> None:
 )
 def test_nothing_holds(what: str, pattern: str) -> None:
     names = [n for n in _files("") if n != THIS and not n.endswith(BINARY)]
-    found = [
+    matches = [
         f"{name}:{number}"
         for name in names
         for number, line in enumerate(_text(name).splitlines(), 1)
         if re.search(pattern, line)
     ]
-    assert found == [], what
+    assert matches == [], what
 
 
 def test_lock_files_hold_no_address_to_download_from() -> None:
@@ -188,18 +197,18 @@ def test_every_file_says_what_it_is() -> None:
 
 def _skips_without_reason(tree: ast.AST) -> list[int]:
     """Lines of pytest.skip() and mark.skip / skipif / xfail that do not say why."""
-    found = []
+    lines = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             keywords = {keyword.arg for keyword in node.keywords}
             says = bool(node.args) if name.endswith(".skip") else False
             if re.search(r"\bpytest\.(mark\.)?(skip|skipif|xfail)$", name):
-                found += [] if says or "reason" in keywords else [node.lineno]
+                lines += [] if says or "reason" in keywords else [node.lineno]
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             bare = (ast.unparse(d) for d in node.decorator_list if not isinstance(d, ast.Call))
-            found += [node.lineno for d in bare if re.search(r"mark\.(skip|skipif|xfail)$", d)]
-    return found
+            lines += [node.lineno for d in bare if re.search(r"mark\.(skip|skipif|xfail)$", d)]
+    return lines
 
 
 def test_no_test_is_skipped_without_a_reason() -> None:
@@ -208,7 +217,7 @@ def test_no_test_is_skipped_without_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "found"),
+    ("code", "lines"),
     [
         ("pytest.skip()", [1]),
         ("pytest.skip('no fio here')", []),
@@ -217,8 +226,8 @@ def test_no_test_is_skipped_without_a_reason() -> None:
         ("@pytest.mark.skip\ndef test_it(): ...", [2]),
     ],
 )
-def test_a_skip_without_a_reason_is_seen(code: str, found: list[int]) -> None:
-    assert _skips_without_reason(ast.parse(code)) == found
+def test_a_skip_without_a_reason_is_seen(code: str, lines: list[int]) -> None:
+    assert _skips_without_reason(ast.parse(code)) == lines
 
 
 # Expressions that a storage engineer has to decode, with words to use instead.
@@ -280,15 +289,50 @@ def test_an_opening_of_a_page_is_seen() -> None:
     ]  # fmt: skip
 
 
-def test_rust_docs_name_their_subject() -> None:
-    """No line of a comment begins with a word that leaves the subject open."""
-    matches = [
-        f"{name}:{number}: {line.strip()}"
-        for name in RUST
-        for number, line in enumerate(_text(name).splitlines(), 1)
-        if re.match(rf"\s*//[/!]? (?:{OPENINGS})\b", line)
+def _comments(name: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of comments in Rust and Python, and of docstrings, with their numbers."""
+    text = _text(name)
+    if name.endswith(".rs"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := re.match(r"\s*//[/!]? (.*)", line):
+                yield number, match[1]
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lstrip("#: ")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            for number, line in enumerate(str(node.value.value).splitlines(), node.lineno):
+                yield number, line.strip()
+
+
+def _openings(name: str) -> list[str]:
+    """Return lines of comments that begin with a word that leaves the subject open."""
+    return [
+        f"{name}:{number}: {line}"
+        for number, line in _comments(name)
+        if re.match(rf"(?:{OPENINGS})\b", line)
     ]
+
+
+def test_comments_name_their_subject() -> None:
+    matches = [line for name in RUST + PYTHON + SCRIPTS for line in _openings(name)]
     assert matches == [], "begin with what it is or returns"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "code", "numbers"),
+    [
+        (".rs", "//! What\n/// Howl\nlet a = 1;\n    // Of it", [1, 4]),
+        (".py", '"""A.\n\nAs b.\n"""\na = 1  # Whether\n#: The same\nb = "What"', [3, 5, 6]),
+    ],
+)
+def test_an_opening_of_a_comment_is_seen(
+    suffix: str, code: str, numbers: list[int], tmp_path: Path
+) -> None:
+    path = tmp_path / f"code{suffix}"
+    path.write_text(code)
+    assert sorted(int(line.split(":")[1]) for line in _openings(str(path))) == numbers
 
 
 STAND_INS = r"found|one|told|said|known|kept|own|apart"
@@ -299,26 +343,66 @@ RUST_LITERAL = re.compile(
 )
 
 
-def _stand_ins(code: str) -> list[str]:
-    """Names in Rust code that say nothing about their value."""
+def _rust_names(code: str) -> list[str]:
+    """Return the words of Rust code, and the names in its format strings."""
     strings = " ".join(re.findall(r'"(?:\\.|[^"\\])*"', code))
-    return re.findall(rf"\b(?:{STAND_INS})\b", RUST_LITERAL.sub("", code)) + re.findall(
-        rf"\{{({STAND_INS})[:}}]", strings
-    )
+    words: list[str] = re.findall(r"\w+", RUST_LITERAL.sub("", code))
+    return words + re.findall(r"\{(\w+)[:}]", strings)
 
 
-def test_rust_names_are_nouns_of_the_field() -> None:
-    assert {name: names for name in RUST if (names := _stand_ins(_text(name)))} == {}
+def _python_names(code: str) -> list[str]:
+    """Return the names that Python code binds. Fields of records may be keys of JSON answers."""
+    nodes = list(ast.walk(ast.parse(code)))
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    fields = {id(s.target) for c in classes for s in c.body if isinstance(s, ast.AnnAssign)}
+    names: list[str | None] = []
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if id(node) not in fields:
+                names.append(name)
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                names.append(name)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.append(node.name)
+            case ast.alias(asname=name) | ast.ExceptHandler(name=name):
+                names.append(name)
+            case ast.MatchAs(name=name) | ast.MatchStar(name=name):
+                names.append(name)
+    return [name for name in names if name is not None]
+
+
+def _stand_ins(code: str, names_of: Callable[[str], list[str]]) -> list[str]:
+    """Return names that say nothing about their value; in Python of any case."""
+    flags = re.IGNORECASE if names_of is _python_names else re.NOFLAG
+    return [name for name in names_of(code) if re.fullmatch(rf"_*(?:{STAND_INS})_*", name, flags)]
 
 
 @pytest.mark.parametrize(
-    ("code", "names"),
-    [
-        ("let found = 1; // one", ["found"]),
-        ('panic!("found {entry}, {known} {told:?}")', ["known", "told"]),
-        ("rows.iter().map(|one| one.ns)", ["one", "one"]),
-        ("let owned = 'a';", []),
-    ],
+    ("files", "names_of"), [(RUST, _rust_names), (PYTHON + SCRIPTS, _python_names)]
 )
-def test_a_stand_in_is_seen(code: str, names: list[str]) -> None:
-    assert _stand_ins(code) == names
+def test_names_are_nouns_of_the_field(
+    files: list[str], names_of: Callable[[str], list[str]]
+) -> None:
+    assert {n: names for n in files if (names := _stand_ins(_text(n), names_of))} == {}
+
+
+@pytest.mark.parametrize(
+    ("names_of", "code", "names"),
+    [
+        (_rust_names, "let _found = 1; // one", ["_found"]),
+        (_rust_names, 'panic!("found {entry}, {known} {told:?}")', ["known", "told"]),
+        (_rust_names, "rows.iter().map(|one| one.ns)", ["one", "one"]),
+        (_rust_names, "let owned = 'a';", []),
+        (_python_names, "found = 1  # one", ["found"]),
+        (_python_names, "_OWN, owned = 'said', one.ns", ["_OWN"]),
+        (_python_names, "[f'{one}' for one in rows]", ["one"]),
+        (_python_names, "def kept(told, *, known=None): self._known: int = told",
+         ["kept", "told", "known", "_known"]),
+        (_python_names, "class Apart:\n    found: str", ["Apart"]),
+        (_python_names, "import a as one\nwith a as said: ...", ["one", "said"]),
+    ],
+)  # fmt: skip
+def test_a_stand_in_is_seen(
+    names_of: Callable[[str], list[str]], code: str, names: list[str]
+) -> None:
+    assert sorted(_stand_ins(code, names_of)) == sorted(names)

@@ -258,7 +258,7 @@ fn only_listed_hosts_connect() {
     let server = Server::new(drive(), REAL, Some(vec![HOST_NQN.to_owned()]));
     let mut stranger = Host::begin(server.port, false);
     assert_eq!(stranger.connect(&server.nqn, "stranger", 0xffff, 0, 0), Err(0x184));
-    let _known = Host::both(server.port, &server.nqn, false);
+    let _allowed_host = Host::both(server.port, &server.nqn, false);
     server.end();
 }
 

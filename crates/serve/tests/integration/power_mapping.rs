@@ -194,7 +194,7 @@ fn a_purge_leaves_nothing_to_undo() {
 #[test]
 fn a_write_whose_data_were_purged_is_refused() {
     let served = serve(losing_power(VOLATILE.0, VOLATILE.1), Timing::Fast);
-    let (session, _kept) = session(&served);
+    let (session, _replies) = session(&served);
     let (operation, stream) = (Operation::Write, StreamId::DEFAULT);
     let request = Request {
         tag: Tag::Number(0),
