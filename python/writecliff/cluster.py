@@ -72,7 +72,8 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
         import distributed
     except ImportError:
         raise ConfigError(
-            "--scheduler needs Dask", hint="install it: pip install 'writecliff[dask]'"
+            "--scheduler requires Dask, which is not installed",
+            hint="install it: pip install 'writecliff[dask]'",
         ) from None
     if address != LOCAL and "://" not in address:
         hint = "give local, or the address that `dask scheduler` prints: tcp://HOST:PORT"
@@ -82,8 +83,8 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
             yield Cluster(client)
         return
     if workers is not None:
-        hint = "start the number of workers that you want with `dask worker`"
-        raise ConfigError("--jobs cannot be given with the address of a scheduler", hint=hint)
+        hint = "the number of `dask worker` processes sets the parallelism"
+        raise ConfigError("--jobs cannot be combined with a scheduler address", hint=hint)
     try:
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -272,7 +273,9 @@ def _was_killed(future: Any) -> bool:
 
 def _result(future: Any, name: str) -> Any:
     if future.status == "cancelled":
-        raise EngineError(f"{name}: the scheduler lost this run", hint="is it still running?")
+        raise EngineError(
+            f"{name}: the scheduler lost this run", hint="check that the scheduler is still running"
+        )
     error = future.exception()
     if error is None:
         return future.result()

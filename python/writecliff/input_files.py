@@ -68,7 +68,7 @@ def read_text(path: Path, bytes_max: int = TEXT_BYTES_MAX) -> str:
     try:
         return read_bytes(path, bytes_max).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not text in UTF-8 (byte {error.start})") from None
+        raise ConfigError(f"{path} is not UTF-8 text (byte {error.start})") from None
 
 
 def parse_toml(text: str, where: object) -> dict[str, object]:

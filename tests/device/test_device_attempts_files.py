@@ -163,7 +163,7 @@ def a_link_to_itself(bench: Bench) -> tuple[str, list[Path], str]:
 @attempt
 def of_another_size_than_asked_for(bench: Bench) -> tuple[str, list[Path], str]:
     path = _written_file(bench)
-    return f"{path}?size={ROOM_BYTES // 2}", [path], "not the 4194304 asked for"
+    return f"{path}?size={ROOM_BYTES // 2}", [path], "not the requested 4194304"
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -320,7 +320,7 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
         (["--device", "/dev/no-such-device", "--for", "1s"], "/dev/no-such-device: no such device"),
         (["--device", "/tmp", "--for", "1s"], "a directory, not a block device"),
         (["--device", "LOOP", "--for", "0s"], "--for must be above 0, not 0s"),
-        (["--device", "LOOP", "--for", "1s", "--", "true"], "exclude each other"),
+        (["--device", "LOOP", "--for", "1s", "--", "true"], "are mutually exclusive"),
         (["--device", "LOOP", "--reads", "--for", "1s"], "--reads does not apply to --device"),
         (["--device", "LOOP", "--", "no-such-program"], "no-such-program: no such program"),
         (["--for", "1s"], "--for requires --device"),
@@ -374,7 +374,7 @@ def test_a_kernel_without_tracefs_is_said(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(run, "MOUNTS", tmp_path / "mounts")
     (tmp_path / "mounts").write_text("proc /proc proc rw 0 0\n")
     monkeypatch.setattr(run, "STANDARD", tmp_path / "absent")
-    with pytest.raises(WritecliffError, match="this kernel has no tracefs") as error:
+    with pytest.raises(WritecliffError, match="this kernel does not support tracefs") as error:
         run.find_tracefs()
     assert error.value.exit_code == 2
 

@@ -126,7 +126,7 @@ def _assert_absent(path: str) -> None:
 def a_device_named_as_a_file(bench: Bench) -> Danger:
     image = bench.image()
     target = f"file:{bench.loop(image)}"
-    return Danger(target, "a block device, not a regular file", "without file:", [image])
+    return Danger(target, "a block device, not a regular file", "without the prefix file:", [image])
 
 
 @kind

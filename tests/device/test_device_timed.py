@@ -168,7 +168,7 @@ def test_a_trace_that_does_not_fit_is_refused_before_anything_is_written(
 ) -> None:
     large = trace(tmp_path / "t.csv", reach=256 * MIB)
     before = Path(loop).read_bytes()
-    with pytest.raises(TargetError, match="I/Os are beyond its end"):
+    with pytest.raises(TargetError, match="I/Os exceed its capacity"):
         replay_timed(large, loop, columns=COLUMNS, destroy_serial=loop)
     with pytest.raises(TargetError, match="opened for reading only"):
         replay_timed(trace(tmp_path / "s.csv"), loop, columns=COLUMNS)

@@ -110,7 +110,7 @@ def test_sqlite_that_does_not_sync_loses_something(drive: str, cli: CommandLine)
 
 def test_a_program_that_ends_early_is_an_error(drive: str, folder: Path, cli: CommandLine) -> None:
     done = cli(f"lab torture {drive} --check true -- false")
-    assert (done.code, "false ended with exit code 1 before write" in done.err) == (1, True), done
+    assert (done.code, "false exited with code 1 before write" in done.err) == (1, True), done
     assert not attached(folder)
 
 
@@ -132,7 +132,7 @@ def test_nothing_stays_mounted_after_sigterm(drive: str, folder: Path) -> None:
         ("--app oracle", "unknown program 'oracle'"),
         ("--file-system fat --app sqlite", "unknown file system 'fat'"),
         ("-- true", "no program to run, or no check"),
-        ("--app sqlite --check true", "--app has its own commands"),
+        ("--app sqlite --check true", "--app defines its own commands"),
         ("--app sqlite --cuts 0", "at least 1"),
     ],
 )

@@ -41,7 +41,7 @@ pub enum CodecError {
     #[error("device state is damaged: section '{0}' fails its checksum")]
     Damaged(String),
     /// Name of a section whose fields decode to an impossible state.
-    #[error("device state is damaged: section '{0}' has impossible values")]
+    #[error("device state is damaged: section '{0}' contains invalid values")]
     Impossible(String),
     /// Sections are out of order: the name that the reader expects, and the name in the input.
     #[error("device state has section '{actual}' where '{expected}' is expected")]

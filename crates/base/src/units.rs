@@ -173,7 +173,7 @@ impl QuantityError {
         };
         if units.split(", ").any(|name| name == iec) {
             return Some(format!(
-                "'{unit}' is a power of 1000 to some and of 1024 to others: \
+                "'{unit}' is ambiguous (a power of 1000 or 1024): \
                  write \"{number} {si}\" or \"{number} {iec}\""
             ));
         }

@@ -40,7 +40,7 @@ impl Client {
         let greeting: [u8; 18] = self.channel.head()?;
         let expected = [GREETING.to_be_bytes(), OPTION.to_be_bytes()];
         if greeting[..16] != *expected.as_flattened() {
-            return Err(malformed("does not speak the newstyle protocol"));
+            return Err(malformed("does not support newstyle negotiation"));
         }
         let mut go = u32::from(NO_ZEROES | 1).to_be_bytes().to_vec();
         go.extend(OPTION.to_be_bytes());
@@ -53,7 +53,7 @@ impl Client {
             let (words, _) = rest.as_chunks::<4>();
             let [_, kind, length] = [0, 1, 2].map(|n| u32::from_be_bytes(words[n]));
             if u64::from_be_bytes(*magic) != OPTION_REPLY {
-                return Err(malformed("sends an invalid reply to an option"));
+                return Err(malformed("sent an invalid reply to an option"));
             }
             let data = self.channel.take(length as usize)?;
             match kind {
@@ -63,7 +63,7 @@ impl Client {
                     self.size = u64::from_be_bytes(*size);
                 }
                 reply::INFO => {}
-                _ => return Err(malformed("rejects the default export")),
+                _ => return Err(malformed("rejected the default export")),
             }
         }
     }
@@ -111,13 +111,13 @@ impl Protocol for Transmission {
         let (words, _) = head.as_chunks::<4>();
         let [magic, error, high, cookie] = [0, 1, 2, 3].map(|n| u32::from_be_bytes(words[n]));
         if magic != SIMPLE_REPLY || high != 0 {
-            return Err(malformed("sends an invalid reply"));
+            return Err(malformed("sent an invalid reply"));
         }
         if error != 0 {
-            return Err(malformed(&format!("rejects a request: error {error}")));
+            return Err(malformed(&format!("rejected a request: error {error}")));
         }
         let Some(&data) = self.data.get(cookie as usize) else {
-            return Err(malformed("sends a reply without a request"));
+            return Err(malformed("sent a reply without a request"));
         };
         channel.skip(data as usize)?;
         Ok(cookie)

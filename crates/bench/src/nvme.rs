@@ -95,7 +95,7 @@ fn begin(
     channel.send(&PLAIN.initialize())?;
     let response: [u8; INITIALIZE_BYTES] = channel.head()?;
     if response[0] != 1 || response[11] != 0 {
-        return Err(malformed("starts with an unexpected PDU"));
+        return Err(malformed("started with an unexpected PDU"));
     }
     let entries = if queue == 0 { 32 } else { QUEUE_ENTRIES };
     let (host, host_id, keep_alive_ms) = (HOST_NQN, HOST_ID, 0);
@@ -136,7 +136,7 @@ fn run(
         match received(channel)? {
             FromController::Data { bytes } => read.extend(channel.take(bytes as usize)?),
             FromController::Completion(completion) => return Ok((completion, read)),
-            FromController::ReadyToTransfer(_) => return Err(malformed("requests no data")),
+            FromController::ReadyToTransfer(_) => return Err(malformed("requested no data")),
         }
     }
 }
@@ -147,7 +147,7 @@ fn received(channel: &mut Channel) -> io::Result<FromController> {
     let pdu = FromController::read(&header);
     match pdu.ok_or_else(|| malformed("sends an unexpected PDU"))? {
         FromController::Completion(Completion { status, .. }) if status != 0 => {
-            Err(malformed(&format!("rejects a command: status {status:03x}h")))
+            Err(malformed(&format!("rejected a command: status {status:03x}h")))
         }
         other => Ok(other),
     }
@@ -166,7 +166,7 @@ impl Commands {
         let length = self.lengths.get(usize::from(asked.id)).copied().unwrap_or(0);
         let end = asked.offset.checked_add(asked.length);
         if end.is_none_or(|end| end > length) {
-            return Err(malformed("requests data of a command without data"));
+            return Err(malformed("requested data for a command without data"));
         }
         let mut out = Vec::new();
         PLAIN.data(asked, &self.data[..length as usize], PDU_DATA_BYTES, &mut out);

@@ -47,7 +47,7 @@ pub enum ContentsError {
     #[error("the drive is read-only")]
     WriteProtected,
     /// Error of the file that holds the contents.
-    #[error("the file of the contents: {0}")]
+    #[error("contents file: {0}")]
     Io(#[from] io::Error),
 }
 

@@ -26,7 +26,7 @@ pub enum SavedError {
     #[error("saved contents: {0}")]
     Codec(#[from] CodecError),
     /// The contents have a different size.
-    #[error("saved contents are of {actual} bytes, but the drive has {expected}")]
+    #[error("saved contents have {actual} bytes, but the drive has {expected}")]
     #[allow(missing_docs, reason = "capacities in bytes")]
     Capacity { actual: u64, expected: u64 },
     /// The contents cannot be read or written.

@@ -211,7 +211,7 @@ fn damaged_or_foreign_contents_are_refused() {
     }
     assert!(plain(MIB).restore(&saved[..saved.len() / 2]).is_err());
     let error = plain(2 * MIB).restore(&saved[..]).unwrap_err().to_string();
-    assert_eq!(error, "saved contents are of 1048576 bytes, but the drive has 2097152");
+    assert_eq!(error, "saved contents have 1048576 bytes, but the drive has 2097152");
 }
 
 #[test]

@@ -144,9 +144,7 @@ fn check_blocks(table: &Table<'_>, flash: &FlashCacheConfig, capacity: Bytes) ->
     if blocks < 1 << 30 {
         return Ok(());
     }
-    let message = format!(
-        "block is {}, which makes {blocks} blocks; it must make fewer than 2^30",
-        flash.block
-    );
+    let message =
+        format!("block is {}, which gives {blocks} blocks; the limit is 2^30 - 1", flash.block);
     Err(table.error("block", message, None))
 }

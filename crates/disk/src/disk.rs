@@ -328,7 +328,7 @@ impl Drive for Disk {
     }
 
     fn refuses_trim(&self) -> Option<&'static str> {
-        Some("the drive is a hard disk and has no TRIM")
+        Some("the drive is a hard disk and does not support TRIM")
     }
 
     fn lose_die(&mut self, _: u32) -> Result<(), String> {

@@ -263,8 +263,8 @@ impl Geometry {
         let fail = |message| Err(GeometryError { key: "min_stored_size", message });
         if self.slots_per_read_group * per_slot > READ_GROUP_SLOTS_MAX {
             return fail(format!(
-                "{per_slot} pieces a slot and {} slots a read: one read may yield \
-                 {READ_GROUP_SLOTS_MAX} pieces",
+                "{per_slot} pieces per slot and {} slots per read exceed the limit of \
+                 {READ_GROUP_SLOTS_MAX} pieces per read",
                 self.slots_per_read_group
             ));
         }
@@ -510,7 +510,7 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
     if total / u64::from(shape.blocks_per_plane) >= u64::from(u32::MAX) {
         return fail(
             "pages_per_block",
-            "a block of every plane of every die holds 16 TiB or more".to_owned(),
+            "one block in every plane of every die holds 16 TiB or more".to_owned(),
         );
     }
     Ok(())

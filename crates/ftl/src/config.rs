@@ -212,7 +212,7 @@ impl FtlConfig {
             let needed = self.user_slots.div_ceil(per_unit) + open + 1;
             let message = if units < geometry.reclaim_units {
                 format!(
-                    "user_capacity needs {needed} reclaim units; the bad blocks of the factory \
+                    "user_capacity needs {needed} reclaim units; factory bad blocks \
                      leave {units} of {}",
                     geometry.reclaim_units
                 )

@@ -24,7 +24,7 @@ pub enum Fault {
     #[error("the host sent a data PDU that exceeds MAXH2CDATA")]
     DataLimit,
     /// Offset of the unsupported field in the header.
-    #[error("the host requests an unsupported parameter (header byte {0})")]
+    #[error("the host requested an unsupported parameter (header byte {0})")]
     Unsupported(u32),
     /// The host has ended the connection with a termination request.
     #[error("the host ended the connection with fatal error status {0}")]

@@ -202,7 +202,7 @@ impl Server {
         let when = match (write, after_ns) {
             (Some(write), None) => CutWhen::AtWrite(write),
             (None, Some((from, to))) => CutWhen::After(Nanos(from), Nanos(to)),
-            _ => return Err(errors::config("a plan of power cuts needs a write or a time", None)),
+            _ => return Err(errors::config("a power cut plan requires a write or a time", None)),
         };
         self.asked(py, |served| served.plan_cuts(CutPlan { when, cuts }))
     }

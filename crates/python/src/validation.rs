@@ -57,10 +57,10 @@ pub(crate) fn validate_reduction(
     measured: u32,
 ) -> PyResult<(f64, f64)> {
     if sizes.is_empty() || sizes.iter().any(|size| !(1..=8).contains(size)) {
-        return Err(errors::config("sizes are 1 to 8 sectors, one or more of them", None));
+        return Err(errors::config("give one or more sizes of 1 to 8 sectors", None));
     }
     if !(0.0..1.0).contains(&duplicates) {
-        return Err(errors::config("duplicates is a share from 0 to below 1", None));
+        return Err(errors::config("duplicates must be from 0 to below 1", None));
     }
     let case = case(policy, overprovision, (blocks, pages_per_block), seed, (warm_up, measured))?;
     let data = Data { sizes, duplicates };

@@ -56,7 +56,9 @@ pub enum BenchError {
     #[error("no case '{0}'; known: {list}", list = CASES.join(", "))]
     UnknownCase(String),
     /// The drive has too little spare flash for the limit study.
-    #[error("limit-960 needs spare flash of more than 10 reclaim units; leave it out with --case")]
+    #[error(
+        "limit-960 requires more than 10 reclaim units of spare flash; leave it out with --case"
+    )]
     NoSpareSpace,
     /// The FTL configuration is impossible.
     #[error(transparent)]

@@ -33,7 +33,8 @@ pub fn run<D: DriveModel>(
     for job in &spec.jobs {
         if job.volume_bytes.is_none() && job.ios.is_none() {
             return Err(SpecError::Workload(format!(
-                "job '{}' ends by time only, which fast-forward does not have: give it a volume",
+                "job '{}' stops by time only, which fast-forward does not support: \
+                 give it a volume",
                 job.name
             )));
         }

@@ -46,11 +46,11 @@ pub(crate) fn warning(both: Option<&(DataPlacementStatus, DataPlacementStatus)>)
              ({numbers}) and went to placement handle 0; it has {limit} handles"
         ),
         (false, true) => format!(
-            "{bytes} of streams that could not be opened ({numbers}) went to the default stream: \
-             the drive has {limit} streams beside it"
+            "{bytes} for streams that could not be opened ({numbers}) went to the default stream: \
+             the drive has {limit} other streams"
         ),
         (false, false) => format!(
-            "{bytes} of streams ({numbers}) went to the default stream: the Streams directive is \
+            "{bytes} for streams ({numbers}) went to the default stream: the Streams directive is \
              not enabled"
         ),
     })

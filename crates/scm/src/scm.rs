@@ -223,7 +223,7 @@ impl Drive for Scm {
     }
 
     fn lose_die(&mut self, _: u32) -> Result<(), String> {
-        Err("a drive of storage-class memory loses no die".to_owned())
+        Err("a drive with storage-class memory has no dies".to_owned())
     }
 
     fn save_to(&self, out: &mut dyn Write) -> Result<(), CodecError> {

@@ -325,7 +325,7 @@ impl JobSpec {
         reject! {
             "rate" if iops && bytes => "given in I/Os and in bytes per second";
             "arrival" if self.arrival != Arrival::Linear && !is_open =>
-                "poisson arrivals need a rate";
+                "poisson arrivals require a rate";
             "rate_read" if shares_rate && !is_open => "shares of a rate need a rate";
             "rate_read" if shares_rate && !has_parts =>
                 "shares of a rate need reads and writes, each above 0 %";
@@ -356,7 +356,10 @@ impl JobSpec {
         }
         if ends.iter().all(|(_, end)| end.is_none()) && self.volume_pct.is_none() {
             let hint = Some("give duration, volume or ios");
-            return Err(Problem { hint, ..problem("duration", "the job never ends".to_owned()) });
+            return Err(Problem {
+                hint,
+                ..problem("duration", "the job has no stop condition".to_owned())
+            });
         }
         Ok(())
     }

@@ -338,7 +338,9 @@ def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
     engine = open_target(on, seed=seed, **opening)
     try:
         if engine.identify().capacity_bytes <= 0:
-            raise TargetError(f"{on} has no capacity", hint="is there a medium in the drive?")
+            raise TargetError(
+                f"{on} has no capacity", hint="check that the drive contains a medium"
+            )
         yield engine
     finally:
         engine.close()

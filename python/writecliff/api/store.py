@@ -143,7 +143,7 @@ class Store(Shows):
 
         if bool(runs) == (selection is not None):
             raise ConfigError(
-                "runs and a selection exclude each other" if runs else "no runs are given",
+                "runs and a selection are mutually exclusive" if runs else "no runs are given",
                 hint="give names of runs, or a selection such as --test wsat --since 7d",
             )
         if selection is not None:

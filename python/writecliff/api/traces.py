@@ -68,7 +68,7 @@ def capture_program(
 
         if command:
             raise ConfigError(
-                "a command and a ready-made load exclude each other", hint="give one of them"
+                "a command and a ready-made load are mutually exclusive", hint="give one of them"
             )
         return run_app(app, options, Size(records, operations), folder=folder, log=log)
     if not command:

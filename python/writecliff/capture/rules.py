@@ -250,7 +250,7 @@ def _name(table: Mapping[str, object], default: str, where: str) -> str:
     value = table.get("name", default)
     if not isinstance(value, str):
         raise ConfigError(
-            f"{where}: name is {shortened(value)}, not a text", hint="give a text in quotes"
+            f"{where}: name is {shortened(value)}, not a string", hint="write a string in quotes"
         )
     return value
 

@@ -70,7 +70,7 @@ def capture(command: Sequence[str], options: Options, *, stdout: int | None = No
         duration_ns = time.monotonic_ns() - begun_ns
         if not log.exists() or not log.stat().st_size:
             raise TargetError(
-                "strace traced nothing",
+                "strace recorded no system calls",
                 hint="check whether tracing is allowed (kernel.yama.ptrace_scope, containers)",
             )
         with log.open(encoding="latin-1") as lines:

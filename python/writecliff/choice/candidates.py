@@ -68,7 +68,7 @@ def _named(text: str) -> Sequence[str]:
 def _within(names: Iterable[str], capacity: str) -> tuple[str, ...]:
     low, dots, high = capacity.partition("..")
     if not dots:
-        raise ConfigError(f"--capacity {capacity} is not a range", hint="give one such as 1TB..2TB")
+        raise ConfigError(f"--capacity {capacity} is not a range", hint="for example 1TB..2TB")
     smallest, largest = units.parse_size(low), units.parse_size(high)
     return tuple(n for n in names if smallest <= show_device(n).capacity_bytes <= largest)
 

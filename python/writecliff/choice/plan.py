@@ -77,7 +77,8 @@ def plan_choice(question: Question, folder: Path) -> Plan:
         for contender in made:
             if contender.name in contenders:
                 raise ConfigError(
-                    f"two candidates have the name {contender.name}", hint="rename a device file"
+                    f"two candidates are named {contender.name}",
+                    hint="rename one of the device files",
                 )
             contenders[contender.name] = contender
     members = {

@@ -81,7 +81,7 @@ class Question:
             for drive in self.candidates:
                 if self.price_of(drive) is None:
                     raise ConfigError(
-                        f"the price of {drive} is missing", hint="add it to the file of --prices"
+                        f"the price of {drive} is missing", hint="add it to the --prices file"
                     )
         self.expectations()
 
@@ -166,7 +166,8 @@ def read_prices(path: Path) -> dict[str, float]:
             continue  # a header
         if price is None or not name:
             raise ConfigError(
-                f"{path}, line {number}: not a drive and a price", hint="for example pm863-960,249"
+                f"{path}, line {number}: expected a drive and a price",
+                hint="for example pm863-960,249",
             )
         if name in prices:
             raise ConfigError(

@@ -59,7 +59,7 @@ def _too_large(question: Question, drive: str, budget_bytes: int) -> str:
     run = member_of(question, Contender(label_of(drive), drive, target_of(drive)), 1)
     scale = run.options.get("scale") or 1.0
     if scale < shown.least_scale:
-        return "cannot be simulated whole"
+        return "cannot be simulated at full capacity"
     needed = drive_memory_bytes(
         round(shown.capacity_bytes / scale), round(shown.mapped_bytes / scale)
     )

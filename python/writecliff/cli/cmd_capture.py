@@ -148,7 +148,7 @@ def _check_choice(
             hint="give a command after --, or --app rocksdb, postgres or cassandra",
         )
     if sum(given) > 1:
-        raise ConfigError("a command, --app and --recover exclude each other", hint="give one")
+        raise ConfigError("a command, --app and --recover are mutually exclusive", hint="give one")
     if app is None:
         for name, value in of_app.items():
             if value is not None:
@@ -218,7 +218,7 @@ def capture_block(
     from writecliff.cli.screen import Screen
 
     if for_ is not None and command:
-        raise ConfigError("a command and --for exclude each other", hint="give one")
+        raise ConfigError("a command and --for are mutually exclusive", hint="give one")
     seconds = None if for_ is None else _seconds(for_)
     path = output or new_path("traces", device.name, suffix=".parquet")
     with WorkView(Screen(quiet=bool(command))).showing("capturing") as work:

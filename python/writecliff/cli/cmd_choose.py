@@ -107,7 +107,7 @@ def choose(
                 duration, seeds, scale, output)  # fmt: skip
         if any(option is not None and option != () for option in fixed):
             raise ConfigError(
-                "a choice is resumed with the load and drives of its start",
+                "the load and drives of a choice cannot be changed on resume",
                 hint="with --resume, give only limits, weights, prices and --no-what-if",
             )
         again = ask_again(resume, limits=limit, weights=weight, prices=prices, what_if=what_if)

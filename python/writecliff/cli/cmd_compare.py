@@ -87,7 +87,7 @@ def paper_of(page: Path, output: Path | None, *, pdf: bool, csv: Path | None) ->
     paper = page.with_suffix(".pdf") if pdf else None
     if paper == page:
         raise ConfigError(
-            f"{page} cannot be HTML and PDF at once", hint=f"--output {page.stem}.html --pdf"
+            f"{page} cannot be both HTML and PDF", hint=f"--output {page.stem}.html --pdf"
         )
     for file in filter(None, (output, paper)):
         if file.is_dir():

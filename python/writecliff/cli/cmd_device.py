@@ -95,7 +95,11 @@ def show(
         return 0
     values = description.pop("values")
     least = description["least_scale"]
-    why = "page numbers of 32 bits reach 16 TiB of flash" if least > 1 else "it is simulated whole"
+    why = (
+        "32-bit page numbers address at most 16 TiB of flash"
+        if least > 1
+        else "simulated at full capacity"
+    )
     description["least_scale"] = f"{least:g} ({why})"
     reports = description.pop("data_placement_reports")
     description["power_states"] = [
@@ -237,7 +241,7 @@ def show_sheet(name: str, page: Path | None, *, whole: bool, as_json: bool) -> i
 
     if is_real_drive(name):
         raise ConfigError(
-            f"--sheet, --page and --whole are for simulated drives, not for {name}",
+            f"--sheet, --page and --whole apply only to simulated drives, not to {name}",
             hint="`writecliff test datacentre` measures the loads of data sheets on real drives",
         )
     from writecliff.published.data_sheet import of_groups, page_of, sheet_of

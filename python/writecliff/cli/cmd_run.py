@@ -73,7 +73,7 @@ def run(
     """
     form: Form = "json" if json else output_format
     if form == "fio-json" and run.baseline is not None:
-        raise ConfigError("--baseline cannot be given with --output-format fio-json",
+        raise ConfigError("--baseline cannot be combined with --output-format fio-json",
                           hint="use --json")  # fmt: skip
     baseline = read_baseline(run.baseline)
     limits = check_limits(run.expect, run.junit)
@@ -131,11 +131,11 @@ def _resumed(
     if file is not None or given:
         given_text = "a workload" if file is not None else "--precondition or --seed"
         raise ConfigError(
-            f"{given_text} cannot be given with --resume",
-            hint="a run resumes with the options of its start: leave it out",
+            f"{given_text} cannot be combined with --resume",
+            hint="a resumed run keeps its options: omit it",
         )
     if form == "fio-json":
-        raise ConfigError("--output-format fio-json cannot be given with --resume",
+        raise ConfigError("--output-format fio-json cannot be combined with --resume",
                           hint="use --json")  # fmt: skip
     from writecliff.procedures.workload import WorkloadRun
     from writecliff.report.expectations import check_procedure

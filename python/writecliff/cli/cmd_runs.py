@@ -276,7 +276,7 @@ def sql(
         from the network. Use it only for queries that you wrote or have read.
     """
     if csv and json:
-        raise ConfigError("--csv and --json exclude each other", hint="leave out one of them")
+        raise ConfigError("--csv and --json are mutually exclusive", hint="leave out one of them")
     opened = opened_store(store)
     answer, notes = opened.query(query, allow_files=allow_files)
     for note in notes:

@@ -113,15 +113,15 @@ def serve(
 
     if not nbd and not listen:
         raise ConfigError(
-            "no address to serve at",
+            "no listen address given",
             hint="give --listen 127.0.0.1:4420, or --nbd unix:/tmp/drive.sock or 127.0.0.1:10809",
         )
     if allow_host and not listen:
-        raise ConfigError("--allow-host requires --listen", hint="give --listen, too")
+        raise ConfigError("--allow-host requires --listen", hint="add --listen")
     check_nvme_addresses(listen)
     if fast and slow_down is not None:
         raise ConfigError(
-            "--slow-down cannot be given with --fast, which has no timing",
+            "--slow-down cannot be combined with --fast, which has no timing",
             hint="leave out one of them",
         )
     options = ServeOptions(
@@ -134,7 +134,7 @@ def serve(
         seed=seed,
     )
     if trace == "none" and output is None:
-        raise ConfigError("--trace requires --output", hint="give --output, too")
+        raise ConfigError("--trace requires --output", hint="add --output")
     if output is not None:
         from writecliff.store.files import check_unused
 
@@ -184,12 +184,12 @@ def _plan(
     if cut_at_write is None and cut_after is None:
         if cuts is not None:
             raise ConfigError(
-                "--cuts requires a time", hint="give --cut-at-write or --cut-after, too"
+                "--cuts requires a write or a time", hint="add --cut-at-write or --cut-after"
             )
         return None
     if cut_at_write is not None and cut_after is not None:
         raise ConfigError(
-            "--cut-at-write and --cut-after exclude each other", hint="leave out one of them"
+            "--cut-at-write and --cut-after are mutually exclusive", hint="leave out one of them"
         )
     if cut_at_write is not None and cut_at_write < 1:
         raise ConfigError(f"--cut-at-write must be at least 1, not {cut_at_write}")

@@ -141,7 +141,7 @@ def _base(
 
     if workload is not None and (test is not None or set_):
         raise ConfigError(
-            "--workload cannot be given with --test or --set", hint="leave out one of them"
+            "--workload cannot be combined with --test or --set", hint="leave out one of them"
         )
     options = dict(setting(test or "wsat", text) for text in set_)
     return sweep_base(test, workload, target_of(target.on), options, target.opening())

@@ -167,8 +167,8 @@ def _measured(
         if options:
             name = next(iter(options)).replace("_s", "").replace("_", "-")
             raise ConfigError(
-                f"--{name} cannot be given with --resume",
-                hint="a run resumes with the options of its start: leave it out",
+                f"--{name} cannot be combined with --resume",
+                hint="a resumed run keeps its options: omit it",
             )
         if _is_complete(resume):
             return resume

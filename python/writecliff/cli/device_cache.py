@@ -49,7 +49,7 @@ def prune(size: str | None = None, *, all_: bool = False, json: JsonFlag = False
     from writecliff.api.machine import cached_drives, prune_cache
 
     if all_ and size is not None:
-        raise ConfigError("--all and a size exclude each other", hint="give one of them")
+        raise ConfigError("--all and a size are mutually exclusive", hint="give one of them")
     done = prune_cache(0 if all_ else None if size is None else units.parse_size(size))
     if json:
         emit_json(done)

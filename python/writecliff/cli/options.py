@@ -94,7 +94,7 @@ def check_scheduler(address: Scheduler, targets: Sequence[str | None]) -> None:
     for target in targets:
         if address is not None and target is not None and not is_simulated(target):
             raise ConfigError(
-                f"{target} belongs to this machine, so its tests cannot run on a scheduler",
+                f"{target} is attached to this machine, so its tests cannot run on a scheduler",
                 hint="leave out --scheduler",
             )
 

@@ -39,8 +39,8 @@ def run_test(
         if given:
             option = next(iter(given)).replace("_", "-")
             raise ConfigError(
-                f"--{option} cannot be given with --resume",
-                hint="a run resumes with the options of its start: leave it out",
+                f"--{option} cannot be combined with --resume",
+                hint="a resumed run keeps its options: omit it",
             )
         procedure, target, directory = run_to_resume(name, target, run)
         check_limits_of(procedure, limits)
@@ -72,7 +72,7 @@ def run_to_resume(
     """
     assert run.resume is not None
     if run.output is not None:
-        raise ConfigError("--output cannot be given with --resume", hint="leave out --output")
+        raise ConfigError("--output cannot be combined with --resume", hint="leave out --output")
     stored = stored_run(run.resume, name)
     if target.on is None:
         target = replace(target, on=stored.on)

@@ -37,7 +37,7 @@ def stored_folder(
     """
     if any(other is not None and other != () for other in others):
         raise ConfigError(
-            f"a {kind} is resumed with the options of its start",
+            f"a {kind} cannot be resumed with other options",
             hint="with --resume, give only options of the target",
         )
     return open_set(path, kind, target.on)

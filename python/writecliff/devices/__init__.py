@@ -112,8 +112,8 @@ class DeviceDescription:
             ConfigError: The drive has no flash, which `what_for` needs.
         """
         if self.raw_bytes is None:
-            hint = "`writecliff device list` has drives with flash"
-            message = f"{self.name} is {self.without_flash}; {what_for} needs flash"
+            hint = "`writecliff device list` lists drives with flash"
+            message = f"{self.name} is {self.without_flash}; {what_for} requires flash"
             raise ConfigError(message, hint=hint)
         return self.raw_bytes
 

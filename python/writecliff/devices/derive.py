@@ -177,7 +177,7 @@ class _Derivation:
             return most, f"what {self.link.name} carries"
         if rated > most * 1.02:
             raise ConfigError(
-                f"{rated / 1e6:,.0f} MB/s is more than {self.link.name} carries",
+                f"{rated / 1e6:,.0f} MB/s exceeds the bandwidth of {self.link.name}",
                 hint="check the interface",
             )
         left_ns = BLOCK / rated * 1e9 - self.link.command_us * US
@@ -326,7 +326,7 @@ class _Derivation:
         why = ""
         while lines > 1 and self._blocks_of(lines) < needed:
             lines //= 2
-            why = f": {self.generation.word_lines} are usual and leave too few blocks a die"
+            why = f": {self.generation.word_lines} are usual, but leave too few blocks per die"
         return lines, why
 
     # -- the file ---------------------------------------------------------------------------

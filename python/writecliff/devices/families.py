@@ -78,7 +78,7 @@ def _split(path: Path) -> tuple[str, str]:
     text = path.read_text(encoding="utf-8")
     mark = _MARK.search(text)
     if mark is None:
-        raise ConfigError(f"{path.name}: a family ends with a table [variants]")
+        raise ConfigError(f"{path.name}: a family must end with a [variants] table")
     return text[: mark.start()], text[mark.start() :]
 
 

@@ -119,7 +119,7 @@ def sheet_of(answers: Mapping[str, object]) -> DataSheet:
     missing = [name for name in REQUIRED if answers.get(name) is None]
     if missing:
         raise ConfigError(
-            f"a data sheet needs {', '.join(missing)}",
+            f"missing data sheet values: {', '.join(missing)}",
             hint=f"for example --{missing[0]} {_EXAMPLES[missing[0]]}",
         )
     given = {name: answer(name, text) for name, text in answers.items() if text is not None}

@@ -67,7 +67,7 @@ def _percent(name: str, recipe: str, most: float, example: str) -> float | None:
         percent = math.nan
     if not (share.endswith("%") and 0 < percent <= most):
         hint = f'write "{recipe}:{example}"'
-        raise ConfigError(f"'{name}' does not have a percentage from 0 to {most:g}", hint=hint)
+        raise ConfigError(f"'{name}' requires a percentage from 0 to {most:g}", hint=hint)
     return percent
 
 

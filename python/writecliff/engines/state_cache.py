@@ -240,7 +240,7 @@ class SharedStates:
             import fsspec
         except ImportError:
             raise ConfigError(
-                f"{LOCATION} needs the package fsspec",
+                f"{LOCATION} requires the package fsspec, which is not installed",
                 hint='pip install "writecliff[object-store]", and the package of the protocol'
                 " (s3fs, gcsfs, adlfs)",
             ) from None

@@ -224,8 +224,8 @@ def need_supported(
     for cell in cells:
         if cell[0] % identity.sector_bytes:
             raise ConfigError(
-                f"{cell_text(cell, pattern)} determines steady state, but the drive has sectors of "
-                f"{identity.sector_bytes} bytes",
+                f"{cell_text(cell, pattern)} determines steady state, but the drive's sector size "
+                f"is {identity.sector_bytes} bytes",
                 hint="run this test on a drive with smaller sectors",
             )
 

@@ -45,7 +45,7 @@ def _least_scale(procedure: Procedure, engine: ScalableEngine) -> float:
     least = engine.least_scale()
     if least > 1.0 and any(job.model or job.log for job in _jobs(procedure, engine)):
         raise ConfigError(
-            f"{engine.identify().target} is too large to be simulated at its size, and the "
+            f"{engine.identify().target} is too large to be simulated at full capacity, and the "
             "addresses of a trace cannot be scaled down",
             hint="choose a drive with less than 16 TiB of flash",
         )

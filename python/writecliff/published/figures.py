@@ -283,5 +283,7 @@ def _depths(text: str) -> tuple[int, int] | None:
         return None
     low, high = int(match[1]), int(match[2])
     if not 0 < low < high <= OUTSTANDING_MAX:
-        raise _Unreadable(f"oio is '{text}'; a range must ascend within 1 to {OUTSTANDING_MAX}")
+        raise _Unreadable(
+            f"oio is '{text}'; a range must be ascending and within 1 to {OUTSTANDING_MAX}"
+        )
     return low, high

@@ -196,8 +196,8 @@ def simulated_name(target: str) -> str:
     if kind != "sim" or not name:
         meant = f"sim:{target}" if target in preset_names() else None
         raise ConfigError(
-            f"{target} is not simulated; a trace is replayed on simulated drives",
-            hint=f"did you mean '{meant}'?" if meant else "give for example --on sim:sata-tlc-120",
+            f"{target} is not simulated; traces are replayed only on simulated drives",
+            hint=f"did you mean '{meant}'?" if meant else "for example --on sim:sata-tlc-120",
         )
     return name
 
@@ -214,7 +214,9 @@ def checked_scheme(name: str | None, with_rules: bool) -> str:
     if name not in schemes:
         raise ConfigError.unknown("stream assignment", name, schemes)
     if name == "rules" and not with_rules:
-        raise ConfigError("--assign rules requires rules", hint="give them with --streams FILE")
+        raise ConfigError(
+            "--assign rules requires a rules file", hint="give them with --streams FILE"
+        )
     if with_rules and name != "rules":
         raise ConfigError(f"--streams has no effect with --assign {name}", hint="omit one of them")
     return name
@@ -297,7 +299,7 @@ def _check(sizing: Sizing) -> None:
     if sizing.fill_pct is not None and not 1 <= sizing.fill_pct <= 99:
         raise ConfigError(f"--fill is {sizing.fill_pct:g}; it must be 1 to 99 percent")
     if sizing.fills is not None and not 0 < sizing.fills <= 1000:
-        raise ConfigError(f"--fills is {sizing.fills:g}; it must be above 0, and 1000 at most")
+        raise ConfigError(f"--fills is {sizing.fills:g}; it must be above 0 and at most 1000")
     if sizing.repeats is not None and sizing.repeats < 1:
         raise ConfigError(f"--repeat is {sizing.repeats}; it must be 1 or more")
     if not 1 <= sizing.copies <= COPIES_MAX:

@@ -113,9 +113,9 @@ class TimedTrace:
         if totals["outside"] and not self.wrap:
             offset, length = totals["first_outside"]
             raise TargetError(
-                f"{target.filename}: {totals['outside']:,} I/Os are beyond its end at "
-                f"{units.size(target.capacity_bytes)}, the first at byte {offset:,} (of "
-                f"{units.size(length)}); the trace reaches to {units.size(totals['end_bytes'])}",
+                f"{target.filename}: {totals['outside']:,} I/Os exceed its capacity of "
+                f"{units.size(target.capacity_bytes)}, the first at byte {offset:,} ("
+                f"{units.size(length)}); the trace extends to {units.size(totals['end_bytes'])}",
                 hint="give --wrap to continue at the start of the drive",
             )
         if len(source.volumes) > 1 and self.volume is None:

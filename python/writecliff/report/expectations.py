@@ -142,7 +142,7 @@ def check_figures(expected: Iterable[Expectation], figures: Mapping[str, str] | 
             raise ConfigError(f"'{limit.text}': unknown figure '{limit.figure}'",
                               hint=f"the figures are {nearest}")  # fmt: skip
         if len(keys) > 1:
-            raise ConfigError(f"'{limit.text}': '{limit.figure}' means several figures",
+            raise ConfigError(f"'{limit.text}': '{limit.figure}' is ambiguous",
                               hint=f"give one of {', '.join(map(_shown, keys))}")  # fmt: skip
         unit = unit_of(keys[0], figures)
         if _factor(limit.unit, unit) is None:

@@ -63,12 +63,12 @@ def _weasyprint() -> Any:
         import weasyprint
     except ImportError:
         raise PdfUnavailableError(
-            "a report as PDF needs WeasyPrint, which is not installed",
+            "PDF reports require WeasyPrint, which is not installed",
             hint='pip install "writecliff[pdf]"',
         ) from None
     except OSError as error:  # from cffi, for a missing library
         raise PdfUnavailableError(
-            f"a report as PDF needs the library Pango: {str(error).splitlines()[0]}",
+            f"PDF reports require the library Pango: {str(error).splitlines()[0]}",
             hint="on Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
         ) from None
     logger = logging.getLogger("weasyprint")

@@ -69,7 +69,8 @@ def _read(path: Path, offset_s: float) -> Readings:
                 continue  # empty line or header
             if len(row) < 2 or not (_is_number(row[0]) and _is_number(row[1])):
                 raise ConfigError(
-                    f"{path}:{number}: '{shortened(','.join(row))}' is not a time in s and watts",
+                    f"{path}:{number}: '{shortened(','.join(row))}' is not "
+                    "a time in seconds and a power in watts",
                     hint="give two columns: seconds, watts",
                 )
             times.append(float(row[0]) - offset_s)
@@ -79,7 +80,9 @@ def _read(path: Path, offset_s: float) -> Readings:
     if not times:
         raise ConfigError(f"{path} has no readings", hint="give two columns: seconds, watts")
     if any(after <= before for before, after in pairwise(times)):
-        raise ConfigError(f"{path}: times do not ascend", hint="sort the log by time")
+        raise ConfigError(
+            f"{path}: timestamps are not in ascending order", hint="sort the log by time"
+        )
     if min(watts) < 0:
         raise ConfigError(f"{path}: {min(watts):g} W is below 0")
     return Readings(np.array(times), np.array(watts))

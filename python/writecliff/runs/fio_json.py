@@ -65,8 +65,8 @@ def _store(
     capacity = capacity_bytes or range_bytes(document)
     if capacity is None:
         raise ConfigError(
-            f"{path} does not give the capacity of the drive",
-            hint="give it as --capacity, such as 960GB",
+            f"{path} does not contain the capacity of the drive",
+            hint="give --capacity, for example 960GB",
         )
     loads = tuple(LoadStep(step.workload) for step in steps)
     procedure = WorkloadRun(file=path.name, steps=loads, precondition=NONE)

@@ -117,7 +117,7 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
     suffix = suffix_of(output)
     if suffix is None:
         raise ConfigError(
-            f"{output} does not have the suffix of an archive",
+            f"{output} does not have an archive suffix",
             hint=f"use {', '.join(SUFFIXES)}",
         )
     made = part_of(output)

@@ -53,7 +53,7 @@ def parse_address(text: str) -> ServedAddress:
             ("nvme", f"{_loopback_or(host)}:{port}"), parts.path.strip("/") or None
         )
     raise ConfigError(
-        f"'{text}' is neither an address of a served drive nor the number of a process",
+        f"'{text}' is neither the address of a served drive nor a process ID",
         hint="give nvme-tcp://HOST:PORT, nbd://HOST:PORT, nbd+unix:PATH, or what `serve` prints",
     )
 
@@ -72,7 +72,7 @@ def check_nvme_addresses(addresses: Sequence[str]) -> None:
         match = _HOST_AND_PORT.fullmatch(address)
         if match is None or match[1] == "unix" or int(match[2]) > 65535:
             raise ConfigError(
-                f"'{address}' is not an address of NVMe/TCP, which needs HOST:PORT",
+                f"'{address}' is not an NVMe/TCP address (expected HOST:PORT)",
                 hint="give --listen 127.0.0.1:4420",
             )
 

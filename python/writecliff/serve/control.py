@@ -161,7 +161,7 @@ class ServedDrive:
         try:
             answer = _ask(self.socket, "power-cut")
         except OSError as error:
-            raise EngineError(f"{self.target}: the server has ended ({error})") from None
+            raise EngineError(f"{self.target}: the server has stopped ({error})") from None
         if "error" in answer:
             raise EngineError(f"{self.target}: {answer['error']}")
         return answer
@@ -200,7 +200,9 @@ def find_served(drives: list[ServedDrive], what: str | None) -> ServedDrive:
     """
     listed = "\n".join(f"  {drive}" for drive in drives)
     if not drives:
-        raise ConfigError("you do not serve a drive on this machine", hint="see `writecliff serve`")
+        raise ConfigError(
+            "you are not serving a drive on this machine", hint="see `writecliff serve`"
+        )
     matches = drives if what is None else [drive for drive in drives if _is(drive, what)]
     if not matches:
         raise ConfigError(f"no drive is served at '{what}'", hint=f"served drives:\n{listed}")

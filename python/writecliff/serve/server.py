@@ -56,7 +56,7 @@ class ServeOptions:
         restores = self.state is not None and self.state.exists()
         if restores and self.precondition != "none":
             raise ConfigError(
-                f"{self.state} exists, and --precondition is for a new drive",
+                f"{self.state} exists, but --precondition applies only to a new drive",
                 hint="omit one of them",
             )
         if self.contents is not None and (self.compress or self.memory_limit_bytes is not None):

@@ -162,4 +162,4 @@ def _in_order(table: pa.Table, path: Path) -> None:
     if "seq" not in table.column_names:
         raise damaged(path, "seq is missing")
     if table.num_rows and pc.count_distinct(table.column("seq")).as_py() < table.num_rows:
-        raise damaged(path, "seq has a step twice")
+        raise damaged(path, "seq contains duplicate steps")

@@ -213,7 +213,7 @@ def tables_of(first: int, records: Sequence[RoundRecord]) -> dict[TableName, pa.
     """Return the rows of steps from number `first` on, by table.
 
     Raises:
-        ValueError: an extra column has the name of a standard column.
+        ValueError: an extra column duplicates a standard column.
     """
     numbered = list(enumerate(records, first))
     return {
@@ -241,13 +241,13 @@ def columns_of(record: RoundRecord) -> dict[str, object]:
     """Return the columns of a step in the table `rounds`, without its number `seq`.
 
     Raises:
-        ValueError: an extra column has the name of a standard column.
+        ValueError: an extra column duplicates a standard column.
     """
     result = record.result
     ios, size = result.total()
     for name in record.extra:
         if name in ROUNDS_SCHEMA.names:
-            raise ValueError(f"extra column '{name}' has the name of a standard column")
+            raise ValueError(f"extra column '{name}' duplicates a standard column")
     columns = {
         **{name: value for name, value in vars(record).items() if name in ROUNDS_SCHEMA.names},
         **asdict(record.access),

@@ -108,9 +108,9 @@ class _Table:
             try:
                 value = float(value.strip().removesuffix("%"))
             except ValueError:
-                self.fail(f"{where}: '{value}' is not a share", 'write it as "30 %"')
+                self.fail(f"{where}: '{value}' is not a percentage", 'write it as "30 %"')
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
-            self.fail(f"{where} is not a share of 0 or more")
+            self.fail(f"{where} is not a number of 0 or more")
         return float(value)
 
     def capture(self) -> IoCapture:
@@ -169,7 +169,7 @@ class _Table:
             self.fail(f"{where}: the duration must be above 0")
         if "shares" in row:
             if not isinstance(row["shares"], list) or len(row["shares"]) != len(streams):
-                self.fail(f"{where} needs {len(streams)} shares, one for each stream")
+                self.fail(f"{where} requires {len(streams)} shares, one for each stream")
             shares = [self.share(share, where) for share in row["shares"]]
         total = sum(shares)
         if total <= 0:

@@ -128,7 +128,7 @@ def make_twin(
         log: receives messages about the progress.
 
     Raises:
-        ConfigError: no drive of the simulator can reach the measured figures.
+        ConfigError: no simulated drive can reach the measured figures.
     """
     sheet = measured_sheet(evidence, name, facts)
     protected = facts.get("power_loss_protection")
@@ -255,7 +255,7 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
         far.append((_cost_of(start.text, path.with_name(f"start-{number_}.toml"), evidence), start))
         log(f"{number_} of {len(starts)}: {start.dies} dies, {start.bounds}: {far[-1][0]:.2f}")
     if not far:
-        raise ConfigError("no drive of the simulator can reach the measured figures")
+        raise ConfigError("no simulated drive can reach the measured figures")
     far.sort(key=lambda pair: pair[0])
     # A start does not show the number of dies or the bottleneck of reads before times are fitted.
     # So for each number of dies near the best, the best start is fitted, and the starts in which

@@ -30,7 +30,7 @@ class Access:
         plain = self.token.isascii() and self.token.replace("-", "").replace("_", "").isalnum()
         if len(self.token) < SHORTEST or not plain:
             raise ConfigError(
-                f"--token needs at least {SHORTEST} letters and digits",
+                f"--token requires at least {SHORTEST} letters and digits",
                 hint="omit it for a random token",
             )
 

@@ -30,7 +30,7 @@ class NoSuchRun(StoreError):
 
 
 class OutsideError(StoreError):
-    """A run has a link that leads out of the store."""
+    """A run contains a link to a file outside the store."""
 
 
 class Library:
@@ -106,7 +106,7 @@ class Library:
             raise self._gone(run)
         if self.leads_outside(run):
             raise OutsideError(
-                f"{run} has a link that leads out of the store",
+                f"{run} contains a link to a file outside the store",
                 hint="copy its target into the store: writecliff runs import",
             )
 

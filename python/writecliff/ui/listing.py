@@ -43,7 +43,7 @@ class Asked:
                  if arguments.get(field.name, "").strip()}  # fmt: skip
         page = measured.pop("page", "1")
         if not (page.isascii() and page.isdigit() and 1 <= len(page) <= 9 and int(page) >= 1):
-            raise ConfigError(f"page '{page}' must be a number from 1 on")
+            raise ConfigError(f"page '{page}' must be 1 or more")
         return cls(**measured, page=int(page))
 
     def address(self, **changes: Any) -> str:

@@ -113,7 +113,7 @@ def open_set(library: Library, name: str) -> Set:
     if not runs:
         raise NoSuchRun(f"no suite or sweep '{name}' in {library.location}")
     if library.leads_outside(name):
-        raise OutsideError(f"{name} has a link that leads out of the store")
+        raise OutsideError(f"{name} contains a link to a file outside the store")
     path = library.place.path_of(name)
     try:
         folder = SuiteFolder.parse(library.place.read(name, SUITE_NAME), path)

@@ -136,7 +136,7 @@ def test_a_sparse_file_without_data_is_fine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("size", "message"),
-    [(2 * MIB, "not the 2097152 asked for"), (1000, "below one sector"), (0, "below one sector")],
+    [(2 * MIB, "not the requested 2097152"), (1000, "below one sector"), (0, "below one sector")],
 )
 def test_wrong_sizes(tmp_path: Path, size: int, message: str) -> None:
     path = tmp_path / "x.img"

@@ -306,7 +306,7 @@ def test_options_of_the_command_are_its_own(place: Path, capfd: pytest.CaptureFi
         ("capture", "error: nothing to capture"),
         ("capture -- no-such-program", "error: no-such-program: no such program"),
         ("capture --records 3 -- true", "error: --records requires --app"),
-        ("capture --app rocksdb -- true", "error: a command, --app and --recover exclude each other"),
+        ("capture --app rocksdb -- true", "error: a command, --app and --recover are mutually exclusive"),
         ("capture --app rockdb", "error: --app: unknown load 'rockdb'"),
         ("capture --app rocksdb --records 0", "error: --records must be at least 1, not 0"),
         ("capture --recover no.events", "error: no.events: no such event file"),

@@ -77,8 +77,8 @@ def test_a_price_list_with_and_without_a_header(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("pm863-480,99\npm863-960,cheap\n", "line 2: not a drive and a price"),
-        ("pm863-480,99\n,5\n", "line 2: not a drive and a price"),
+        ("pm863-480,99\npm863-960,cheap\n", "line 2: expected a drive and a price"),
+        ("pm863-480,99\n,5\n", "line 2: expected a drive and a price"),
         ("pm863-480,99\npm863-960,-1\n", "line 2"),
         ("pm863-480,99\npm863-960,nan\n", "line 2"),
         ("pm863-480,99\npm863-480,98\n", "line 2: pm863-480 already has a price"),

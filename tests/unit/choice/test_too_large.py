@@ -48,7 +48,7 @@ def test_a_trace_needs_drives_that_can_be_simulated_at_full_size(tmp_path: Path)
     asked = Question(workload=load, candidates=("fl6-1600", BEYOND, "p5800x-400"))
     possible = without_too_large(asked, (), budget_bytes=20 * GB)
     assert possible.candidates == ("fl6-1600", "p5800x-400")
-    assert possible.left_out == {BEYOND: "cannot be simulated whole"}
+    assert possible.left_out == {BEYOND: "cannot be simulated at full capacity"}
 
 
 def test_the_answer_lists_omitted_drives(

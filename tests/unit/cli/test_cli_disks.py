@@ -55,9 +55,9 @@ def test_device_show(cli: CommandLine) -> None:
     [
         (
             "sweep over-provisioning --on sim:hdd-15k-80 --output {}",
-            "over-provisioning needs flash",
+            "over-provisioning requires flash",
         ),
-        ("lab bench sim --device hdd-15k-80", "the benchmark needs flash"),
+        ("lab bench sim --device hdd-15k-80", "the benchmark requires flash"),
     ],
 )
 def test_what_needs_flash_says_so(cli: CommandLine, tmp_path: Path, words: str, says: str) -> None:

@@ -116,7 +116,7 @@ def test_no_weasyprint_writes_nothing(
     monkeypatch.setitem(sys.modules, "weasyprint", None)
     completed = cli("report r --output new.html --pdf --csv numbers")
     assert (completed.code, completed.out) == (1, "")
-    assert "a report as PDF needs WeasyPrint, which is not installed" in completed.err
+    assert "PDF reports require WeasyPrint, which is not installed" in completed.err
     assert 'pip install "writecliff[pdf]"' in completed.err
     assert not Path("new.html").exists()
     assert not Path("numbers").exists()

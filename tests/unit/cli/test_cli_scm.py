@@ -52,9 +52,9 @@ def test_device_show_and_list(cli: CommandLine) -> None:
     [
         (
             "sweep over-provisioning --on sim:p5800x-400 --output {}",
-            "over-provisioning needs flash",
+            "over-provisioning requires flash",
         ),
-        ("lab bench sim --device p5800x-400", "the benchmark needs flash"),
+        ("lab bench sim --device p5800x-400", "the benchmark requires flash"),
     ],
 )
 def test_what_needs_flash_says_so(cli: CommandLine, tmp_path: Path, words: str, says: str) -> None:

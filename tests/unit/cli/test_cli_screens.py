@@ -432,7 +432,7 @@ hint: see `writecliff device list`
 """),
     "test wsat --on file:image --size 10G": snapshot("""\
 error: invalid size '10G'
-hint: 'G' is a power of 1000 to some and of 1024 to others: write "10 GB" or "10 GiB"
+hint: 'G' is ambiguous (a power of 1000 or 1024): write "10 GB" or "10 GiB"
 """),
     "test wsat --resume nowhere": snapshot("""\
 error: nowhere is not a run directory: it has no manifest.json

@@ -78,14 +78,17 @@ def test_an_idle_server_takes_no_cpu_and_says_what_it_did(tmp_path: Path) -> Non
 def test_mistakes_are_explained(cli: CommandLine, tmp_path: Path) -> None:
     drive = f"sim:{write_small_drive(tmp_path)}"
     completed = cli(f"serve {drive}")
-    assert (completed.code, "no address to serve at" in completed.err) == (2, True)
+    assert (completed.code, "no listen address given" in completed.err) == (2, True)
     completed = cli(f"serve {drive} --nbd unix:{tmp_path}/s --fast --slow-down 2")
-    assert (completed.code, "--slow-down cannot be given with --fast" in completed.err) == (2, True)
+    assert (completed.code, "--slow-down cannot be combined with --fast" in completed.err) == (
+        2,
+        True,
+    )
     completed = cli(f"serve {drive} --nbd unix:{tmp_path}/s --allow-host nqn.host")
-    assert (completed.code, "give --listen, too" in completed.err) == (2, True)
+    assert (completed.code, "add --listen" in completed.err) == (2, True)
     for address in ("nowhere", f"unix:{tmp_path}/s", "unix:4420", "host:70000", "::1:4420"):
         completed = cli(f"serve {drive} --listen {address}")
-        message = f"'{address}' is not an address of NVMe/TCP, which needs HOST:PORT"
+        message = f"'{address}' is not an NVMe/TCP address (expected HOST:PORT)"
         assert (completed.code, message in completed.err) == (2, True), completed.err
         assert completed.err.count("unix") == address.count("unix")
     completed = cli(f"serve {drive} --nbd nonsense")
@@ -190,8 +193,8 @@ def test_power_is_cut_after_times_and_by_the_command(
     ("words", "message"),
     [
         (("--cut-at-write", "0"), "--cut-at-write must be at least 1, not 0"),
-        (("--cuts", "2"), "--cuts requires a time"),
-        (("--cut-at-write", "1", "--cut-after", "1 s"), "exclude each other"),
+        (("--cuts", "2"), "--cuts requires a write or a time"),
+        (("--cut-at-write", "1", "--cut-after", "1 s"), "are mutually exclusive"),
         (("--cut-after", "2 s..1 s"), "must be a time above 0"),
         (("--cut-after", "0 s"), "must be a time above 0"),
         (("--cut-after", "soon"), "invalid time 'soon'"),

@@ -133,8 +133,8 @@ def test_failing_drive(cli: CommandLine, drive: FakeEngine) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("test wsat --resume r --seed 5", "--seed cannot be given with --resume"),
-        ("test wsat --resume r --output s", "--output cannot be given with --resume"),
+        ("test wsat --resume r --seed 5", "--seed cannot be combined with --resume"),
+        ("test wsat --resume r --output s", "--output cannot be combined with --resume"),
         ("test wsat --resume r", "complete"),
         (SHORT + " --output r", "not empty"),
     ],

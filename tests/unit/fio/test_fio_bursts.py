@@ -72,10 +72,10 @@ def test_ends_by_count_are_over_all_bursts(
         ((replace(HIR, pause_ns=0),), "pause_ns is 0: burst_ns and pause_ns must both"),
         ((replace(HIR, pause_ns=100 * MS),), "starting fio for each burst"),
         ((replace(HIR, rate_iops=10),), "a rate and bursts"),
-        ((replace(HIR, think_ns=1000),), "exclude each other"),
-        ((HIR, replace(HIR, burst_ns=6 * S)), "pause or end differently"),
+        ((replace(HIR, think_ns=1000),), "are mutually exclusive"),
+        ((HIR, replace(HIR, burst_ns=6 * S)), "differ in pauses or stop conditions"),
         ((HIR, Job(duration_ns=S)), "burst_ns and pause_ns must both"),
-        ((HIR, replace(HIR, ios=5)), "pause or end differently"),
+        ((HIR, replace(HIR, ios=5)), "differ in pauses or stop conditions"),
     ],
 )
 def test_what_cannot_be_run_in_bursts_is_refused(jobs: tuple[Job, ...], message: str) -> None:

@@ -58,6 +58,8 @@ def test_a_mix_that_falls_together_is_one_size() -> None:
 
 def test_a_single_size_is_refused_not_changed() -> None:
     half = replace(COMPOSITE, block_sizes=(BlockSize(512),))
-    with pytest.raises(EngineError, match="block size 512: the target's sector is 4096") as caught:
+    with pytest.raises(
+        EngineError, match="block size 512: the target's sector size is 4096"
+    ) as caught:
         made(half, NATIVE)
     assert caught.value.hint == "use a multiple of 4096 bytes"

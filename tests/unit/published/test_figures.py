@@ -101,7 +101,7 @@ def test_rows_that_cannot_be_read_are_skipped_with_the_reason(tmp_path: Path) ->
     assert [figure.value for figure in table.figures] == [36000.0]
     assert [str(row) for row in table.skipped] == [
         f"{path}:2: value is 'much', not a number",
-        f"{path}:4: oio is '9-2'; a range must ascend within 1 to 1048576",
+        f"{path}:4: oio is '9-2'; a range must be ascending and within 1 to 1048576",
     ]
 
 

@@ -222,7 +222,7 @@ def test_errors_of_options_have_hints(store: FileIO, setup: ReplaySetup) -> None
     with pytest.raises(ConfigError) as caught:
         checked_scheme("oracel", False)
     assert caught.value.hint == "did you mean 'oracle'?"
-    with pytest.raises(ConfigError, match="requires rules"):
+    with pytest.raises(ConfigError, match="requires a rules file"):
         checked_scheme("rules", False)
     assert stream_counts("8,1,2") == (2, 8)
     for wrong in ("1", "0,2", "2,x", "300"):

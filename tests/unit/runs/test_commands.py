@@ -107,7 +107,7 @@ def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None
             "Cannot access file",
             "nothing but the views",
         ),
-        ("sql --csv --json select", "--csv and --json exclude", ""),
+        ("sql --csv --json select", "--csv and --json are mutually exclusive", ""),
         ("export first --output x.rar", "x.rar does not have the suffix", ".zip"),
         ("import absent", "absent does not exist", ""),
         ("diff first", "missing argument SECOND", ""),

@@ -46,7 +46,7 @@ def test_power_is_cut_from_outside(server: DriveServer) -> None:
         "start", "checkpoint", "journal", "scan", "erase",
     }  # fmt: skip
     assert served_drives() == []
-    with pytest.raises(EngineError, match="the server has ended"):
+    with pytest.raises(EngineError, match="the server has stopped"):
         drive.power_cut()
 
 
@@ -113,7 +113,7 @@ def test_drives_are_named_by_process_or_address(server: DriveServer) -> None:
         for other in ("nbd://127.0.0.1:1", "4000000", "nvme-tcp://127.0.0.1:4420"):
             with pytest.raises(ConfigError, match=f"no drive is served at '{other}'"):
                 find_served(only, other)
-    with pytest.raises(ConfigError, match="you do not serve a drive"):
+    with pytest.raises(ConfigError, match="you are not serving a drive"):
         find_served([], None)
 
 
@@ -125,5 +125,5 @@ def test_an_address_has_several_forms(tmp_path: Path) -> None:
     assert named.where == parse_address("nvme-tcp://[::1]:4420").where
     assert named.name == "nqn.2014-08.org.example:a"
     for wrong in ("", "drive", "http://a:1", "nbd://a", "nvme-tcp://a:b", "nbd+unix:///"):
-        with pytest.raises(ConfigError, match="neither an address of a served drive"):
+        with pytest.raises(ConfigError, match="neither the address of a served drive"):
             parse_address(wrong)

@@ -127,7 +127,7 @@ def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
     refused("--contents is a file", contents=tmp_path / "c", compress=True)
     state = tmp_path / "state"
     state.write_bytes(b"not a state")
-    refused("is for a new drive", state=state, precondition="fill")
+    refused("applies only to a new drive", state=state, precondition="fill")
     refused("state: not a writecliff device state", state=state)
     with pytest.raises(TargetError, match="not simulated"):
         DriveServer("/dev/null", FAST)

@@ -88,7 +88,10 @@ def test_it_is_not_simulated_whole_and_the_refusal_says_what_is() -> None:
     with pytest.raises(ConfigError) as refused:
         engine.purge()
     message = f"{refused.value} {refused.value.hint}"
-    assert "128 TiB of flash cannot be simulated whole" in message and "reach 16 TiB" in message
+    assert (
+        "128 TiB of flash cannot be simulated at full capacity" in message
+        and "at most 16 TiB" in message
+    )
     assert "1/64 of its capacity" in message and "engine.scaled(64," in message
     small = engine.scaled(64, largest_io_bytes=1 << 20)
     assert small.identify().capacity_bytes == show_device(LARGEST).capacity_bytes
@@ -99,7 +102,9 @@ def test_commands_that_simulate_whole_drives_refuse_it_in_a_line(
     tmp_path: Path, cli: CommandLine
 ) -> None:
     completed = cli(["serve", f"sim:{LARGEST}", "--listen", "127.0.0.1:0"])
-    assert completed.code == 2 and "cannot be simulated whole" in completed.err, completed.err
+    assert completed.code == 2 and "cannot be simulated at full capacity" in completed.err, (
+        completed.err
+    )
     assert "Traceback" not in completed.err
 
 
@@ -223,7 +228,7 @@ def test_device_show_says_how_small_it_is_simulated(cli: CommandLine) -> None:
     shown = json.loads(cli(["device", "show", LARGEST, "--json"]).out)
     assert shown["least_scale"] == 64
     screen = cli(["device", "show", LARGEST]).out
-    assert "64 (page numbers of 32 bits reach 16 TiB of flash)" in screen
+    assert "64 (32-bit page numbers address at most 16 TiB of flash)" in screen
 
 
 def test_large_files_are_refused_at_their_key(tmp_path: Path) -> None:

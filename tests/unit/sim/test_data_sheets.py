@@ -148,7 +148,11 @@ def test_theory_of_uniform_writes(spare: float) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        ("--capacity 1TB", "a data sheet needs interface, year", "for example --interface pcie4"),
+        (
+            "--capacity 1TB",
+            "missing data sheet values: interface, year",
+            "for example --interface pcie4",
+        ),
         ("--interface sata --capacity 1T --year 2020", "capacity is '1T'", "user capacity"),
         ("--interface sta --capacity 1TB --year 2020", "unknown interface 'sta'", "'sata'"),
         ("--interface sata --capacity 1TB --year 20", "year is '20'", "year in which"),
@@ -159,7 +163,7 @@ def test_theory_of_uniform_writes(spare: float) -> None:
         ),
         (
             "--interface sata --capacity 1TB --year 2020 --sequential-read 3GB/s",
-            "3,000 MB/s is more than SATA 6Gb/s carries",
+            "3,000 MB/s exceeds the bandwidth of SATA 6Gb/s",
             "check the interface",
         ),
     ],

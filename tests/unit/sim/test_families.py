@@ -191,7 +191,9 @@ def test_what_cannot_be_is_refused(family_folder: Path, text: str, message: str)
 
 def test_a_family_without_variants_is_refused(family_folder: Path) -> None:
     family_folder.write_text(family_folder.read_text().split("[variants]")[0])
-    with pytest.raises(ConfigError, match=r"mine\.toml: a family ends with a table \[variants\]"):
+    with pytest.raises(
+        ConfigError, match=r"mine\.toml: a family must end with a \[variants\] table"
+    ):
         variants()
 
 

@@ -200,9 +200,9 @@ def test_what_needs_flash_is_refused_in_one_line() -> None:
         device.for_streams(4)
     with pytest.raises(ConfigError, match=f"{of}; a twin is a model of flash"):
         check_drive(SimEngine(DRIVE).identify())
-    with pytest.raises(ConfigError, match=f"{of}; a replay needs flash"):
+    with pytest.raises(ConfigError, match=f"{of}; a replay requires flash"):
         show_device(DRIVE).flash_bytes("a replay")
-    with pytest.raises(ConfigError, match="a drive of storage-class memory loses no die"):
+    with pytest.raises(ConfigError, match="a drive with storage-class memory has no dies"):
         SimEngine(DRIVE).lose_die(0)
 
 

@@ -272,7 +272,7 @@ def test_asking_a_running_drive_itself_is_an_error_not_a_deadlock(engine: SimEng
 def test_reads_of_nothing_are_warned_of(engine: SimEngine) -> None:
     read = Workload("reads", (Job(read_pct=100, ios=1000),))
     (warning,) = engine.run(read).warnings
-    assert warning.startswith("100 % of what was read had never been written")
+    assert warning.startswith("100 % of the data read had never been written")
     fill(engine)
     assert engine.run(read).warnings == ()
 

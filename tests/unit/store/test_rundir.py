@@ -201,7 +201,7 @@ def test_extra_columns(tmp_path: Path) -> None:
         run.append_round(replace(steps[0], extra={"drive_fills": 0.25, "note": "first"}))
         run.append_round(replace(steps[1], extra={}))
         run.append_round(replace(steps[2], extra={"drive_fills": None, "latency_p999_ns": 12}))
-        with pytest.raises(ValueError, match="'iops' has the name of a standard column"):
+        with pytest.raises(ValueError, match="'iops' duplicates a standard column"):
             run.append_round(replace(steps[3], extra={"iops": 1.0}))
         columns = run.rounds().to_pydict()
         assert columns["drive_fills"] == [0.25, None, None]

@@ -242,7 +242,7 @@ def test_a_scheduler_is_an_address_that_answers(monkeypatch: pytest.MonkeyPatch)
     ):
         with pytest.raises(ConfigError, match=message), connected(address):
             pass
-    refused = pytest.raises(ConfigError, match="--jobs cannot be given")
+    refused = pytest.raises(ConfigError, match="--jobs cannot be combined")
     with refused, connected("tcp://127.0.0.1:9", workers=2):
         pass
     with connected(None) as none_there:

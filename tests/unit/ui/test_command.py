@@ -86,7 +86,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     [
         (("--port", "70000"), "--port must be 0 to 65535, not 70000"),
         (("--listen", "no such name.invalid", "--port", "0"), "is not an address"),
-        (("--token", "short"), "--token needs at least 16 letters and digits"),
+        (("--token", "short"), "--token requires at least 16 letters and digits"),
     ],
 )
 def test_options_that_mean_nothing(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

@@ -79,10 +79,13 @@ def test_options_change_the_log(extra: str, log: IoLog, ios: int | None, tmp_pat
 @pytest.mark.parametrize(
     ("log", "message"),
     [
-        ("0, 0, 4096\n", "io.log:1: is no fio I/O log"),
+        ("0, 0, 4096\n", "io.log:1: is not a fio I/O log"),
         ("fio version 2 iolog\n/d add\n", "has no I/Os"),
         ("fio version 2 iolog\n/d read 100 512\n", "io.log:2: offset 100, length 512: not in sect"),
-        ("fio version 2 iolog\n/d read 0\n", "io.log:2: '/d read 0' is no action of a version 2"),
+        (
+            "fio version 2 iolog\n/d read 0\n",
+            "io.log:2: '/d read 0' is not a valid action in a version 2",
+        ),
         ("fio version 3 iolog\n/d read 0 512\n", "io.log:2: '/d' is not a whole number"),
         ("fio version 3 iolog\n1 /d wait 5 0\n", "io.log:2: wait is an action of version 2"),
         ("fio version 2 iolog\n/d read 0 0\n", "io.log:2: an I/O of 0 bytes"),

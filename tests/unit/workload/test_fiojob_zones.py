@@ -76,7 +76,7 @@ def test_zones_without_a_size_are_those_of_a_hard_disk(tmp_path: Path) -> None:
     loaded = _load(tmp_path, "[j]\nzonemode=zbd\nsize=1z\nrw=write\n", 1 << 30)
     (job,) = loaded.workloads[0].jobs
     assert (job.range_bytes, job.host_zones) == (256 * MIB, HostZones(size_bytes=256 * MIB))
-    assert "zonesize is not given" in "\n".join(loaded.notes)
+    assert "zonesize is not set" in "\n".join(loaded.notes)
 
 
 def test_later_steps_find_what_was_written(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_later_steps_find_what_was_written(tmp_path: Path) -> None:
         ("rw=randtrim\nbs=64k", "trims reset whole zones"),
         ("rw=write\nbs=2m", "larger than the 1048576 of a zone"),
         ("rw=write\nzonecapacity=2m", "larger than a zone"),
-        ("rw=write\nsize=512k", "hold no whole zone"),
+        ("rw=write\nsize=512k", "do not contain a whole zone"),
         ("rw=write\njob_max_open_zones=2", "needs max_open_zones"),
-        ("rw=write\nzone_reset_frequency=2", "is not a share"),
-        ("rw=write\nzonesize=1000000", "zonesize is no whole sectors"),
+        ("rw=write\nzone_reset_frequency=2", "is not a number from 0 to 1"),
+        ("rw=write\nzonesize=1000000", "zonesize is not a multiple of the sector size"),
     ],
 )
 def test_what_fio_or_the_drive_cannot_do_is_refused(

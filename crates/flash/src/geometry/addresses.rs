@@ -20,8 +20,8 @@ impl Geometry {
         let per_slot = u64::from(self.ppas_per_reclaim_unit / self.slots_per_reclaim_unit);
         let flash = Bytes(addresses / per_slot * u64::from(SLOT_BYTES));
         let message = format!(
-            "{flash} of flash cannot be simulated whole: page numbers of 32 bits, one for every \
-             4 KiB, reach 16 TiB"
+            "{flash} of flash cannot be simulated at full capacity: 32-bit page numbers \
+             of 4 KiB pages address at most 16 TiB"
         );
         Err(GeometryError { key: "blocks_per_plane", message })
     }
@@ -45,6 +45,6 @@ mod tests {
         assert!(below.check_addresses(1 << 20).is_err(), "a log of 4 GiB behind it");
         assert_eq!(beyond.raw_bytes(), Bytes(2731 * (6 << 30)));
         let refused = beyond.check_addresses(0).unwrap_err();
-        assert!(refused.message.contains("reach 16 TiB"), "{refused}");
+        assert!(refused.message.contains("at most 16 TiB"), "{refused}");
     }
 }

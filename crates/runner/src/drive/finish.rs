@@ -92,7 +92,7 @@ impl Run {
         let mut warnings = Vec::new();
         for (index, job) in self.jobs.iter().enumerate() {
             if job.ended_by == Some(EndedBy::LeastRate) {
-                warnings.push(format!("job '{}' ended: it fell below its least rate", job.name));
+                warnings.push(format!("job '{}' ended: it fell below its minimum rate", job.name));
             }
             let Some(deadline) = job.deadline_ns else { continue };
             let lag = |t: &Thread| t.next.map_or(0, |(due, _)| deadline.saturating_sub(due));
@@ -119,8 +119,8 @@ fn unmapped_reads(before: &Counters, after: &Counters) -> Option<String> {
     let share = unmapped as f64 / read.max(1) as f64;
     (share > UNMAPPED_SHARE_MAX).then(|| {
         format!(
-            "{:.0} % of what was read had never been written (or was trimmed) and came without \
-             touching flash: write the range first",
+            "{:.0} % of the data read had never been written (or was trimmed), so these reads did \
+             not access flash: write the range first",
             100.0 * share.min(1.0)
         )
     })

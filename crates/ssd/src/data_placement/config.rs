@@ -95,7 +95,7 @@ pub fn read(table: &Table<'_>, streams: u16) -> Answer<Option<DataPlacementConfi
         ("reclaim_groups", fdp, "nvme-fdp"),
     ];
     if let Some((key, _, to)) = belongs.iter().find(|(key, fits, _)| table.has(key) && !fits) {
-        return Err(table.error(key, format!("{key} needs interface '{to}'"), None));
+        return Err(table.error(key, format!("{key} requires interface '{to}'"), None));
     }
     let most = u32::from(streams) - 1;
     let open = table.otherwise("open_streams", keys.open_streams, most);

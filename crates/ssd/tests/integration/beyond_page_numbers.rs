@@ -33,7 +33,7 @@ fn such_a_drive_is_described_whole_and_made_smaller() {
     assert_eq!(whole.ftl.user_slots, 28 << 28);
     let refused = Ssd::new(whole.clone()).err().unwrap();
     assert_eq!(refused.key, "blocks_per_plane");
-    assert!(refused.message.contains("cannot be simulated whole"), "{refused}");
+    assert!(refused.message.contains("cannot be simulated at full capacity"), "{refused}");
     let small = scaled(&text, 16_384.0);
     assert_eq!(small.geometry.raw_bytes(), Bytes(2 << 30));
     assert!((small.overprovisioning() - whole.overprovisioning()).abs() < 1e-6);

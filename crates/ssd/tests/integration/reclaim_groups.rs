@@ -235,7 +235,7 @@ fn groups_that_cannot_be_are_refused() {
         &[("streams = 2", "streams = 100"), ("reclaim_groups = 2", "reclaim_groups = 2")],
         "at most 1",
     );
-    refused(&[("nvme-fdp", "nvme-streams")], "needs interface 'nvme-fdp'");
+    refused(&[("nvme-fdp", "nvme-streams")], "requires interface 'nvme-fdp'");
     refused(&[("protection = true", "protection = false")], "power-loss protection");
     refused(&[("gc = \"greedy\"", "gc = \"greedy\"\nspare = \"self-tuned\"")], "global");
     refused(&[("gc = \"greedy\"", "gc = \"greedy\"\nindirection_unit = \"8 KiB\"")], "4 KiB");

@@ -83,7 +83,7 @@ fn is_summary(line: &[u8]) -> bool {
 /// Parses `maj,min cpu sequence time pid action rwbs sector + sectors [process]`.
 fn blkparse<'a>(line: &'a [u8], processes: &mut Names) -> Parsed<'a> {
     if is_summary(line) {
-        return Ok(Err(Line::Beside("summary of blkparse")));
+        return Ok(Err(Line::Beside("blkparse summary")));
     }
     let mut words = Words::new(line);
     let device = words.field()?;
@@ -111,7 +111,7 @@ fn tracefs<'a>(line: &'a [u8], processes: &mut Names) -> Parsed<'a> {
         return Err("events lost by the kernel");
     }
     let Some(at) = memmem::find(line, b": block") else {
-        return Err("no event of the block layer");
+        return Err("not a block layer event");
     };
     let before = &line[..at];
     let time = before.iter().rposition(|&byte| byte == b' ').ok_or("no time")?;

@@ -39,7 +39,7 @@ impl Vscsi {
             _ => [0..2, 2..4, 8..12, 16..24, 24..32, 32..40],
         };
         if number(&bytes[version]) >> 8 != u64::from(self.version.unwrap_or_default()) {
-            return Err("record of another version");
+            return Err("unsupported record version");
         }
         let operation = match number(&bytes[command]) {
             0x08 | 0x28 | 0x88 | 0xa8 => Operation::Read,

@@ -30,7 +30,8 @@ const SEGMENT_BYTES: u64 = 8;
 impl WorkloadSpec {
     pub(super) fn check_memory(&self) -> Result<(), SpecError> {
         if self.jobs.len() > JOBS_MAX {
-            let text = format!("it has {} jobs; {JOBS_MAX} can run together", self.jobs.len());
+            let text =
+                format!("it has {} jobs; the limit is {JOBS_MAX} concurrent jobs", self.jobs.len());
             return Err(SpecError::Workload(text));
         }
         let needed = self.jobs.iter().map(JobSpec::threads_bytes).fold(0, u64::saturating_add);
@@ -62,7 +63,7 @@ impl WorkloadSpec {
         let rows = self.series_rows(length_ns);
         let least_ns = least_interval_ns(length_ns, self.cells());
         SpecError::Workload(format!(
-            "its series needs {}: {rows} rows of {}, and {SERIES_ROWS_MAX} are kept at most; \
+            "its series needs {}: {rows} rows of {}; the limit is {SERIES_ROWS_MAX} rows; \
              give an interval of {} or more, or a shorter step",
             gigabytes(rows as f64 * ROW_BYTES as f64),
             Nanos(self.interval_ns),
@@ -180,6 +181,6 @@ mod tests {
         let mut spec = lasting(1_000, 1_000);
         spec.jobs = vec![spec.jobs[0].clone(); JOBS_MAX + 1];
         let error = spec.check().unwrap_err().to_string();
-        assert_eq!(error, "workload: it has 2001 jobs; 2000 can run together");
+        assert_eq!(error, "workload: it has 2001 jobs; the limit is 2000 concurrent jobs");
     }
 }

@@ -97,7 +97,7 @@ fn invalid_jobs_are_rejected_with_a_message() {
         ),
         (r#""rate_iops":0"#, "rate: 0 per second is outside 0.001 to 1000000000000"),
         (r#""rate_iops":5,"rate_bytes_per_s":5"#, "rate: given in I/Os and in bytes per second"),
-        (r#""arrival":"poisson""#, "arrival: poisson arrivals need a rate"),
+        (r#""arrival":"poisson""#, "arrival: poisson arrivals require a rate"),
         (r#""think_after_ios":0"#, "think_after_ios: 0 is not above 0"),
         (r#""burst_ns":5"#, "pause: burst and pause must both be above 0 or both be absent"),
         (r#""pause_ns":5"#, "burst: burst and pause must both be above 0 or both be absent"),
@@ -106,7 +106,7 @@ fn invalid_jobs_are_rejected_with_a_message() {
             "pause: a job with a rate cannot have bursts and pauses",
         ),
         (r#""duration_ns":0"#, "duration: 0 would end the job before it starts"),
-        (r#""duration_ns":null"#, "duration: the job never ends"),
+        (r#""duration_ns":null"#, "duration: the job has no stop condition"),
         (r#""stream":4"#, "stream: stream 4 does not exist; the drive has 4 streams"),
     ] {
         let error = outcome(fields).expect_err(fields).to_string();

@@ -219,7 +219,7 @@ fn errors_name_the_line_and_suggest_a_correction() {
         ),
         (
             "read = \"30 %\"",
-            "w.toml:2: duration: the job never ends",
+            "w.toml:2: duration: the job has no stop condition",
             "give duration, volume or ios",
         ),
         ("ios = 1\nread = \"130 %\"", "w.toml:4: read: 130 % is outside 0 % to 100 %", ""),

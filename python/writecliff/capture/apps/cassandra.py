@@ -199,7 +199,7 @@ def find_java() -> tuple[str, str]:
         if version_of(paths["java"], "-version").split(".")[0] == str(JAVA):
             return paths["java"], paths["javac"]
     raise TargetError(
-        f"Cassandra {VERSION} requires a JDK of Java {JAVA}, which is not installed",
+        f"Cassandra {VERSION} requires JDK {JAVA}, which is not installed",
         hint=f"on Debian: apt-get install openjdk-{JAVA}-jdk-headless; JAVA_HOME takes precedence",
     )
 

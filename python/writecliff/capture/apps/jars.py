@@ -87,5 +87,5 @@ def problem(folder: Path, wanted: dict[str, str]) -> str | None:
         return f"{name} is {'not listed' if name in there else 'missing'}"
     for name, digest in wanted.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
-            return f"{name} has another SHA-256"
+            return f"the SHA-256 of {name} does not match"
     return None

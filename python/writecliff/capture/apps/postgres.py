@@ -113,7 +113,7 @@ def server_account() -> Account | None:
             continue
         return Account(name, entry.pw_uid, entry.pw_gid)
     raise TargetError(
-        "PostgreSQL refuses root, and there is no user 'postgres' or 'nobody'",
+        "PostgreSQL cannot run as root, and neither user 'postgres' nor 'nobody' exists",
         hint="run this as another user",
     )
 
@@ -123,7 +123,7 @@ def _check_reachable(folder: Path, account: Account) -> None:
         if not part.stat().st_mode & 0o001:
             raise TargetError(
                 f"the user '{account.name}', who runs PostgreSQL, cannot enter {part}",
-                hint="give a folder that all users can enter with --folder",
+                hint="give a folder that all users can access with --folder",
             )
 
 

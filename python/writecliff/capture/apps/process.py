@@ -87,7 +87,7 @@ def run_client(
             _end(child, signal.SIGTERM)
     if code:
         name = Path(command[0]).name
-        raise WritecliffError(f"{name} ended with exit code {code}: {last_lines(log)}")
+        raise WritecliffError(f"{name} exited with code {code}: {last_lines(log)}")
 
 
 @contextlib.contextmanager
@@ -122,7 +122,7 @@ def server(
             time.sleep(_POLL_S)
         yield child
         if child.poll() is not None:
-            raise WritecliffError(f"{name} ended during the load: {last_lines(log)}")
+            raise WritecliffError(f"{name} exited during the load: {last_lines(log)}")
     finally:
         _end(child, stop)
 

@@ -254,7 +254,8 @@ def _format(made: Instance, event: str) -> str:
     text = made.format(event)
     if text is None:
         raise EngineError(
-            f"this kernel has no event {event}", hint="it needs CONFIG_BLK_DEV_IO_TRACE"
+            f"this kernel has no event {event}",
+            hint="build the kernel with CONFIG_BLK_DEV_IO_TRACE",
         )
     return text
 
@@ -536,14 +537,15 @@ def find_tracefs() -> Path:
         TargetError: the process is not root, or tracefs cannot be mounted.
     """
     if os.geteuid() != 0:
-        raise TargetError("tracing a block device needs root", hint="run the command with sudo")
+        raise TargetError("tracing a block device requires root", hint="run the command with sudo")
     for line in MOUNTS.read_text().splitlines():
         _, place, kind, *_ = line.split()
         if kind == "tracefs":
             return Path(place)
     if not STANDARD.is_dir():
         raise TargetError(
-            "this kernel has no tracefs", hint="it needs CONFIG_FTRACE and CONFIG_BLK_DEV_IO_TRACE"
+            "this kernel does not support tracefs",
+            hint="build the kernel with CONFIG_FTRACE and CONFIG_BLK_DEV_IO_TRACE",
         )
     words = ["mount", "-t", "tracefs", "nodev", str(STANDARD)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

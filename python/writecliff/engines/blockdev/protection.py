@@ -120,7 +120,7 @@ class Protection:
         if read_text(self.disk.directory / "queue/zoned") == "host-managed":
             return TargetError(
                 f"{self.path}: a host-managed zoned drive, which cannot be written at random",
-                hint="tests of such drives are not available",
+                hint="host-managed drives are not supported",
             )
         if destroy_serial is None:
             return self._without_consent()
@@ -133,7 +133,7 @@ class Protection:
         if (self.signatures or self.partitions) and not allow_signatures:
             return TargetError(
                 f"{self.path}: not empty: {'; '.join(self.loss())}",
-                hint=f"to lose all of it, give {SIGNATURE_FLAG} as well",
+                hint=f"to erase all of it, add {SIGNATURE_FLAG}",
             )
         return None
 

@@ -88,12 +88,12 @@ class FileTarget:
             if whole != size_bytes:
                 notes = (f"{path}: size rounded down to whole sectors: {whole} bytes",)
         elif not os.path.lexists(name):
-            raise TargetError(f"{path}: no such file", hint="give a size to have it created")
+            raise TargetError(f"{path}: no such file", hint="add a size to create it")
         node = stat_node(Path(name))  # do not open devices: opening a watchdog starts it
         if node is not None and node.kind != "regular file":
             raise TargetError(
                 f"{path}: a {node.kind}, not a regular file",
-                hint="name block devices without file:",
+                hint="give block devices without the prefix file:",
             )
         check_place(system or System(), str(path), name)
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
@@ -144,10 +144,12 @@ class FileTarget:
 def _check(name: str, fd: int, sizes: tuple[int, ...]) -> None:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
-        raise TargetError(f"{name}: not a regular file", hint="name block devices without file:")
+        raise TargetError(
+            f"{name}: not a regular file", hint="give block devices without the prefix file:"
+        )
     if sizes and info.st_size not in sizes:
         raise TargetError(
-            f"{name}: exists with {info.st_size} bytes, not the {sizes[0]} asked for",
+            f"{name}: exists with {info.st_size} bytes, not the requested {sizes[0]}",
             hint="delete it, or leave the size out",
         )
     if info.st_size < _ALIGN:

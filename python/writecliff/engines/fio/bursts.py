@@ -51,7 +51,7 @@ def burst_of(
     if len(same) > 1 or (len(workload.jobs) > 1 and not _ends_by_time(workload)):
         refuse(
             workload.name,
-            "its jobs pause or end differently",
+            "its jobs differ in pauses or stop conditions",
             "set the same burst_ns, pause_ns, start_delay_ns and duration_ns for all jobs",
         )
     at_ns = number * (first.burst_ns + first.pause_ns)
@@ -83,11 +83,11 @@ def _check(job: Job) -> None:
             f"use at least {LEAST_PAUSE_NS} ns",
         )
     if job.ramp_ns:
-        refuse(job.name, "ramp_ns and burst_ns exclude each other", "remove ramp_ns")
+        refuse(job.name, "ramp_ns and burst_ns are mutually exclusive", "remove ramp_ns")
     if job.think_ns:
-        refuse(job.name, "think_ns and burst_ns exclude each other")
+        refuse(job.name, "think_ns and burst_ns are mutually exclusive")
     if is_rate_driven(job):
-        refuse(job.name, "a rate and bursts exclude each other", "remove the rate")
+        refuse(job.name, "a rate and bursts are mutually exclusive", "remove the rate")
 
 
 def _rest(job: Job, at_ns: int, ios: int, size: int) -> Job | None:

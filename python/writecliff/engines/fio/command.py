@@ -154,7 +154,7 @@ def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
         named = ", ".join(map(str, streams))
         refuse(
             workload.name,
-            f"writes cannot be given to stream {named}: {placement}",
+            f"cannot direct writes to stream {named}: {placement}",
             "set stream = 0 to run it without streams; `writecliff device probe` tests the drive",
         )
     if streams[-1] >= placement.handles:
@@ -217,7 +217,7 @@ def _check_counts(section: Section, target: Target) -> None:
     for size in job.all_block_sizes:
         if size.bytes <= 0 or size.bytes % target.sector_bytes:
             section.refuse(
-                f"block size {size.bytes}: the target's sector is {target.sector_bytes} bytes",
+                f"block size {size.bytes}: the target's sector size is {target.sector_bytes} bytes",
                 f"use a multiple of {target.sector_bytes} bytes",
             )
 
@@ -407,14 +407,14 @@ def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
     what = f"active-range segments ({segments.count})"
     if len(job.all_block_sizes) > 1:
         section.refuse(
-            f"{what}: in fio, blocks of a mix of sizes would cross the end of a segment",
+            f"{what}: in fio, blocks of mixed sizes would cross segment boundaries",
             "use one block size, or the simulated drive",
         )
     if job.addresses.kind != "uniform":
         section.refuse(f"{what}: fio supports them with uniform addresses only")
     if job.pattern == "sequential" and job.threads > 1 and job.thread_stride_bytes:
         section.refuse(
-            f"{what}: fio's threads would not stay within their shares", "use one thread"
+            f"{what}: fio's threads would not stay within their segments", "use one thread"
         )
     (block,) = job.block_sizes
     unit = max(block.bytes, job.align_bytes or 0)
@@ -612,7 +612,7 @@ def _normal_spread(section: Section) -> float:
     deviation = section.job.addresses.deviation_pct or 0.0
     least = 100 / 12
     if deviation < least:
-        section.refuse(f"fio's normal addresses have a deviation of at least {least:.2f} %")
+        section.refuse(f"fio requires a deviation for normal addresses of at least {least:.2f} %")
     return math.sqrt(12 * (deviation**2 - least**2))
 
 

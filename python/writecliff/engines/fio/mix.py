@@ -160,11 +160,14 @@ def _jobs(job: Job, group: int) -> list[Job]:
         ("rates", job.rate_iops or job.rate_bytes_per_s),
         ("segments", job.segments is not None and not _is_segmented_mix(job)),
         ("trims", job.trim_pct),
-        ("an end by volume or I/Os", job.volume_bytes or job.ios),
+        ("a volume or number of I/Os", job.volume_bytes or job.ios),
     ):
         if given:
-            raise EngineError(f"fio: {job.name}: {name} cannot be combined with sequential shares "
-                              "of block sizes", hint="use a job for each stream")  # fmt: skip
+            raise EngineError(
+                f"fio: {job.name}: {name} cannot be combined with sequential percentages per "
+                "block size",
+                hint="use a job for each stream",
+            )
     parts = _parts(job)
     depths = divided(job.threads * job.queue_depth, [part.share for part in parts])
     ordered = [part for part in parts if part.sequential]

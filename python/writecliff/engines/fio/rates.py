@@ -26,7 +26,7 @@ def add_rates(section: Section) -> None:
     if is_rate_driven(job):
         _add_rate(section)
     elif job.arrival == "poisson":
-        section.refuse("poisson arrivals need a rate (rate_iops)")
+        section.refuse("poisson arrivals require a rate (rate_iops)")
     if job.think_ns:
         if job.think_ns % _US:
             section.refuse(f"think_ns {job.think_ns}: fio accepts whole microseconds only")
@@ -54,7 +54,7 @@ def _add_rate(section: Section) -> None:
     """Add the rates, which fio counts per thread and per direction in whole numbers."""
     job = section.job
     if job.rate_iops is not None and job.rate_bytes_per_s is not None:
-        section.refuse("rate_iops and rate_bytes_per_s exclude each other")
+        section.refuse("rate_iops and rate_bytes_per_s are mutually exclusive")
     if job.writes or job.trims:
         section.refuse("fio needs equal block sizes for a rate of mixed operations",
                        "use a job for each operation")  # fmt: skip
@@ -100,7 +100,8 @@ def _add_poisson(section: Section, mean_block: float) -> None:
             )
         if rate > _POISSON_MAX:
             section.refuse(
-                f"{rate} poisson arrivals per second in one thread: fio supports {_POISSON_MAX}"
+                f"{rate} poisson arrivals per second in one thread: fio supports at "
+                f"most {_POISSON_MAX}"
             )
         parts[direction] = str(rate)
         # The mean of the gaps is a whole number, and each gap is truncated to microseconds.
@@ -120,7 +121,7 @@ def add_ends(section: Section) -> None:
     job = section.job
     block = max(size.bytes for size in job.all_block_sizes)
     if job.duration_ns is None and job.volume_bytes is None and job.ios is None:
-        section.refuse("has no end", "set duration_ns, volume_bytes or ios")
+        section.refuse("has no stop condition", "set duration_ns, volume_bytes or ios")
     if job.ends_all:
         section.add("exitall")
     if job.flow_weight:

@@ -136,7 +136,7 @@ def finished(issuer: _native.Issuer) -> dict[str, object]:
         return issuer.finish()
     except OSError as error:
         raise EngineError(
-            f"the kernel rejected io_uring, which timed I/O needs: {error.strerror or error}",
+            f"the kernel rejected io_uring, which timed I/O requires: {error.strerror or error}",
             hint="check `sysctl kernel.io_uring_disabled`, which must be 0",
         ) from error
 

@@ -154,7 +154,7 @@ def _bare(engine: FioEngine, workload: Workload, seconds: float) -> tuple[float,
                 start_new_session=True,
             )
         except subprocess.TimeoutExpired as error:
-            raise EngineError(f"fio did not end within {error.timeout:g} s") from error
+            raise EngineError(f"fio did not finish within {error.timeout:g} s") from error
         wall_s, cpu_s = time.monotonic() - begin, _cpu_s() - cpu_s
     if done.returncode:
         raise EngineError(f"fio failed: {(done.stderr or done.stdout).strip().splitlines()[-1]}")

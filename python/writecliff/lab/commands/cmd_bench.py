@@ -424,7 +424,7 @@ def trace(*, lines: Whole = None, json: JsonFlag = False) -> int:
     rows = []
     for row in run(count):
         rows.append(row)
-        log(f"{row['case']}: {row['lines_per_cpu_s'] / 1e6:.2f} million lines a CPU second")
+        log(f"{row['case']}: {row['lines_per_cpu_s'] / 1e6:.2f} million lines per CPU second")
     if json:
         emit_json(BenchTrace.of({"lines": count, "rows": rows}))
         return 0

@@ -81,7 +81,7 @@ def experiment(
         settings = {"scale": 32.0, **(runner.QUICK if quick else {})}
         if scale is not None:
             settings["scale"] = scale
-        log(f"{name}: takes some minutes on two cores")
+        log(f"{name}: takes a few minutes on two cores")
         with on_scheduler(scheduler), watched(work_shown(Screen())):
             result = runner.run(**settings, log=log)
     write_page(renderer.page(result), path)
@@ -107,7 +107,7 @@ def _live(name: str, repeats: int, trim: str, page: Path) -> tuple[Any, ModuleTy
         raise ConfigError(f"--repeats must be 1 to 100, not {repeats}")
     application = live_application(name)
     trials = 2 * repeats * len(trims)
-    log(f"{name}: {trials} trials of some minutes each on two cores")
+    log(f"{name}: {trials} trials of a few minutes each on two cores")
     runs = page.with_suffix("")
     result = run_trials(application, repeats=repeats, trims=trims, folder=runs, log=log)
     return result, renderer

@@ -150,7 +150,7 @@ def _check(
     if name == _ALL and cross_validate is None:
         raise ConfigError("'all' requires --cross-validate", hint="or give the name of one fit")
     if name == _ALL and output is not None:
-        raise ConfigError("--output needs a single fit", hint="give its name instead of 'all'")
+        raise ConfigError("--output requires a single fit", hint="give its name instead of 'all'")
 
 
 def _predict(cross_validation: CrossValidation) -> tuple[Prediction, ...]:

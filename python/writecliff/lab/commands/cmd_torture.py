@@ -117,7 +117,7 @@ def _program(
     if app is not None:
         if command or check or prepare:
             raise ConfigError(
-                "--app has its own commands", hint="drop COMMAND, --check and --prepare"
+                "--app defines its own commands", hint="drop COMMAND, --check and --prepare"
             )
         return ready_program(app, sync=sync)
     if not command or check is None:

@@ -203,7 +203,7 @@ def load_of(trace: Trace, rules: Rules) -> Load:
     size = trace.metadata.get("load")
     if not size:
         raise ConfigError(
-            "the capture has no numbers of records and operations",
+            "the capture does not record its numbers of records and operations",
             hint="remove it to capture Cassandra again",
         )
     io = file_io(trace.table, rules)

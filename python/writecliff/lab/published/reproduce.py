@@ -200,7 +200,7 @@ def _chosen(name: str, path: Path | None) -> Chosen:
     table = read_table(path or SHIPPED)
     figures, skipped = table.figures, table.skipped
     if not figures:
-        raise ConfigError(str(skipped[0]) if skipped else f"{path}: no figures in it")
+        raise ConfigError(str(skipped[0]) if skipped else f"{path} contains no figures")
     if name == "all":
         about = "all published figures" if path is None else str(path)
         return Chosen(name, about, figures, skipped)

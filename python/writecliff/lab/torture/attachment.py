@@ -36,7 +36,9 @@ def check_machine() -> None:
                 f"{program} is not installed", hint=f"on Debian: apt-get install {package}"
             )
     if not Path("/dev/fuse").exists():
-        raise TargetError("this kernel has no FUSE", hint="load its module: modprobe fuse")
+        raise TargetError(
+            "this kernel does not support FUSE", hint="load its module: modprobe fuse"
+        )
 
 
 class Attachment:

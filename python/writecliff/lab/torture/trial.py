@@ -149,7 +149,7 @@ class Trials:
                 while not server.power_cuts:
                     if (code := child.poll()) is not None and not server.power_cuts:
                         raise WritecliffError(
-                            f"{self._plan.program.name} ended with exit code {code} before write "
+                            f"{self._plan.program.name} exited with code {code} before write "
                             f"{at_write} of the drive: {self._last_line('run')}",
                             hint="let it run longer, or give fewer --writes",
                         )

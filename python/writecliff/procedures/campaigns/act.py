@@ -89,17 +89,18 @@ class Act(CampaignProcedure[ActOptions]):
             )
         if o.read_req_num_512_blocks > 2 * large:
             raise ConfigError(
-                f"read-req-num-512-blocks {o.read_req_num_512_blocks} is longer than a large block",
+                f"read-req-num-512-blocks {o.read_req_num_512_blocks} exceeds a large block",
                 hint=f"large-block-op-kbytes is {large}, which is {2 * large} blocks of 512 B",
             )
         if 0 < o.record_bytes_range_max <= o.record_bytes:
             raise ConfigError(
-                f"record-bytes-range-max must exceed record-bytes, {o.record_bytes}, not be "
-                f"{o.record_bytes_range_max}"
+                f"record-bytes-range-max is {o.record_bytes_range_max}; it must exceed "
+                f"record-bytes ({o.record_bytes})"
             )
         if o.disable_odsync and o.commit_to_device:
             raise ConfigError(
-                "disable-odsync and commit-to-device exclude each other", hint="omit one of them"
+                "disable-odsync and commit-to-device are mutually exclusive",
+                hint="omit one of them",
             )
 
     # -- load -------------------------------------------------------------------------------

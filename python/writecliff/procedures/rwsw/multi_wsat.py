@@ -83,6 +83,7 @@ def need_other_end(ends: Sequence[str]) -> None:
     """
     if tuple(ends) == ("capacity",):
         raise ConfigError(
-            "the run would never end: the load only reads, and the only end is a volume of writes",
+            "the run would never stop: the load only reads, and the only "
+            "stop condition is a written volume",
             hint="add --end steady,time",
         )

@@ -117,7 +117,7 @@ class OpenLoop:
     @property
     def label(self) -> str:
         """Short name of the load."""
-        return f"open loop, {self.rate_iops:,.0f} I/Os a second"
+        return f"open loop, {self.rate_iops:,.0f} I/Os per second"
 
 
 Load = RandomWrites | ZoneWrites | OpenLoop
@@ -277,7 +277,7 @@ def _capacity_words(text: str) -> float | None:
 def _limited(capacities: float) -> float:
     """Return the capacities to write. Raises ConfigError: too many to simulate."""
     if capacities > _CAPACITIES_MAX:
-        raise ConfigError(f"{capacities:g} capacities are more than {_CAPACITIES_MAX:,.0f}")
+        raise ConfigError(f"{capacities:g} capacities exceed the limit of {_CAPACITIES_MAX:,.0f}")
     return capacities
 
 

@@ -215,7 +215,7 @@ def sheet_of(drive: str, sheets: Iterable[Sheet]) -> Sheet:
         raise ConfigError(f"no data sheet for '{drive}' has this capacity (known: {labels})")
     if len(fitting) > 1:
         labels = ", ".join(sheet.label for sheet in fitting)
-        raise ConfigError(f"several data sheets fit '{drive}': {labels}")
+        raise ConfigError(f"several data sheets match '{drive}': {labels}")
     return fitting[0]
 
 

@@ -299,7 +299,7 @@ def read_answer(path: Path) -> Run:
         return read(path, data)
     except (OSError, *STUMBLES):
         raise ConfigError(
-            f"{path} is not an answer that can be compared",
+            f"{path} is not a saved result that can be compared",
             hint="save one with `writecliff run ... --json > A.json` or `writecliff replay ...`",
         ) from None
 

@@ -38,7 +38,7 @@ def evaluate(text: str, number: Callable[[str], int]) -> int:
     try:
         value = _expression(tokens, number, 1)
         if tokens:
-            raise ExpressionError(f"'{tokens[0]}' is left over")
+            raise ExpressionError(f"'{tokens[0]}' is unexpected")
     except ExpressionError as problem:
         raise ExpressionError(f"cannot calculate '{shortened(text)}': {problem}") from None
     return value
@@ -65,7 +65,7 @@ def _atom(tokens: list[str], number: Callable[[str], int]) -> int:
     if token == "-":
         return -_atom(tokens, number)
     if token in ("", *_PRECEDENCE, ")"):
-        raise ExpressionError(f"unexpected '{token}'" if token else "it ends too early")
+        raise ExpressionError(f"unexpected '{token}'" if token else "the expression is incomplete")
     return number(token)
 
 
@@ -80,7 +80,7 @@ def _apply(operator: str, left: int, right: int) -> int:
         return left * right
     if operator == "^":
         if not 0 <= right <= _POWER_MAX or left.bit_length() * right > _BITS_MAX:
-            raise ExpressionError(f"power {right}")
+            raise ExpressionError(f"exponent {right} is out of range")
         return int(left**right)
     if right == 0:
         raise ExpressionError("division by zero")

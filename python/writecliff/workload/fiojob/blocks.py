@@ -98,7 +98,9 @@ def operations(settings: Settings) -> Operations:
     """Read `rw` and the mix; raise ConfigError for combinations that a `Job` cannot express."""
     name, _, modifier = settings.rw.partition(":")
     if name not in _DIRECTIONS:
-        raise settings.error("rw", f"rw: '{name}' is unknown", f"one of {', '.join(_DIRECTIONS)}")
+        raise settings.error(
+            "rw", f"rw: '{name}' is unknown", f"use one of {', '.join(_DIRECTIONS)}"
+        )
     pattern, used = _DIRECTIONS[name]
     run_ios, hole_bytes = _modifier(settings, pattern, modifier)
     read_pct = 100.0 if used == ("read",) else 0.0
@@ -183,7 +185,9 @@ def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | Non
         )
     for name in ("zonesize", "zonerange", "zoneskip"):
         if getattr(settings, name) % SECTOR_BYTES:
-            raise settings.error(name, f"{name} is no whole sectors", "use a multiple of 512")
+            raise settings.error(
+                name, f"{name} is not a multiple of the sector size", "use a multiple of 512"
+            )
     return hole_bytes, settings.zonesize
 
 
@@ -198,11 +202,11 @@ def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int
     if pattern == "sequential":
         if value % SECTOR_BYTES:
             raise settings.error(
-                "rw", f"rw={settings.rw}: a hole of {value} bytes", "use a multiple of 512"
+                "rw", f"rw={settings.rw}: hole of {value} bytes", "use a multiple of 512"
             )
         return 1, value
     if value < 1:
-        raise settings.error("rw", f"rw={settings.rw}: {value} I/Os in a run", "1 or more")
+        raise settings.error("rw", f"rw={settings.rw}: a run of {value} I/Os", "use 1 or more")
     if value > 1 and settings.rw_sequencer != "sequential":
         raise settings.error(
             "rw_sequencer",
@@ -245,7 +249,7 @@ def _operation_blocks(
         if size % SECTOR_BYTES:
             raise settings.error(
                 "bssplit bsrange bs",
-                f"block size {size} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
+                f"block size {size} is not a multiple of the drive's sector size of {SECTOR_BYTES}",
                 "use a multiple of 512; note that in fio 4KiB is 4000 bytes, and 4k is 4096",
             )
     if len(mix) == 1:
@@ -262,7 +266,9 @@ def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
     """Return (bytes, weight) of an operation; fio prefers a split or a range to a single size."""
     if settings.bssplit is not None:
         if settings.bsrange is not None:
-            raise settings.error("bssplit", "bssplit and bsrange exclude each other", "keep one")
+            raise settings.error(
+                "bssplit", "bssplit and bsrange are mutually exclusive", "remove one of them"
+            )
         return tuple(settings.bssplit.of(operation))
     if settings.bsrange is not None:
         chosen = settings.bsrange.of(operation)

@@ -30,7 +30,7 @@ _NO_EFFECT = {
 }
 _NO_EFFECT_FLAGS = ("warnings-fatal",)
 _REFUSED = {
-    "is for fio on other machines": "server client remote-config daemonize server-internal",
+    "controls fio on other machines": "server client remote-config daemonize server-internal",
     "concerns fio itself": (
         "cmdhelp enghelp showcmd cpuclock-test crctest memcpytest inflate-log merge-blktrace-only"
     ),
@@ -79,7 +79,8 @@ class FioCommand:
             sections += read
         if not any(not section.is_global for section in sections):
             raise ConfigError(
-                "no job is given", hint="such as --name=job1 --rw=randread --size=1g, or a job file"
+                "no job is given",
+                hint="for example --name=job1 --rw=randread --size=1g, or a job file",
             )
         path = self.files[0] if len(self.files) == 1 else Path("fio")
         return of_sections(path, sections, capacity_bytes, self.only, problems)
@@ -123,7 +124,7 @@ def _of_command(command: FioCommand, name: str, value: str | None) -> bool:
         if name in names.split():
             raise ConfigError(f"--{name} {reason}")
     if name in _WITH_VALUE and not value:
-        raise ConfigError(f"--{name} needs a value")
+        raise ConfigError(f"--{name} requires a value")
     if name == "output":
         command.output = Path(str(value))
     elif name == "output-format":
@@ -131,7 +132,7 @@ def _of_command(command: FioCommand, name: str, value: str | None) -> bool:
         for form in command.formats:
             if form not in _FORMATS:
                 raise ConfigError(f"--output-format {form} is not available",
-                                  hint=f"one of {', '.join(_FORMATS)}")  # fmt: skip
+                                  hint=f"use one of {', '.join(_FORMATS)}")  # fmt: skip
     elif name == "aux-path":
         command.folder = Path(str(value))
     elif name == "parse-only":

@@ -51,7 +51,7 @@ def read_io_log(settings: Settings) -> IoLog:
     """
     path = Path(str(settings.read_iolog))
     if ":" in path.name and not path.exists():
-        raise settings.error("read_iolog", "read_iolog names several logs", "one for each job")
+        raise settings.error("read_iolog", "read_iolog lists several logs", "one for each job")
     skipped = _skipped(settings)
     rows, files, now_us, version = _Rows(), set[str](), 0, 0
     for location, words in _lines(settings, path):
@@ -111,7 +111,9 @@ def _action(location: SourceLocation, words: list[str], version: int) -> tuple[s
     if (action == "wait" and len(numbers) == 1) or (action in _FLUSHES and not numbers):
         numbers = [*numbers, "0", "0"][:2]
     if len(numbers) != (0 if action in _FILE_ACTIONS else 2) or action not in _ACTIONS:
-        raise fail(location, f"'{' '.join(words)}' is no action of a version {version} log")
+        raise fail(
+            location, f"'{' '.join(words)}' is not a valid action in a version {version} log"
+        )
     return name, action, numbers
 
 
@@ -134,7 +136,7 @@ def _version(location: SourceLocation, words: list[str]) -> int:
     if match is None or match.group(1) not in ("2", "3"):
         raise fail(
             location,
-            "is no fio I/O log of version 2 or 3",
+            "is not a fio I/O log of version 2 or 3",
             "its first line is 'fio version 3 iolog'",
         )
     return int(match.group(1))
@@ -164,7 +166,7 @@ def _add(
     elif length <= 0:
         raise fail(location, "an I/O of 0 bytes")
     elif letter != "t" and length >= _COMMAND_BYTES:
-        raise fail(location, f"an I/O of {length} bytes", "a command has less than 4 GiB")
+        raise fail(location, f"an I/O of {length} bytes", "use I/Os of less than 4 GiB")
     offset //= settings.replay_scale
     if settings.replay_align:
         offset -= offset % settings.replay_align
@@ -186,5 +188,5 @@ def _check(settings: Settings, path: Path, rows: _Rows, files: set[str], version
         raise settings.error(
             "read_iolog",
             f"{path} names {len(files)} files; a run has one drive",
-            "replay_redirect=DRIVE lets all of them be the drive of the run",
+            "set replay_redirect=DRIVE to replay all of them on the drive of the run",
         )

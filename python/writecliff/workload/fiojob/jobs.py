@@ -156,11 +156,12 @@ def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
             )
         if max(job.rate_iops or 0, job.rate_bytes_per_s or 0) > _RATE_MAX:
             raise settings.error(
-                "rate_iops rate", f"job {name} is too fast: its threads exceed {_RATE_MAX} a second"
+                "rate_iops rate",
+                f"job {name} is too fast: its threads exceed {_RATE_MAX} per second",
             )
         if min(job.rate_iops or 1, job.rate_bytes_per_s or 1) < _RATE_MIN:
             raise settings.error(
-                "rate_iops rate", f"job {name} is too slow: less than {_RATE_MIN} I/Os a second"
+                "rate_iops rate", f"job {name} is too slow: less than {_RATE_MIN} I/Os per second"
             )
 
 
@@ -228,7 +229,7 @@ def _add_general_notes(settings: Settings) -> None:
     if settings.time_based and not settings.runtime:
         settings.note("time_based has no effect without runtime, as in fio")
     if not settings.randrepeat and not settings.given("randseed"):
-        settings.note("randrepeat=0: runs still repeat; change randseed for another course")
+        settings.note("randrepeat=0: runs still repeat; change randseed for another sequence")
     if settings.given("directory"):
         settings.note(f"directory={settings.directory}: replaced by the drive of the run")
 
@@ -314,10 +315,12 @@ def _deviation_pct(spread_pct: float) -> float:
 def _sprandom(settings: Settings, ops: Operations) -> Addresses:
     """Return the addresses of sprandom: one thread of random writes with the size of a unit."""
     if (ops.pattern, ops.used, settings.numjobs) != ("random", ("write",), 1):
-        raise settings.error("sprandom", "sprandom needs rw=randwrite and numjobs=1", "set them")
+        raise settings.error("sprandom", "sprandom requires rw=randwrite and numjobs=1", "set them")
     share = settings.spr_op
     if len(share) != 1 or not 0 < share[0] < 1:
-        raise settings.error("spr_op", "spr_op is not above 0 and below 1", "such as spr_op=0.15")
+        raise settings.error(
+            "spr_op", "spr_op is not above 0 and below 1", "for example spr_op=0.15"
+        )
     return Addresses("sprandom", spare_pct=100 * share[0], regions=settings.spr_num_regions)
 
 
@@ -394,7 +397,7 @@ def extent(
     if start % SECTOR_BYTES:
         raise settings.error(
             "offset offset_increment",
-            f"offset {start} is not a multiple of the drive's sectors of {SECTOR_BYTES}",
+            f"offset {start} is not a multiple of the drive's sector size of {SECTOR_BYTES}",
             "use a multiple of 512",
         )
     length, one_pass = _sizes(settings, ops, blocks, capacity, start)
@@ -546,7 +549,9 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     by_bytes = pick(settings.rate, ops.used)
     by_ios = pick(settings.rate_iops, ops.used)
     if any(settings.rate.items()) and any(settings.rate_iops.items()):
-        raise settings.error("rate_iops", "rate and rate_iops exclude each other", "keep one")
+        raise settings.error(
+            "rate_iops", "rate and rate_iops are mutually exclusive", "remove one of them"
+        )
     option, rates = ("rate_iops", by_ios) if any(by_ios) else ("rate", by_bytes)
     if not any(rates):
         return Pace()
@@ -557,7 +562,9 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
             "limit both, or use two jobs",
         )
     if settings.flow:
-        raise settings.error("flow", "flow: rates determine the shares of jobs already", "keep one")
+        raise settings.error(
+            "flow", "flow: rates determine the shares of jobs already", "remove one of them"
+        )
     arrival: Arrival = settings.rate_process
     is_mix = ops.used == ("read", "write")
     if is_mix:
@@ -617,5 +624,5 @@ def with_pauses(job: Job, settings: Settings) -> Job:
     for other in ("thinktime_blocks", "rate", "rate_iops"):
         if settings.given(other):
             message = f"thinktime_iotime and {other} are not available together"
-            raise settings.error("thinktime_iotime", message, "keep one")
+            raise settings.error("thinktime_iotime", message, "remove one of them")
     return replace(job, burst_ns=burst_ns, pause_ns=pause_ns)

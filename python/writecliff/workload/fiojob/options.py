@@ -40,7 +40,7 @@ def numbers(text: str, context: read.Context) -> tuple[int, ...]:
             raise read.FioValueError(f"'{part}' is not a range")
         listed += range(ends[0], ends[-1] + 1)
     if len(listed) > 128:
-        raise read.FioValueError(f"{len(listed)} numbers; fio takes 128")
+        raise read.FioValueError(f"{len(listed)} numbers exceed fio's limit of 128")
     return tuple(listed)
 
 

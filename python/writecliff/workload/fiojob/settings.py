@@ -89,7 +89,7 @@ class Settings(FioOptions):
                 raise fail(raw.location, f"option {raw.name} is not supported", option.text)
             return
         if text is None and option.read not in (flag, optional_string, log_name):
-            raise fail(raw.location, f"option {raw.name} needs a value")
+            raise fail(raw.location, f"option {raw.name} requires a value")
         if option.treatment is Treatment.NO_EFFECT:
             if text not in ("0", "none"):
                 self.locations[option.key] = raw.location

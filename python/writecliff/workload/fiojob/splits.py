@@ -74,7 +74,7 @@ def _fill(shares: list[int | None], what: str) -> list[int]:
     given = sum(share for share in shares if share is not None)
     missing = shares.count(None)
     if given > 100:
-        raise FioValueError(f"the shares of {what} add up to {given} %, more than 100")
+        raise FioValueError(f"the percentages of {what} add up to {given} %, more than 100")
     rest = (100 - given) // missing if missing else 0
     return [rest if share is None else share for share in shares]
 
@@ -87,7 +87,7 @@ def bssplit(text: str, context: Context) -> Triple[Split]:
 def _block_sizes(text: str, context: Context) -> Split:
     entries = _entries(text)
     if not entries:
-        raise FioValueError("needs block sizes", "such as 4k/60:64k/40")
+        raise FioValueError("requires block sizes", "for example 4k/60:64k/40")
     sizes = [number(first, context) for first, _ in entries]
     if min(sizes) < 1:
         raise FioValueError(f"block size {min(sizes)} in '{text}'")
@@ -111,17 +111,18 @@ def write_modes(text: str, context: Context) -> WriteModes:
     parts = [part.strip().partition("/") for part in text.strip().split(":")]
     for mode, slash, share in parts:
         if mode not in _WRITE_MODES:
-            raise FioValueError(f"'{mode}' is unknown", f"one of {', '.join(_WRITE_MODES)}")
+            raise FioValueError(f"'{mode}' is unknown", f"use one of {', '.join(_WRITE_MODES)}")
         if bool(slash) != (len(parts) > 1) or not re.fullmatch(r"\d*", share):
             raise FioValueError(
-                f"'{text.strip()}' is neither a mode nor modes with shares", "write/60:zeroes/40"
+                f"'{text.strip()}' is neither a mode nor a list of modes with percentages",
+                "write/60:zeroes/40",
             )
     if len(parts) == 1:
         return ((parts[0][0], 100),)
     shares = [int(share) if share else None for _, _, share in parts]
     filled = _fill(shares, "write_mode")
     if None not in shares and sum(filled) != 100:
-        raise FioValueError(f"the shares of write_mode add up to {sum(filled)} %, not to 100")
+        raise FioValueError(f"the percentages of write_mode add up to {sum(filled)} %, not to 100")
     return tuple((mode, share) for (mode, _, _), share in zip(parts, filled, strict=True))
 
 
@@ -134,7 +135,7 @@ def distribution(text: str, context: Context) -> Distribution:
         return _with_parameter(kind, rest)
     if kind in ("zoned", "zoned_abs"):
         if not rest:
-            raise FioValueError(f"'{text}' names no zones", "such as zoned:80/20:20/80")
+            raise FioValueError(f"'{text}' defines no zones", "for example zoned:80/20:20/80")
         absolute = kind == "zoned_abs"
         parts = (_zones(part, absolute, context) for part in _directions(rest))
         return Distribution("zoned", zones=Triple(*parts), absolute=absolute)
@@ -163,14 +164,20 @@ def _with_parameter(kind: str, rest: str) -> Distribution:
         value = float(value_text) if value_text else default
         centre = float(centre_text) if centre_text else None
     except ValueError:
-        raise FioValueError(f"'{kind}:{rest}' has no number", f"such as {kind}:1.2") from None
+        raise FioValueError(f"'{kind}:{rest}' has no number", f"for example {kind}:1.2") from None
     # The comparisons also refuse "nan".
     if name == "zipf" and (not 0 < value <= 10 or value == 1.0):
-        raise FioValueError(f"zipf theta {value:g}", "above 0, up to 10 and not 1, such as 1.2")
+        raise FioValueError(
+            f"zipf theta is {value:g}", "it must be above 0, at most 10 and not 1, for example 1.2"
+        )
     if name == "pareto" and not 0 < value < 1:
-        raise FioValueError(f"pareto h {value:g}", "above 0 and below 1, such as 0.2")
+        raise FioValueError(
+            f"pareto h is {value:g}", "it must be above 0 and below 1, for example 0.2"
+        )
     if name == "normal" and not 0 <= value <= 100:
-        raise FioValueError(f"normal spread {value:g}", "0 to 100 percent of the range")
+        raise FioValueError(
+            f"normal spread is {value:g}", "it must be 0 to 100 percent of the range"
+        )
     if centre is not None and not 0 <= centre <= 1:
         raise FioValueError(f"{kind} centre {centre:g}", "0 to 1")
     return Distribution(name, parameter=value, centre=centre)
@@ -180,7 +187,9 @@ def _sequence(text: str, context: Context) -> tuple[int, ...]:
     """Read block numbers, at most 64."""
     blocks = tuple(number(part, context) for part in text.split(",") if part.strip())
     if not 0 < len(blocks) <= 64 or min(blocks) < 0:
-        raise FioValueError(f"'{text}' is no list of 1 to 64 blocks", "such as sequence:2,0,1")
+        raise FioValueError(
+            f"'{text}' is not a list of 1 to 64 blocks", "for example sequence:2,0,1"
+        )
     return blocks
 
 

@@ -43,7 +43,7 @@ def steady_criterion(text: str, context: Context) -> SteadyCriterion:
     if name not in _METRICS or slope not in ("", "slope"):
         raise FioValueError(f"'{what}' is unknown", "iops, bw, lat, or one of them with _slope")
     if not limit.strip():
-        raise FioValueError(f"'{text}' has no limit", "such as iops:2%")
+        raise FioValueError(f"'{text}' has no limit", "for example iops:2%")
     relative = limit.strip().endswith("%")
     value = _limit(name, limit.strip(), relative, context)
     if not (math.isfinite(value) and value > 0):
@@ -97,7 +97,7 @@ def _until_steady(settings: Any) -> SteadyEnd | None:
     if not check_us or window_us < 2 * check_us:
         raise settings.error(
             "steadystate_duration steadystate_check_interval",
-            "steadystate_duration holds less than two check intervals",
+            "steadystate_duration is shorter than two check intervals",
             "use a longer steadystate_duration",
         )
     return SteadyEnd(
@@ -118,13 +118,13 @@ def _latency_target(settings: Any) -> LatencyTarget | None:
     if settings.latency_window < 4:
         raise settings.error(
             "latency_window latency_target",
-            "latency_target needs a latency_window, of 4 us or more",
-            "such as latency_window=5s",
+            "latency_target requires a latency_window of at least 4 us",
+            "for example latency_window=5s",
         )
     percentile = settings.latency_percentile[0]
     if len(settings.latency_percentile) > 1 or not 0 < percentile <= 100:
         raise settings.error(
-            "latency_percentile", "latency_percentile is one number above 0 and up to 100"
+            "latency_percentile", "latency_percentile must be one number above 0 and at most 100"
         )
     interval = interval_ns(settings) or 1
     return LatencyTarget(

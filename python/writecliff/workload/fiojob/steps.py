@@ -165,7 +165,7 @@ def _check_together(settings: Settings, step: _Group) -> None:
     if count > TOGETHER_MAX:
         raise settings.error(
             "numjobs",
-            f"{count:,} jobs together; {TOGETHER_MAX:,} can run together",
+            f"{count:,} concurrent jobs exceed the limit of {TOGETHER_MAX:,}",
             "use group_reporting, with which a section is one job, or stonewall",
         )
 
@@ -188,7 +188,7 @@ def _begins_step(settings: Settings, steps: list[_Group]) -> bool:
         return True
     if any(awaited == section.name for step in steps for section in step):
         return False  # already over
-    raise settings.error("wait_for", f"wait_for={awaited}: no job of that name before")
+    raise settings.error("wait_for", f"wait_for={awaited}: no earlier job has this name")
 
 
 def _finish(
@@ -247,8 +247,8 @@ def _target_notes(groups: list[_Group]) -> list[str]:
     if len(drives) > 1:
         raise names[drives[1]].error(
             "filename",
-            f"jobs name different drives ({', '.join(drives)}); a run has one",
-            "run the jobs of each drive alone (its sections)",
+            f"jobs name different drives ({', '.join(drives)}); a run uses a single drive",
+            "run the sections of each drive separately",
         )
     shared = "" if len(names) < 2 else ", whose addresses its jobs share"
     return [f"filename={name}: replaced by the drive of the run{shared}" for name in names]

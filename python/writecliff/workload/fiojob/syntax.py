@@ -118,7 +118,7 @@ def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation,
 
 def _section_name(text: str, location: SourceLocation) -> str:
     if not text.endswith("]") or len(text) < 3:
-        raise fail(location, f"'{text}' is not a section", "sections look like [name]")
+        raise fail(location, f"'{text}' is not a section", "write sections as [name]")
     return printable(text[1:-1])
 
 
@@ -146,7 +146,7 @@ class _FileReader:
             # fio drops the unit of such a number, and does not know such a word.
             raise fail(
                 location,
-                f"{name.strip()}: blank before the value",
+                f"{name.strip()}: space before the value",
                 f"write {name.strip()}={value.strip()}",
             )
         yield RawOption(name.strip(), value.strip() if equals else None, location)
@@ -191,9 +191,7 @@ class _FileReader:
         try:
             return f"{name}={evaluate(value_text, _plain)}"
         except ExpressionError as problem:
-            raise fail(
-                location, str(problem), "sums of numbers without units are possible"
-            ) from None
+            raise fail(location, str(problem), "use a sum of numbers without units") from None
 
 
 def _plain(token: str) -> int:

@@ -83,8 +83,8 @@ def named_file(settings: Settings) -> str | None:
     if len(re.split(r"(?<!\\):", filename)) > 1:
         raise settings.error(
             "filename",
-            f"filename={filename} names several drives; a run has one",
-            "use a job file for each",
+            f"filename={filename} names several drives; a run uses a single drive",
+            "use a separate job file for each drive",
         )
     return str(filename)
 
@@ -135,7 +135,7 @@ def flush_every_writes(settings: Settings, ops: Operations) -> int:
     if settings.sync != "none" or settings.writefua or becomes(settings).on_media:
         return 0
     if len(asked) > 1:
-        raise settings.error("fdatasync", "fsync and fdatasync differ", "keep one")
+        raise settings.error("fdatasync", "fsync and fdatasync differ", "remove one of them")
     return next(iter(asked), 0)
 
 
@@ -150,7 +150,9 @@ def streams(settings: Settings, ops: Operations) -> tuple[int, ...]:
         chosen["plids"] = _placement_ids(settings)
     if len(set(chosen.values())) > 1:
         names = ", ".join(chosen)
-        raise settings.error(" ".join(chosen), f"{names} ask for different streams", "keep one")
+        raise settings.error(
+            " ".join(chosen), f"{names} request different streams", "remove one of them"
+        )
     return next(iter(chosen.values()), (0,)) if "write" in ops.used else (0,)
 
 
@@ -165,6 +167,6 @@ def _placement_ids(settings: Settings) -> tuple[int, ...]:
         raise settings.error(
             "plids dataplacement",
             "no plids: writes to all placement identifiers are not available",
-            "name them: plids=0-3",
+            "list them, for example plids=0-3",
         )
     return settings.plids

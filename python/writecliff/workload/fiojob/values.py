@@ -129,7 +129,7 @@ def _byte_unit(suffix: str, text: str, context: Context) -> int:
         return 1
     match = _BYTE_SUFFIX.fullmatch(unit)
     if match is None:
-        raise FioValueError(f"'{text}' has no unit of bytes", "k, m, g, t and p are units")
+        raise FioValueError(f"'{text}' has an unknown size unit", "use k, m, g, t or p")
     base = context.kb_base
     if match.group(2) == "ib":
         base = 1000 if base == 1024 else 1024
@@ -147,7 +147,7 @@ def size(text: str, context: Context) -> Size:
     if match:
         percent = Fraction(match.group(1) + (match.group(2) or ""))
         if not 0 <= percent <= 100:
-            raise FioValueError(f"'{stripped}': a percentage is 0% to 100%")
+            raise FioValueError(f"'{stripped}': a percentage must be 0% to 100%")
         if match.group(2):
             context.notes.append(
                 f"{stripped} is a share of the drive here; fio cuts it at its decimal point and"
@@ -162,7 +162,7 @@ def size(text: str, context: Context) -> Size:
 def _at_least(minimum: int, value: int, maximum: int | None = None) -> int:
     if value < minimum or (maximum is not None and value > maximum):
         upto = f" to {maximum}" if maximum is not None else " or more"
-        raise FioValueError(f"{value} is out of range", f"{minimum}{upto} is possible")
+        raise FioValueError(f"{value} is out of range", f"use {minimum}{upto}")
     return value
 
 
@@ -181,11 +181,11 @@ def time_us(default_unit: str) -> Reader:
     def read(text: str, context: Context) -> int:
         match = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip())
         if match is None:
-            raise FioValueError(f"'{text}' is not a time", "such as 30s, 500ms, 5m or 1h")
+            raise FioValueError(f"'{text}' is not a time", "for example 30s, 500ms, 5m or 1h")
         unit = match.group(2).lower() or default_unit
         if unit not in _TIMES_US:
             raise FioValueError(
-                f"'{text}': fio takes {unit} for microseconds", "its units are us, ms, s, m, h, d"
+                f"'{text}': fio reads {unit} as microseconds", "use us, ms, s, m, h or d"
             )
         time = int(match.group(1)) * _TIMES_US[unit]
         if time > LARGEST // 1000:  # nanoseconds must fit, too
@@ -206,7 +206,7 @@ def share(text: str, context: Context) -> float:
     """Read a number from 0 to 1."""
     values = floats(text, context)
     if len(values) != 1 or not 0 <= values[0] <= 1:
-        raise FioValueError(f"'{text.strip()}' is not a share", "0 to 1 is possible")
+        raise FioValueError(f"'{text.strip()}' is not a number from 0 to 1")
     return values[0]
 
 
@@ -232,7 +232,7 @@ def flag(text: str, context: Context) -> bool:
 def string(text: str, context: Context) -> str:
     """Read a text, which must not be empty."""
     if not text.strip():
-        raise FioValueError("needs a value")
+        raise FioValueError("requires a value")
     return text.strip()
 
 
@@ -250,7 +250,7 @@ def choice(*names: str, **same: str) -> Reader:
             return chosen
         if chosen in same:
             return same[chosen]
-        raise FioValueError(f"'{chosen}' is unknown", f"one of {', '.join(names)}")
+        raise FioValueError(f"'{chosen}' is unknown", f"use one of {', '.join(names)}")
 
     return read
 
@@ -270,7 +270,7 @@ def triple(minimum: int = 0, maximum: int | None = None, value: Reader = number)
         if len(parts) > 3:
             raise FioValueError(f"'{stripped}' has more than three parts", "read,write,trim")
         if not any(part.strip() for part in parts):
-            raise FioValueError("needs a value")
+            raise FioValueError("requires a value")
         values: list[int | None] = [
             _at_least(minimum, value(part, context), maximum) if part.strip() else None
             for part in parts
@@ -291,7 +291,7 @@ def ranges(text: str, context: Context) -> Triple[tuple[int, int] | None]:
             continue
         ends = re.split(r"[-:]", part.strip())
         if len(ends) != 2:
-            raise FioValueError(f"'{part}' is not a range", "such as 4k-64k")
+            raise FioValueError(f"'{part}' is not a range", "for example 4k-64k")
         low, high = sorted(_at_least(1, number(end, context)) for end in ends)
         parts.append((low, high))
     if len(parts) > 3:
@@ -316,9 +316,9 @@ def floats(text: str, context: Context) -> tuple[float, ...]:
         try:
             values.append(float(part))
         except ValueError:
-            raise FioValueError(f"'{part}' is not a number", "such as 50:99:99.9") from None
+            raise FioValueError(f"'{part}' is not a number", "for example 50:99:99.9") from None
     if len(values) > 20:
-        raise FioValueError(f"{len(values)} values; fio takes 20")
+        raise FioValueError(f"{len(values)} values exceed fio's limit of 20")
     return tuple(values)
 
 
@@ -327,5 +327,7 @@ def percentiles(text: str, context: Context) -> tuple[float, ...]:
     values = floats(text, context)
     for value in values:
         if not 0 < value <= 100:
-            raise FioValueError(f"{value:g} is not a percentile", "above 0, up to 100")
+            raise FioValueError(
+                f"{value:g} is not a percentile", "use a number above 0 and at most 100"
+            )
     return values

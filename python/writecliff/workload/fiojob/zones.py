@@ -49,12 +49,12 @@ def host_zones(
     if drive_bytes // size > _ZONES_MAX:
         raise settings.error(
             "zonesize",
-            f"zonesize {size} makes more than {_ZONES_MAX} zones of the drive",
+            f"zonesize {size} divides the drive into more than {_ZONES_MAX} zones",
             "use larger zones",
         )
     if not settings.zonesize:
         settings.notes.append(
-            f"zonesize is not given, as for a drive that tells it: zones are {size >> 20} MiB"
+            f"zonesize is not set, as for a drive that reports it: zones are {size >> 20} MiB"
         )
     if ops.used == ("trim",):
         settings.note(
@@ -98,7 +98,9 @@ def _check_sizes(
 ) -> None:
     for name, value in (("zonesize", size), ("zonecapacity", capacity)):
         if value % SECTOR_BYTES:
-            raise settings.error(name, f"{name} is no whole sectors", "use a multiple of 512")
+            raise settings.error(
+                name, f"{name} is not a multiple of the sector size", "use a multiple of 512"
+            )
     if capacity > size:
         raise settings.error(
             "zonecapacity", f"zonecapacity {capacity} is larger than a zone of {size}"
@@ -124,7 +126,7 @@ def whole_zones(
     if begin >= end:
         raise settings.error(
             "size filesize offset zonesize",
-            f"{length} bytes from offset {start} hold no whole zone of {size}",
+            f"{length} bytes from offset {start} do not contain a whole zone of {size}",
             "use a larger size or a smaller zonesize",
         )
     if (begin, end) != (start, start + length):

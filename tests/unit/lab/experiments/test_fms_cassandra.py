@@ -183,7 +183,7 @@ def test_the_capture_describes_its_load() -> None:
 
 
 def test_a_capture_of_an_unknown_load_is_refused() -> None:
-    with pytest.raises(ConfigError, match="has no numbers of records"):
+    with pytest.raises(ConfigError, match="does not record its numbers of records"):
         fms_cassandra.load_of(_trace({}), load_rules("cassandra"))
 
 

@@ -378,7 +378,7 @@ def test_the_command_shows_predictions_of_every_kind(
     ("words", "message"),
     [
         ("lab fit all", "'all' requires --cross-validate"),
-        ("lab fit all --cross-validate 5 --output x", "--output needs a single fit"),
+        ("lab fit all --cross-validate 5 --output x", "--output requires a single fit"),
         ("lab fit 840 --predictions x.csv", "--predictions requires --cross-validate"),
         ("lab fit 84", "unknown fit '84'"),
     ],

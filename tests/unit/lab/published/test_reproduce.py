@@ -178,7 +178,7 @@ def test_nothing_but_unknown_drives_is_reproduced_too(tmp_path: Path, table: Pat
 def test_an_empty_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty.csv"
     path.write_text(",".join(COLUMNS) + "\n")
-    with pytest.raises(ConfigError, match="no figures in it"):
+    with pytest.raises(ConfigError, match="contains no figures"):
         choose("all", path)
 
 

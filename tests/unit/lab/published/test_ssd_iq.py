@@ -122,7 +122,7 @@ def test_every_shipped_figure_has_a_drive_and_a_load() -> None:
         ("x; 0 KiB writes, uniform", "block size is 0"),
         ("x; uniform, 0 capacities", "0 capacities leave nothing to measure"),
         ("x; uniform, QD " + "9" * 400, "inf is more than 1e.15"),
-        ("x; uniform, 2000 capacities", "2000 capacities are more than 1,000"),
+        ("x; uniform, 2000 capacities", "2000 capacities exceed the limit of 1,000"),
     ],
 )
 def test_an_unknown_condition_has_a_reason(text: str, message: str) -> None:
@@ -154,7 +154,7 @@ def test_a_sheet_matches_by_name_and_capacity() -> None:
     [
         ("Micron 7450 PRO 7.68 TB", "has this capacity .known: Micron 7450 PRO 960 GB"),
         ("Micron 7450 MAX 960 GB", "has this capacity"),
-        ("Micron 7450", "several data sheets fit 'Micron 7450': Micron 7450 PRO 960 GB, Micron 74"),
+        ("Micron 7450", "several data sheets match 'Micron 7450': Micron 7450 PRO 960 GB, Micron 74"),
         *(
             (name, "no data sheet for")
             for name in (

@@ -49,7 +49,7 @@ class RemoteDrive:
             host = port = None
         if not host or not port or parts.scheme not in _SCHEMES or parts.query or parts.fragment:
             raise ConfigError(
-                f"'{text}' is not an address of a served drive",
+                f"'{text}' is not the address of a served drive",
                 hint="write nvme-tcp://HOST:PORT or nvme-tcp://HOST:PORT/NQN",
             )
         return cls(host, port, parts.path.strip("/") or None, host_nqn)
@@ -136,7 +136,7 @@ def detach(what: str, system: System) -> AttachedDrive:
 def _need_root() -> None:
     if os.geteuid() != 0:
         raise TargetError(
-            "attaching and detaching drives needs root", hint="run it with sudo, or as root"
+            "attaching and detaching drives requires root", hint="run it with sudo, or as root"
         )
 
 
@@ -166,7 +166,7 @@ def _nvme(words: list[str], remote: RemoteDrive | None, system: System) -> ToolR
         "server may admit certain hosts only (--allow-host)"
     )
     if re.search("refused|timed out|unreachable|no route|did not finish", done.message, re.I):
-        hint = f"is it served there? writecliff serve sim:NAME --listen {remote}"
+        hint = f"start it there: writecliff serve sim:NAME --listen {remote}"
     raise TargetError(f"{remote}: nvme {words[0]}: {done.message}", hint=hint)
 
 
@@ -181,7 +181,7 @@ def _only_nqn(remote: RemoteDrive, system: System) -> str:
     ]
     drives = sorted(set(names))
     if not drives:
-        raise TargetError(f"{remote}: no drive is served there", hint="is the port right?")
+        raise TargetError(f"{remote}: no drive is served there", hint="check the port")
     if len(drives) > 1:
         raise TargetError(
             f"{remote}: {len(drives)} drives are served there",
@@ -227,5 +227,5 @@ def _nqn_of(path: str, system: System) -> str:
             if controller.transport == "tcp" and nqn is not None:
                 return nqn
     raise TargetError(
-        f"{path} is not attached over NVMe/TCP", hint="`nvme list-subsys` shows what is"
+        f"{path} is not attached over NVMe/TCP", hint="`nvme list-subsys` lists attached drives"
     )

@@ -120,7 +120,7 @@ class Machine:
                 server.stop()
                 last = server.snapshot()
                 recorder.look(last)
-                recorder.finish(last, "the client has ended")
+                recorder.finish(last, "the client has exited")
             except BaseException as error:
                 recorder.fail(str(error) or type(error).__name__)
                 raise

@@ -95,7 +95,7 @@ class Trial:
 
     @property
     def throughput(self) -> float:
-        """The client's operations a second of the drive's time."""
+        """The client's operations per second of drive time."""
         return self.client.operations / self.client.seconds * float(self.session["slow_down"])
 
     @property

@@ -62,7 +62,7 @@ def run_trials(
         with handling(TERMINATIONS, signal.default_int_handler):  # so that nothing stays mounted
             trial = _trial(application, path, condition, repeat, position, folder / name)
         log(
-            f"{trial.throughput:,.0f} operations a second of the drive's time, "
+            f"{trial.throughput:,.0f} operations per second of drive time, "
             f"write amplification {trial.waf:.2f}"
         )
         trials.append(trial)

@@ -343,18 +343,18 @@ def _rate(unit: str, figures: Measured) -> float:
         return figures.write_bytes_per_s / size
     if (count := _RATES.get(unit.lower())) is not None:
         return figures.write_iops / count
-    raise ConfigError(f"unknown unit of a rate: '{unit}'")
+    raise ConfigError(f"unknown rate unit '{unit}'")
 
 
 def _latency(operation: str, statistic: str, unit: str, figures: Measured) -> tuple[float, str]:
     if unit.lower() not in TIMES:
-        raise ConfigError(f"unknown unit of a time: '{unit}'")
+        raise ConfigError(f"unknown time unit '{unit}'")
     times, size, note = figures.times.get(operation), TIMES[unit.lower()], ""
     if times is None:
         raise ConfigError(f"this load does not measure {operation} latency")
     if statistic == "max":
         value: float | None = times.max_ns
-        note = "maximum of a far shorter time than the source's"
+        note = "maximum over a far shorter time than in the source"
     elif statistic.startswith("p"):
         share = (_number(statistic[1:]) or 0.0) / 100
         if not 0 < share < 1:
