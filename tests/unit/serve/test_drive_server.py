@@ -153,7 +153,7 @@ def test_a_host_of_nvme_tcp_is_answered(drive: str) -> None:
             host.sendall(request)
             answer = host.recv(128, socket.MSG_WAITALL)
         assert (answer[0], answer[2], len(answer)) == (1, 128, 128)
-    with serving(drive) as server, pytest.raises(ConfigError, match="is not an address"):
+    with serving(drive) as server, pytest.raises(ConfigError, match="is not an NVMe/TCP address"):
         server.listen_nvme(["nowhere"])
 
 
