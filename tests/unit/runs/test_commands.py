@@ -105,10 +105,10 @@ def test_filters(runs: Any, words: str | list[str], expected: list[str]) -> None
         (
             ["list", "--where", "1=1); copy (select 1) to 'x'; select * from runs where (1=1"],
             "Cannot access file",
-            "nothing but the views",
+            "queries can only access the views",
         ),
         ("sql --csv --json select", "--csv and --json are mutually exclusive", ""),
-        ("export first --output x.rar", "x.rar does not have the suffix", ".zip"),
+        ("export first --output x.rar", "x.rar does not have an archive suffix", ".zip"),
         ("import absent", "absent does not exist", ""),
         ("diff first", "missing argument SECOND", ""),
     ],

@@ -138,7 +138,7 @@ def test_what_cannot_be_served_is_said(drive: str, tmp_path: Path) -> None:
             server.listen_nbd(f"unix:{tmp_path}/none/nbd.sock")
         server.end()
         server.end()  # a second call
-        with pytest.raises(RuntimeError, match="has ended"):
+        with pytest.raises(RuntimeError, match="has stopped"):
             server.snapshot()
 
 
