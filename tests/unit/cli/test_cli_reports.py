@@ -82,7 +82,7 @@ def test_report_elsewhere_and_as_json(cli: CommandLine, stored: Path) -> None:
         ("report nowhere", "nowhere is not a run directory"),
         ("report r --output .", ". is a directory"),
         ("report r --output none/x.html", "none is not a directory"),
-        ("report r --output x.pdf --pdf", "x.pdf cannot be HTML and PDF"),
+        ("report r --output x.pdf --pdf", "x.pdf cannot be both HTML and PDF"),
         ("report r --csv r/manifest.json", "r/manifest.json is not a directory"),
         ("report r --csv none/x", "none is not a directory"),
         ("demo --on /dev/sda", "needs a simulated drive, not /dev/sda"),
