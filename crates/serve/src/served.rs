@@ -121,6 +121,8 @@ impl ServedParts {
     }
 }
 
+const FAILED: &str = "the simulated drive has failed";
+
 /// Locks a mutex whose state is consistent even after a panic of its holder.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -181,7 +183,14 @@ impl Served {
     /// so every caller panics, too. The panic hook runs only for the first panic.
     fn core(&self) -> MutexGuard<'_, Core> {
         let core = self.shared.core.lock();
-        core.unwrap_or_else(|_| resume_unwind(Box::new("the simulated drive has failed")))
+        core.unwrap_or_else(|_| resume_unwind(Box::new(FAILED)))
+    }
+
+    /// Panics like [`Self::core`] after a panic in the simulator, without waiting for the drive.
+    fn check_alive(&self) {
+        if self.shared.core.is_poisoned() {
+            resume_unwind(Box::new(FAILED));
+        }
     }
 
     /// Returns the drive, simulated until now, with its lock held.

@@ -12,11 +12,13 @@ use crate::core::Client;
 use crate::request::{Failure, Refusal, Replies, Request};
 
 impl Served {
-    /// Opens a session, whose replies go to `replies`.
+    /// Opens a session, whose replies go to `replies`. Panics if the simulator has panicked: only
+    /// earlier sessions are severed then.
     pub fn session(&self, replies: Arc<dyn Replies>) -> Session {
         self.shared.sessions.fetch_add(1, Ordering::Relaxed);
         let number = self.shared.next_session.fetch_add(1, Ordering::Relaxed);
         let epoch = locked(&self.shared.open_sessions).push(Arc::downgrade(&replies));
+        self.check_alive();
         let client = Client { number, replies };
         Session { served: self.clone(), client, epoch, stored: AtomicU64::new(NOTHING) }
     }
