@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +14,19 @@ from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
     from writecliff.api.answers.choices import Choice as ChoiceAnswer
-    from writecliff.choice.answer import Answer, Changed, Measured
+    from writecliff.choice.answer import Answer, Changed, Ended, Measured
     from writecliff.choice.load_kinds import LoadKinds
     from writecliff.choice.plan import Contender, Plan
     from writecliff.choice.question import Question
+    from writecliff.choice.ranking import Ranked
     from writecliff.choice.variants import Variant
     from writecliff.suite.children import ChildEvent
     from writecliff.suite.folder import Member, SuiteFolder
 
 Begin = Callable[[Sequence[str]], None]
 Log = Callable[["ChildEvent"], None]
+OnRanking = Callable[[Grid, Sequence[str]], None]
+FINER = "finer"  # folders of the runs at finer levels: finer-1, finer-2
 WHAT_IF = "what-if"  # folder of the runs with changed drives or loads
 SYNTHETIC = "synthetic"  # folder of the workload synthesised from a trace
 
@@ -43,11 +46,7 @@ class Choice(Shows):
 
     def table(self) -> Grid:
         """Return a row for each drive, best first."""
-        from writecliff.choice.answer import lines_of
-
-        head = ("rank", "drive", "passes", "score", *self.answer.weights, "why")
-        align = "rllr" + "r" * len(self.answer.weights) + "l"
-        return Grid(head, list(lines_of(self.answer)), align)
+        return _table(self.answer)
 
     def json_answer(self) -> ChoiceAnswer:
         """Return the answer of `writecliff choose --json`."""
@@ -57,6 +56,14 @@ class Choice(Shows):
 
     def _shown(self) -> Shown:
         return Shown(self.answer.verdict, [f"page: {self.page}"], [self.table()])
+
+
+def _table(answer: Answer) -> Grid:
+    from writecliff.choice.answer import lines_of
+
+    head = ("rank", "drive", "passes", "score", *answer.weights, "why")
+    align = "rllr" + "r" * len(answer.weights) + "l"
+    return Grid(head, list(lines_of(answer)), align)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,9 @@ def ask(
     duration: str | None = None,
     seeds: int = 1,
     scale: float | None = None,
-    what_if: bool = True,
+    exhaustive: bool = False,
+    budget: str | None = None,
+    what_if: bool = False,
 ) -> Asked:
     """Return a question from arguments as in `writecliff choose`. Raises ConfigError."""
     from writecliff.choice.candidates import find_candidates
@@ -102,7 +111,9 @@ def ask(
         precondition=precondition,
         duration_ns=None if duration is None else parse_time(duration),
         seeds=seeds,
-        scale=Question.scale if scale is None else scale,
+        scale=scale,
+        exhaustive=exhaustive,
+        budget_ns=Question.budget_ns if budget is None else parse_time(budget),
         what_if=what_if,
     )
     given = {part.strip().removeprefix("sim:") for word in candidates for part in word.split(",")}
@@ -116,6 +127,7 @@ def ask_again(
     limits: Sequence[str] = (),
     weights: Sequence[str] = (),
     prices: Path | None = None,
+    budget: str | None = None,
     what_if: bool | None = None,
 ) -> Asked:
     """Return the question of a directory, with other limits, weights or prices if given.
@@ -125,6 +137,7 @@ def ask_again(
         StoreError: The directory is damaged.
     """
     from writecliff.choice.question import Question, read_prices, read_weights
+    from writecliff.units import parse_time
 
     question = Question.read(folder)
     return Asked(
@@ -133,6 +146,7 @@ def ask_again(
             limits=tuple(limits) or question.limits,
             weights=read_weights(weights) or question.weights,
             prices=question.prices if prices is None else read_prices(prices),
+            budget_ns=question.budget_ns if budget is None else parse_time(budget),
             what_if=question.what_if if what_if is None else what_if,
         )
     )
@@ -158,8 +172,13 @@ def choose_drive(
     log: Log | None = None,
     begin: Begin | None = None,
     note: Callable[[str], None] = lambda text: None,
+    on_ranking: OnRanking = lambda table, names: None,
 ) -> Choice:
     """Run the load of `question` on its candidates, rank them, and write the page.
+
+    All candidates run at a rough level first. Those that could be first within the errors of the
+    level run again at finer levels, until the first is decided or the budget is spent. If the user
+    interrupts a finer level, the answer has the figures so far, and can be resumed.
 
     The load may be a file, a ready-made workload, or a trace, from which a workload is synthesised
     in the directory of the runs.
@@ -175,6 +194,8 @@ def choose_drive(
         log: Receives the events of the runs.
         begin: Receives the names of the runs that each part still has to run.
         note: Receives sentences for the user.
+        on_ranking: Receives the ranking after each level, and the names of the drives that run at
+            a finer level.
 
     Raises:
         ConfigError: The question is invalid, or the directory has other runs.
@@ -182,11 +203,9 @@ def choose_drive(
         StoreError: The directory cannot be written.
         SuiteStopped: The user stopped the runs, which can be resumed.
     """
-    from writecliff.choice.answer import Answer, measure, ranking_of, runs_of
     from writecliff.choice.load_kinds import kinds_of_load
     from writecliff.choice.page import write_choice_page
     from writecliff.choice.plan import plan_choice
-    from writecliff.choice.ranking import weights_of
     from writecliff.choice.variants import FIRST
 
     path = Path(output or new_path("choices", Path(question.workload).stem))
@@ -194,25 +213,131 @@ def choose_drive(
         leave_out = scheduler is None and named is not None
         asked = _possible(readable, named or (), note) if leave_out else readable
         plan = plan_choice(asked, path)
-        names = {key: _name(asked, *key) for key in plan.members}
         is_claimed = readable.workload.startswith(str(path / SYNTHETIC))
-        folder = _folder(asked, path, plan, names, is_claimed=is_claimed)
+        folder = _folder(asked, path, plan, is_claimed=is_claimed)
     question = asked
     question.write(path)
     running = _Running(workers, scheduler, log, begin)
-    running.run(folder)
-    measured = measure(question, plan.contenders, runs_of(folder, names))
-    measurable = {key for drive in measured.values() for key in drive.figures}
-    load = kinds_of_load(question)
-    weights = weights_of(question, open_loop=not load.full_rate, available=measurable)
-    ranked = ranking_of(question, weights, measured, load)
-    changed: tuple[Changed, ...] = ()
-    if question.what_if:
+    search = _Search(question, plan, folder, running, kinds_of_load(question))
+    answer = search.run(on_ranking)
+    if question.what_if and answer.ended != "interrupted":
         contenders = {contender.name: contender for contender in plan.contenders}
-        first = [contenders[drive.name] for drive in ranked[:FIRST]]
-        changed = _changed(question, weights, load, first, measured, path, running)
-    answer = Answer(question, weights, measured, ranked, changed)
+        first = [contenders[row.name] for row in answer.ranked[:FIRST]]
+        changed = _changed(answer, search.load, first, path, running)
+        answer = replace(answer, changed=changed)
     return Choice(path, write_choice_page(answer, path), answer)
+
+
+@dataclass
+class _Search:
+    """The search for the first drive, from a rough level to finer ones."""
+
+    question: Question
+    plan: Plan
+    folder: SuiteFolder
+    running: _Running
+    load: LoadKinds
+    measured: dict[str, Measured] = field(default_factory=dict)
+    done: dict[str, int] = field(default_factory=dict)  # last step of each contender
+
+    def run(self, on_ranking: OnRanking) -> Answer:
+        """Run levels until the first is decided, and return the answer."""
+        import time
+
+        from writecliff.suite.runner import SuiteStopped
+
+        self._run(0, [contender.name for contender in self.plan.contenders])
+        begun_ns = time.monotonic_ns()
+        while True:
+            answer = self._answer("decided")
+            open_names = [row.name for row in answer.ranked if self._is_open(row, answer)]
+            if not open_names:
+                return answer
+            answer = replace(answer, open=tuple(open_names))
+            on_ranking(_table(answer), open_names)
+            budget_ns = self.question.budget_ns
+            if budget_ns is not None and time.monotonic_ns() - begun_ns >= budget_ns:
+                return replace(answer, ended="budget")
+            try:
+                for step in sorted({self.done[name] + 1 for name in open_names}):
+                    self._run(step, [name for name in open_names if self.done[name] + 1 == step])
+            except SuiteStopped:
+                return replace(self._answer("interrupted"), open=tuple(open_names))
+
+    def _run(self, step: int, names: Sequence[str]) -> None:
+        """Run a step of the named contenders, and measure those that are complete."""
+        from writecliff.choice.answer import measure
+
+        seeds = range(1, self.question.seeds + 1)
+        of = {name: [_name(self.question, name, seed) for seed in seeds] for name in names}
+        folder = self.folder if step == 0 else self._finer(step)
+        is_last = all(len(self.plan.levels[name]) == step + 1 for name in names)
+        try:
+            self.running.run(folder, [m for members in of.values() for m in members], is_last)
+        finally:
+            complete = set(folder.complete())
+            runs = {name: [folder.run_directory(member) for member in members]
+                    for name, members in of.items() if complete.issuperset(members)}  # fmt: skip
+            made = [contender for contender in self.plan.contenders if contender.name in runs]
+            self.measured |= measure(self.question, made, runs)
+            self.done |= dict.fromkeys(runs, step)
+
+    def _finer(self, step: int) -> SuiteFolder:
+        """Open the folder of a finer step, or create it."""
+        from writecliff.suite.folder import SuiteFolder
+
+        below = self.folder.path / f"{FINER}-{step}"
+        if _has_runs(below):
+            return SuiteFolder.open(below)
+        return _created(below, self.folder.about, _members(self.question, self.plan, step), {})
+
+    def _answer(self, ended: Ended) -> Answer:
+        from writecliff.choice.answer import Answer, ranking_of
+        from writecliff.choice.ranking import weights_of
+
+        available = {key for drive in self.measured.values() for key in drive.figures}
+        open_loop = not self.load.full_rate
+        weights = weights_of(self.question, open_loop=open_loop, available=available)
+        ranked = ranking_of(self.question, weights, self.measured, self.load)
+        levels = {name: self.plan.levels[name][step].name for name, step in self.done.items()}
+        return Answer(self.question, weights, self.measured, ranked, levels=levels, ended=ended)
+
+    def _is_open(self, row: Ranked, answer: Answer) -> bool:
+        """Return `True` if a finer level of a drive could change which drive is first."""
+        from writecliff.choice.levels import could_be_first
+
+        if self.done[row.name] + 1 == len(self.plan.levels[row.name]):
+            return False
+        if row.name == answer.first.name:
+            return True
+        if any(key not in row.figures for key in self._tails):
+            return True  # too few I/Os at this level
+        errors = self._errors(row.name), self._errors(answer.first.name)
+        return could_be_first(row, answer.first, self.question, answer.weights, errors)
+
+    @property
+    def _tails(self) -> Sequence[str]:
+        """Percentiles that count if the load has enough I/Os for them."""
+        from writecliff.choice.question import FIGURE_UNITS
+        from writecliff.choice.ranking import weights_of
+        from writecliff.operation_names import FLUSH
+
+        available = {key for drive in self.measured.values() for key in drive.figures}
+        flushes = any(key.startswith(FLUSH) for key in available)
+        keys = [key for key in FIGURE_UNITS if flushes or not key.startswith(FLUSH)]
+        weights = weights_of(self.question, open_loop=not self.load.full_rate, available=keys)
+        limited = [limit.figure for limit in self.question.expectations()]
+        return [key for key in (*weights, *limited) if "p9" in key]
+
+    def _errors(self, name: str) -> Mapping[str, float]:
+        """Return the scale errors of a contender at its last step."""
+        from writecliff.choice.levels import class_of, scale_errors
+        from writecliff.devices import show_device
+
+        contender = next(each for each in self.plan.contenders if each.name == name)
+        device = show_device(contender.target.removeprefix("sim:"))
+        level = self.plan.levels[name][self.done[name]]
+        return scale_errors()[class_of(device)].get(level.name, {})
 
 
 @contextmanager
@@ -273,7 +398,6 @@ def _folder(
     question: Question,
     path: Path,
     plan: Plan,
-    names: Mapping[tuple[str, int], str],
     *,
     is_claimed: bool,
 ) -> SuiteFolder:
@@ -283,7 +407,7 @@ def _folder(
     """
     from writecliff.suite.folder import SuiteFolder
 
-    members = {names[key]: member for key, member in plan.members.items()}
+    members = _members(question, plan, 0)
     if _has_runs(path):
         folder = SuiteFolder.open(path)
         if folder.kind != "choice" or _options(folder.members) != _options(members):
@@ -292,6 +416,11 @@ def _folder(
         about = Path(question.workload).stem
         folder = _created(path, about, members, plan.devices, is_claimed=is_claimed)
     return folder
+
+
+def _members(question: Question, plan: Plan, step: int) -> dict[str, Member]:
+    """Return the runs of a step by name."""
+    return {_name(question, *key): member for key, member in plan.steps[step].items()}
 
 
 def _created(
@@ -328,17 +457,27 @@ class _Running:
     log: Log | None
     begin: Begin | None
 
-    def run(self, folder: SuiteFolder) -> None:
+    def run(
+        self, folder: SuiteFolder, names: Collection[str] | None = None, with_report: bool = True
+    ) -> None:
+        """Run the named members that are not complete; None: all."""
         from writecliff.cluster import connected
         from writecliff.report import write_report
         from writecliff.suite.runner import run_suite
 
-        left = folder.left()
-        if self.begin is not None and left:
+        left = [name for name in folder.left() if names is None or name in names]
+        if not left:
+            return
+        if self.begin is not None:
             self.begin(left)
         with connected(self.scheduler, workers=self.workers) as cluster:
-            run_suite(folder, self.log or (lambda event: None), opening={}, finish=write_report,
+            run_suite(folder, self.log or (lambda event: None), opening={},
+                      finish=write_report if with_report else _no_report, names=left,
                       workers=self.workers, cluster=cluster)  # fmt: skip
+
+
+def _no_report(run: Path) -> None:
+    """Write no report of a run at a rough level: drawing takes longer than simulating."""
 
 
 def _what_if(
@@ -373,17 +512,12 @@ def _what_if(
 
 
 def _changed(
-    question: Question,
-    weights: Mapping[str, float],
-    load: LoadKinds,
-    first: Sequence[Contender],
-    measured: Mapping[str, Measured],
-    path: Path,
-    running: _Running,
+    answer: Answer, load: LoadKinds, first: Sequence[Contender], path: Path, running: _Running
 ) -> tuple[Changed, ...]:
     """Rank the first drives again, with one change at a time."""
     from writecliff.choice.answer import Changed, measure, ranking_of
 
+    question, measured = answer.question, answer.measured
     variants, folder = _what_if(question, first, path)
     if folder is None:
         return ()
@@ -400,6 +534,6 @@ def _changed(
             contender.name: again.get(contender.name, measured[contender.name])
             for contender in first
         }
-        order = ranking_of(question, weights, here, load)
+        order = ranking_of(question, answer.weights, here, load)
         changes.append(Changed(variant.key, variant.text, order, tuple(variant.members)))
     return tuple(changes)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from writecliff import units
 from writecliff.choice.certainty import model_error
@@ -30,14 +30,13 @@ from writecliff.store.rundir import RunDirectory
 
 if TYPE_CHECKING:
     from writecliff.choice.plan import Contender
-    from writecliff.suite.folder import SuiteFolder
 
 SCHEMA = "writecliff/choose/1"
 _VERDICT_FIGURES = ("p99.99", "iops", "flush/p99.9", LIFE, PRICE)  # figures in the verdict
-SCALED_TEXT = (
-    "rates are close to those of the whole drive; its slowest I/Os may be slower or faster, see "
-    "'Tails of smaller drives' in the guide to choose"
-)
+Ended = Literal["decided", "budget", "interrupted"]
+"""Reason why a choice ended: no other drive can become the first, its time was spent, or the user
+interrupted it."""
+SCALED_TEXT = "the errors are in 'Errors of smaller drives' in the guide to choose"
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,18 @@ class Answer:
     measured: Mapping[str, Measured]  # by name of the contender
     ranked: tuple[Ranked, ...]
     changed: tuple[Changed, ...] = ()
+    levels: Mapping[str, str] = field(default_factory=dict)  # level of simulation, by name
+    ended: Ended = "decided"
+    open: tuple[str, ...] = ()  # drives whose finer simulation could change the first
+
+    @property
+    def undecided(self) -> str:
+        """Reason why the first drive is not decided; "" if it is."""
+        others = [name for name in self.open if name != self.first.name]
+        if self.ended == "decided" or not others:
+            return ""
+        why = "the time was spent" if self.ended == "budget" else "the choice was interrupted"
+        return f"not decided, because {why}: {', '.join(others)} could still be first"
 
     @property
     def first(self) -> Ranked:
@@ -120,7 +131,8 @@ class Answer:
             "clear": "more than the model's error",
             "error unknown": self._uncertainty(first, second),
         }.get(second.sure or "", second.sure or "")
-        return f"{sentence}. {second.name} is {behind:.0f} % behind, {sure}"
+        sentence = f"{sentence}. {second.name} is {behind:.0f} % behind, {sure}"
+        return f"{sentence}. {self.undecided.capitalize()}" if self.undecided else sentence
 
     def _uncertainty(self, *rows: Ranked) -> str:
         """Return the weighted figures whose errors are not known, as text.
@@ -163,6 +175,8 @@ class Answer:
                 }
                 for change in self.changed
             ],
+            "ended": self.ended,
+            "open": list(self.open),
             "left_out": dict(self.question.left_out),
             "verdict": self.verdict,
         }  # fmt: skip
@@ -179,16 +193,18 @@ class Answer:
         smaller = [drive for drive in self.measured.values() if drive.scale != 1]
         if not smaller:
             return ""
-        most = max(drive.scale for drive in smaller)
-        text = (
-            f"{len(smaller)} of {len(self.measured)} drives were simulated smaller, at 1/{most:g}"
-            f" at most: {SCALED_TEXT}."
+        by_level: dict[str, list[float]] = {}
+        for drive in smaller:
+            level = self.levels.get(drive.contender.name, "fine")
+            by_level.setdefault(level, []).append(drive.scale)
+        parts = [
+            f"{len(scales)} at the {level} level (1/{min(scales):g} to 1/{max(scales):g})"
+            for level, scales in by_level.items()
+        ]
+        return (
+            f"{len(smaller)} of {len(self.measured)} drives were simulated smaller: "
+            f"{', '.join(parts)}; {SCALED_TEXT}."
         )
-        limited = [drive for drive in smaller if drive.scale > self.question.scale]
-        if not limited:
-            return text
-        names = ", ".join(f"{drive.contender.name} at 1/{drive.scale:g}" for drive in limited)
-        return f"{text} Drives with too many pages to simulate were scaled further: {names}."
 
     def _ranked(self, row: Ranked) -> dict[str, object]:
         measured = self.measured[row.name]
@@ -211,6 +227,7 @@ class Answer:
             "limits": [vars(limit) for limit in row.judged],
             "model_error": row.error.mapping(self.axes),
             "scale": measured.scale,
+            "level": self.levels.get(row.name, "fine"),
             "power_loss_protection": measured.power_loss_protection,
             "life_end": measured.life_end,
             "runs": list(measured.runs),
@@ -267,17 +284,6 @@ def ranking_of(
         for name, drive in measured.items()
     }
     return tuple(rank(drives, question, weights))
-
-
-def runs_of(folder: SuiteFolder, members: Mapping[tuple[str, int], str]) -> dict[str, list[Path]]:
-    """Return the run directories of each contender, by name, in the order of their seeds.
-
-    `members`: the members of the folder, by contender and seed.
-    """
-    runs: dict[str, list[Path]] = {}
-    for (name, _), member in sorted(members.items(), key=lambda item: item[0][1]):
-        runs.setdefault(name, []).append(folder.run_directory(member))
-    return runs
 
 
 def lines_of(answer: Answer) -> Iterator[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from writecliff import units
-from writecliff.choice.answer import Answer, Measured
+from writecliff.choice.answer import Answer
 from writecliff.choice.certainty import FigureError
 from writecliff.choice.measured import METRICS, metrics_of
 from writecliff.choice.question import LIFE, PRICE
@@ -208,7 +208,7 @@ def _certainty(answer: Answer) -> Table:
             row.name,
             row.sure or "",
             *(error_cell(row.error.of(key)) for key in answer.axes),
-            "" if _scale(answer, row) == 1 else f"1/{_scale(answer, row):g}",
+            _simulated(answer, row),
         )
         for row in answer.ranked
     ]
@@ -236,9 +236,11 @@ def error_cell(error: FigureError) -> str:
     return f"{least}{shown} ({worst.kind}; {worst.figures} figures{scope})"
 
 
-def _scale(answer: Answer, row: Ranked) -> float:
-    measured: Measured = answer.measured[row.name]
-    return measured.scale
+def _simulated(answer: Answer, row: Ranked) -> str:
+    """Return the last level and scale of a drive: "rough, 1/384"."""
+    scale = answer.measured[row.name].scale
+    size = "whole" if scale == 1 else f"1/{scale:g}"
+    return f"{answer.levels[row.name]}, {size}" if row.name in answer.levels else size
 
 
 def _what_if(answer: Answer) -> Iterator[Section]:
@@ -275,6 +277,12 @@ def _disclosures(answer: Answer) -> Iterator[str]:
     )
     if answer.smaller:
         yield answer.smaller
+    rough = [name for name, level in answer.levels.items() if level != "fine"]
+    if rough and not question.exhaustive:
+        yield (
+            f"{len(rough)} of {len(answer.levels)} drives were not simulated at the fine level: "
+            + (answer.undecided or "within the errors of their level, none could be first") + "."
+        )  # fmt: skip
     if question.left_out:
         omitted = left_out_text(question.left_out)
         yield f"Omitted because they are too large for this load on this machine: {omitted}."
@@ -287,4 +295,5 @@ def _links(answer: Answer, folder: Path) -> Iterator[Link]:
         for number, run in enumerate(answer.measured[row.name].runs, 1):
             many = len(answer.measured[row.name].runs) > 1
             text = f"{row.name}, seed {number}" if many else row.name
-            yield Link(text, linked(f"{os.path.relpath(run, folder)}/{REPORT_NAME}"))
+            if (run / REPORT_NAME).exists():
+                yield Link(text, linked(f"{os.path.relpath(run, folder)}/{REPORT_NAME}"))

@@ -1,31 +1,30 @@
 """Runs of a choice: the load on each candidate, after preconditioning.
 
-To save time, drives are simulated scaled down by at most `question.scale`, and only as far as their
-loads remain long enough to measure tails (`engines/scaled.py`). The guide to `choose` describes the
-effect on tails.
+To save time, drives are simulated scaled down (`engines/scaled.py`): all of them at a rough level,
+those that could be first at finer levels too (`levels.py`). The guide to `choose` states the
+errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from writecliff.choice.candidates import target_of
+from writecliff.choice.levels import FINE, LEVELS, Level, at_level
 from writecliff.choice.question import Question, label_of
-from writecliff.engines.base import Engine, ScalableEngine
+from writecliff.engines.sim import SimEngine
 from writecliff.engines.target import SIMULATED, open_target
 from writecliff.errors import ConfigError
-from writecliff.procedures.scaling import SHORTEST_BURST_NS, possible_scales
 from writecliff.procedures.workload import WorkloadRun
 from writecliff.suite.folder import Member
 from writecliff.suite.sweep import OVERPROVISION, changed_device
 from writecliff.workload.load import load_workload
-from writecliff.workload.model import SECOND_NS, Job
+from writecliff.workload.model import Job
 
 PRECONDITION = "sustained"  # default if neither the user nor the load sets one
-SHORTEST_STEP_NS = 10 * SECOND_NS  # of a drive that is simulated scaled down
 Change = Callable[[WorkloadRun], WorkloadRun]
 
 
@@ -50,12 +49,15 @@ class Plan:
 
     Attributes:
         contenders: the drives, in the order of the candidates.
-        members: the runs, by name of the contender and seed.
+        steps: the runs, by name of the contender and seed. The first step has all contenders, later
+            steps repeat a contender at a finer level.
+        levels: the levels of a contender, by its name: one for each step that it takes part in.
         devices: the device files to write, by path.
     """
 
     contenders: tuple[Contender, ...]
-    members: Mapping[tuple[str, int], Member]
+    steps: Sequence[Mapping[tuple[str, int], Member]]
+    levels: Mapping[str, Sequence[Level]]
     devices: Mapping[Path, str]
 
 
@@ -81,12 +83,25 @@ def plan_choice(question: Question, folder: Path) -> Plan:
                     hint="rename one of the device files",
                 )
             contenders[contender.name] = contender
-    members = {
-        (contender.name, seed): member_of(question, contender, seed, text=_text(contender, devices))
-        for contender in contenders.values()
-        for seed in range(1, question.seeds + 1)
-    }
-    return Plan(tuple(contenders.values()), members, devices)
+    steps: list[dict[tuple[str, int], Member]] = [{} for _ in LEVELS]
+    levels: dict[str, list[Level]] = {}
+    for contender in contenders.values():
+        device_file = devices.get(device_path(contender))
+        of_contender = levels.setdefault(contender.name, [])
+        earlier: Mapping[int, Member] = {}
+        for level in (FINE,) if question.exhaustive else LEVELS:
+            members = {
+                seed: member_of(question, contender, seed, text=device_file, level=level)
+                for seed in range(1, question.seeds + 1)
+            }
+            if members == earlier:  # a drive that cannot be scaled further
+                of_contender[-1] = level
+                continue
+            step = steps[len(of_contender)]
+            step.update({(contender.name, seed): member for seed, member in members.items()})
+            of_contender.append(level)
+            earlier = members
+    return Plan(tuple(contenders.values()), [step for step in steps if step], levels, devices)
 
 
 def with_spare(contender: Contender, spare_pct: float, folder: Path) -> tuple[Contender, str]:
@@ -110,10 +125,6 @@ def device_path(contender: Contender) -> Path:
     return Path(contender.target.removeprefix(SIMULATED))
 
 
-def _text(contender: Contender, devices: Mapping[Path, str]) -> str | None:
-    return devices.get(device_path(contender))
-
-
 def member_of(
     question: Question,
     contender: Contender,
@@ -121,6 +132,7 @@ def member_of(
     change: Change | None = None,
     *,
     text: str | None = None,
+    level: Level = FINE,
 ) -> Member:
     """Return the run of the load on a drive.
 
@@ -130,6 +142,7 @@ def member_of(
         seed: seed of the run.
         change: change to the run, if any.
         text: device file of the contender, if it is not written yet.
+        level: level of simulation.
 
     Raises:
         ConfigError: the load or the drive cannot be read, or the load does not fit on the drive.
@@ -147,20 +160,13 @@ def member_of(
             run = replace(run, steps=tuple(seeded))
         if (length_ns := question.duration_ns) is not None:
             run = run.with_jobs(lambda job: _lasting(job, length_ns))
-        run = change(run) if change is not None else run
-        run = replace(run, expect=(), scale=_scale(question, run, engine))
+        run = replace(change(run) if change is not None else run, expect=())
+        jobs = [job for step in run.steps for job in step.workload.jobs]
+        # The addresses of a trace cannot be scaled.
+        if isinstance(engine, SimEngine) and not any(job.model or job.log for job in jobs):
+            run = at_level(run, engine, question, level)
     return Member(run.name, run.options_mapping(), contender.target, {"drive": contender.name})
 
 
 def _lasting(job: Job, length_ns: int) -> Job:
     return job if job.duration_ns is None else replace(job, duration_ns=length_ns)
-
-
-def _scale(question: Question, run: WorkloadRun, engine: Engine) -> float | None:
-    jobs = [job for step in run.steps for job in step.workload.jobs]
-    if not isinstance(engine, ScalableEngine) or any(job.model or job.log for job in jobs):
-        return None  # the addresses of a trace cannot be scaled
-    possible = possible_scales(run, engine, SHORTEST_STEP_NS, SHORTEST_BURST_NS)
-    scale = max((scale for scale in possible if scale <= question.scale), default=1.0)
-    scale = max(scale, engine.least_scale())
-    return None if scale == 1.0 else scale

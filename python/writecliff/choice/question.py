@@ -20,6 +20,7 @@ from writecliff.operation_names import FLUSH
 from writecliff.report.expectations import Expectation, check_figures, parse_expectations
 from writecliff.store.checksums import read_document, write_document
 from writecliff.store.typed import typed
+from writecliff.workload.model import SECOND_NS
 
 SCHEMA = "writecliff/choice/1"
 FILE_NAME = "choice.json"
@@ -54,8 +55,12 @@ class Question:
     duration_ns: int | None = None  # of each job; None: the load's durations
     spare_pct: tuple[float, ...] = ()  # over-provisionings to try beside the drive's
     seeds: int = 1
-    scale: float = 16.0  # largest factor by which drives are scaled down; 1: full size
-    what_if: bool = True
+    # Largest factor by which drives are scaled down at the finest level; 1: full size; None: by the
+    # errors of the class of drive.
+    scale: float | None = None
+    exhaustive: bool = False  # simulate all drives at the finest level
+    budget_ns: int | None = 300 * SECOND_NS  # time for finer levels; None: no limit
+    what_if: bool = False
     left_out: Mapping[str, str] = field(default_factory=dict)  # reasons, by omitted candidate
 
     def __post_init__(self) -> None:
@@ -66,8 +71,10 @@ class Question:
         """
         if not 1 <= self.seeds <= 100:
             raise ConfigError(f"--seeds must be 1 to 100, not {self.seeds}")
-        if not 1 <= self.scale <= 1024:
+        if self.scale is not None and not 1 <= self.scale <= 1024:
             raise ConfigError(f"--scale must be 1 to 1024, not {self.scale:g}")
+        if self.budget_ns is not None and self.budget_ns < 0:
+            raise ConfigError("--budget must be 0 or more")
         if any(not 0 < spare <= 1000 for spare in self.spare_pct):
             raise ConfigError(
                 "--overprovision must be percentages above 0 and up to 1000, such as 7,28"

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from writecliff.api.choose import Asked, Choice
+    from writecliff.shown import Grid
 
 GROUP = "tests and suites", 6
 EXIT_MISSED = 3  # no drive meets the limits
+EXIT_INTERRUPTED = 130
+SHOWN = 5  # drives of a provisional ranking
 
 
 def choose(
@@ -34,6 +37,8 @@ def choose(
     duration: str | None = None,
     seeds: Whole = None,
     scale: float | None = None,
+    exhaustive: bool = False,
+    budget: str | None = None,
     what_if: Annotated[bool | None, Parameter(negative="--no-what-if")] = None,
     output: OutputPath = None,
     resume: Path | None = None,
@@ -45,9 +50,9 @@ def choose(
 ) -> int:
     """Find the best drive for a load, by limits, weights and prices.
 
-    Each drive is preconditioned and runs the same load. The page names the best drive, explains why
-    each other drive loses, states the confidence, and shows changes that would alter the answer.
-    The exit code is 3 if no drive meets all limits.
+    Each drive is preconditioned and runs the same load. All drives are first simulated at a small
+    fraction of their size, then those that could still win at a larger one. The page explains the
+    ranking and its confidence. The exit code is 3 if no drive meets all limits.
 
     Parameters
     ----------
@@ -81,15 +86,21 @@ def choose(
         Runs per drive (default: 1). Each repetition prepares another drive with another seed;
         intervals are then those of the mean over the seeds.
     scale
-        Largest factor by which drives are scaled down (default: 16); 1 simulates whole drives.
+        Largest factor by which drives are scaled down at the finest level; 1: whole (default: to
+        100 GB; drives with an SLC cache to 1/16).
+    exhaustive
+        Simulate all drives at the finest level.
+    budget
+        Time for the finer levels (default: 5min). The answer then names the drives that could still
+        win.
     what_if
         Repeat the runs of the first three drives with more spare flash, another queue depth or
-        rate, and streams (default: yes; with --resume, as the choice was started).
+        rate, and streams (default: no; with --resume, as the choice was started).
     output
         Directory of the runs; it must be empty or not exist (default: choices/LOAD-TIME).
     resume
-        Resume the choice in this directory. Limits, weights, prices and --no-what-if may change:
-        existing measurements are ranked again.
+        Resume the choice in this directory. Limits, weights, prices, --budget and --what-if may be
+        given anew: the measurements are ranked again.
     store
         The store for the new runs (default: WRITECLIFF_STORE, else the current folder).
     jobs
@@ -104,13 +115,14 @@ def choose(
     check_jobs(jobs)
     if resume is not None:
         fixed = (workload, candidates, capacity, writes_per_day, overprovision, precondition,
-                duration, seeds, scale, output)  # fmt: skip
+                 duration, seeds, scale, exhaustive or None, output)  # fmt: skip
         if any(option is not None and option != () for option in fixed):
             raise ConfigError(
                 "the load and drives of a choice cannot be changed on resume",
-                hint="with --resume, give only limits, weights, prices and --no-what-if",
+                hint="with --resume, give only limits, weights, prices, --budget and --what-if",
             )
-        again = ask_again(resume, limits=limit, weights=weight, prices=prices, what_if=what_if)
+        again = ask_again(resume, limits=limit, weights=weight, prices=prices, budget=budget,
+                          what_if=what_if)  # fmt: skip
         return _answer(again, resume, jobs, scheduler, quiet=quiet, as_json=json)
     if workload is None:
         raise ConfigError("no load given", hint="give --workload, for example --workload oltp-4k")
@@ -127,7 +139,9 @@ def choose(
         duration=duration,
         seeds=1 if seeds is None else seeds,
         scale=scale,
-        what_if=what_if is not False,
+        exhaustive=exhaustive,
+        budget=budget,
+        what_if=what_if is True,
     )
     path = output or new_path("choices", workload.stem, store=store)
     return _answer(asked, path, jobs, scheduler, quiet=quiet, as_json=json)
@@ -153,14 +167,24 @@ def _answer(
         screen.log(f"{len(names)} runs in {path}")
         view.begin(names)
 
+    def provisional(ranking: Grid, names: Sequence[str]) -> None:
+        rows, others = ranking.rows[:SHOWN], len(ranking.rows) - SHOWN
+        screen.log("ranking so far:")
+        screen.log(table(("", *ranking.head[1:-1]), [row[:-1] for row in rows], ranking.align[:-1]))
+        more = [f"and {others} more"] if others > 0 else []
+        screen.log("; ".join([*more, f"simulated larger now: {', '.join(names)}"]))
+
     with screen.showing(view.render, keep=True):
         done = choose_drive(asked.question, output=path, named=asked.named, workers=jobs,
                             scheduler=scheduler, log=view.log, begin=begin,
-                            note=screen.log)  # fmt: skip
+                            note=screen.log, on_ranking=provisional)  # fmt: skip
     if as_json:
         emit_json(done.json_answer())
     else:
         _show(done)
+    if done.answer.ended == "interrupted":
+        screen.log(f"resume with `writecliff choose --resume {path}`")
+        return EXIT_INTERRUPTED
     return 0 if done.answer.answered else EXIT_MISSED
 
 

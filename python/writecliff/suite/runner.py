@@ -11,7 +11,7 @@ import io
 import shutil
 import signal
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ def run_suite(
     *,
     opening: Mapping[str, Any],
     finish: Callable[[Path], object],
+    names: Collection[str] | None = None,
     workers: int | None = None,
     memory_budget_bytes: int | None = None,
     cluster: Cluster | None = None,
@@ -63,7 +64,7 @@ def run_suite(
     stop = Event()
     specs = [
         (spec, member_memory_bytes(spec.member))
-        for spec in (_spec(folder, name, opening, finish) for name in _left(folder))
+        for spec in (_spec(folder, name, opening, finish) for name in _left(folder, names))
     ]
     outcomes: list[Outcome] = []
     try:
@@ -100,9 +101,9 @@ def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event)
     return outcome
 
 
-def _left(folder: SuiteFolder) -> Sequence[str]:
+def _left(folder: SuiteFolder, names: Collection[str] | None) -> Sequence[str]:
     """Return the members that are not complete; those that run side by side, longest first."""
-    left = folder.left()
+    left = [name for name in folder.left() if names is None or name in names]
     return sorted(left, key=lambda name: _rank(folder.members[name])) if folder.simulated else left
 
 

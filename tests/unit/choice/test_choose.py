@@ -71,7 +71,7 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
     prices.write_text("".join(f"{path},{100 + n}\n" for n, path in enumerate(drives)))
     output = tmp_path / "choice"
     more = ["--writes-per-day", "100GB", "--prices", str(prices), "--limit", "p99.9 <= 1 s"]
-    first = answered(cli(asked(load, drives, output, *more, "--jobs", "2")))
+    first = answered(cli(asked(load, drives, output, *more, "--what-if", "--jobs", "2")))
     ranking = first["ranking"]
     assert [row["device"] for row in ranking] == ["lasting", "usual", "slow"]
     assert [row["rank"] for row in ranking] == [1, 2, 3]
@@ -120,10 +120,7 @@ def test_the_answer_has_reasons_and_can_be_asked_again(
 def test_the_same_question_has_the_same_answer(
     load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
 ) -> None:
-    answers = [
-        answered(cli(asked(load, drives[:2], tmp_path / name, "--no-what-if")))
-        for name in ("one", "two")
-    ]
+    answers = [answered(cli(asked(load, drives[:2], tmp_path / name))) for name in ("one", "two")]
     for answer in answers:
         for key in ("folder", "report"):
             del answer[key]
@@ -137,7 +134,7 @@ def test_over_provisionings_and_seeds_are_rows_and_runs(
     load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
 ) -> None:
     output = tmp_path / "choice"
-    more = ["--overprovision", "28", "--seeds", "2", "--no-what-if", "--duration", "1s"]
+    more = ["--overprovision", "28", "--seeds", "2", "--duration", "1s"]
     answer = answered(cli(asked(load, drives[:2], output, *more)))
     rows = {row["device"]: row for row in answer["ranking"]}
     assert set(rows) == {"usual", "usual-op28", "slow", "slow-op28"}
@@ -185,7 +182,7 @@ def test_a_trace_is_a_load(
         f"{begin + 5000 * n},host,0,{ways[n % 3]},{(n * 7919 % 60_000) * 4096},4096,100\n"
         for n in range(300)
     ))  # fmt: skip
-    more = ["--no-what-if", "--precondition", "fill"]
+    more = ["--precondition", "fill"]
     answer = answered(cli(asked(trace, drives[:2], tmp_path / "choice", *more)))
     assert answer["workload"].endswith("workload.toml")
     made = tmp_path / "choice" / "synthetic"
@@ -205,7 +202,7 @@ def test_a_trace_is_a_load(
 def test_one_drive_may_be_asked_about_a_limit(
     load: Path, drives: list[str], tmp_path: Path, cli: CommandLine
 ) -> None:
-    more = ["--no-what-if", "--limit", "life >= 90 years", "--writes-per-day", "1TB"]
+    more = ["--limit", "life >= 90 years", "--writes-per-day", "1TB"]
     answer = answered(cli(asked(load, drives[:1], tmp_path / "choice", *more)), code=3)
     assert "does not meet the limits: life is" in answer["verdict"]
 
@@ -240,9 +237,9 @@ def test_a_drive_with_slow_commits_is_not_preferred(tmp_path: Path, cli: Command
     load.write_text(LOG)
     silent.write_text(LOG.replace("flush_every_writes = 1\n", ""))
 
-    without = answered(cli(asked(silent, drives, tmp_path / "without", "--no-what-if")))
+    without = answered(cli(asked(silent, drives, tmp_path / "without")))
     assert [row["device"] for row in without["ranking"]] == ["volatile", "capacitors"]
-    answer = answered(cli(asked(load, drives, tmp_path / "with", "--no-what-if")))
+    answer = answered(cli(asked(load, drives, tmp_path / "with")))
     assert all(row["passes"] for row in answer["ranking"])
     first, second = answer["ranking"]
     assert (first["device"], second["device"]) == ("capacitors", "volatile")
@@ -253,7 +250,7 @@ def test_a_drive_with_slow_commits_is_not_preferred(tmp_path: Path, cli: Command
     assert "Power-loss protection" in (tmp_path / "with" / "choice.html").read_text()
 
     between_ms = (first["metrics"]["flush_p999_ms"] * second["metrics"]["flush_p999_ms"]) ** 0.5
-    words = ["choose", "--resume", str(tmp_path / "with"), "--json", "--quiet", "--no-what-if"]
+    words = ["choose", "--resume", str(tmp_path / "with"), "--json", "--quiet"]
     limited = answered(cli([*words, "--limit", f"flush/p99.9 <= {between_ms} ms"]))
     assert [row["passes"] for row in limited["ranking"]] == [True, False]
     assert limited["ranking"][1]["why"].startswith("flush/p99.9 is ")
@@ -264,7 +261,7 @@ def test_flushes_of_a_smaller_drive_have_the_rate_of_the_whole_drive(
 ) -> None:
     load = tmp_path / "log.toml"
     load.write_text(LOG.replace('"20 s"', '"40 s"'))
-    more = ["--no-what-if", "--scale", "4", "--limit", "flush/iops >= 90"]
+    more = ["--scale", "4", "--limit", "flush/iops >= 90"]
     (row,) = answered(cli(asked(load, ["sata-tlc-120"], tmp_path / "choice", *more)))["ranking"]
     assert row["scale"] == 4
     assert row["metrics"]["iops"] == pytest.approx(100, rel=0.01)

@@ -14,20 +14,19 @@ from writecliff.cli.main import main
 from writecliff.errors import ConfigError
 
 GB = 10**9
-SHORT, LONG = "2 s", "10 min"
 LARGE, BEYOND = "d5-p5430-15360", "d5-p5336-61440"
 
 
-def question(folder: Path, duration: str, *candidates: str) -> Question:
+def question(folder: Path, *candidates: str, scale: float | None = None) -> Question:
     load = folder / "load.toml"
     load.write_text(
-        f'name = "load"\n[[job]]\nname = "load"\nblock_size = "4 KiB"\nduration = "{duration}"\n'
+        'name = "load"\n[[job]]\nname = "load"\nblock_size = "4 KiB"\nduration = "2 s"\n'
     )
-    return Question(workload=str(load), candidates=candidates)
+    return Question(workload=str(load), candidates=candidates, scale=scale)
 
 
-def test_a_short_load_omits_drives_that_cannot_be_scaled_down(tmp_path: Path) -> None:
-    asked = question(tmp_path, SHORT, "fl6-1600", LARGE, "p5800x-400")
+def test_drives_at_full_size_are_omitted_if_they_do_not_fit(tmp_path: Path) -> None:
+    asked = question(tmp_path, "fl6-1600", LARGE, "p5800x-400", scale=1.0)
     possible = without_too_large(asked, (), budget_bytes=20 * GB)
     assert possible.candidates == ("fl6-1600", "p5800x-400")
     assert left_out_text(possible.left_out) == f"{LARGE} needs 32 GB of memory where 20 GB are free"
@@ -36,9 +35,8 @@ def test_a_short_load_omits_drives_that_cannot_be_scaled_down(tmp_path: Path) ->
     assert without_too_large(asked, (LARGE,), budget_bytes=20 * GB) == asked
 
 
-def test_a_long_load_omits_nothing(tmp_path: Path) -> None:
-    """Its drives are simulated 16 times smaller."""
-    asked = question(tmp_path, LONG, "fl6-1600", LARGE, BEYOND)
+def test_scaled_drives_fit(tmp_path: Path) -> None:
+    asked = question(tmp_path, "fl6-1600", LARGE, BEYOND)
     assert without_too_large(asked, (), budget_bytes=20 * GB) == asked
 
 
@@ -54,16 +52,16 @@ def test_a_trace_needs_drives_that_can_be_simulated_at_full_size(tmp_path: Path)
 def test_the_answer_lists_omitted_drives(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a machine with 3 GB, a drive of 1.6 TB is too large for a short load."""
+    """On a machine with 3 GB, a drive of 1.6 TB is too large at full size."""
     monkeypatch.setattr("writecliff.parallel.available_memory_bytes", lambda: 3 * GB)
-    asked = question(tmp_path, SHORT)
+    asked = question(tmp_path)
     small = tmp_path / "small"
     small.mkdir()
     write_small_drive(small).rename(small / "usual.toml")
     write_small_drive(small, read='["300 us", "300 us", "300 us"]').rename(small / "slow.toml")
     drives = f"{small}/usual.toml,{small}/slow.toml,fl6-*"
     words = ["choose", "--workload", asked.workload, "--candidates", drives,
-             "--no-what-if", "--output", str(tmp_path / "c"), "--json"]  # fmt: skip
+             "--scale", "1", "--output", str(tmp_path / "c"), "--json"]  # fmt: skip
     assert main(words) == 0
     done = capsys.readouterr()
     answer = json.loads(done.out)
@@ -74,6 +72,6 @@ def test_the_answer_lists_omitted_drives(
 
 
 def test_nothing_left_is_an_error(tmp_path: Path) -> None:
-    asked = question(tmp_path, SHORT, LARGE, "micron-7450-15360", "p5800x-400")
+    asked = question(tmp_path, LARGE, "micron-7450-15360", "p5800x-400", scale=1.0)
     with pytest.raises(ConfigError, match="one drive is left to choose from: d5-p5430-15360 needs"):
         without_too_large(asked, (), budget_bytes=20 * GB)

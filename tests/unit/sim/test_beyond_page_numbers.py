@@ -203,9 +203,9 @@ def test_a_trace_is_not_run_on_it(tmp_path: Path) -> None:
 def test_choices_take_it_as_a_candidate_and_say_how_small(load: Path, tmp_path: Path) -> None:
     names = ("d5-p5430-15360", "d5-p5336-61440", LARGEST)
     question = Question(workload=str(load), candidates=names, scale=16.0)
-    members = plan_choice(question, tmp_path / "choice").members
+    members = plan_choice(question, tmp_path / "choice").steps[-1]
     assert [members[name, 1].options["scale"] for name in names] == [16.0, 32.0, 64.0]
-    whole = plan_choice(replace(question, scale=1.0), tmp_path / "choice").members
+    whole = plan_choice(replace(question, scale=1.0), tmp_path / "choice").steps[-1]
     assert "scale" not in whole[names[0], 1].options
     assert whole[LARGEST, 1].options["scale"] == 64
 

@@ -30,6 +30,7 @@ class RankedDrive(Item, frozen=True):
     # their number and `scope`
     model_error: Object | None
     scale: float  # Factor by which the drive was scaled down; 1: not scaled
+    level: Literal["rough", "medium", "fine"]  # Level of simulation of the figures
     power_loss_protection: bool | None  # `true`: it has capacitors; `null`: no volatile buffer
     # Rating that ends its life: `rated cycles` or `rated bytes (TBW)`; `null`: no rating, or a
     # life longer than reports quote
@@ -56,6 +57,10 @@ class Choice(Answer, frozen=True, tag="writecliff/choose/1"):
     weights: Mapping[str, float]  # Weights by figure
     ranking: Sequence[RankedDrive]  # Drives, best first
     what_if: Sequence[Change]  # Changes tried with the first drives
+    # Reason why the choice ended: no other drive can become the first, the budget was spent, or the
+    # user interrupted it
+    ended: Literal["decided", "budget", "interrupted"]
+    open: Sequence[str]  # Drives whose finer simulation could still change the first
     # Reason, by drive, why a drive of a group could not be simulated under the load
     left_out: Mapping[str, str]
     verdict: str  # Result in one or two sentences

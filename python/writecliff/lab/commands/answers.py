@@ -118,6 +118,16 @@ class ValidateQuick(Answer, frozen=True, tag="writecliff/validate-quick/1"):
     rows: Sequence[Object]
 
 
+class ValidateScales(Answer, frozen=True, tag="writecliff/validate-scales/1"):
+    """Figures of scaled drives beside those of the whole drives."""
+
+    commands = "validate scales"
+
+    # Each figure: `drive`, `of_class`, `load`, `level`, `scale`, `figure`, `kind`, the values
+    # `whole` and `scaled`, and their ratio `factor`, at least 1
+    rows: Sequence[Object]
+
+
 class ValidateStreams(Answer, frozen=True, tag="writecliff/validate-streams/1"):
     """Stream assignments against each other."""
 

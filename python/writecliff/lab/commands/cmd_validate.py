@@ -17,6 +17,7 @@ from writecliff.lab.commands.answers import (
     ValidateIntervals,
     ValidatePowerCuts,
     ValidateQuick,
+    ValidateScales,
     ValidateTwin,
 )
 from writecliff.parallel import watched
@@ -277,6 +278,59 @@ def _quick_table(rows: list[QuickRow]) -> str:
         ],
         "llrrrlrl",
     )
+
+
+@app.command
+def scales(
+    *,
+    drives: tuple[str, ...] = (),
+    workload: tuple[str, ...] = (),
+    output: OutputPath = None,
+    toml: bool = False,
+    json: JsonFlag = False,
+) -> int:
+    """Compare scaled drives with the whole drives, at the levels of `writecliff choose`.
+
+    Prints the largest ratio of each kind of figure, by class of drive and level. `choose` decides
+    by these errors which drives it simulates at finer levels.
+
+    Parameters
+    ----------
+    drives
+        Drives of up to 2 TB; may be repeated (default: fifteen drives of all classes).
+    workload
+        Loads of `writecliff profile list` or workload files; may be repeated (default: oltp-4k and
+        dbms-ab).
+    output
+        Directory of the runs. Complete runs in it are reused (default: a temporary directory).
+    toml
+        Print the text of `choice/scale_errors.toml`.
+    """
+    from tempfile import TemporaryDirectory
+
+    from writecliff.cli.sets import SetView
+    from writecliff.lab.validate import scales
+
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) if output is None else output
+        folder.mkdir(parents=True, exist_ok=True)
+        errors = list(
+            scales.run(
+                folder,
+                drives=drives or scales.DRIVES,
+                loads=workload or scales.LOADS,
+                log=SetView(Screen(), ()).log,
+            )
+        )
+    if json:
+        rows = [asdict(error) | {"factor": error.factor} for error in errors]
+        emit_json(ValidateScales.of({"rows": rows}))
+    elif toml:
+        print(scales.toml_of(errors), end="")
+    else:
+        header = ("class", "level", *scales.SHOWN)
+        print(table(header, list(scales.rows_of(errors)), "ll" + "r" * len(scales.SHOWN)))
+    return 0
 
 
 @app.command
