@@ -14,7 +14,7 @@ def attach(
     """Attach a drive that is served over NVMe/TCP to this machine, and print its block device.
 
     This needs root and nvme-cli, and loads the kernel module nvme-tcp. Any NVMe/TCP drive can be
-    attached, also drives of `writecliff serve --listen`. The drive stays attached until
+    attached, including drives of `writecliff serve --listen`. The drive stays attached until
     `writecliff attach --detach`.
 
     Parameters

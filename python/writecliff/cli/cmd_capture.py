@@ -45,13 +45,13 @@ def capture(
     stack: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run a command and trace its file I/O: file, thread, process and write hint of each write.
+    """Trace the file I/O of a command, with file, thread, process and write hint of each write.
 
     A preloaded library traces the command and every process that it starts; the exit code is that
     of the command. Statically linked programs, io_uring and writes through mapped memory are not
-    traced, but reported. With --device, the trace has the requests of all programs to a block
-    device, as its driver receives them. With --stack, both are captured and shown side by side.
-    --device and --stack need root.
+    traced; the command warns about them. With --device, the trace contains the requests of all
+    programs to a block device, as its driver receives them. With --stack, file I/O and block
+    requests are captured and shown side by side. --device and --stack need root.
 
     Parameters
     ----------
@@ -67,23 +67,23 @@ def capture(
     repair_hints
         Repeat a write hint that the kernel refused because it was not 64 bits wide.
     app
-        Trace a ready-made application load instead of a command: rocksdb, postgres or cassandra.
+        Trace a built-in application load instead of a command: rocksdb, postgres or cassandra.
     records
-        With --app: records to load first (postgres: accounts).
+        With --app: number of records to load first (postgres: accounts).
     operations
-        With --app: operations to run on them (postgres: transactions).
+        With --app: number of operations to run on these records (postgres: transactions).
     folder
         With --app: folder of the application's data (default: a temporary folder).
     recover
         Build the trace from the events file of a killed capture.
     via
-        "preload", or "strace", which is several times slower but also traces static programs, and
-        mapped files when they are synced.
+        Tracing method: preload, or strace, which is several times slower but also traces static
+        programs, and mapped files when they are synced.
     device
         Trace the requests to this block device, such as /dev/nvme0n1 or a partition, while the
-        command runs; without a command, for the time of --for or until Ctrl-C.
+        command runs; without a command, until the time of --for has passed or until Ctrl-C.
     for_
-        With --device and no command: length of the capture, such as 90s or 1h.
+        With --device and no command: duration of the capture, such as 90s or 1h.
     stack
         Show the command's I/O at each step from page cache, file system and block layer to the
         drive, in the page stack.html, as CSV, and in both traces.

@@ -1,4 +1,4 @@
-"""Show the workload in a block trace."""
+"""Characterise the workload in a block trace."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def characterise(
     csv: OutputPath = None,
     json: JsonFlag = False,
 ) -> int:
-    """Show the workload in a block trace: streams, sizes, bursts, working set, reuse.
+    """Characterise the workload in a block trace: streams, sizes, bursts, working set, reuse.
 
     The command reads traces of 15 formats, compressed or not, in one pass and bounded memory.
-    Sizes, sequentiality and arrivals are exact. In long traces, measures of single blocks are
-    sampled, and the page states their error.
+    Sizes, sequentiality and arrivals are exact. In long traces, per-block statistics are sampled,
+    and the page states their sampling error.
 
     Parameters
     ----------
     trace
-        The trace, in a format of `writecliff trace formats`.
+        The trace, in a format listed by `writecliff trace formats`.
     format_
         Read the trace in this format (default: recognised by content).
     columns
-        The meaning of the columns of your own CSV or Parquet file, such as
+        Column mapping of your own CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
-        Read only this member of an archive.
+        Read only this file of an archive.
     against
         A second trace, shown beside the first.
     on
@@ -51,7 +51,7 @@ def characterise(
     output
         The HTML file to write (default: workload.html); an existing file is replaced.
     csv
-        The folder for the data of all figures and tables as CSV.
+        Write the data of every plot and table to this folder as CSV.
     """
     from writecliff.api import characterise_trace, write_page
     from writecliff.cli.cmd_trace import skipped_line, summary

@@ -1,4 +1,4 @@
-"""Compare the figures of runs, and judge their differences."""
+"""Compare runs, and test their differences for significance."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def compare(
     csv: OutputPath = None,
     json: JsonFlag = False,
 ) -> int:
-    """Compare runs: differences of their set-up and of their figures.
+    """Compare the set-up and the figures of runs.
 
-    The runs must have figures in common: they may be of different drives, or of one drive with
-    another firmware, option or seed. A suite counts as one run, each run of a sweep separately.
-    Figures by block size, mix or queue depth stand side by side, with differences, and the best is
-    marked. The last line states if a difference is more than noise, at 5 % for all figures
-    together.
+    The runs must have figures in common. They may be of different drives, or of one drive with
+    different firmware, options or seeds. A suite counts as one run; each run of a sweep counts
+    separately. Figures by block size, read/write mix or queue depth are shown side by side with
+    their differences, and the best value is marked. The last line states whether a difference is
+    statistically significant at the 5 % level for the whole comparison.
 
     Parameters
     ----------
     paths
-        Run directories, suites, sweeps, folders of them, or saved answers of `run --json` and
+        Run directories, suites, sweeps, folders of them, or saved output of `run --json` and
         `replay --json`.
     output
         The HTML file to write (default: comparison.html); an existing file is replaced.
     pdf
         Also write a PDF next to the HTML file: comparison.pdf.
     csv
-        A folder for the data of every figure and table as CSV; created if needed.
+        Write the data of every plot and table to this folder as CSV; it is created if needed.
     """
     if not paths:
         raise ConfigError("nothing to compare", hint="give run directories, suites or folders")

@@ -1,4 +1,4 @@
-"""See a write cliff in a minute."""
+"""Show a write cliff on a simulated drive in a minute."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def demo(
     json: JsonFlag = False,
     quiet: bool = False,
 ) -> int:
-    """See a write cliff: a short write saturation test on a simulated drive, and its report.
+    """Show a write cliff: run a short write saturation test on a simulated drive and report it.
 
     Parameters
     ----------

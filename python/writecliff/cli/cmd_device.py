@@ -70,7 +70,7 @@ def show(
         /dev/nvme0n1 (its identity, health, and the write hints and streams that reach it).
     sheet
         Show a simulated drive as a data sheet: stated and published values with their sources, and
-        its performance under the loads of data sheets, measured now.
+        its simulated performance under the loads that data sheets quote.
     page
         Also write the sheet to this HTML file.
     whole

@@ -37,14 +37,14 @@ def fio(
     Parameters
     ----------
     on
-        The drive: sim:NAME or sim:PATH.toml. It replaces every filename and directory.
+        The drive: sim:NAME or sim:PATH.toml. It replaces all filename and directory options.
     seed
         Seed of the drive and of all random choices (default: randseed of the jobs).
     precondition
         Initial state of the drive, as for `writecliff run` (default: fill if the jobs read
         unwritten addresses, else none).
     quiet
-        Show no progress and no notes on stderr.
+        Show neither progress nor notes on stderr.
     """
     screen = Screen(quiet=quiet)
     with WorkView(screen).showing() as work:

@@ -60,7 +60,7 @@ class RealOptions:
     """Read the trace in this format (default: recognised by content)."""
 
     columns: str | None = None
-    """The meaning of the columns of your own CSV or Parquet file."""
+    """Column mapping of your own CSV or Parquet file."""
 
 
 ON_SIMULATED = RealOptions()
@@ -80,16 +80,16 @@ def replay(
 ) -> int:
     """Replay a trace on a drive.
 
-    On a simulated drive, the trace is fitted to the drive, and the result is the effect of its
-    streams. On a real drive or a file, each I/O is issued at its recorded time, independent of
-    completions. The lateness of each I/O is measured, and the issued I/Os are stored as a trace
-    that `writecliff characterise --against` compares with the original.
+    On a simulated drive, the size of the drive is fitted to the trace, and the result is the effect
+    of streams on the drive. On a real drive or a file, each I/O is issued at its recorded time,
+    independent of completions. The lateness of each I/O is measured, and the issued I/Os are stored
+    as a trace that `writecliff characterise --against` compares with the original.
 
     Parameters
     ----------
     trace
-        The trace, recorded by `writecliff capture`; for a real drive in any format of `writecliff
-        trace formats`.
+        The trace, recorded by `writecliff capture`; for a real drive in any format listed by
+        `writecliff trace formats`.
     assign
         Assignment of writes to streams: none, rules, sfr, multi-queue, sepbit or oracle (default:
         rules if --streams is given, else none).
@@ -98,9 +98,9 @@ def replay(
     mistag
         Percentage of the writes to assign to a wrong stream.
     output
-        Directory of the run with its report, which must be empty or not exist; on a real drive,
-        the trace of the issued I/Os (default: runs/replay-TRACE-TARGET-TIME, or the same .parquet
-        in traces).
+        Directory of the run with its report, which must be empty or not exist; on a real drive, the
+        trace of the issued I/Os (default: runs/replay-TRACE-TARGET-TIME, or
+        traces/replay-TRACE-TARGET-TIME.parquet).
     """
     from writecliff.engines.target import is_simulated
 

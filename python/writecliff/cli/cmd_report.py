@@ -32,12 +32,12 @@ def report(
     pdf
         Also write a PDF next to the HTML file: report.pdf.
     csv
-        A folder for the data of every figure and table as CSV; created if needed.
+        Write the data of every plot and table to this folder as CSV; it is created if needed.
     power
-        The log of a power meter (CSV: seconds, watts), copied to the run directory; the reports of
-        IOPS and of the comparison by block size then show power over time.
+        Log of a power meter (CSV: seconds, watts). It is copied to the run directory; reports of
+        the IOPS test and the block size comparison then show power over time.
     power_offset
-        Time of the meter, in seconds, at the start of the run's first step.
+        Timestamp in the power log, in seconds, at which the first step of the run started.
     """
     from writecliff.api import load_run
 

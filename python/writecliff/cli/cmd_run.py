@@ -60,16 +60,17 @@ def run(
         (`writecliff profile list`).
     seed
         Seed of all random choices, including preconditioning; runs with different seeds are
-        independent repetitions (default: that of the file for the load, 1 for the drive).
+        independent repetitions (default: the seed in the file for the load, and 1 for the drive).
     precondition
-        Initial state of the drive. fill: the whole capacity written once, 128 KiB sequentially;
-        sustained: then twice, 4 KiB at random; used:40%: the same with 40 % of the capacity; act:
-        written twice sequentially, as for ACT; none: the current state (default: that of the file;
-        else fill for a simulated drive whose unwritten addresses would be read, otherwise none).
-        States of simulated drives are cached. A real drive is purged first, and preconditioning
-        takes hours.
+        Initial state of the drive. fill: write the whole capacity once, sequentially in blocks of
+        128 KiB; sustained: fill the drive, then write twice the capacity at random in blocks of 4
+        KiB; used:40%: as sustained, but with 40 % of the capacity; act: write the capacity twice
+        sequentially, as for ACT; none: keep the current state (default: as in the file; else fill
+        for a simulated drive whose unwritten addresses would be read, otherwise none). States of
+        simulated drives are cached. A real drive is purged first, and preconditioning takes hours.
     output_format
-        Output: table, json (stable and small, times in ns), or fio-json (the format of fio).
+        Output format: table, json (compact and stable, times in ns), or fio-json (fio's own
+        format).
     """
     form: Form = "json" if json else output_format
     if form == "fio-json" and run.baseline is not None:

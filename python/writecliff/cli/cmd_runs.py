@@ -1,4 +1,4 @@
-"""List, query, tag, compare and move runs."""
+"""List, query, tag, compare, export and import runs."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ class SelectionOptions:
     """Selection of runs that meet all given conditions."""
 
     test: str | None = None
-    """Runs of this test: wsat, workload, trace_replay, served, ..."""
+    """Select runs of this test: wsat, workload, trace_replay, served, ..."""
 
     device: str | None = None
-    """Runs on drives whose target or name contains this."""
+    """Select runs on drives whose target or name contains this text."""
 
     status: _Status | None = None
-    """Runs of this status."""
+    """Select runs with this status."""
 
     tag: tuple[str, ...] = ()
-    """Runs with this tag; may be repeated."""
+    """Select runs with this tag; may be repeated."""
 
     since: str | None = None
-    """Runs started since this time: 2026-01-31, 2026-01-31T14:00, 36h, 7d."""
+    """Select runs started since this time: 2026-01-31, 2026-01-31T14:00, 36h, 7d."""
 
     where: str | None = None
-    """Runs that meet an SQL condition on the columns of `runs` (see the reference of the run
-    store), such as "capacity_bytes > 1e12 and seed = 2"."""
+    """Select runs that meet an SQL condition on the columns of `runs` (see
+    docs/reference/run-store.md), such as "capacity_bytes > 1e12 and seed = 2"."""
 
     sort: Annotated[str, Parameter(allow_leading_hyphen=True)] = "-created_utc"
     """Sort by a column of `runs`, in descending order after a leading "-"."""
@@ -127,8 +127,7 @@ def show(run: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
     Parameters
     ----------
     run
-        The run: its name, the path of its directory, or the start of its name if no other run's
-        name starts so.
+        The run: its name, a unique prefix of its name, or the path of its directory.
     """
     from writecliff.cli.runs_view import run_text
 
@@ -152,8 +151,7 @@ def tag(
     Parameters
     ----------
     run
-        The run: its name, the path of its directory, or the start of its name if no other run's
-        name starts so.
+        The run: its name, a unique prefix of its name, or the path of its directory.
     changes
         +TAG adds a tag, -TAG removes it; without changes, the tags are shown.
     """
@@ -189,7 +187,8 @@ def delete(
     Parameters
     ----------
     runs
-        Names or paths of the runs; omitted with a selection by --test, --where and the like.
+        Names or paths of the runs; omit them to select runs with --test, --where and similar
+        options.
     yes
         Delete without confirmation.
     """
@@ -229,13 +228,13 @@ def index(
 ) -> int:
     """Update the catalogue of a store with the figures of all runs.
 
-    Other commands update as much of it as they need. The catalogue is derived from the run
+    Other commands update the parts of it that they need. The catalogue is derived from the run
     directories, so its folder .writecliff can be deleted without loss.
 
     Parameters
     ----------
     rebuild
-        Rebuild the catalogue from the run directories.
+        Discard the catalogue and build it again from the run directories.
     tables
         Also copy rounds, intervals and histograms for SQL queries.
     """
@@ -261,9 +260,9 @@ def sql(
     """Query all runs with SQL.
 
     The dialect is DuckDB; the views are runs, figures, tags, rounds, intervals, histograms. Column
-    names include units; docs/reference/run-store.md describes them. The first query over rounds,
-    intervals or histograms copies these tables of all runs together. Statements cannot read or
-    write files, attach databases or load extensions without --allow-files.
+    names include units; docs/reference/run-store.md describes them. The first query on rounds,
+    intervals or histograms copies these tables of all runs into the catalogue. Statements cannot
+    read or write files, attach databases or load extensions without --allow-files.
 
     Parameters
     ----------
@@ -322,11 +321,11 @@ def _is_number(field: Any) -> bool:
 
 @app.command
 def diff(first: str, second: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
-    """Compare two runs: set-up, versions and host, and figures.
+    """Compare two runs: set-up, versions, host and figures.
 
-    Each figure of run B is better than that of run A, worse, equal, or undecided. A difference
-    counts if it is more than noise, at 5 % for all figures together. Overall, B is better if some
-    figures are better and none is worse.
+    Each figure of run B is better than in run A, worse, equal, or undecided. A difference counts if
+    it is statistically significant at the 5 % level for the whole comparison. Overall, B is better
+    if at least one figure is better and none is worse.
 
     Parameters
     ----------
@@ -360,12 +359,13 @@ def export(
     Parameters
     ----------
     runs
-        Names or paths of the runs; omitted with a selection by --test, --where and the like.
+        Names or paths of the runs; omit them to select runs with --test, --where and similar
+        options.
     output
         The archive: .zip, .tar, .tar.gz or .tar.xz. With --tables, the folder.
     tables
-        Write the tables of these runs instead: runs, figures, tags, rounds, intervals and
-        histograms, as Parquet or CSV.
+        Write the tables of these runs instead of an archive: runs, figures, tags, rounds, intervals
+        and histograms, as Parquet or CSV.
     """
     opened = opened_store(store)
     chosen = opened.names(runs, selection.given(), suites=tables is None)
@@ -389,7 +389,7 @@ def import_(
 ) -> int:
     """Copy runs, archives and fio results into a store.
 
-    The copies are in its folder `imports`, under their names.
+    The copies go into the folder `imports` of the store, under their original names.
 
     Parameters
     ----------

@@ -70,13 +70,14 @@ def serve(
         Accept NBD clients (QEMU, nbd-client, libnbd, fio) at unix:PATH or HOST:PORT; may be
         repeated. There is no access control: every client that connects can read and write.
     fast
-        Answer each request as soon as its data are available. The drive changes its state, but its
-        clock stands still.
+        Answer each request as soon as its data are available. The state of the drive changes, but
+        its clock does not advance.
     slow_down
-        Stretch the drive's time by this factor, for drives that are faster than this machine.
+        Slow the drive down by this factor, if it is too fast for this machine.
     state
-        Restore drive and data from this file if it exists, and write it at the end. Acknowledged
-        data survive a kill of the server: two more files beside it hold them in the meantime.
+        Restore the drive and its data from this file if it exists, and save them to it on exit.
+        Until then, two more files beside it hold acknowledged data, which thus survive if the
+        server is killed.
     contents
         Store the data in this sparse file instead of in memory.
     compress
@@ -88,18 +89,19 @@ def serve(
     seed
         Seed of the drive's random choices.
     output
-        Directory of the run, which must be empty or not exist. It gets a report and a trace of all
-        requests for `writecliff replay` and `writecliff advise-streams`.
+        Directory of the run, which must be empty or not exist. The server writes a report into it,
+        and a trace of all requests for `writecliff replay` and `writecliff advise-streams`.
     trace
-        Trace in the run directory: full, or none.
+        Trace to write into the run directory: full, or none.
     metrics
-        Serve figures for Prometheus at http://HOST:PORT/metrics; a port alone is on 127.0.0.1.
+        Serve figures for Prometheus at http://HOST:PORT/metrics; if only a port is given, bind to
+        127.0.0.1.
     cut_at_write
         Cut the power when the drive receives its nth write. SIGUSR1 and `writecliff serve
         power-cut` cut it at any time.
     cut_after
-        Cut the power after this time of the drive, such as "30 s", or after a random time, such as
-        "10 s..60 s". With --fast, it is wall time.
+        Cut the power after this device time, such as "30 s", or after a random time, such as "10
+        s..60 s". With --fast, the time is wall-clock time.
     cuts
         Number of power cuts; the count starts again when the drive is ready (default: 1).
     cut_seed
@@ -440,7 +442,8 @@ def power_cut(drive: str | None = None, *, json: JsonFlag = False) -> int:
     ----------
     drive
         The address that `writecliff serve` printed, such as nvme-tcp://127.0.0.1:4420 or
-        nbd+unix:/tmp/drive.sock, or the number of its process; optional if there is only one.
+        nbd+unix:/tmp/drive.sock, or the process ID of the server; optional if only one drive is
+        served.
     """
     from writecliff.serve import PowerCut
     from writecliff.serve.control import find_served, served_drives

@@ -59,17 +59,17 @@ def suite(
         A comma-separated list of tests to run (default: those of the edition):
         iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     set_
-        An option of one test, as TEST.OPTION=VALUE; may be repeated.
+        Set an option of one test, as TEST.OPTION=VALUE; may be repeated.
     quick
-        Scale a simulated drive down to a fraction of its capacity; shorten the tests of a real
-        drive, too much for steady state. Every page is stamped NOT PTS-CONFORMANT.
+        Reduce the capacity of a simulated drive; on a real drive, run short forms of the tests that
+        cannot reach steady state. Every page is stamped NOT PTS-CONFORMANT.
     no_purge
         Start every test without a purge, for a real drive that was purged by other means (behind
         USB, RAID or virtio, or with the vendor's tool); every page is stamped.
     seed
         Seed of all random choices (default: 1).
     dry_run
-        Show the runs and their estimated time without running them or writing anything.
+        List the planned runs and their estimated durations, without running them or writing files.
     """
     check_jobs(options.jobs)
     check_scheduler(options.scheduler, [target.on])

@@ -1,4 +1,4 @@
-"""Run a test or load with varied settings."""
+"""Run a test or load with each of several settings."""
 
 from __future__ import annotations
 
@@ -49,32 +49,31 @@ def sweep(
     list_: ListFlag = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run a test or load with varied settings, each time after a purge; compare on one page.
+    """Run a test or load with each of several settings after a purge, and compare the runs.
 
     Parameters
     ----------
     name
-        A predefined sweep of --list: active-range, over-provisioning, write-cache, ...
+        A predefined sweep (see --list): active-range, over-provisioning, write-cache, ...
     test
         The test to run (default: wsat).
     workload
-        The load to run instead of a test: a workload file, a fio job file, or a ready-made
-        workload.
+        Load to run instead of a test: a workload file, a fio job file, or a ready-made workload.
     vary
-        Settings to vary, instead of a name: KEY=V1,V2,... or, with --sample, KEY=LOW..HIGH or
-        KEY=LOW..HIGH:log. KEY is an option of the test, overprovision_pct, device.KEY of the
-        simulated drive's file (device.ftl.gc), or load.KEY or load.JOB.KEY of a load
-        (load.queue_depth). If repeated, every combination is run.
+        Settings to vary, instead of a predefined sweep: KEY=V1,V2,... or, with --sample,
+        KEY=LOW..HIGH or KEY=LOW..HIGH:log. KEY is an option of the test, overprovision_pct,
+        device.KEY of the simulated drive's file (device.ftl.gc), or load.KEY or load.JOB.KEY of a
+        load (load.queue_depth). If repeated, every combination is run.
     values
-        Other values for a predefined sweep, as V1,V2,...
+        Values to use instead of those of the predefined sweep, as V1,V2,...
     sample
-        Number of combinations to draw, instead of running all.
+        Number of combinations to run, chosen at random, instead of all.
     method
-        Method to draw them: random, or latin-hypercube, which covers each range evenly.
+        Sampling method: random, or latin-hypercube, which covers each range evenly.
     sample_seed
-        Seed of the draw.
+        Seed of the sampling.
     set_
-        A fixed option of the test, as OPTION=VALUE; may be repeated.
+        Set a fixed option of the test, as OPTION=VALUE; may be repeated.
     list_
         List the predefined sweeps.
     """

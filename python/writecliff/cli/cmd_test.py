@@ -1,4 +1,4 @@
-"""Run a test of the standard, or a published campaign."""
+"""Run an SNIA PTS test or a published campaign."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def overview(
     list_: ListFlag = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run a test of the standard, or a published campaign, on a drive.
+    """Run an SNIA PTS test or a published campaign on a drive.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Convert block traces; write workloads that resemble them."""
+"""Convert block traces, and synthesise workloads from them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def convert(
     member: str | None = None,
     json: JsonFlag = False,
 ) -> int:
-    """Write a trace in another format: Parquet for `writecliff replay`, or that of other programs.
+    """Convert a trace to another format: Parquet for `writecliff replay`, or that of another tool.
 
     Compressed files (gz, zst, bz2) and archives (tar) are read directly.
 
     Parameters
     ----------
     trace
-        The trace, in a format of `writecliff trace formats`.
+        The trace, in a format listed by `writecliff trace formats`.
     output
         The file to write.
     to
@@ -48,10 +48,10 @@ def convert(
     format_
         Read the trace in this format (default: recognised by content).
     columns
-        The meaning of the columns of your own CSV or Parquet file, such as
+        Column mapping of your own CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
-        Read only this member of an archive.
+        Read only this file of an archive.
     """
     from writecliff.api import convert_trace
     from writecliff.cli.progress import WorkView
@@ -146,23 +146,23 @@ def synthesise(
     csv: OutputPath = None,
     json: JsonFlag = False,
 ) -> int:
-    """Write a workload that resembles a block trace, and show how closely it does.
+    """Write a workload that resembles a block trace, and show how closely it matches.
 
     The workload has the trace's mix, sizes, runs, hot areas, bursts and idle times, within stated
-    bounds. Its I/Os are drawn at random, in a range without the addresses that the trace never
-    used. The fio job file has the properties that fio can reproduce.
+    bounds. Its I/Os are drawn at random, in an address range without the gaps that the trace never
+    accessed. The fio job file has the properties that fio can reproduce.
 
     Parameters
     ----------
     trace
-        The trace, in a format of `writecliff trace formats`.
+        The trace, in a format listed by `writecliff trace formats`.
     format_
         Read the trace in this format (default: recognised by content).
     columns
-        The meaning of the columns of your own CSV or Parquet file, such as
+        Column mapping of your own CSV or Parquet file, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
-        Read only this member of an archive.
+        Read only this file of an archive.
     on
         Run trace and workload on this simulated drive and compare write amplification, IOPS and
         response times: sim:NAME or sim:PATH.toml.
@@ -172,7 +172,7 @@ def synthesise(
         The folder for workload.toml, workload.fio and the page synthetic.html (default:
         TRACE-synthetic); existing files of these names are replaced.
     csv
-        The folder for the data of all figures and tables as CSV.
+        Write the data of every plot and table to this folder as CSV.
     """
     from writecliff.api import synthesise_trace
     from writecliff.cli.progress import WorkView

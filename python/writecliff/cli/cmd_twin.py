@@ -1,4 +1,4 @@
-"""Create a twin of a drive, or check a drive against its twin."""
+"""Create a model of a drive (a twin), or check a drive against it."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def twin(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Create a twin of a drive, or check a drive against its twin.
+    """Create a model of a drive (a twin), or check a drive against it.
 
     The command measures the drive, fits a model to part of the measurements, and writes a device
-    file with the source of each value. The other measurements were held out by a rule that was
-    fixed in advance; they determine the error of the twin. A drive of 1 TB takes at most two hours
-    if it writes 200 MB/s sequentially; --dry-run shows the time and the volume of writes.
+    file with the source of each value. A rule fixed in advance holds out the other measurements,
+    from which the error of the twin is determined. A drive of 1 TB takes at most two hours if it
+    writes 200 MB/s sequentially; --dry-run shows the time and the volume of writes.
 
     Parameters
     ----------
     drive
         The drive, instead of --on: /dev/NAME, file:PATH, sim:NAME or sim:PATH.toml.
     name
-        Name of the twin (default: that of the drive's model).
+        Name of the twin (default: the model name of the drive).
     device_file
         Also write the twin to this file, which must not exist (default: only twin.toml in the run
         directory).
@@ -62,13 +62,14 @@ def twin(
         or TOML file with a data sheet's answers (see `writecliff device new --answers`). The exit
         code is 3 if any kind of load is degraded.
     gentle
-        Only read the drive in its current state, without writing. The twin's writes are defaults.
+        Only read the drive in its current state, without writing. The write parameters of the twin
+        are then defaults.
     seconds
-        Length of a load in seconds (default: 10).
+        Duration of each load, in seconds (default: 10).
     overwrite_minutes
         Time limit of random overwrites, in minutes (default: 25).
     rest
-        Seconds of rest before the last burst of writes (default: 60).
+        Idle time before the last burst of writes, in seconds (default: 60).
     no_purge
         Do not purge a real drive.
     sheet
@@ -79,12 +80,12 @@ def twin(
     output
         Directory of the run; it must be empty or not exist (default: runs/twin-TARGET-TIME).
     resume
-        Resume the run in this directory, with its measurements; if these are complete, with the
-        fit or --check.
+        Resume the run in this directory and keep its measurements; if they are complete, continue
+        with the fit or --check.
     store
-        The store for the new run (default: WRITECLIFF_STORE, else the current folder).
+        Store for the new run (default: WRITECLIFF_STORE, else the current folder).
     dry_run
-        Show the plan and the volume of writes without touching the drive.
+        Show the plan and the volume of writes without accessing the drive.
     quiet
         Show no progress on stderr.
     """

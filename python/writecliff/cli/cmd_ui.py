@@ -29,14 +29,14 @@ def ui(
         The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else the
         current folder).
     port
-        Port to listen at; 0 selects a free port.
+        Port to listen on; 0 selects a free port.
     listen
-        Address to listen at. With an address other than 127.0.0.1, anybody with the token has
-        access from other machines; the token is sent unencrypted.
+        Address to listen on. With an address other than 127.0.0.1, anyone with the token has access
+        from other machines, and the token is sent unencrypted.
     allow_changes
-        Allow changes of tags and deletion of runs.
+        Allow users to change tags and delete runs.
     token
-        The token, of at least 16 letters and digits (default: a new one each time).
+        The token, of at least 16 letters and digits (default: a new token at each start).
     """
     import asyncio
 

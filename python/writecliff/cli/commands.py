@@ -27,14 +27,14 @@ TARGETS = (
     ("/dev/NAME", "a drive, through fio; its data is destroyed, see --destroy"),
 )
 EPILOGUE = """\
-Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 3 a limit of
---expect or the --baseline is missed, 130 interrupted.
-Every command takes --help, --json (data on stdout; an error is then one JSON
-object on stderr) and --debug (full traceback). NO_COLOR is honoured."""
+Exit codes: 0 success, 1 failure, 2 invalid usage, file or target, 3 a limit of
+--expect not met or figures worse than the --baseline, 130 interrupted.
+Every command accepts --help, --json (print data on stdout, and an error as a
+JSON object on stderr) and --debug (full traceback). NO_COLOR is honoured."""
 
 GROUPS = ("tests and suites", "workloads and traces", "drives")
 LAB = "lab", "writecliff.lab.commands:app"
-LAB_ABOUT = "Research and development: check the simulator, repeat published results."
+LAB_ABOUT = "Research and development: check the simulator and repeat published results."
 MOVED = {
     "act": ("lab", "act"),
     "bench": ("lab", "bench"),
@@ -111,7 +111,7 @@ def root_screen() -> str:
         f"Drives: {simulated} and {described} are simulated; {file} and {device} are",
         "tested by fio, which destroys their data (see --destroy).",
         EPILOGUE,
-        f"`{PROGRAM} --version` prints the version, `{PROGRAM} lab` research commands.",
+        f"`{PROGRAM} --version` prints the version; `{PROGRAM} lab` is for research.",
     ]
     return "\n".join(lines)
 

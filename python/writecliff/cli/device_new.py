@@ -36,10 +36,11 @@ class SheetOptions:
     """slc, mlc, tlc or qlc (default: mlc up to 2012, then tlc)."""
 
     power_loss_protection: str | None = None
-    """yes or no: capacitors. If yes, the rated random writes are those in steady state."""
+    """yes or no: capacitors against power loss. If yes, rated random writes are taken as steady
+    state."""
 
     dram: str | None = None
-    """yes or no: a DRAM for the mapping."""
+    """yes or no: DRAM for the mapping table."""
 
     sequential_read: str | None = None
     """Rate of sequential reads, such as 550MB/s."""
@@ -75,7 +76,7 @@ class SheetOptions:
     """Rated writes (TBW), such as 600TB."""
 
     form_factor: str | None = None
-    """Form factor, such as "M.2 2280"; shown on sheets, like the next two."""
+    """Form factor, such as "M.2 2280"; only shown on sheets, as are the next two."""
 
     uber: str | None = None
     """Uncorrectable bit error rate, such as "1 sector in 10^17 bits"."""

@@ -34,9 +34,10 @@ _METAVARS = {
     "to": "FORMAT", "tag": "TAG", "sponsor": "NAME", "streams": "RULES", "data-file": "PATH",
     "allocator": "POLICY", "allow-host": "NQN", "app": "PROGRAM", "assign": "SCHEME",
     "capture": "PATH", "case": "CASES", "cell": "CELL", "check": "DRIVE", "counts": "COUNTS",
-    "dram": "yes|no", "drive": "NAME", "end": "ENDS", "file-system": "NAME", "form-factor": "NAME",
-    "host-nqn": "NQN", "interface": "INTERFACE", "kind": "KIND", "load": "LOAD", "member": "NAME",
-    "mtbf": "DURATION", "name": "NAME", "nand-type": "NAME", "note": "REMARK",
+    "dram": "yes|no", "drive": "NAME", "end": "CONDITIONS", "file-system": "NAME",
+    "form-factor": "NAME", "host-nqn": "NQN", "interface": "INTERFACE", "kind": "KIND",
+    "load": "LOAD", "member": "NAME", "mtbf": "DURATION", "name": "NAME", "nand-type": "NAME",
+    "note": "REMARK",
     "overprovision": "PERCENTS", "parts": "PARTS", "power-loss-protection": "yes|no",
     "prepare": "COMMAND", "profile": "PROFILE", "profiles": "PROFILES", "queue-depths": "DEPTHS",
     "random-read": "IOPS", "random-write": "IOPS", "rates-iops": "RATES",
@@ -52,7 +53,8 @@ _UNITS = {
 _NUMBERS = {
     "capture-step": "SECONDS", "fill": "PERCENT", "gb-per-day": "GB", "kwh-price": "DOLLARS",
     "large-block-ops-per-sec": "OPERATIONS", "mistag": "PERCENT", "power-offset": "SECONDS",
-    "price": "DOLLARS", "rest": "SECONDS", "watts": "WATTS",
+    "price": "DOLLARS", "read-reqs-per-sec": "RECORDS", "rest": "SECONDS", "watts": "WATTS",
+    "write-reqs-per-sec": "RECORDS",
 }  # fmt: skip
 _OF_TYPE = {"STR": "TEXT", "INT": "N", "FLOAT": "FACTOR"}
 
@@ -64,7 +66,7 @@ def _metavar(name: str, given: str) -> str:
         return given
     name = name.lstrip("-")
     unit = _UNITS.get(name.rpartition("-")[2], _OF_TYPE[plain])
-    names = {"STR": _METAVARS, "FLOAT": _NUMBERS}.get(plain, {})
+    names = _METAVARS if plain == "STR" else _NUMBERS
     return names.get(name, unit) + given[len(plain) :]
 
 

@@ -130,26 +130,27 @@ class TargetOptions:
     """For /dev/ targets: overwrite the partition tables and file systems on the drive."""
 
     power_state: int | None = None
-    """For NVMe drives, and simulated drives with power states: the state to test the drive in. The
-    previous state of a real drive is restored at the end."""
+    """For NVMe drives, and simulated drives with power states: the power state during the test. A
+    real drive returns to its previous state afterwards."""
 
     size: str | None = None
     """For file: targets: size of the file to create, such as 10GB or 8GiB."""
 
     nand_type: _Advanced = None
-    """For real drives: type of the flash, for the report's header (drives do not report it)."""
+    """For real drives: flash type for the report's header (drives do not report it)."""
 
     form_factor: _Advanced = None
-    """For real drives: form factor, for the report's header."""
+    """For real drives: form factor for the report's header."""
 
     sponsor: _Advanced = None
-    """Sponsor of the test, for the report's header."""
+    """Sponsor of the test for the report's header."""
 
     note: _Advanced = None
     """Remark for the report's header."""
 
     attribute_latency: Annotated[bool, Parameter(group=ADVANCED)] = False
-    """For simulated SSDs: record the causes of I/O latency, by percentile; slower."""
+    """For simulated SSDs: record the causes of I/O latency at each percentile. This slows down the
+    simulation."""
 
     def checked(self) -> str:
         """Return the target.
@@ -228,19 +229,19 @@ class OutcomeOptions:
     """Limits and baseline of a new run, and its store."""
 
     baseline: Path | None = None
-    """Compare the run with this run, suite or saved answer, and print the verdict; the exit code is
-    3 if a figure is worse by more than noise."""
+    """Compare the run with this run, suite or saved JSON output, and print the verdict. The exit
+    code is 3 if a figure is significantly worse."""
 
     expect: tuple[str, ...] = ()
-    """A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps it applies to
-    all runs with this figure, or with "TEST.iops >= 100000" to those of a test; may be repeated.
-    The exit code is 3 if a limit is missed."""
+    """Limit on a headline figure, such as "iops >= 100000"; may be repeated. In suites and sweeps,
+    the limit applies to every run with this figure; "TEST.iops >= 100000" applies only to the runs
+    of a test. The exit code is 3 if a limit is not met."""
 
     junit: OutputPath = None
-    """Write limits and the comparison with the baseline to this file, as JUnit XML."""
+    """Write the results of --expect and --baseline to this file, as JUnit XML."""
 
     store: str | None = None
-    """The store for new runs (default: WRITECLIFF_STORE, else the current folder)."""
+    """Store for new runs (default: WRITECLIFF_STORE, else the current folder)."""
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -252,11 +253,11 @@ class RunOptions(OutcomeOptions):
     """Directory of the run; it must be empty or not exist (default: runs/NAME-TARGET-TIME)."""
 
     resume: Path | None = None
-    """Resume the unfinished run in this directory, with the options of its start."""
+    """Resume the unfinished run in this directory, with its original options."""
 
     dry_run: bool = False
-    """Show the plan and the volume of writes without touching the drive. The exit code is 2 if the
-    run would be refused."""
+    """Show the plan and the volume of writes without accessing the drive. The exit code is 2 if the
+    run would be rejected."""
 
     quiet: bool = False
     """Show no progress on stderr."""
@@ -272,10 +273,11 @@ class SetOptions(OutcomeOptions):
     sweeps/OPTION-TARGET-TIME)."""
 
     resume: Path | None = None
-    """Resume the unfinished runs in this directory, with the options of their start."""
+    """Resume the unfinished runs in this directory, with their original options."""
 
     jobs: Whole = None
-    """Number of simultaneous runs on a simulated drive (default: one per core, by memory)."""
+    """Number of simultaneous runs on a simulated drive (default: one per core, as memory
+    allows)."""
 
     scheduler: Scheduler = None
     """Run on a Dask cluster: local, or the address of a scheduler (tcp://HOST:PORT)."""
@@ -302,7 +304,8 @@ class TraceOptions:
     """Use the drive at its full size, even if the trace leaves it almost empty."""
 
     units: Whole = None
-    """Reclaim units of the scaled drive (default: the number that preserves their size)."""
+    """Number of reclaim units of the scaled drive (default: the number that preserves their
+    size)."""
 
     fills: float | None = None
     """Repeat the trace until this many drive fills are written; the second half is measured
@@ -317,8 +320,8 @@ class TraceOptions:
     by-trace (immediate for the trace of a served drive, else page-cache)."""
 
     writes_per_day: str | None = None
-    """Data written to the drive per day, such as 500GB, for its lifetime (default: the rate of the
-    trace)."""
+    """Data written to the drive per day, such as 500GB, to estimate its lifetime (default: the rate
+    of the trace)."""
 
     allocator: str = "next-fit"
     """Space allocation of the file system: next-fit, first-fit or folders."""
@@ -327,19 +330,19 @@ class TraceOptions:
     """Trim space that the file system frees; otherwise the drive keeps it until overwritten."""
 
     copies: int = 1
-    """Copies of the traced program that run concurrently on the drive, out of step."""
+    """Number of copies of the traced program that run concurrently, offset in time."""
 
     seed: int = 1
     """Seed of all random choices."""
 
     timed: Annotated[bool, Parameter(negative="--no-timed")] = True
-    """Also replay the end with timing and with reads of live data, to measure latencies."""
+    """Also replay the end of the trace with timing and reads of live data, to measure latencies."""
 
     queue_depth: int = 32
-    """Outstanding writes in the timed part."""
+    """Outstanding writes during the timed replay."""
 
     readers: int = 4
-    """Outstanding random 4 KiB reads of live data beside the writes."""
+    """Outstanding random 4 KiB reads of live data during the writes."""
 
     @property
     def target(self) -> str:

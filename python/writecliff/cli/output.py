@@ -26,7 +26,7 @@ ADVANCED = Group("Advanced", sort_key=3)
 JsonFlag = Annotated[
     bool,
     Parameter(
-        group=OUTPUT, help="Print the answer as JSON (keys: docs/reference/json-commands.md)."
+        group=OUTPUT, help="Print the result as JSON (keys: docs/reference/json-commands.md)."
     ),
 ]
 """Type of a parameter `json`."""

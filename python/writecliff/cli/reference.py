@@ -45,8 +45,8 @@ def reference() -> str:
                 continue
             if command.name == "test":
                 parts += _command(app, (command.name,))
-                parts += _tests(app, "test of the standard", campaigns=False)
-                parts += _tests(app, "campaign", campaigns=True)
+                parts += _tests(app, "all SNIA PTS tests", campaigns=False)
+                parts += _tests(app, "all campaigns", campaigns=True)
             else:
                 parts += screens(app, (command.name,))
     return "\n".join(parts)
@@ -71,7 +71,7 @@ def _tests(app: App, what: str, *, campaigns: bool) -> Iterator[str]:
     options = {name: _options(screen) for name, screen in screens.items()}
     first, *others = options.values()
     common = [text for text in first if all(text in other for other in others)]
-    yield f"### Options of every {what}\n\nA test that differs in an option lists it again.\n"
+    yield f"### Options of {what}\n\nA test that differs in an option lists that option again.\n"
     yield block("".join(common))
     for name, screen in screens.items():
         text, examples, lines = re.split(r"^(Examples?:\n)", screen, flags=re.MULTILINE)

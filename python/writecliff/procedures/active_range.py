@@ -33,12 +33,12 @@ class SegmentOptions:
 
     ar_amount_gib: float | None = option(
         None,
-        "GiB of the active range that the test touches, in segments",
+        "amount of data in the active range that the test accesses, in GiB, spread over segments",
         within=Within(0, 1e9, open_low=True),
         unset="all of it",
     )
     ar_segments: int = option(
-        SEGMENTS, "active range segments, with --ar-amount-gib", within=Within(1, 1 << 20)
+        SEGMENTS, "number of active range segments, with --ar-amount-gib", within=Within(1, 1 << 20)
     )
 
 

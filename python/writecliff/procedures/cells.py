@@ -40,7 +40,7 @@ Cell = tuple[int, float]  # block size in bytes, percentage of reads
 
 def mixes_option(clause: str, read_pcts: tuple[float, ...]) -> Any:
     """Return the option for the outer loop of a test."""
-    help = "read/write mixes of the outer loop, in order, as percentage of reads"
+    help = "read/write mixes of the outer loop, in order, as percentages of reads"
     return required_option(clause, read_pcts, help, within=PERCENT)
 
 

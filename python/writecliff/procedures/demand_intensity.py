@@ -77,7 +77,7 @@ class DemandOptions(PtsOptions):
     queue_depths: tuple[int, ...] = required_option(
         CLAUSE,
         {"6x6": SIX, "*": SEVEN},
-        "outstanding I/Os of each thread (QD) of the inner loop, in order",
+        "outstanding I/Os per thread (QD) of the inner loop, in order",
         within=QUEUE_DEPTH,
         quick=FEW,
     )
@@ -85,38 +85,43 @@ class DemandOptions(PtsOptions):
     precondition_minutes: float = required_option(
         CLAUSE,
         30.0,
-        "minutes per preconditioning round; its first step is the sample",
+        "duration of a preconditioning round, in minutes; its first step is the sample",
         within=MINUTES,
         quick=0.1,
     )
     prewrite_minutes: float = required_option(
         CLAUSE,
         {"6x6": 10.0, "*": 5.0},
-        "minutes of writes before the cells of each round",
+        "duration of the pre-writes at the start of each round, in minutes",
         within=MINUTES,
         quick=0.05,
     )
     max_rounds: int = max_rounds_option()
     operating_points: str = option(
         "window",
-        "rounds that determine the operating points: the average of the window, or the last one",
+        "rounds from which the operating points are taken: the average of the measurement"
+        " window, or the last round",
         choices=("window", "last"),
     )
     art_limit_ms: float = required_option(
         CLAUSE,
         ART_LIMIT_MS,
-        "average response time in ms that an operating point must stay below",
+        "upper limit of the average response time at an operating point, in ms",
         within=Within(0, 1e6, open_low=True),
     )
     histogram_prewrite_minutes: float = required_option(
         CLAUSE,
         60.0,
-        "minutes of writes before each response-time histogram",
+        "duration of the pre-writes before each response-time histogram, in minutes",
         within=MINUTES,
         quick=0.1,
     )
     histogram_minutes: float = required_option(
-        CLAUSE, 10.0, "minutes of each response-time histogram", within=MINUTES, quick=0.1
+        CLAUSE,
+        10.0,
+        "duration of each response-time histogram, in minutes",
+        within=MINUTES,
+        quick=0.1,
     )
 
 

@@ -30,8 +30,8 @@ class EcwOptions(DemandOptions):
 
     reading: str = option(
         "7x7",
-        "thread counts and depths, on which sources disagree: 7x7 with pre-writes of 5 minutes, or "
-        "6x6 with 10 minutes",
+        "number of thread counts and queue depths, on which descriptions of the standard"
+        " disagree: 7x7 with 5 minutes of pre-writes, or 6x6 with 10 minutes",
         choices=READINGS,
     )
     read_pct: float = required_option(

@@ -50,19 +50,22 @@ class HirOptions(LoadOptions):
     queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
     reading: str = option(
         "steady",
-        "preconditioning, on which sources disagree: until steady, or 36 minutes",
+        "length of the preconditioning, on which descriptions of the standard disagree:"
+        " until steady state, or 36 minutes",
         choices=("steady", "36-min"),
     )
-    step_seconds: float = step_option(CLAUSE, "seconds per step of continuous writes")
+    step_seconds: float = step_option(CLAUSE, "duration of a step of continuous writes, in seconds")
     precondition_minutes: float = required_option(
         CLAUSE,
         {"36-min": 36.0, "*": 30.0},
-        "minutes of a preconditioning round",
+        "duration of a preconditioning round, in minutes",
         within=MINUTES,
         quick=0.1,
     )
     sample: str = option(
-        "last", "step of a preconditioning round that is tracked", choices=("last", "first")
+        "last",
+        "step of each preconditioning round that is checked for steady state",
+        choices=("last", "first"),
     )
     max_rounds: int = max_rounds_option(
         "maximum number of preconditioning rounds to reach steady state"
@@ -70,21 +73,23 @@ class HirOptions(LoadOptions):
     waits_seconds: tuple[float, ...] = required_option(
         CLAUSE,
         WAITS_S,
-        "pauses after each burst in seconds, one per wait state",
+        "pause after each burst in the successive wait states, in seconds",
         within=Within(0.001, 2000.0),
     )
     burst_seconds: float = required_option(
-        CLAUSE, 5.0, "seconds of a burst of writes", within=Within(0.001, 2000.0)
+        CLAUSE, 5.0, "duration of a burst of writes, in seconds", within=Within(0.001, 2000.0)
     )
     write_minutes: float = required_option(
         CLAUSE,
         30.0,
-        "minutes of writes in a wait state, and in the baseline after it",
+        "total duration of the writes in each wait state, and in the baseline after it, in minutes",
         within=MINUTES,
         quick=0.5,
     )
     bursts_per_step: int = option(
-        36, "bursts per step; a run can stop only between steps", within=Within(1, 1e6)
+        36,
+        "number of bursts per step; a run can be interrupted and resumed only between steps",
+        within=Within(1, 1e6),
     )
 
 

@@ -36,17 +36,18 @@ class LatOptions(cells.LoopOptions):
     block_sizes_kib: tuple[float, ...] = cells.block_sizes_option(CLAUSE, BLOCK_SIZES_KIB)
     max_latency: str = option(
         "window",
-        "maximum in the tables: of all I/Os of the window, or mean of its rounds' maxima",
+        "maximum latency in the tables: the maximum of the measurement window, or the"
+        " mean of the maxima of its rounds",
         choices=MAXIMA,
     )
     histogram: bool | None = required_option(
         CLAUSE,
         {"2.0": True},
-        "end with a response-time histogram of 20 minutes of random 4 KiB writes",
+        "finish with a response-time histogram of 20 minutes of random 4 KiB writes",
     )
     histogram_reads: bool = option(False, "add a response-time histogram of random 4 KiB reads")
     histogram_seconds: float = required_option(
-        CLAUSE, 1200.0, "seconds of each histogram step", within=SECONDS, quick=10.0
+        CLAUSE, 1200.0, "duration of each histogram step, in seconds", within=SECONDS, quick=10.0
     )
 
 

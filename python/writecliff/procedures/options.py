@@ -17,8 +17,9 @@ from writecliff.input_files import as_type
 
 Level = Literal["required", "recommended"]
 QUICK_HELP = (
-    "shorten the test, too much for steady state; tests of the standard on simulated drives keep"
-    " their length, on a drive of reduced capacity; the report is stamped"
+    "run a short form of the test that cannot reach steady state; PTS tests on"
+    " simulated drives keep their full length and use a drive of reduced capacity"
+    " instead; the report is stamped"
 )
 CAMPAIGN = "the campaign"  # clause of rules from a published campaign instead of the standard
 

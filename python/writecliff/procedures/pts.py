@@ -74,17 +74,17 @@ _CLIENT_RANGES = {pct for pct, _ in COMBINATIONS}
 
 def threads_option(clause: str, values: Any, level: Level = "recommended") -> Any:
     """Declare the thread count (TC), with the `values` of the clause."""
-    help = "threads issuing I/O (TC)"
+    help = "number of threads issuing I/O (TC)"
     return required_option(clause, values, help, level=level, within=THREADS)
 
 
 def queue_depth_option(clause: str, values: Any, level: Level = "recommended") -> Any:
     """Declare the queue depth (QD) of each thread, with the `values` of the clause."""
-    help = "outstanding I/Os of each thread (QD)"
+    help = "outstanding I/Os per thread (QD)"
     return required_option(clause, values, help, level=level, within=QUEUE_DEPTH)
 
 
-def step_option(clause: str, help: str = "seconds per step") -> Any:
+def step_option(clause: str, help: str = "duration of a step, in seconds") -> Any:
     """Declare the length of a step, a minute in the standard."""
     return required_option(clause, 60.0, help, within=Within(0.01, 86400.0), quick=1.0)
 
@@ -110,19 +110,25 @@ class PtsOptions:
     active_range_pct: float = required_option(
         "PTS active range",
         {"pts-c 2.0": 75.0, "*": 100.0},
-        "percentage of the addresses that the test may access",
+        "active range: percentage of the drive's addresses that the test accesses",
         within=SOME_PERCENT,
     )
     compressible_pct: float = required_option(
-        "PTS data pattern", 0.0, "compressibility of the data (0: random)", within=PERCENT
+        "PTS data pattern",
+        0.0,
+        "compressibility of the data in percent (0: random data)",
+        within=PERCENT,
     )
     duplicate_pct: float = required_option(
-        "PTS data pattern", 0.0, "share of written 4 KiB pages that repeat another", within=PERCENT
+        "PTS data pattern",
+        0.0,
+        "percentage of written 4 KiB pages that duplicate another page",
+        within=PERCENT,
     )
     data_file: str = option(
         RANDOM_DATA,
-        "file with the data pattern: the test measures its compressible and repeated shares, and "
-        "uses them unless they are given",
+        "file with the data pattern; its compressibility and percentage of duplicates are"
+        " measured, and used unless set by the options above",
     )
     seed: int = option(1, "seed of all random choices", within=SEED)
 
@@ -369,18 +375,18 @@ class RoundOptions(LoadOptions):
     wipc_capacities: float = required_option(
         "PTS workload-independent preconditioning",
         2.0,
-        "user capacities of sequential writes before the test",
+        "sequential writes before the test, in multiples of the user capacity",
         within=Within(0, 1000),
         quick=1.0,
     )
     wipc_threads: int | None = option(
-        None, "threads of the preconditioning", within=THREADS, unset="those of the test"
+        None, "number of preconditioning threads", within=THREADS, unset="as in the test"
     )
     wipc_queue_depth: int | None = option(
         None,
-        "outstanding I/Os of each preconditioning thread",
+        "outstanding I/Os per preconditioning thread",
         within=QUEUE_DEPTH,
-        unset="those of the test",
+        unset="as in the test",
     )
 
 

@@ -66,39 +66,43 @@ class SaturationOptions(LoadOptions):
     """Options of saturation tests. Omitted options have the edition's values."""
 
     end: tuple[str, ...] = option(
-        ("steady", "time"), "ends of the run; the first one reached applies", choices=END_NAMES
+        ("steady", "time"),
+        "stop conditions; the test stops at the first one that it reaches",
+        choices=END_NAMES,
     )
     threads: int = threads_option(CLAUSE, TC_BY_EDITION)
     queue_depth: int = queue_depth_option(CLAUSE, QD_BY_EDITION)
     sample_seconds: float = step_option(CLAUSE)
     round_minutes: float = required_option(
-        CLAUSE, 31.0, "minutes between samples", within=MINUTES, quick=0.1
+        CLAUSE, 31.0, "interval between samples, in minutes", within=MINUTES, quick=0.1
     )
     time_hours: float = required_option(
         CLAUSE,
         {"1.x": 24.0, "2.0": 6.0},
-        "device time of the end 'time', in hours",
+        "with --end time: stop after this many hours of device time",
         within=HOURS,
         quick=0.5,
     )
     drive_fills: float = required_option(
         CLAUSE,
         4.0,
-        "writes of the end 'capacity', in user capacities",
+        "with --end capacity: stop after writing this many user capacities",
         within=Within(0, 1e5, open_low=True),  # wears out any drive
     )
     fresh_fills: float = option(
         FOB_DRIVE_FILLS,
-        "user capacities to write before the first steady-state window, because the speed of a "
-        "fresh drive is level although it is not saturated",
+        "user capacities to write before the first steady-state window; before that, the"
+        " constant speed of a fresh drive would pass for steady state",
         within=Within(0, 1e5),
     )
-    max_rounds: int = max_rounds_option("maximum number of rounds if 'steady' is the only end")
+    max_rounds: int = max_rounds_option(
+        "maximum number of rounds if 'steady' is the only stop condition"
+    )
     histogram: bool | None = required_option(
-        CLAUSE, {"2.0": True}, "end with a response-time histogram of 20 minutes"
+        CLAUSE, {"2.0": True}, "finish with a 20-minute response-time histogram"
     )
     histogram_seconds: float = required_option(
-        CLAUSE, 1200.0, "seconds of the histogram step", within=SECONDS, quick=10.0
+        CLAUSE, 1200.0, "duration of the histogram step, in seconds", within=SECONDS, quick=10.0
     )
 
 

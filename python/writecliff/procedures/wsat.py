@@ -96,7 +96,7 @@ class WsatOptions(SaturationOptions, SegmentOptions):
 
     stimulus: str = option(
         DEFAULT,
-        "load; all but the first are options of revision 2.0",
+        "workload; all but the first are optional workloads of revision 2.0",
         rule=Rule({"1.x": DEFAULT}, "required", CLAUSE),
         choices=tuple(STIMULI),
     )

@@ -62,25 +62,34 @@ class XsrOptions(LoadOptions):
     """Options of XSR. Omitted options have the edition's values."""
 
     reading: str = option(
-        "8-6-8", "hours of the three groups, on which sources disagree", choices=READINGS
+        "8-6-8",
+        "hours of sequential, random and sequential writes, on which descriptions of the"
+        " standard disagree",
+        choices=READINGS,
     )
     threads: int = threads_option(CLAUSE, 1, "required")
     queue_depth: int = queue_depth_option(CLAUSE, 32, "required")
     sequential_hours: float = required_option(
         CLAUSE,
         {"6-8-6": 6.0, "*": 8.0},
-        "hours of sequential writes, before and after the random writes",
+        "duration of the sequential writes before and after the random writes, in hours",
         within=HOURS,
         quick=0.02,
     )
     random_hours: float = required_option(
-        CLAUSE, {"6-8-6": 8.0, "*": 6.0}, "hours of random writes", within=HOURS, quick=0.02
+        CLAUSE,
+        {"6-8-6": 8.0, "*": 6.0},
+        "duration of the random writes, in hours",
+        within=HOURS,
+        quick=0.02,
     )
     sample_seconds: float = required_option(
-        CLAUSE, 60.0, "seconds per sample", within=Within(1, 86400.0), quick=1.0
+        CLAUSE, 60.0, "duration of a sample, in seconds", within=Within(1, 86400.0), quick=1.0
     )
     step_hours: float = option(
-        2.0, "hours per step; a run can stop only between steps", within=HOURS
+        2.0,
+        "duration of a step, in hours; a run can be interrupted and resumed only between steps",
+        within=HOURS,
     )
 
 

@@ -132,14 +132,14 @@ Usage: writecliff COMMAND
 An SSD performance laboratory: the SNIA tests on simulated and real drives.
 
 Tests and suites:
-  test            Run a test of the standard, or a published campaign.
+  test            Run an SNIA PTS test or a published campaign.
   suite           Run all tests of an edition on a drive.
   report          Write the report of a run.
-  compare         Compare the figures of runs, and judge their differences.
-  sweep           Run a test or load with varied settings.
+  compare         Compare runs, and test their differences for significance.
+  sweep           Run a test or load with each of several settings.
   choose          Find the drive for a load, by limits, weights and prices.
-  demo            See a write cliff in a minute.
-  runs            List, query, tag, compare and move runs.
+  demo            Show a write cliff on a simulated drive in a minute.
+  runs            List, query, tag, compare, export and import runs.
   ui              Browse the runs of a store in a dashboard.
 
 Workloads and traces:
@@ -149,23 +149,23 @@ Workloads and traces:
   capture         Trace the I/O of a command or of a block device.
   replay          Replay a trace on a drive.
   advise-streams  Find the best stream assignment for a trace.
-  trace           Convert block traces; write workloads that resemble them.
-  characterise    Show the workload in a block trace.
+  trace           Convert block traces, and synthesise workloads from them.
+  characterise    Characterise the workload in a block trace.
 
 Drives:
   device          Show, export and create simulated drives; probe real drives.
-  twin            Create a twin of a drive, or check a drive against its twin.
+  twin            Create a model of a drive (a twin), or check a drive against it.
   serve           Serve a simulated drive to other programs.
   attach          Attach a drive that is served over NVMe/TCP, or detach it.
-  doctor          Show which tools this machine lacks, and how to add them.
+  doctor          Show which tools this machine lacks, and how to install them.
 
 Drives: sim:NAME and sim:PATH.toml are simulated; file:PATH and /dev/NAME are
 tested by fio, which destroys their data (see --destroy).
-Exit codes: 0 done, 1 failed, 2 wrong usage, file or target, 3 a limit of
---expect or the --baseline is missed, 130 interrupted.
-Every command takes --help, --json (data on stdout; an error is then one JSON
-object on stderr) and --debug (full traceback). NO_COLOR is honoured.
-`writecliff --version` prints the version, `writecliff lab` research commands.
+Exit codes: 0 success, 1 failure, 2 invalid usage, file or target, 3 a limit of
+--expect not met or figures worse than the --baseline, 130 interrupted.
+Every command accepts --help, --json (print data on stdout, and an error as a
+JSON object on stderr) and --debug (full traceback). NO_COLOR is honoured.
+`writecliff --version` prints the version; `writecliff lab` is for research.
 """)
 
 
@@ -191,27 +191,27 @@ def test_test_screen(cli: CommandLine) -> None:
     assert cli("test --help").out == snapshot("""\
 Usage: writecliff test COMMAND [OPTIONS]
 
-Run a test of the standard, or a published campaign, on a drive.
+Run an SNIA PTS test or a published campaign on a drive.
 
 Commands:
   iops           IOPS Test: random I/O at 8 block sizes and 7 read/write mixes until steady state.
   tp             Throughput Test: sequential reads and writes of 1024 and 128 KiB until steady state.
   lat            Latency Test: response times of single random I/Os of 8, 4 and 0.5 KiB until steady state.
   wsat           Write Saturation Test: random 4 KiB writes to a purged drive until it is saturated.
-  hir            Host Idle Recovery Test: bursts of random 4 KiB writes with increasing pauses, from steady state.
-  xsr            Cross Stimulus Recovery Test: sequential, then random, then sequential writes for 22 hours.
-  ecw            Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW) by thread count and queue depth.
-  dirth          Demand Intensity / Response Time Histogram Test: response times and IOPS of one load by thread count and queue depth.
-  datacentre     Data-centre White Paper Tests: basic figures, mixes, consistency, messenger and servers from the sustained state.
-  consistency    Performance Consistency Test: random 4 KiB writes second by second, to the whole drive and to part of it.
-  act            Aerospike Certification Test: reads at a fixed rate beside large-block reads and writes, judged hour by hour.
-  blocksizes     Block Size Comparison: IOPS, latency and power by block size and mix in steady state.
-  endurance      Endurance Test: steady-state write amplification of a workload; TBW, DWPD and lifetime from it.
-  ssd-iq         Skew and Open-Loop Test: zipfian, static and zoned writes relative to uniform writes; tails of open loops.
-  replay-native  Replay-Native Test: the time steps of an I/O capture in order, each with its streams and queue depth.
-  multi-wsat     Multi-WSAT Test: all streams of an I/O capture's applied workload at once, from a purged drive.
-  is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, from a preconditioned drive.
-  tcqd           Thread Count / Queue Depth Sweep Test: the applied workload of an I/O capture by thread count and queue depth.
+  hir            Host Idle Recovery Test: bursts of random 4 KiB writes with increasingly long pauses, starting in steady state.
+  xsr            Cross Stimulus Recovery Test: 22 hours of writes: first sequential, then random, then sequential again.
+  ecw            Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW), at each thread count and queue depth.
+  dirth          Demand Intensity / Response Time Histogram Test: response times and IOPS of one load at each thread count and queue depth.
+  datacentre     Data-centre White Paper Tests: basic performance, read/write mixes, consistency, messenger and server loads, in sustained state.
+  consistency    Performance Consistency Test: random 4 KiB writes to the whole drive and to part of it, measured every second.
+  act            Aerospike Certification Test: fixed-rate reads during large-block reads and writes; pass or fail for each hour.
+  blocksizes     Block Size Comparison: steady-state IOPS, latency and power by block size and read/write mix.
+  endurance      Endurance Test: steady-state write amplification of a workload, and the resulting TBW, DWPD and lifetime.
+  ssd-iq         Skew and Open-Loop Test: Zipfian, static and zoned writes compared with uniform writes; tail latency of open loops.
+  replay-native  Replay-Native Test: replay of the time steps of an I/O capture, each with its own streams and queue depth.
+  multi-wsat     Multi-WSAT Test: all streams of an I/O capture's applied workload together, starting on a purged drive.
+  is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, starting on a preconditioned drive.
+  tcqd           Thread Count / Queue Depth Sweep Test: the applied workload of an I/O capture at each thread count and queue depth.
 
 Options:
   --list
@@ -219,7 +219,7 @@ Options:
 
 Output:
   --json
-      Print the answer as JSON (keys: docs/reference/json-commands.md).
+      Print the result as JSON (keys: docs/reference/json-commands.md).
 
 Examples:
   writecliff test wsat --on sim:sata-tlc-120 --quick
@@ -244,48 +244,48 @@ Drive:
   --wipe-signatures
       For /dev/ targets: overwrite the partition tables and file systems on the drive.
   --power-state N
-      For NVMe drives, and simulated drives with power states: the state to test the
-      drive in. The previous state of a real drive is restored at the end.
+      For NVMe drives, and simulated drives with power states: the power state during
+      the test. A real drive returns to its previous state afterwards.
   --size SIZE
       For file: targets: size of the file to create, such as 10GB or 8GiB.
 
 Output:
   --baseline PATH
-      Compare the run with this run, suite or saved answer, and print the verdict; the
-      exit code is 3 if a figure is worse by more than noise.
+      Compare the run with this run, suite or saved JSON output, and print the verdict.
+      The exit code is 3 if a figure is significantly worse.
   --expect LIMIT...
-      A limit on a headline figure, such as "iops >= 100000"; in suites and sweeps it
-      applies to all runs with this figure, or with "TEST.iops >= 100000" to those of a
-      test; may be repeated. The exit code is 3 if a limit is missed.
+      Limit on a headline figure, such as "iops >= 100000"; may be repeated. In suites
+      and sweeps, the limit applies to every run with this figure; "TEST.iops >= 100000"
+      applies only to the runs of a test. The exit code is 3 if a limit is not met.
   --junit PATH
-      Write limits and the comparison with the baseline to this file, as JUnit XML.
+      Write the results of --expect and --baseline to this file, as JUnit XML.
   --store STORE
-      The store for new runs (default: WRITECLIFF_STORE, else the current folder).
+      Store for new runs (default: WRITECLIFF_STORE, else the current folder).
   --output PATH
       Directory of the run; it must be empty or not exist (default:
       runs/NAME-TARGET-TIME).
   --resume PATH
-      Resume the unfinished run in this directory, with the options of its start.
+      Resume the unfinished run in this directory, with its original options.
   --dry-run
-      Show the plan and the volume of writes without touching the drive. The exit code
-      is 2 if the run would be refused.
+      Show the plan and the volume of writes without accessing the drive. The exit code
+      is 2 if the run would be rejected.
   --quiet
       Show no progress on stderr.
   --json
-      Print the answer as JSON (keys: docs/reference/json-commands.md).
+      Print the result as JSON (keys: docs/reference/json-commands.md).
 
 Advanced:
   --nand-type NAME
-      For real drives: type of the flash, for the report's header (drives do not report
-      it).
+      For real drives: flash type for the report's header (drives do not report it).
   --form-factor NAME
-      For real drives: form factor, for the report's header.
+      For real drives: form factor for the report's header.
   --sponsor NAME
-      Sponsor of the test, for the report's header.
+      Sponsor of the test for the report's header.
   --note REMARK
       Remark for the report's header.
   --attribute-latency
-      For simulated SSDs: record the causes of I/O latency, by percentile; slower.
+      For simulated SSDs: record the causes of I/O latency at each percentile. This
+      slows down the simulation.
 
 Examples:
   writecliff test wsat --on sim:sata-tlc-120 --quick
@@ -301,59 +301,62 @@ Write Saturation Test: random 4 KiB writes to a purged drive until it is saturat
 
 Options:
   --ar-amount-gib GIB
-      GiB of the active range that the test touches, in segments (default: all of it).
+      Amount of data in the active range that the test accesses, in GiB, spread over
+      segments (default: all of it).
   --ar-segments N
-      Active range segments, with --ar-amount-gib (default: 2048).
+      Number of active range segments, with --ar-amount-gib (default: 2048).
   --edition pts-e|pts-c
       Edition: enterprise or client (default: pts-e).
   --revision 1.x|2.0
       Revision of the standard (default: 1.x).
   --quick
-      Shorten the test, too much for steady state; tests of the standard on simulated
-      drives keep their length, on a drive of reduced capacity; the report is stamped.
+      Run a short form of the test that cannot reach steady state; PTS tests on
+      simulated drives keep their full length and use a drive of reduced capacity
+      instead; the report is stamped.
   --no-purge
       Start without a purge, for a real drive that was purged by other means (behind
       USB, RAID or virtio, or with the vendor's tool); the report is stamped.
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct PERCENT
-      Percentage of the addresses that the test may access (standard: 100; pts-c 2.0:
-      75).
+      Active range: percentage of the drive's addresses that the test accesses
+      (standard: 100; pts-c 2.0: 75).
   --compressible-pct PERCENT
-      Compressibility of the data (0: random) (standard: 0).
+      Compressibility of the data in percent (0: random data) (standard: 0).
   --duplicate-pct PERCENT
-      Share of written 4 KiB pages that repeat another (standard: 0).
+      Percentage of written 4 KiB pages that duplicate another page (standard: 0).
   --data-file PATH
-      File with the data pattern: the test measures its compressible and repeated
-      shares, and uses them unless they are given (default: random).
+      File with the data pattern; its compressibility and percentage of duplicates are
+      measured, and used unless set by the options above (default: random).
   --seed SEED
       Seed of all random choices (default: 1).
   --threads N
-      Threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
+      Number of threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
   --queue-depth N
-      Outstanding I/Os of each thread (QD) (pts-e: 32, pts-c: 16).
-  --end ENDS
-      Ends of the run; the first one reached applies; a list of steady,capacity,time
-      (default: steady,time).
+      Outstanding I/Os per thread (QD) (pts-e: 32, pts-c: 16).
+  --end CONDITIONS
+      Stop conditions; the test stops at the first one that it reaches; a list of
+      steady,capacity,time (default: steady,time).
   --sample-seconds SECONDS
-      Seconds per step (standard: 60).
+      Duration of a step, in seconds (standard: 60).
   --round-minutes MINUTES
-      Minutes between samples (standard: 31).
+      Interval between samples, in minutes (standard: 31).
   --time-hours HOURS
-      Device time of the end 'time', in hours (1.x: 24, 2.0: 6).
+      With --end time: stop after this many hours of device time (1.x: 24, 2.0: 6).
   --drive-fills FILLS
-      Writes of the end 'capacity', in user capacities (standard: 4).
+      With --end capacity: stop after writing this many user capacities (standard: 4).
   --fresh-fills FILLS
-      User capacities to write before the first steady-state window, because the speed
-      of a fresh drive is level although it is not saturated (default: 2).
+      User capacities to write before the first steady-state window; before that, the
+      constant speed of a fresh drive would pass for steady state (default: 2).
   --max-rounds N
-      Maximum number of rounds if 'steady' is the only end (standard: 25).
+      Maximum number of rounds if 'steady' is the only stop condition (standard: 25).
   --histogram on|off
-      End with a response-time histogram of 20 minutes (2.0: on).
+      Finish with a 20-minute response-time histogram (2.0: on).
   --histogram-seconds SECONDS
-      Seconds of the histogram step (standard: 1200).
+      Duration of the histogram step, in seconds (standard: 1200).
   --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
-      Load; all but the first are options of revision 2.0 (1.x: rnd-4k-w).
+      Workload; all but the first are optional workloads of revision 2.0 (1.x:
+      rnd-4k-w).
 
 """)
 
@@ -365,20 +368,20 @@ iops           IOPS Test                                        pts-e, pts-c    
 tp             Throughput Test                                  pts-e, pts-c                sequential reads and writes of 1024 and 128 KiB until steady state
 lat            Latency Test                                     pts-e, pts-c                response times of single random I/Os of 8, 4 and 0.5 KiB until steady state
 wsat           Write Saturation Test                            pts-e, pts-c                random 4 KiB writes to a purged drive until it is saturated
-hir            Host Idle Recovery Test                          pts-e                       bursts of random 4 KiB writes with increasing pauses, from steady state
-xsr            Cross Stimulus Recovery Test                     pts-e                       sequential, then random, then sequential writes for 22 hours
-ecw            Enterprise Composite Workload Test               pts-e                       a mix of block sizes over address zones (CBW) by thread count and queue depth
-dirth          Demand Intensity / Response Time Histogram Test  pts-e                       response times and IOPS of one load by thread count and queue depth
-datacentre     Data-centre White Paper Tests                    PM863 white paper (2015)    basic figures, mixes, consistency, messenger and servers from the sustained state
-consistency    Performance Consistency Test                     AnandTech (2012-2014)       random 4 KiB writes second by second, to the whole drive and to part of it
-act            Aerospike Certification Test                     Aerospike ACT               reads at a fixed rate beside large-block reads and writes, judged hour by hour
-blocksizes     Block Size Comparison                            Samsung 840 v 850 (2014)    IOPS, latency and power by block size and mix in steady state
-endurance      Endurance Test                                   JESD218 and JESD219         steady-state write amplification of a workload; TBW, DWPD and lifetime from it
-ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               zipfian, static and zoned writes relative to uniform writes; tails of open loops
-replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  the time steps of an I/O capture in order, each with its streams and queue depth
-multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  all streams of an I/O capture's applied workload at once, from a purged drive
-is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, from a preconditioned drive
-tcqd           Thread Count / Queue Depth Sweep Test            SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture by thread count and queue depth
+hir            Host Idle Recovery Test                          pts-e                       bursts of random 4 KiB writes with increasingly long pauses, starting in steady state
+xsr            Cross Stimulus Recovery Test                     pts-e                       22 hours of writes: first sequential, then random, then sequential again
+ecw            Enterprise Composite Workload Test               pts-e                       a mix of block sizes over address zones (CBW), at each thread count and queue depth
+dirth          Demand Intensity / Response Time Histogram Test  pts-e                       response times and IOPS of one load at each thread count and queue depth
+datacentre     Data-centre White Paper Tests                    PM863 white paper (2015)    basic performance, read/write mixes, consistency, messenger and server loads, in sustained state
+consistency    Performance Consistency Test                     AnandTech (2012-2014)       random 4 KiB writes to the whole drive and to part of it, measured every second
+act            Aerospike Certification Test                     Aerospike ACT               fixed-rate reads during large-block reads and writes; pass or fail for each hour
+blocksizes     Block Size Comparison                            Samsung 840 v 850 (2014)    steady-state IOPS, latency and power by block size and read/write mix
+endurance      Endurance Test                                   JESD218 and JESD219         steady-state write amplification of a workload, and the resulting TBW, DWPD and lifetime
+ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               Zipfian, static and zoned writes compared with uniform writes; tail latency of open loops
+replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  replay of the time steps of an I/O capture, each with its own streams and queue depth
+multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  all streams of an I/O capture's applied workload together, starting on a purged drive
+is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, starting on a preconditioned drive
+tcqd           Thread Count / Queue Depth Sweep Test            SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture at each thread count and queue depth
 """)
     listed = json.loads(cli("test --list --json").out)
     names = ["iops", "tp", "lat", "wsat", "hir", "xsr", "ecw", "dirth"]

@@ -31,7 +31,7 @@ def run(
     quick: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run ACT from one of its configuration files (of any version from 2.x to 6.x).
+    """Run ACT from a configuration file of any ACT version from 2.x to 6.x.
 
     The test runs on the drive of --on; rates in the file are per device. `writecliff test act` runs
     the same test from options.
@@ -41,7 +41,7 @@ def run(
     config
         The configuration file.
     quick
-        Run a shortened form for demonstrations; its report is stamped.
+        Run a short form of the test for demonstrations; its report is stamped.
     """
     from writecliff.procedures.campaigns.act_config import read_config
 

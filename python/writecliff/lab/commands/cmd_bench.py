@@ -38,7 +38,7 @@ def sim(
     device
         The simulated drive (growth-60 and growth-3840 use smaller and larger versions of it).
     scale
-        Factor on the length of the measurement, not of the preconditioning.
+        Factor by which to lengthen the measurement, but not the preconditioning.
     """
     from writecliff.lab.bench.sim import chosen, run
 
@@ -85,14 +85,14 @@ def fio(
     pairs: int = 3,
     json: JsonFlag = False,
 ) -> int:
-    """Measure the overhead over plain fio: 4 KiB random writes, run both ways in turn.
+    """Measure the overhead over plain fio: 4 KiB random writes, run alternately with both.
 
     Parameters
     ----------
     seconds
         Length of each run.
     pairs
-        Pairs of runs.
+        Number of pairs of runs.
     """
     from writecliff.lab.bench.fio import check, run, summary
 
@@ -151,8 +151,8 @@ def serve(
     seconds
         Length of each load.
     kernel_target
-        Measure the kernel's NVMe/TCP target on a null block device too (needs root, and the
-        modules nvmet-tcp and null_blk).
+        Also measure the kernel's NVMe/TCP target on a null block device (needs root and the modules
+        nvmet-tcp and null_blk).
     """
     from writecliff.lab.bench.serve import run
 
@@ -197,7 +197,7 @@ def capture(
     seconds
         Length of each run.
     pairs
-        Pairs of runs, without a capture and with one.
+        Number of pairs of runs, without and with a capture.
     """
     from writecliff.lab.bench.capture import run
 
@@ -246,7 +246,7 @@ def timed(
     seconds
         Length of the trace.
     pairs
-        Pairs of replays, by the issuer and by fio.
+        Number of pairs of replays, by the issuer and by fio.
     """
     from writecliff.lab.bench.timed import run
 
@@ -279,7 +279,7 @@ def _number(value: object) -> str:
 
 @app.command
 def fit(*, capacity: str = "1TB", json: JsonFlag = False) -> int:
-    """Measure the duration of a fit of six parameters to ten figures, scaled drive first.
+    """Measure the duration of a fit of six parameters to ten figures, first on a scaled drive.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def fit(*, capacity: str = "1TB", json: JsonFlag = False) -> int:
 
 @app.command
 def store(*, runs: int = 10_000, folder: Path | None = None, json: JsonFlag = False) -> int:
-    """Measure lists, filters and SQL over many runs, each as a whole command.
+    """Measure commands that list, filter and query a store of many runs.
 
     Parameters
     ----------
@@ -345,14 +345,14 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: JsonFlag = Fa
 
 @app.command
 def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> int:
-    """Measure `choose` among drives of 1 to 2 TB, 30 minutes of a mixed load: uncached, cached.
+    """Measure `choose` with 30 minutes of a mixed load on drives of 1 to 2 TB, first without cache.
 
     Parameters
     ----------
     drives
         Number of drives.
     jobs
-        Runs at a time (default: one per core, as memory allows).
+        Number of simultaneous runs (default: one per core, as memory allows).
     """
     import tempfile
 
@@ -377,14 +377,14 @@ def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> i
 
 @app.command
 def sweep(*, cells: int = 200, pairs: int = 1, json: JsonFlag = False) -> int:
-    """Measure a sweep on two local Dask workers against `--jobs 2`, with equal cells.
+    """Compare the speed of the same sweep on two local Dask workers and with `--jobs 2`.
 
     Parameters
     ----------
     cells
         Number of runs of each sweep.
     pairs
-        Number of pairs of sweeps, run in turn.
+        Number of pairs of sweeps, which run alternately.
     """
     import tempfile
 

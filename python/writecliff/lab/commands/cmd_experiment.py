@@ -39,9 +39,11 @@ def experiment(
     live
         Run the application itself on a served drive, with its own client; needs root.
     repeats
-        Pairs of trials of a live experiment, without and with streams, under each condition.
+        Number of pairs of trials of a live experiment, without and with streams, under each
+        condition.
     trim
-        File systems of a live experiment that discard deleted data: with discard, without, or both.
+        Mount the file systems of a live experiment with discard (on), without it (off), or run
+        both.
     scale
         Factor by which timed drives are smaller than the drives they represent (default: 32, or 96
         with --quick).

@@ -53,8 +53,8 @@ def fit(
         A CSV file of measured figures (default: the published figures).
     cross_validate
         Divide the loads into this number of folds and predict each fold from fits of the others,
-        which start at the middle of their bounds. Expect errors like those of these predictions for
-        loads that nobody has measured.
+        which start at the middle of their bounds. The errors of these predictions are the errors to
+        expect for unmeasured loads.
     predictions
         Write the predictions of --cross-validate to this CSV file; it must not exist.
     output

@@ -36,7 +36,7 @@ def reliability(
     output
         The HTML file to write (default: NAME.html); an existing file is replaced.
     csv
-        A folder for the numbers of each plot as CSV.
+        Write the data of every plot to this folder as CSV.
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_

@@ -50,8 +50,8 @@ def reproduce(
     Parameters
     ----------
     campaign
-        A name from --list, or a drive, for its figures and those relative to it. With --figures, a
-        source or drive in that file (default: all).
+        A campaign from --list; or a drive, to select its figures and the figures relative to it.
+        With --figures, a source or drive in that file (default: all).
     figures
         A CSV file of your own in the format of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
@@ -66,11 +66,13 @@ def reproduce(
         Only figures of this kind: pure or mixed loads, or rates, latency, tails, improvements,
         consistency, deviations, slc-cache, endurance, power.
     short
-        Run each load for a tenth of its time, as a quick check; tails and deviations scatter.
+        Run each load for a tenth of its time, as a quick check. Tail latencies and deviations then
+        vary widely.
     output
         Directory to write; it must be empty or not exist (default: reproductions/NAME-TIME).
     jobs
-        Drives at a time, for ssd-iq loads (default: one per core, as memory allows).
+        Number of drives to simulate at a time, for ssd-iq loads (default: one per core, as memory
+        allows).
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     list_

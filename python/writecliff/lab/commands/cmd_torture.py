@@ -52,10 +52,10 @@ def torture(
         The command and its arguments, after "--". It runs in the root of the file system. Each line
         that it prints acknowledges that data are durable.
     check
-        A command that runs there after the cut, and fails if data are missing or damaged. The file
-        named by WRITECLIFF_ACKNOWLEDGED contains the output of COMMAND.
+        A command that runs in the same directory after the cut, and fails if data are missing or
+        damaged. The file named by WRITECLIFF_ACKNOWLEDGED contains the output of COMMAND.
     prepare
-        A command that runs there once, before the first cut.
+        A command that runs in the same directory once, before the first cut.
     app
         A built-in program with its check instead of a command: sqlite, postgres or rocksdb.
     sync

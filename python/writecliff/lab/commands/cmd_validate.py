@@ -1,4 +1,4 @@
-"""Check the simulator against theory, and twins."""
+"""Check the simulator against theory, and twins against their originals."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def quick(
 
     Runs both suites of PTS-E on a simulated drive, which takes minutes of processor time for small
     drives and hours for large drives. The tolerance of a headline figure is 10 %. The quick suite
-    does not report high percentiles, because a scaled drive does not have the right ones. Response
+    does not report high percentiles, because a scaled-down drive does not reproduce them. Response
     times at operating points are compared if both suites chose the same load.
 
     Parameters
@@ -424,7 +424,7 @@ def power_cuts(
     and power-loss protection; their other properties are random. After each cut the mapping is
     compared with the contents of the flash, and the data with the guarantees to the host: data that
     were flushed, or written without a volatile cache, must be present. The FTL's invariants must
-    hold. 10,000 cuts take some seconds of processor time, a million some minutes.
+    hold. 10,000 cuts take seconds of processor time; a million cuts take minutes.
 
     Parameters
     ----------
@@ -435,7 +435,7 @@ def power_cuts(
     drive
         Test only the drive with this number, to repeat a failure.
     jobs
-        Drives at a time (default: one per core).
+        Number of drives to simulate at a time (default: one per core).
     scheduler
         Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
     quiet
@@ -499,8 +499,8 @@ def intervals(
 ) -> int:
     """Compare 95 % intervals with repetitions; exit code 1 if too few contain the truth.
 
-    A small drive runs three loads, each time with different seeds. The first table counts the
-    intervals that contain the mean of all runs, and those that contain the share of I/Os slower
+    A small drive runs three loads repeatedly, each time with another seed. The first table counts
+    the intervals that contain the mean of all runs, and those that contain the share of I/Os slower
     than a percentile. The second table counts the pairs of equal drives for which a comparison
     reports a winner (at most 5 %), and the slower drives that it detects. 200 seeds take half an
     hour of CPU time.

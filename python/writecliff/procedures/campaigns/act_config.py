@@ -36,14 +36,18 @@ CPUS = 8  # assumed for an unknown host; ACT starts five service threads per CPU
 class _TestOptions(CampaignOptions):
     """Options that configuration files do not have."""
 
-    model: str = option("6.x", "load model: that of ACT 6.x, or of 3.x and 2.x", choices=MODELS)
+    model: str = option(
+        "6.x", "load model: 6.x as in ACT 6.x; 3.x as in ACT 3.x and 2.x", choices=MODELS
+    )
     load: str = option("1x", "load as a multiple of 2,000 reads and 1,000 writes per second")
     search: bool = option(False, "search for the largest load that passes, starting at --load")
-    search_max: int = option(96, "largest multiple of the search", within=Within(1, 10_000))
-    state: str = campaign_option("act", "initial state of the test", choices=tuple(RECIPES))
+    search_max: int = option(
+        96, "largest load to try in a search, as a multiple like --load", within=Within(1, 10_000)
+    )
+    state: str = campaign_option("act", "initial state of the drive", choices=tuple(RECIPES))
     slice_sec: float = campaign_option(
         3600.0,
-        "length of a slice of the table, and of a test of the search",
+        "duration of a slice in the results table, and of each test in a search, in seconds",
         within=SECONDS,
         quick=20.0,
     )
@@ -53,23 +57,27 @@ class _TestOptions(CampaignOptions):
 class ActItems:
     """The items of a configuration file, in the order in which ACT logs them."""
 
-    service_threads: int = option(5 * CPUS, "threads of model 6.x", within=THREADS)
-    num_queues: int = option(2, "queues of model 3.x", within=THREADS)
-    threads_per_queue: int = option(8, "threads of each queue", within=QUEUE_DEPTH)
+    service_threads: int = option(5 * CPUS, "number of service threads (model 6.x)", within=THREADS)
+    num_queues: int = option(2, "number of transaction queues (model 3.x)", within=THREADS)
+    threads_per_queue: int = option(
+        8, "number of threads per queue (model 3.x)", within=QUEUE_DEPTH
+    )
     test_duration_sec: float = campaign_option(
-        86400.0, "length of the test", within=SECONDS, quick=60.0
+        86400.0, "duration of the test, in seconds", within=SECONDS, quick=60.0
     )
     report_interval_sec: float = option(
         None,
-        "length of a step; the log has a dump after each (ACT: 1)",
+        "duration of a step, in seconds; the histograms are logged after each step (ACT: 1)",
         within=SECONDS,
         quick=5.0,
-        unset="60, at most the length of the test",
+        unset="60, at most the duration of the test",
     )
     microsecond_histograms: bool = option(False, "log histograms in µs instead of ms")
-    read_reqs_per_sec: int = option(None, "records read per second", within=RATE, unset="by --load")
+    read_reqs_per_sec: int = option(
+        None, "number of records to read per second", within=RATE, unset="by --load"
+    )
     write_reqs_per_sec: int = option(
-        None, "records written per second", within=RATE, unset="by --load"
+        None, "number of records to write per second", within=RATE, unset="by --load"
     )
     record_bytes: int = option(1536, "size of a record", within=Within(1, 8 << 20))
     record_bytes_range_max: int = option(
@@ -78,24 +86,36 @@ class ActItems:
         within=Within(0, 8 << 20),
     )
     large_block_op_kbytes: int = option(128, "size of a large block", within=Within(1, 8 << 10))
-    replication_factor: int = option(1, "copies of each written record", within=Within(1, 1000))
-    update_pct: float = option(0.0, "writes that read their record first, in %", within=PERCENT)
-    defrag_lwm_pct: float = option(50.0, "low water mark of defragmentation", within=Within(0, 99))
+    replication_factor: int = option(
+        1, "number of copies of each written record", within=Within(1, 1000)
+    )
+    update_pct: float = option(
+        0.0, "percentage of writes that read their record first", within=PERCENT
+    )
+    defrag_lwm_pct: float = option(
+        50.0, "low-water mark of defragmentation, in percent", within=Within(0, 99)
+    )
     no_defrag_reads: bool = option(False, "omit large-block reads")
     compress_pct: float = option(
-        100.0, "size of the data after compression, in percent", within=PERCENT
+        100.0, "size of the data after compression, in percent of the original size", within=PERCENT
     )
-    disable_odsync: bool = option(False, "write without O_DSYNC, so without a flush per write")
+    disable_odsync: bool = option(
+        False, "write without O_DSYNC, and thus without a flush per write"
+    )
     commit_to_device: bool = option(False, "write each record in a separate I/O")
-    tomb_raider: bool = option(False, "read the whole drive sequentially beside the load")
+    tomb_raider: bool = option(False, "also read the whole drive sequentially, in the background")
     tomb_raider_sleep_usec: int = option(
         0, "pause between reads of tomb-raider, in µs", within=Within(0, 1e9)
     )
     max_lag_sec: float = option(
-        10.0, "lag that stops the test (0: no limit)", within=Within(0, 1e6)
+        10.0,
+        "stop the test if it lags behind by more than this many seconds (0: no limit)",
+        within=Within(0, 1e6),
     )
     large_block_ops_per_sec: float = option(
-        0.0, "large-block reads, and writes, per second (2.x; 0: derived)", within=RATE
+        0.0,
+        "large-block reads per second, and as many writes (2.x; 0: derived from the record rates)",
+        within=RATE,
     )
     read_req_num_512_blocks: int = option(
         0,

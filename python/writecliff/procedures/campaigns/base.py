@@ -34,7 +34,7 @@ class CampaignOptions:
     no_purge: bool = no_purge_option(CAMPAIGN)
     write_cache: bool = campaign_option(True, "state of the volatile write cache")
     compressible_pct: float = campaign_option(
-        0.0, "compressibility of the data (0: random)", within=PERCENT
+        0.0, "compressibility of the data in percent (0: random data)", within=PERCENT
     )
     seed: int = option(1, "seed of all random choices", within=SEED)
 

@@ -35,19 +35,24 @@ class ConsistencyOptions(CampaignOptions):
 
     range_pcts: tuple[float, ...] = option(
         (100.0, 75.0),
-        "percentages of the addresses to fill and write, in this order",
+        "percentages of the drive's addresses to fill and then write, in this order",
         within=SOME_PERCENT,
     )
-    queue_depth: int = campaign_option(32, "outstanding I/Os", within=QUEUE_DEPTH)
-    seconds: float = campaign_option(2000.0, "seconds of writes", within=SECONDS, quick=20.0)
+    queue_depth: int = campaign_option(32, "number of outstanding I/Os", within=QUEUE_DEPTH)
+    seconds: float = campaign_option(
+        2000.0, "duration of the writes, in seconds", within=SECONDS, quick=20.0
+    )
     steady_from_seconds: float = campaign_option(
-        1400.0, "second from which plots show the steady part", within=SECONDS, quick=10.0
+        1400.0, "start of the steady part in the plots, in seconds", within=SECONDS, quick=10.0
     )
     step_seconds: float | None = option(
-        None, "seconds per step (a run resumes after whole steps)", within=SECONDS, unset="a 20th"
+        None,
+        "duration of a step, in seconds; a run resumes only between steps",
+        within=SECONDS,
+        unset="a 20th of the writes",
     )
     array_drives: int = option(
-        12, "drives in the array whose worst case is reported", within=Within(2, 10_000)
+        12, "number of drives in the array whose worst case is reported", within=Within(2, 10_000)
     )
     price: float | None = option(
         None, "price of the drive in dollars, for IOPS per dollar", within=PRICE

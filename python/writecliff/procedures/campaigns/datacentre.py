@@ -71,34 +71,37 @@ class DatacentreOptions(CampaignOptions):
     """Options of the white paper's tests. Omitted options have the campaign's values."""
 
     parts: tuple[str, ...] = option(PARTS, "parts to run", choices=PARTS)
-    state: str = campaign_option("sustained", "initial state of the test", choices=tuple(RECIPES))
-    step_seconds: float = campaign_option(60.0, "seconds of a step", within=SECONDS, quick=1.0)
+    state: str = campaign_option("sustained", "initial state of the drive", choices=tuple(RECIPES))
+    step_seconds: float = campaign_option(
+        60.0, "duration of a step, in seconds", within=SECONDS, quick=1.0
+    )
     consistency_seconds: float = campaign_option(
         1200.0,
-        "seconds of each load of the part 'consistency'; its 99.9 % figure needs 1,000",
+        "duration of each load in the part 'consistency', in seconds; its 99.9 % figure"
+        " requires 1,000 s",
         within=SECONDS,
         quick=10.0,
     )
     consistency_read_pcts: tuple[float, ...] = campaign_option(
-        CONSISTENCY_MIXES, "read percentages of the part 'consistency'", within=PERCENT
+        CONSISTENCY_MIXES, "read percentages in the part 'consistency'", within=PERCENT
     )
     read_pcts: tuple[float, ...] = campaign_option(
-        MIXES, "read percentages of the part 'mixes'", within=PERCENT, quick=(100.0, 70.0, 0.0)
+        MIXES, "read percentages in the part 'mixes'", within=PERCENT, quick=(100.0, 70.0, 0.0)
     )
     queue_depths: tuple[int, ...] = campaign_option(
-        MIX_DEPTHS, "queue depths of the part 'mixes'", within=QUEUE_DEPTH, quick=(1, 32)
+        MIX_DEPTHS, "queue depths in the part 'mixes'", within=QUEUE_DEPTH, quick=(1, 32)
     )
     mix_block_kib: tuple[float, ...] = option(
         (4.0, 8.0),
-        "block sizes of the part 'mixes' in KiB: the first at every depth, the others at the "
-        "deepest",
+        "block sizes in the part 'mixes', in KiB: the first is measured at every queue"
+        " depth, the others only at the greatest",
         within=BLOCK_KIB,
     )
     profiles: tuple[str, ...] = option(
-        SERVERS, "profiles of the part 'servers' (see `writecliff profile list`)"
+        SERVERS, "ready-made workloads in the part 'servers' (see `writecliff profile list`)"
     )
     server_depths: tuple[int, ...] = campaign_option(
-        SERVER_DEPTHS, "queue depths of the part 'servers'", within=QUEUE_DEPTH, quick=(1, 32)
+        SERVER_DEPTHS, "queue depths in the part 'servers'", within=QUEUE_DEPTH, quick=(1, 32)
     )
 
 

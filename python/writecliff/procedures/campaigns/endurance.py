@@ -42,31 +42,42 @@ class EnduranceOptions(CampaignOptions):
     """Options of the endurance test. Omitted options have the campaign's values, if any."""
 
     profile: str = option(JESD219, "workload (see `writecliff profile list`)")
-    state: str = option("sustained", "initial state of the test", choices=tuple(RECIPES))
+    state: str = option("sustained", "initial state of the drive", choices=tuple(RECIPES))
     round_capacities: float = campaign_option(
-        0.5, "user capacities to write per round", within=Within(0, 1000, open_low=True), quick=0.1
+        0.5,
+        "writes per round, in multiples of the user capacity",
+        within=Within(0, 1000, open_low=True),
+        quick=0.1,
     )
     max_rounds: int = campaign_option(
         MAX_ROUNDS, "maximum number of rounds to reach steady state", within=ROUNDS
     )
     speed_seconds: float = campaign_option(
-        60.0, "seconds of the step that measures speed", within=SECONDS, quick=1.0
+        60.0, "duration of the step that measures speed, in seconds", within=SECONDS, quick=1.0
     )
-    queue_depth: int = option(32, "outstanding I/Os", within=QUEUE_DEPTH)
+    queue_depth: int = option(32, "number of outstanding I/Os", within=QUEUE_DEPTH)
     rated_cycles: int | None = option(
-        None, "rated erase cycles of the flash", within=Within(1, 1e9), unset="those of the drive"
+        None,
+        "rated program/erase cycles of the flash",
+        within=Within(1, 1e9),
+        unset="as rated for the drive",
     )
     wear_levelling_factor: float = option(
-        1.0, "erase count of the most worn block over the average", within=Within(1, 100)
+        1.0, "ratio of the erase count of the most worn block to the average", within=Within(1, 100)
     )
     waf: float | None = option(
         None,
         "write amplification to assume for a drive that does not report its writes to flash",
         within=Within(0, 1e6, open_low=True),
     )
-    years: float = option(5.0, "warranty in years, for DWPD", within=Within(0, 100, open_low=True))
+    years: float = option(
+        5.0, "warranty period in years, for DWPD", within=Within(0, 100, open_low=True)
+    )
     gb_per_day: float | None = option(
-        None, "GB written per day, for the lifetime", within=PRICE, unset="the user capacity"
+        None,
+        "data written per day in GB, for the lifetime",
+        within=PRICE,
+        unset="the user capacity",
     )
     price: float | None = option(
         None,
@@ -81,7 +92,7 @@ class EnduranceOptions(CampaignOptions):
     )
     watts: float | None = option(
         None,
-        "mean power in service, in W",
+        "average power in service, in W",
         within=PRICE,
         unset="that of the workload at full speed",
     )
@@ -90,7 +101,8 @@ class EnduranceOptions(CampaignOptions):
     )
     pue: float = option(
         1.0,
-        "power usage effectiveness: energy of the data centre over that of its equipment",
+        "power usage effectiveness (PUE): energy use of the data centre divided by that"
+        " of its IT equipment",
         within=Within(1, 10),
     )
 

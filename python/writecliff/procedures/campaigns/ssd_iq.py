@@ -50,7 +50,7 @@ class SsdIqOptions(CampaignOptions):
 
     thetas: tuple[float, ...] = option(
         (0.2, 0.4, 0.6, 0.8, 1.0),
-        "exponents of zipfian writes",
+        "Zipf exponents (theta) of the skewed writes",
         within=Within(0, 10, open_low=True),
     )
     static_pcts: tuple[float, ...] = option(
@@ -60,7 +60,7 @@ class SsdIqOptions(CampaignOptions):
     )
     cold_pcts: tuple[float, ...] = option(
         (80.0, 90.0, 95.0),
-        "percentages of cold pages, which get the remaining percentage of the writes",
+        "percentages of cold pages; with 80, the cold 80 % of the pages receive 20 % of the writes",
         within=_SHARES,
     )
     zone_gib: tuple[float, ...] = option(
@@ -68,27 +68,35 @@ class SsdIqOptions(CampaignOptions):
     )
     rates_iops: tuple[float, ...] = option(
         (10_000.0, 20_000.0, 50_000.0, 100_000.0, 200_000.0),
-        "arrivals per second of the open loops",
+        "arrival rates of the open loops, in I/Os per second",
         within=Within(1, 1e8),
     )
-    threads: int = campaign_option(4, "threads of closed loops", within=THREADS)
+    threads: int = campaign_option(4, "number of threads in closed loops", within=THREADS)
     queue_depth: int = campaign_option(
-        128, "outstanding I/Os per thread of closed loops", within=QUEUE_DEPTH
+        128, "outstanding I/Os per thread in closed loops", within=QUEUE_DEPTH
     )
     capacities: float = campaign_option(
-        6.0, "user capacities to write per closed loop", within=Within(0, 1000, open_low=True),
+        6.0,
+        "writes per closed loop, in multiples of the user capacity",
+        within=Within(0, 1000, open_low=True),
         quick=1.0,
-    )  # fmt: skip
-    from_pct: float = campaign_option(60.0, "percentage of a run after which measuring starts",
-                                      within=Within(0, 99))  # fmt: skip
+    )
+    from_pct: float = campaign_option(
+        60.0, "percentage of a closed loop after which measurement starts", within=Within(0, 99)
+    )
     aged_capacities: float = campaign_option(
-        3.0, "user capacities of random writes before open loops", within=Within(0, 1000), quick=0.5
+        3.0,
+        "random writes before the open loops, in multiples of the user capacity",
+        within=Within(0, 1000),
+        quick=0.5,
     )
     open_seconds: float = campaign_option(
-        960.0, "seconds of each open loop", within=SECONDS, quick=5.0
+        960.0, "duration of each open loop, in seconds", within=SECONDS, quick=5.0
     )
     probe_iops: float = campaign_option(
-        10_000.0, "I/Os per second of the probe, half of them reads", within=Within(1, 1e7)
+        10_000.0,
+        "I/O rate of the probe, half of it reads, in I/Os per second",
+        within=Within(1, 1e7),
     )
 
 

@@ -35,21 +35,24 @@ class CaptureOptions(PtsOptions):
         unset="none; required",
     )
     capture_step: float | None = option(
-        None, "seconds per time step of a trace, 1 to 600", unset="at most 300 time steps"
+        None,
+        "duration of a time step of the trace, in seconds (1 to 600)",
+        unset="at most 300 time steps",
     )
     streams: int = required_option(
-        CLAUSE, DOMINANT, "I/O streams of the applied workload, those with the most I/Os",
+        CLAUSE, DOMINANT, "number of I/O streams in the applied workload, busiest first",
         level="recommended", within=Within(1, 64),
     )  # fmt: skip
     cover_pct: float | None = option(
         None,
-        "percentage of the I/Os that the applied workload covers, instead of a number of streams",
+        "instead of --streams: use as many of the busiest streams as cover this"
+        " percentage of the I/Os",
         within=SOME_PERCENT,
-        unset="given by --streams",
+        unset="use --streams",
     )
     fill_capacities: float = option(
         0.0,
-        "user capacities of sequential writes before the test",
+        "sequential writes before the test, in multiples of the user capacity",
         within=Within(0, 1000),
     )
     capture_data: str = option("", "contents of the capture", measured=True)

@@ -30,7 +30,7 @@ class IsWsatOptions(SaturationOptions, CaptureOptions):
     histogram: bool | None = option(False, "unused", choices=(), measured=True)
     fill_capacities: float = option(
         FILLED,
-        "user capacities of sequential writes before each stream",
+        "sequential writes before each stream, in multiples of the user capacity",
         within=Within(0, 1000),
     )
 

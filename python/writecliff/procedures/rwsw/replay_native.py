@@ -33,15 +33,17 @@ class ReplayNativeOptions(CaptureOptions):
     """Options of the replay."""
 
     speed_up: float = option(
-        1.0, "factor by which time steps are shorter than in the capture", within=Within(1, 1e6)
+        1.0, "factor by which to shorten the time steps of the capture", within=Within(1, 1e6)
     )
     queue_depth: int = option(
         DEPTH,
-        "outstanding I/Os of time steps whose queue depth the capture does not have",
+        "outstanding I/Os in time steps for which the capture does not record the queue depth",
         within=QUEUE_DEPTH,
     )
     fill_capacities: float = option(
-        FILLED, "user capacities of sequential writes before the replay", within=Within(0, 1000)
+        FILLED,
+        "sequential writes before the replay, in multiples of the user capacity",
+        within=Within(0, 1000),
     )
 
 
