@@ -1,4 +1,4 @@
-"""Create a model of a drive (a twin), or check a drive against it."""
+"""Create a model of a drive (twin), or check a drive against it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def twin(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Create a model of a drive (a twin), or check a drive against it.
+    """Create a model of a drive (twin), or check a drive against it.
 
     The command measures the drive, fits a model to part of the measurements, and writes a device
     file with the source of each value. A rule fixed in advance holds out the other measurements,

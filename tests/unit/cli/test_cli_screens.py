@@ -154,7 +154,7 @@ Workloads and traces:
 
 Drives:
   device          Show, export and create simulated drives; probe real drives.
-  twin            Create a model of a drive (a twin), or check a drive against it.
+  twin            Create a model of a drive (twin), or check a drive against it.
   serve           Serve a simulated drive to other programs.
   attach          Attach a drive that is served over NVMe/TCP, or detach it.
   doctor          Show which tools this machine lacks, and how to install them.

@@ -52,8 +52,8 @@ def test_every_command_is_in_the_reference() -> None:
 @pytest.mark.parametrize("test", PROCEDURES)
 def test_every_option_of_a_test_is_in_its_reference(test: str) -> None:
     text = cli_reference()
-    kind = "campaign" if PROCEDURES[test].campaign else "test of the standard"
-    common = text.split(f"### Options of every {kind}\n", 1)[1].split("\n### ", 1)[0]
+    kind = "campaigns" if PROCEDURES[test].campaign else "SNIA PTS tests"
+    common = text.split(f"### Options of all {kind}\n", 1)[1].split("\n### ", 1)[0]
     help_text = text.split(f"\n### `writecliff test {test}`", 1)[1].split("\n### ", 1)[0]
     for item in fields(procedure_class(test).options_type):
         if item.metadata["measured"]:  # found by the test, not given
