@@ -141,7 +141,7 @@ def test_a_dry_run_does_nothing(cli: CommandLine, drive: FakeEngine) -> None:
 def test_what_cannot_be_resumed_or_preconditioned(cli: CommandLine) -> None:
     for words, text in (
         ("run two.fio --resume r", "a workload cannot be combined with --resume"),
-        ("run --resume r --seed 3", "--precondition or --seed cannot be given"),
+        ("run --resume r --seed 3", "--precondition or --seed cannot be combined"),
         ("run --on sim:fake", "missing argument FILE"),
         ("run two.fio --on sim:fake --precondition half", "unknown preconditioning 'half'"),
         ("run two.fio --on sim:fake --precondition used:0%", "'used:0%' does not have a"),

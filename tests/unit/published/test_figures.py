@@ -147,7 +147,7 @@ def test_a_missing_column_and_a_missing_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot read .*none\.csv"):
         read_figures(tmp_path / "none.csv")
     (tmp_path / "own.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigError, match=r"own\.csv is not text in UTF-8"):
+    with pytest.raises(ConfigError, match=r"own\.csv is not UTF-8 text"):
         read_figures(path)
 
 

@@ -114,7 +114,7 @@ def test_without_weasyprint_one_clear_line(
         return plain(name, *args, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(PdfUnavailableError, match=r"^a report as PDF needs [^\n]+$") as caught:
+    with pytest.raises(PdfUnavailableError, match=r"^PDF reports require [^\n]+$") as caught:
         render_pdf(sample_report(figures=()))
     assert caught.value.hint in (
         'pip install "writecliff[pdf]"',
