@@ -144,7 +144,7 @@ def test_what_cannot_be_resumed_or_preconditioned(cli: CommandLine) -> None:
         ("run --resume r --seed 3", "--precondition or --seed cannot be combined"),
         ("run --on sim:fake", "missing argument FILE"),
         ("run two.fio --on sim:fake --precondition half", "unknown preconditioning 'half'"),
-        ("run two.fio --on sim:fake --precondition used:0%", "'used:0%' does not have a"),
+        ("run two.fio --on sim:fake --precondition used:0%", "'used:0%' requires a percentage"),
     ):
         completed = cli(words)
         assert (completed.code, text in completed.err) == (2, True), completed.err

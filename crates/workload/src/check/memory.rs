@@ -142,8 +142,8 @@ mod tests {
         let error = lasting(most * 1000 + 1, 1000).check().unwrap_err().to_string();
         assert_eq!(
             error,
-            "workload: its series needs 0.24 GB: 3000003 rows of 1 us, and 3000000 are kept at \
-             most; give an interval of 2 us or more, or a shorter step"
+            "workload: its series needs 0.24 GB: 3000003 rows of 1 us; the limit is \
+             3000000 rows; give an interval of 2 us or more, or a shorter step"
         );
     }
 
