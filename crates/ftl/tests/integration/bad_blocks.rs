@@ -149,7 +149,7 @@ fn a_drive_that_is_too_small_for_its_bad_blocks_is_refused() {
     config.bad_blocks = Some(bad(0.3, 0.0, true));
     let error = Ftl::new(geometry, config).unwrap_err();
     assert_eq!(error.key, "user_capacity");
-    assert!(error.to_string().contains("bad blocks of the factory leave"), "{error}");
+    assert!(error.to_string().contains("factory bad blocks leave"), "{error}");
 }
 
 #[test]
