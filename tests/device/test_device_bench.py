@@ -55,7 +55,7 @@ def test_the_summary_is_of_pairs() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--on", "sim:sata-tlc-120"], "not a target for fio"),
+        (["--on", "sim:sata-tlc-120"], "fio cannot drive sim:sata-tlc-120"),
         (["--seconds", "0"], "--seconds is 0"),
         (["--pairs", "0"], "--pairs is 0"),
     ],

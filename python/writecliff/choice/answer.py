@@ -198,7 +198,7 @@ class Answer:
             level = self.levels.get(drive.contender.name, "fine")
             by_level.setdefault(level, []).append(drive.scale)
         parts = [
-            f"{len(scales)} at the {level} level (1/{min(scales):g} to 1/{max(scales):g})"
+            f"{len(scales)} at the {level} level ({_range(scales)})"
             for level, scales in by_level.items()
         ]
         return (
@@ -232,6 +232,11 @@ class Answer:
             "life_end": measured.life_end,
             "runs": list(measured.runs),
         }
+
+
+def _range(scales: Sequence[float]) -> str:
+    low, high = min(scales), max(scales)
+    return f"1/{low:g}" if low == high else f"1/{low:g} to 1/{high:g}"
 
 
 def _dominates(row: Ranked, other: Ranked) -> bool:

@@ -133,8 +133,8 @@ def rank(
             sums = sum(weights[key] * log(share) for key, share in known_shares.items())
             score = exp(sums / sum(weights.values()))
         rows.append(Ranked(name, drive, figures, judged[name], error, score, shares=known_shares))
-    rows.sort(key=lambda limit: (_misses(limit), -(limit.score or 0.0), limit.name))
-    return [_placed(limit, number, rows, weights) for number, limit in enumerate(rows, 1)]
+    rows.sort(key=lambda row: (_misses(row), -(row.score or 0.0), row.name))
+    return [_placed(row, number, rows, weights) for number, row in enumerate(rows, 1)]
 
 
 def _missing(figures: Figures) -> Mapping[str, str]:
