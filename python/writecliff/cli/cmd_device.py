@@ -241,7 +241,7 @@ def show_sheet(name: str, page: Path | None, *, whole: bool, as_json: bool) -> i
 
     if is_real_drive(name):
         raise ConfigError(
-            f"--sheet, --page and --whole apply only to simulated drives, not to {name}",
+            f"{name} is a real drive; --sheet, --page and --whole require a simulated one",
             hint="`writecliff test datacentre` measures the loads of data sheets on real drives",
         )
     from writecliff.published.data_sheet import of_groups, page_of, sheet_of

@@ -302,7 +302,7 @@ def scales(
         Loads of `writecliff profile list` or workload files; may be repeated (default: oltp-4k and
         dbms-ab).
     output
-        Directory of the runs. Complete runs in it are reused (default: a temporary directory).
+        Directory of the runs, whose complete runs are reused (default: a temporary directory).
     toml
         Print the text of `choice/scale_errors.toml`.
     """
