@@ -366,7 +366,7 @@ def test_a_trace_that_cannot_be_written_ends_the_capture(
 
 def test_only_root_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(TargetError, match="needs root"), run.instance():
+    with pytest.raises(TargetError, match="requires root"), run.instance():
         pass
 
 

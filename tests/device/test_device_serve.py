@@ -98,4 +98,4 @@ def test_the_kernels_target_needs_modules(
     assert main(["lab", "bench", "serve", "--kernel-target"]) == 1
     output = capsys.readouterr()
     assert output.out == ""
-    assert "needs the module null_blk: there is no modprobe" in output.err
+    assert "requires the module null_blk: modprobe is not installed" in output.err

@@ -83,6 +83,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "lab validate reduction": ("",),
     "lab validate streams": ("",),
     "lab validate quick": ("",),
+    "lab validate scales": ("--drives pm9a3-960 --workload oltp-4k",),
     "lab validate twin": ("--drive sata",),
     "lab validate power-cuts": ("",),
     "lab validate intervals": ("--load '70/30 mix'",),

@@ -101,7 +101,7 @@ def _checked(processes: MemberProcesses, spec: ChildSpec, log: Log, stop: Event)
     return outcome
 
 
-def _left(folder: SuiteFolder, names: Collection[str] | None) -> Sequence[str]:
+def _left(folder: SuiteFolder, names: Collection[str] | None = None) -> Sequence[str]:
     """Return the members that are not complete; those that run side by side, longest first."""
     left = [name for name in folder.left() if names is None or name in names]
     return sorted(left, key=lambda name: _rank(folder.members[name])) if folder.simulated else left

@@ -181,7 +181,7 @@ def test_mistakes_are_explained(
 ) -> None:
     for address in ("127.0.0.1:4420", "nvme-tcp://127.0.0.1", "nvme-tcp://:1", "nbd://host:1"):
         completed = cli(f"attach {address}")
-        assert (completed.code, f"'{address}' is not an address" in completed.err) == (2, True)
+        assert (completed.code, f"'{address}' is not the address of" in completed.err) == (2, True)
     initiator.has_namespace = False
     completed = cli("attach nvme-tcp://127.0.0.1:4420")
     assert (completed.code, "no block device has appeared" in completed.err) == (1, True)
@@ -191,7 +191,7 @@ def test_mistakes_are_explained(
     before = len(initiator.calls)
     for words in ("attach nvme-tcp://127.0.0.1:4420", f"detach {NQN}"):
         completed = cli(words)
-        assert (completed.code, "needs root" in completed.err, "sudo" in completed.err) == (
+        assert (completed.code, "requires root" in completed.err, "sudo" in completed.err) == (
             2,
             True,
             True,

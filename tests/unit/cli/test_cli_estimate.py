@@ -47,7 +47,7 @@ def test_dry_run_says_how_it_knows(cli: CommandLine) -> None:
     (first,) = (number for number, line in enumerate(lines) if line.startswith("expected"))
     assert re.search(r"of device time, .* GB written \(\d\.\d\d drive fills\)$", lines[first])
     assert re.search(r"^ +\d+ steps; complete rounds: rounds \d+$", lines[first + 1])
-    assert re.search(r"^ +roughly .* of wall time on this machine$", lines[first + 2])
+    assert re.search(r"^ +about .* of wall time on this machine$", lines[first + 2])
     assert re.search(
         r"^ +from \d pilot runs, the last at 1/\d scale, in .*; the last two differ by .* %$",
         lines[first + 3],

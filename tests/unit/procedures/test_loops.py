@@ -238,7 +238,7 @@ def test_loops_that_cannot_be_judged_are_refused(
 
 def test_a_drive_that_cannot_do_what_is_tracked_is_refused() -> None:
     for name in ("iops", "lat"):
-        with pytest.raises(ConfigError, match="sectors of 8192 bytes"):
+        with pytest.raises(ConfigError, match="sector size is 8192 bytes"):
             stages(name, replace(DRIVE, sector_bytes=8192))
     with pytest.raises(ConfigError, match="SEQ 2KiB"):
         stages("tp", NATIVE_4K, block_sizes_kib=[2.0])

@@ -202,7 +202,7 @@ def test_rounds_may_start_anywhere_but_have_no_gaps() -> None:
     tracker.add(1, 11)
     tracker.add(1)
     assert tracker.rounds == [11, 12]
-    with pytest.raises(ValueError, match="round 14 follows round 12"):
+    with pytest.raises(ValueError, match="expected round 13, not 14"):
         tracker.add(1, 14)
     with pytest.raises(ValueError, match="need a value"):
         tracker.add({"other": 1})

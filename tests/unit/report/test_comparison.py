@@ -333,7 +333,8 @@ def test_saved_answers_of_run_are_compared(tmp_path: Path) -> None:
 def test_a_file_that_is_no_answer_is_said_to_be_none(tmp_path: Path) -> None:
     other = tmp_path / "x.json"
     unknown = '{"schema": "writecliff/bench-sim/1"}'
-    texts = {"{}": "an answer", "no JSON": "JSON", unknown: "an answer", "[1]": "an answer"}
+    result = "a saved result"
+    texts = {"{}": result, "no JSON": "JSON", unknown: result, "[1]": result}
     for text, kind in texts.items():
         other.write_text(text)
         with pytest.raises(ConfigError, match=rf"x\.json is not {kind}"):

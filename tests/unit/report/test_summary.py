@@ -192,7 +192,7 @@ def test_what_cannot_be_reported(tmp_path: Path) -> None:
         step_s=1.0,
         changes={"procedure": "mystery"},
     )
-    with pytest.raises(StoreError, match="does not have"):
+    with pytest.raises(StoreError, match="unknown test 'mystery'"):
         summarise(other)
 
 

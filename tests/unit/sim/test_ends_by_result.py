@@ -79,7 +79,7 @@ def test_a_job_below_its_least_rate_ends_with_a_warning(engine: SimEngine) -> No
     step = engine.run(load(job))
     assert step.jobs[0].ended_by == "least_rate"
     assert 2000 * MS < step.jobs[0].elapsed_ns < 2300 * MS  # two seconds to settle
-    assert any("least rate" in warning for warning in step.warnings)
+    assert any("minimum rate" in warning for warning in step.warnings)
     enough = replace(job, rate_iops=600.0, duration_ns=2500 * MS)
     assert engine.run(load(enough)).jobs[0].ended_by is None
 

@@ -118,7 +118,7 @@ def test_writes_that_are_replayed_are_parts_of_their_own(tmp_path: Path) -> None
     seen = Seen()
     characterise_trace(trace(tmp_path / "a.csv", 3 * IOS), on=DRIVE, progress=seen)
     parts = [*seen.parts]
-    assert parts[:3] == ["", "converting it for the replay", "reading the trace"]
+    assert parts[:3] == ["", "converting the trace for the replay", "reading the trace"]
     assert all(rises(seen.parts[what]) for what in parts[:2])
     assert parts[-1] == "replaying the trace"  # without latencies
 
