@@ -27,7 +27,9 @@ _WORDS: Mapping[Group, str] = {
     "rates": "rates", "means": "mean latencies", "tails": "99th percentiles",
 }  # fmt: skip
 _LINE = re.compile(
-    r"^# held out: (?P<figures>\d+) figures; median errors: (?P<errors>.*)$", re.MULTILINE
+    r"^# (?:held out|kept aside): (?P<figures>\d+) figures; "  # the second in earlier files
+    r"median errors: (?P<errors>.*)$",
+    re.MULTILINE,
 )
 _ERROR = re.compile(r"(rates|mean latencies|99th percentiles) ([0-9.]+) %")
 

@@ -328,9 +328,10 @@ def test_a_short_load_is_ranked_by_the_highest_percentile_that_it_has() -> None:
     assert weights_of(given, open_loop=True, available={"p99"}) == {"p99.99": 2.0}
 
 
-def test_the_error_of_a_twin_is_that_of_its_held_out_figures(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["held out", "kept aside"])
+def test_the_error_of_a_twin_is_that_of_its_held_out_figures(tmp_path: Path, words: str) -> None:
     path = tmp_path / "mine.toml"
-    line = "# held out: 25 figures; median errors: rates 2.0 %, 99th percentiles 6.6 %\n"
+    line = f"# {words}: 25 figures; median errors: rates 2.0 %, 99th percentiles 6.6 %\n"
     path.write_text(line + 'name = "mine"\n')
     error = model_error(str(path), MIX)
     assert (error.of("iops").pct, error.of("mean").pct, error.of("p99").pct) == (2.0, None, 6.6)
