@@ -45,7 +45,7 @@ def test_kill_9_of_a_sweep_ends_its_member_and_its_fio(loop: str, tmp_path: Path
         assert wait_for(writing)
         sweep.kill()
         sweep.wait(WAIT_LIMIT_S)
-        assert wait_for(lambda: not any(map(alive, fios)), 30), "fio goes on writing"
+        assert wait_for(lambda: not any(map(alive, fios)), 30), "fio keeps writing"
         assert wait_for(lambda: not any(map(alive, members)), 30)
     finally:
         for process in filter(alive, [*members, *fios]):

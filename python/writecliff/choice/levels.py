@@ -87,18 +87,13 @@ def at_level(run: WorkloadRun, engine: SimEngine, question: Question, level: Lev
     stationary = _is_stationary(run) and of_class in ("flash", "storage-class memory")
     scales = possible_scales(run, engine, 1 if stationary else level.shrunk_ns, _BURST_NS)
 
-    def at(level: Level) -> float:
-        if stationary:
-            least_bytes = level.stationary_bytes
-            allowed = [s for s in scales if device.capacity_bytes / s >= least_bytes]
-        else:
-            largest = level.shrunk
-            if of_class == "stalls":
-                largest = max(level.stalls, device.capacity_bytes / _LARGEST_BYTES)
-            allowed = [s for s in scales if s <= largest]
-        return max(allowed, default=1.0)
-
-    scale = at(level)
+    if stationary:
+        largest = device.capacity_bytes / level.stationary_bytes
+    elif of_class == "stalls":
+        largest = max(level.stalls, device.capacity_bytes / _LARGEST_BYTES)
+    else:
+        largest = level.shrunk
+    scale = max((s for s in scales if s <= largest), default=1.0)
     if question.scale is not None:  # the finest level is the user's, coarser ones are no finer
         finest = max((s for s in scales if s <= question.scale), default=1.0)
         scale = finest if level is FINE else max(scale, finest)
